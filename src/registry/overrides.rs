@@ -130,18 +130,15 @@ fn in_parts(text: &str) -> Result<(&str, Option<i32>), String> {
 /// What a problem says that names neither direction, types nor layout: what the kernel's name says.
 fn defaults(op: Op, kernel: &str) -> ProblemDefaults {
     let mut defaults = ProblemDefaults::of(op);
-    match Kernel::from_name(kernel) {
-        Ok(kernel) if kernel.op() == op => {
-            defaults.dtype = kernel.kind.dtype();
-            match &kernel.kind {
-                KernelKind::Conv(kernel) => {
-                    (defaults.direction, defaults.conv_layout) = (kernel.direction, kernel.layout);
-                }
-                KernelKind::Gemm(kernel) => defaults.gemm_layout = kernel.layout,
-                KernelKind::Fmha(_) => {}
-            }
-        }
-        _ => {}
+    let Some(kernel) = Kernel::from_name(kernel).ok().filter(|kernel| kernel.op() == op) else {
+        return defaults;
+    };
+    defaults.dtype = kernel.kind.dtype();
+    if let KernelKind::Conv(kernel) = &kernel.kind {
+        (defaults.direction, defaults.conv_layout) = (kernel.direction, kernel.layout);
+    }
+    if let KernelKind::Gemm(kernel) = &kernel.kind {
+        defaults.gemm_layout = kernel.layout;
     }
     defaults
 }

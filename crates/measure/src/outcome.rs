@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ck_select::problem::Problem;
+use ck_select_types::vocabulary;
 use serde::{Deserialize, Serialize};
 
 /// The result of measuring a kernel on a problem.
@@ -134,67 +135,38 @@ fn one_line(text: &str) -> String {
     format!("…{kept}")
 }
 
-macro_rules! classes {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+) => {
-        /// The kind of a failure; the log contains its word.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum FailureClass {
-            $($(#[doc = $doc])+ $variant,)+
-        }
-
-        impl FailureClass {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The class of a word from the log.
-            pub fn of(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|class| class.as_str() == word)
-            }
-
-            /// Its word in the log.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-    };
-}
-
-classes! {
-    /// There is no executable or library for the kernel.
-    Missing = "missing",
-    /// Answers come from records, which lack the kernel on this problem.
-    NotRecorded = "not_recorded",
-    /// It is recorded as invalid without a reason.
-    Invalid = "invalid",
-    /// It does not compile.
-    Build = "build",
-    /// Its library cannot be loaded or does not contain it.
-    Load = "load",
-    /// It reports that it cannot run the problem.
-    Unsupported = "unsupported",
-    /// Its launch failed.
-    Launch = "launch",
-    /// Its process was killed by a signal.
-    Crash = "crash",
-    /// It did not finish in time.
-    Timeout = "timeout",
-    /// Its process ended with an error.
-    Exit = "exit",
-    /// Its output is not a result.
-    Garbage = "garbage",
-    /// It printed too much.
-    Flood = "flood",
-    /// The time it reports is not plausible: zero, negative, infinite, not a number, or shorter than any
-    /// device needs.
-    NotATime = "not_a_time",
-    /// The device was lost while it ran.
-    Device = "device",
-}
-
-impl fmt::Display for FailureClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+vocabulary! {
+    /// The kind of a failure; the log contains its word.
+    FailureClass, "failure class" {
+        /// There is no executable or library for the kernel.
+        Missing = "missing",
+        /// Answers come from records, which lack the kernel on this problem.
+        NotRecorded = "not_recorded",
+        /// It is recorded as invalid without a reason.
+        Invalid = "invalid",
+        /// It does not compile.
+        Build = "build",
+        /// Its library cannot be loaded or does not contain it.
+        Load = "load",
+        /// It reports that it cannot run the problem.
+        Unsupported = "unsupported",
+        /// Its launch failed.
+        Launch = "launch",
+        /// Its process was killed by a signal.
+        Crash = "crash",
+        /// It did not finish in time.
+        Timeout = "timeout",
+        /// Its process ended with an error.
+        Exit = "exit",
+        /// Its output is not a result.
+        Garbage = "garbage",
+        /// It printed too much.
+        Flood = "flood",
+        /// The time it reports is not plausible: zero, negative, infinite, not a number, or shorter than any
+        /// device needs.
+        NotATime = "not_a_time",
+        /// The device was lost while it ran.
+        Device = "device",
     }
 }
 

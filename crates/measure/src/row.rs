@@ -120,7 +120,7 @@ impl Logged {
     /// Why it has no time, unless it was given up. A word from another version counts as `invalid`.
     pub fn failure(&self) -> Option<FailureClass> {
         let failed = self.latency_ms.is_none() && !self.is_cut_off();
-        failed.then(|| FailureClass::of(self.word()).unwrap_or(FailureClass::Invalid))
+        failed.then(|| self.word().parse().unwrap_or(FailureClass::Invalid))
     }
 
     fn word(&self) -> &str {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::problem::{GemmProblem, Problem, ProblemDefaults};
+use ck_select_types::operation::Operation;
+use ck_select_types::problem::{GemmProblem, Problem};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
@@ -44,41 +45,23 @@ impl GroupBy {
             (Self::Problem, problem) => problem.to_string(),
             (Self::Pair, Problem::Gemm(gemm)) => format!("{}_{}", gemm.n, gemm.k),
             (Self::Sizes | Self::Pair, problem) => sizes(problem).to_string(),
-            (Self::Upstream, Problem::Gemm(p)) => format!("{}_{}_{}", p.m, p.n, p.k),
-            (Self::Upstream, Problem::Fmha(p)) => {
-                p.columns()[..7].iter().map(ToString::to_string).collect::<Vec<_>>().join("_")
+            (Self::Upstream, problem) => {
+                let extents = Operation::get(problem.op()).extents.iter();
+                extents.map(|extent| problem.cell(extent)).collect::<Vec<_>>().join("_")
             }
-            (Self::Upstream, Problem::Conv(p)) => [
-                p.n, p.c, p.k, p.g, p.input[1], p.input[2], p.filter[1], p.filter[2], p.input[0],
-                p.filter[0], p.dilation[1], p.dilation[2],
-            ]
-            .map(|extent| extent.to_string())
-            .join("_"),
         }
     }
 }
 
 /// A problem with everything at its default that is not a size; a convolution of single points is its GEMM.
 fn sizes(problem: &Problem) -> Problem {
-    let ProblemDefaults { direction, dtype, conv_layout, gemm_layout, .. } =
-        ProblemDefaults::of(problem.op());
-    let mut sizes = problem.on(None);
-    match &mut sizes {
+    match problem {
         Problem::Conv(conv) if conv.g == 1 && conv.filter == [1; 3] && conv.output() == conv.input => {
             let rows = conv.input.iter().fold(conv.n, |rows, &edge| rows.saturating_mul(edge));
-            return self::sizes(&GemmProblem::new(rows, conv.k, conv.c).into());
+            GemmProblem::new(rows, conv.k, conv.c).into()
         }
-        Problem::Conv(conv) => {
-            (conv.direction, conv.layout, conv.split_k) = (direction, conv_layout, 1);
-            (conv.dtype_in, conv.dtype_wei, conv.dtype_out) = (dtype, dtype, dtype);
-        }
-        Problem::Gemm(gemm) => {
-            (gemm.layout, gemm.split_k) = (gemm_layout, 1);
-            (gemm.dtype_a, gemm.dtype_b, gemm.dtype_c) = (dtype, dtype, dtype);
-        }
-        Problem::Fmha(attention) => attention.dtype = dtype,
+        problem => problem.usual_in(Operation::get(problem.op()).words).on(None),
     }
-    sizes
 }
 
 /// The fold of each item, by scikit-learn's `GroupKFold`: the groups, largest first, each go to the fold with

@@ -1,38 +1,27 @@
 //! What a forest is trained to do, and the derivatives of the loss that LightGBM does not have.
 
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
-use ck_select_types::vocab::UnknownWord;
+use ck_select_types::vocabulary;
 
-/// What a forest is trained to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
-    /// Predict `ln(1 + y)`: upstream's way for TFLOPS and bandwidth.
-    Log1p,
-    /// Predict `y` itself: upstream's way for latency.
-    Raw,
-    /// Predict the logarithm of the efficiency, which is all that a choice depends on.
-    Relative,
-    /// Fit the softmax of a problem's scores to `efficiency ^ sharpness` (cross-entropy).
-    Listwise,
-    /// LightGBM's lambdarank, with its derivatives to the bit: each pair's weight is what swapping its places
-    /// would cost, by efficiency in percent and by how near the top they are.
-    Lambdarank,
+vocabulary! {
+    /// What a forest is trained to do.
+    Objective, "objective" {
+        /// Predict `ln(1 + y)`: upstream's way for TFLOPS and bandwidth.
+        Log1p = "log1p",
+        /// Predict `y` itself: upstream's way for latency.
+        Raw = "raw",
+        /// Predict the logarithm of the efficiency, which is all that a choice depends on.
+        Relative = "relative",
+        /// Fit the softmax of a problem's scores to `efficiency ^ sharpness` (cross-entropy).
+        Listwise = "listwise",
+        /// LightGBM's lambdarank, with its derivatives to the bit: each pair's weight is what swapping its
+        /// places would cost, by efficiency in percent and by how near the top they are.
+        Lambdarank = "lambdarank",
+    }
 }
 
 impl Objective {
-    /// All objectives.
-    pub const ALL: [Self; 5] = [Self::Log1p, Self::Raw, Self::Relative, Self::Listwise, Self::Lambdarank];
-    /// Their names, in the same order.
-    pub const WORDS: &'static [&'static str] = &["log1p", "raw", "relative", "listwise", "lambdarank"];
-
-    /// The name.
-    pub const fn as_str(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-
     /// Whether the scores only order the kernels of a problem, and are not related to TFLOPS.
     pub const fn only_ranks(self) -> bool {
         !matches!(self, Self::Log1p | Self::Raw)
@@ -87,24 +76,6 @@ impl Objective {
 
 /// Grades of efficiency for LightGBM's ranking objective, whose labels are integers: percent.
 const GRADES: f64 = 100.0;
-
-impl fmt::Display for Objective {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Objective {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::ALL.into_iter().find(|objective| objective.as_str() == word).ok_or(UnknownWord {
-            what: "objective",
-            found: word.to_owned(),
-            accepted: Self::WORDS,
-        })
-    }
-}
 
 /// Efficiencies of the rows of some problems, grouped by problem, and the weight of each problem.
 pub(super) struct Lists<'a> {
@@ -180,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_name_is_read_back() {
-        for objective in Objective::ALL {
+        for &objective in Objective::ALL {
             assert_eq!(objective.as_str().parse(), Ok(objective));
         }
         assert!("mse".parse::<Objective>().unwrap_err().to_string().contains("expected one of: log1p, raw"));

@@ -7,6 +7,7 @@ use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Target;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Arch;
+use ck_select_types::vocabulary;
 use rayon::prelude::*;
 
 use ck_select_data::figures::mean;
@@ -24,30 +25,19 @@ const FOLDS: usize = 5;
 /// How many measured problems say what to expect of others, at least.
 const LEAST: usize = 10;
 
-/// How kernels are learned from a few problems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Like `ckselect tune`.
-    Tuned,
-    /// A ranking forest, as trained by `ckselect train`, from these problems alone.
-    Alone,
-    /// Upstream's features, parameters and target.
-    Upstream,
+vocabulary! {
+    /// How kernels are learned from a few problems.
+    Method, "method" {
+        /// Like `ckselect tune`.
+        Tuned = "tuned",
+        /// A ranking forest, as trained by `ckselect train`, from these problems alone.
+        Alone = "alone",
+        /// Upstream's features, parameters and target.
+        Upstream = "upstream",
+    }
 }
 
 impl Method {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Tuned, Self::Alone, Self::Upstream];
-
-    /// Its word in tables.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tuned => "tuned",
-            Self::Alone => "alone",
-            Self::Upstream => "upstream",
-        }
-    }
-
     fn objective(self) -> Objective {
         match self {
             Self::Upstream => Objective::Log1p,

@@ -21,3 +21,19 @@ pub struct ProblemDefaults {
     /// Element type of a GEMM's C, if not what follows from A's.
     pub dtype_c: Option<Dtype>,
 }
+
+/// Words that a file specifies itself. Others may be taken from the kernel: upstream's problem sets leave out
+/// direction, types and layouts, because the kernels' names contain them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct StatedFields {
+    /// The direction of a convolution.
+    pub direction: bool,
+    /// The element types.
+    pub dtype: bool,
+    /// The types of weights, of B, or of results.
+    pub other_types: bool,
+    /// The memory layout.
+    pub layout: bool,
+    /// Of attention, what kernels are made for: family, mask, bias and the like.
+    pub signature: bool,
+}

@@ -367,6 +367,15 @@ const fn same(one: &str, other: &str) -> bool {
     at == one.len() && at == other.len()
 }
 
+/// A record with these fields as records usually have them.
+pub(crate) fn usual_in<R: Record>(record: &R, names: &[&str]) -> R {
+    let (mut values, usual) = (values(record), values(&R::USUAL));
+    for place in names.iter().filter_map(|name| place(R::FIELDS, name)) {
+        values[place] = usual[place];
+    }
+    R::read(&values, record)
+}
+
 /// Checks that every number is within its field's bounds.
 pub(crate) fn validate_numbers<R: Record>(record: &R) -> Result<(), InvalidField> {
     for (field, value) in R::FIELDS.iter().zip(values(record)) {

@@ -5,6 +5,20 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+/// A visitor that is its own seed, by the method of deserializers that is named.
+#[macro_export]
+macro_rules! seed {
+    ($visitor:ty, $method:ident) => {
+        impl<'de> serde::de::DeserializeSeed<'de> for $visitor {
+            type Value = ();
+
+            fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+                deserializer.$method(self)
+            }
+        }
+    };
+}
+
 /// A JSON value; reading one in which an object has a key twice is an error.
 ///
 /// ```

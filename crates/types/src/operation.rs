@@ -1,7 +1,54 @@
 //! What each operation says about itself, once: what its tables have, and what its fields are called.
 
-use crate::field::Field;
+use crate::cells::Fields;
+use crate::defaults::{ProblemDefaults, StatedFields};
+use crate::field::{Field, InvalidField, Record};
+use crate::scan::NameError;
 use crate::vocab::Dtype;
+
+/// Problems of an operation, whose type stands for the operation.
+pub trait OperationProblem: Record + Copy {
+    /// The kernels that compute them.
+    type Kernel: Record;
+    /// What the operation says about itself.
+    const OPERATION: Operation;
+
+    /// Reads a problem from named cells and checks it.
+    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField>;
+
+    /// The problem as a kernel would run it, if a file states only some of its words.
+    fn filled(self, stated: StatedFields, kernel: &Self::Kernel) -> Self;
+
+    /// The element type of its first input.
+    fn dtype(&self) -> Dtype;
+
+    /// The same problem, written in one way where there are several.
+    #[must_use]
+    fn normal(self) -> Self {
+        self
+    }
+
+    /// Parts into which the reduction is split.
+    #[inline]
+    fn split_k(&self) -> i32 {
+        1
+    }
+
+    /// The same problem in so many parts, where it may have several.
+    #[must_use]
+    fn in_parts(self, _parts: i32) -> Self {
+        self
+    }
+
+    /// Rows and depth of its (implicit) GEMM; of attention's second product, which sums over keys.
+    fn gemm_extents(&self) -> [i128; 2];
+
+    /// Whether a text begins like a name of one of the kernels.
+    fn begins_a_name(text: &str) -> bool;
+
+    /// Reads a kernel's name.
+    fn kernel_of_name(name: &str) -> Result<Self::Kernel, NameError>;
+}
 
 /// An operation's record, which stands in its folder.
 #[derive(Debug)]
@@ -14,6 +61,10 @@ pub struct Operation {
     pub kernel: &'static [Field],
     /// The fields without which a table has no problem of it.
     pub needed: &'static [&'static str],
+    /// The keys that show, in a text without an operation, that a problem is one of these.
+    pub telling: &'static [&'static str],
+    /// What text has besides the fields and the architecture.
+    pub beside: &'static [&'static str],
     /// The fields that are element types.
     pub operands: &'static [&'static str],
     /// The element type where none is given.
@@ -23,6 +74,12 @@ pub struct Operation {
     /// Columns that such a table has besides where one of its problems needs them; those of one list go
     /// together.
     pub more_columns: &'static [&'static [&'static str]],
+    /// The sizes by which upstream tells problems apart.
+    pub extents: &'static [&'static str],
+    /// The fields that are no sizes, and in which problems of one layer differ.
+    pub words: &'static [&'static str],
+    /// The names of the cells of a problem in a list of ours.
+    pub listed: &'static [&'static [&'static str]],
     /// The names of the cells that describe a problem, and those that tell whether a model applies to it.
     pub problem_cells: &'static [&'static [&'static str]],
     /// The cells of a row that describe a kernel without a name, as upstream's feature engines call them.

@@ -1,19 +1,102 @@
-//! The records of all operations: where conv, gemm and fmha are listed.
+//! Where conv, gemm and fmha are listed: every other dispatch is made from these macros.
 
 use crate::defaults::ProblemDefaults;
 use crate::gemm::GemmRequest;
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationProblem};
 use crate::vocab::{ConvLayout, Direction, GemmLayout, Op};
-use crate::{conv, fmha, gemm};
+
+/// What makes problems.
+pub(crate) mod problems {
+    pub use crate::conv::{CONV_COLUMNS, ConvProblem, floor_div};
+    pub use crate::fmha::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
+    pub use crate::gemm::{GemmProblem, GemmRequest, Group, Groups, MAX_GROUPS};
+}
+
+/// What makes kernels.
+pub(crate) mod kernels {
+    pub use crate::conv::{ConvKernel, ConvName, ConvTile, StreamK};
+    pub use crate::fmha::{FmhaKernel, FmhaTile, Unsupported};
+    pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
+}
+
+/// An enum with a variant for each operation, which holds `$of` of the type of the operation's problems.
+#[macro_export]
+macro_rules! operation_enum {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident);) => {
+        $(#[$meta])*
+        $vis enum $name {
+            /// Of grouped convolutions.
+            Conv($of<$crate::conv::ConvProblem>),
+            /// Of GEMMs.
+            Gemm($of<$crate::gemm::GemmProblem>),
+            /// Of attention.
+            Fmha($of<$crate::fmha::FmhaProblem>),
+        }
+
+        #[allow(dead_code, reason = "not every such enum is asked")]
+        impl $name {
+            /// The operation.
+            $vis const fn op(&self) -> $crate::vocab::Op {
+                match self {
+                    Self::Conv(_) => $crate::vocab::Op::Conv,
+                    Self::Gemm(_) => $crate::vocab::Op::Gemm,
+                    Self::Fmha(_) => $crate::vocab::Op::Fmha,
+                }
+            }
+        }
+
+        $crate::operation_enum! { @from $name, $of, Conv conv::ConvProblem, Gemm gemm::GemmProblem, Fmha fmha::FmhaProblem }
+    };
+    (@from $name:ident, $of:ident, $($op:ident $module:ident::$problem:ident),+) => {$(
+        impl From<$of<$crate::$module::$problem>> for $name {
+            fn from(value: $of<$crate::$module::$problem>) -> Self {
+                Self::$op(value)
+            }
+        }
+    )+};
+}
+
+/// The same expression for each operation: with what an enum of [`operation_enum!`] holds; with what several
+/// of them hold, or another where they are of different operations; with the type of an operation's problems.
+#[macro_export]
+macro_rules! each_operation {
+    ($any:expr, $enum:ident($of:pat) => $value:expr) => {
+        match $any {
+            $enum::Conv($of) => $value,
+            $enum::Gemm($of) => $value,
+            $enum::Fmha($of) => $value,
+        }
+    };
+    ($any:expr, ($($enum:ident($of:pat)),+) => $value:expr, $else:expr) => {
+        match $any {
+            ($($enum::Conv($of)),+) => $value,
+            ($($enum::Gemm($of)),+) => $value,
+            ($($enum::Fmha($of)),+) => $value,
+            _ => $else,
+        }
+    };
+    ($op:expr, $problem:ident => $value:expr) => {
+        match $op {
+            $crate::vocab::Op::Conv => {
+                type $problem = $crate::conv::ConvProblem;
+                $value
+            }
+            $crate::vocab::Op::Gemm => {
+                type $problem = $crate::gemm::GemmProblem;
+                $value
+            }
+            $crate::vocab::Op::Fmha => {
+                type $problem = $crate::fmha::FmhaProblem;
+                $value
+            }
+        }
+    };
+}
 
 impl Operation {
     /// The record of an operation.
     pub const fn get(op: Op) -> &'static Self {
-        match op {
-            Op::Conv => &conv::OPERATION,
-            Op::Gemm => &gemm::OPERATION,
-            Op::Fmha => &fmha::OPERATION,
-        }
+        crate::each_operation!(op, Problem => &<Problem as OperationProblem>::OPERATION)
     }
 }
 

@@ -44,7 +44,7 @@ use std::sync::Arc;
 use ck_select::embedded;
 use ck_select::features::{Rules, Uncoded};
 use ck_select::kernel::KernelKind;
-use ck_select::model::{EmbeddedModel, Model, Target};
+use ck_select::model::{EmbeddedModel, Model};
 use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::{Folder, Pool};
 use ck_select::problem::{Checked, GemmRequest, InvalidField, Problem, ProblemDefaults, Splits};
@@ -215,10 +215,6 @@ pub(crate) struct ModelAndPool {
     /// the problem or all kernels name it; for another model, its constants replace those of the training
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
-}
-
-pub(crate) fn target(word: &str) -> Result<Target, String> {
-    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
 }
 
 impl ModelAndPool {

@@ -8,23 +8,12 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use ck_select_types::files::Pending;
-use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 use ck_select_types::vocab::Op;
 
 use super::chunk::Chunk;
 use super::columns::{Column, Source};
 use super::schema::{self, Extras};
 use crate::measurements::DataError;
-
-/// The columns of upstream's writer, under the names of the table; those of problems stand between the first two and
-/// the figures.
-const BEFORE: [&str; 2] = ["kernel_name", "problem_idx"];
-const CONV: [&str; 3] = ["latency_ms", "tflops", "non_zero"];
-const GEMM: [&str; 10] = [
-    "kernel_name", "m", "n", "k", "split_k", "arch", "latency_ms", "measured_tflops", "bandwidth_gb_s",
-    "is_valid",
-];
-const FMHA: [&str; 5] = ["arch", "latency_ms", "tflops", "bandwidth_gb_s", "is_valid"];
 
 pub(super) struct Writer {
     name: String,
@@ -74,22 +63,8 @@ impl Writer {
 }
 
 fn columns(op: Op, extras: &Extras) -> Vec<Column> {
-    let mut names: Vec<&str> = match op {
-        Op::Conv => BEFORE.iter().chain(&CONV_COLUMNS).chain(&CONV).copied().collect(),
-        Op::Gemm => GEMM.to_vec(),
-        Op::Fmha => BEFORE.iter().chain(&FMHA_COLUMNS).chain(&FMHA).copied().collect(),
-    };
-    for (has, more) in [
-        (op == Op::Conv && extras.bandwidth, &["bandwidth_gb_s"][..]),
-        (op == Op::Conv && extras.split_k, &["split_k"]),
-        (op == Op::Conv && extras.pad_sides, &["pad_d_right", "pad_h_right", "pad_w_right"]),
-        (op == Op::Gemm && extras.many, &["batch", "groups"]),
-    ] {
-        names.extend(if has { more } else { &[] });
-    }
-    if op == Op::Fmha {
-        names.extend(extras.more.iter().map(|&at| FMHA_MORE_COLUMNS[at]));
-    }
+    let mut names = schema::of_benchmark(op);
+    names.extend(schema::more(op, extras).iter().map(|column| column.name));
     let mut table = schema::columns(op, extras);
     let mut column = |name: &str| {
         let mut column = table.swap_remove(table.iter().position(|column| column.name == name)?);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ck_select_types::hardware::Hardware;
-use ck_select_types::problem::FMHA_MORE_COLUMNS;
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 use ck_select_types::vocab::Op;
 
 use super::columns::{Column, Source};
@@ -104,27 +104,50 @@ const CONV: &[Run] = &[
 
 /// The columns of an operation's table.
 pub(super) fn columns(op: Op, extras: &Extras) -> Vec<Column> {
-    let (canonical, more): (_, &[(bool, &Run)]) = match op {
-        Op::Conv => (
-            CONV,
-            &[
-                (extras.bandwidth, &Run::Row("bandwidth_gb_s")),
-                (extras.split_k, &Run::Problem("split_k")),
-                (extras.pad_sides, &Run::Problem("pad_d_right pad_h_right pad_w_right")),
-            ],
-        ),
-        Op::Gemm => (GEMM, &[(extras.many, &Run::Problem("batch")), (extras.many, &Run::Row("groups"))]),
-        Op::Fmha => (FMHA, &[]),
+    let canonical = match op {
+        Op::Conv => CONV,
+        Op::Gemm => GEMM,
+        Op::Fmha => FMHA,
     };
-    let more = more.iter().filter(|(has, _)| *has).map(|(_, run)| *run);
-    let mut columns: Vec<Column> = canonical.iter().chain(more).flat_map(|run| run.columns(op)).collect();
-    if op == Op::Fmha {
-        columns.extend(extras.more.iter().filter_map(|&at| Column::of_problem(op, FMHA_MORE_COLUMNS[at])));
-    }
+    let mut columns: Vec<Column> = canonical.iter().flat_map(|run| run.columns(op)).collect();
+    columns.extend(more(op, extras));
     if op != Op::Conv && extras.hardware {
         columns.extend(Run::Hardware.columns(op));
     }
     columns
+}
+
+/// The columns that its table has because the inputs have them.
+pub(super) fn more(op: Op, extras: &Extras) -> Vec<Column> {
+    let attention = extras.more.iter().map(|&at| (true, Run::Problem(FMHA_MORE_COLUMNS[at])));
+    let runs: Vec<(bool, Run)> = match op {
+        Op::Conv => vec![
+            (extras.bandwidth, Run::Row("bandwidth_gb_s")),
+            (extras.split_k, Run::Problem("split_k")),
+            (extras.pad_sides, Run::Problem("pad_d_right pad_h_right pad_w_right")),
+        ],
+        Op::Gemm => vec![(extras.many, Run::Problem("batch")), (extras.many, Run::Row("groups"))],
+        Op::Fmha => attention.collect(),
+    };
+    runs.iter().filter(|(has, _)| *has).flat_map(|(_, run)| run.columns(op)).collect()
+}
+
+/// The columns of upstream's CSV, under the names of the table.
+pub(super) fn of_benchmark(op: Op) -> Vec<&'static str> {
+    let names: [&[&str]; 3] = match op {
+        Op::Conv => [&["kernel_name", "problem_idx"], &CONV_COLUMNS, &["latency_ms", "tflops", "non_zero"]],
+        Op::Gemm => [
+            &["kernel_name"],
+            &["m", "n", "k", "split_k"],
+            &["arch", "latency_ms", "measured_tflops", "bandwidth_gb_s", "is_valid"],
+        ],
+        Op::Fmha => [
+            &["kernel_name", "problem_idx"],
+            &FMHA_COLUMNS,
+            &["arch", "latency_ms", "tflops", "bandwidth_gb_s", "is_valid"],
+        ],
+    };
+    names.concat()
 }
 
 impl Run {

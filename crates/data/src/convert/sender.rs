@@ -10,7 +10,7 @@ use md5::{Digest, Md5};
 use super::chunk::{Chunk, ROWS};
 use super::origin::FileArchs;
 use super::{Options, Reject};
-use crate::measurements::{DataError, Measured, Sink};
+use crate::measurements::{DataError, Measured, Sink, note};
 
 pub(super) enum Message {
     Rows(Box<Chunk>),
@@ -195,15 +195,7 @@ impl Sink for Sender {
     }
 
     fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
-        for &(name, found) in constants {
-            match self.hardware.iter().find(|(known, _)| *known == name) {
-                None => self.hardware.push((name, found)),
-                Some(&(_, expected)) if expected != found => {
-                    return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
-                }
-                Some(_) => {}
-            }
-        }
+        note(&mut self.hardware, file, constants)?;
         self.of_file_hardware.extend_from_slice(constants);
         self.hardware_changed = true;
         Ok(())

@@ -32,6 +32,7 @@ pub(crate) use names::Filter;
 pub use parquet::numbers_of;
 pub use problems::problem_of;
 pub(crate) use record::{Counts, Figures, Measured, Sink};
+pub(crate) use row_collector::note;
 use row_collector::{Arches, RowCollector};
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};

@@ -166,16 +166,28 @@ impl Sink for RowCollector<'_> {
         for &(name, found) in constants {
             Hardware::check_plausible(name, found)
                 .map_err(|fault| DataError::format(file, format!("hw_{fault}")))?;
-            match self.hardware.iter().find(|(known, _)| *known == name) {
-                None => self.hardware.push((name, found)),
-                Some(&(_, expected)) if expected != found => {
-                    return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
-                }
-                Some(_) => {}
-            }
+            note(&mut self.hardware, file, &[(name, found)])?;
         }
         Ok(())
     }
+}
+
+/// Adds constants that a file records to those known, which they must not contradict.
+pub(crate) fn note(
+    known: &mut Vec<(&'static str, i64)>,
+    file: &str,
+    constants: &[(&'static str, i64)],
+) -> Result<(), DataError> {
+    for &(name, found) in constants {
+        match known.iter().find(|(known, _)| *known == name) {
+            None => known.push((name, found)),
+            Some(&(_, expected)) if expected != found => {
+                return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// What a constant must be on an architecture, if it cannot be this. Compute units, clocks and caches differ

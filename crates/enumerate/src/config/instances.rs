@@ -6,6 +6,7 @@
 
 use ck_select_types::kernel::{ConvKernel, Mnk, StreamK};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Specialization, StreamKReduction};
+use ck_select_types::vocabulary;
 use serde_json::Value;
 
 use super::reader::{Fault, Object, count, flag, kind, word};
@@ -30,22 +31,13 @@ pub struct OtherKernel {
     pub family: Family,
 }
 
-/// Convolutions that are not implicit GEMMs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// For few channels per group, computed without a GEMM.
-    Direct,
-    /// For one channel per group.
-    Depthwise,
-}
-
-impl Family {
-    /// The family as one word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Depthwise => "depthwise",
-        }
+vocabulary! {
+    /// Convolutions that are not implicit GEMMs.
+    Family, "family" {
+        /// For few channels per group, computed without a GEMM.
+        Direct = "direct",
+        /// For one channel per group.
+        Depthwise = "depthwise",
     }
 }
 

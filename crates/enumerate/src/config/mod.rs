@@ -16,7 +16,6 @@ pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
 pub use gemm_variant::{GemmProfiles, GemmScales, GemmVariants};
 pub use instances::{Family, Instances, OtherKernel};
 
-use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -46,7 +45,8 @@ pub enum Config {
 }
 
 /// A configuration that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}{place}: {reason}", if place.is_empty() { "" } else { ", " })]
 pub struct ConfigError {
     /// The file.
     pub file: String,
@@ -55,15 +55,6 @@ pub struct ConfigError {
     /// What was found and what was expected.
     pub reason: String,
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, place, reason } = self;
-        if place.is_empty() { write!(f, "{file}: {reason}") } else { write!(f, "{file}, {place}: {reason}") }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 impl Config {
     /// The operation of the kernels.

@@ -180,16 +180,11 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
     if request.valid_only {
         let refusal = if matches!(config, Config::Instances(_)) { instance_refusal } else { conv_refusal };
         let refused = &mut kernels.refused;
-        kernels.list.retain(|kernel| match &kernel.kind {
-            KernelKind::Conv(conv) => match refusal(rules, conv, arch.as_str()) {
-                Some(refusal) => {
-                    *refused.entry(refusal).or_default() += 1;
-                    false
-                }
-                None => true,
-            },
-            // Checked while they were expanded.
-            KernelKind::Gemm(_) | KernelKind::Fmha(_) => true,
+        kernels.list.retain(|kernel| {
+            // Others were checked while they were expanded.
+            let KernelKind::Conv(conv) = &kernel.kind else { return true };
+            let refusal = refusal(rules, conv, arch.as_str());
+            refusal.inspect(|&refusal| *refused.entry(refusal).or_default() += 1).is_none()
         });
     }
     let before = kernels.list.len() + kernels.others.len();

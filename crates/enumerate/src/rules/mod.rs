@@ -25,23 +25,45 @@ use std::path::Path;
 use ck_select_types::nearest::distance;
 use serde::de::DeserializeOwned;
 
-/// All rules.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rules {
-    /// Architectures (`arch.json`).
-    pub arch: ArchRules,
-    /// Grouped convolution, default rule set (`conv.json`).
-    pub conv: ConvRules,
-    /// GEMM universal (`gemm.json`).
-    pub gemm: GemmRules,
-    /// The machine-learning sweep's GEMM kernels (`ml_sweep.json`).
-    pub sweep: SweepRules,
-    /// Forward attention (`fmha.json`).
-    pub fmha: FmhaRules,
-    /// Families of GEMMs with conditions of their own (`gemm_families.json`).
-    pub gemm_families: GemmFamilies,
-    /// AITER's pools (`aiter.json`).
-    pub aiter: AiterRules,
+/// Declares the rules, a line a file.
+macro_rules! rules {
+    ($($(#[$doc:meta])+ $name:ident: $type:ty = $file:literal;)+) => {
+        /// All rules.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Rules {
+            $($(#[$doc])+ pub $name: $type,)+
+        }
+
+        /// Each file's name and built-in text.
+        pub const FILES: &[(&str, &str)] = &[$(($file, include_str!(concat!("../../rules/", $file)))),+];
+
+        impl Rules {
+            fn from_texts(
+                text: impl Fn(&str, &str) -> Result<(String, String), RulesError>,
+            ) -> Result<Self, RulesError> {
+                Ok(Self {
+                    $($name: parse(&text($file, include_str!(concat!("../../rules/", $file)))?)?,)+
+                })
+            }
+        }
+    };
+}
+
+rules! {
+    /// Architectures.
+    arch: ArchRules = "arch.json";
+    /// Grouped convolution, default rule set.
+    conv: ConvRules = "conv.json";
+    /// GEMM universal.
+    gemm: GemmRules = "gemm.json";
+    /// The machine-learning sweep's GEMM kernels.
+    sweep: SweepRules = "ml_sweep.json";
+    /// Forward attention.
+    fmha: FmhaRules = "fmha.json";
+    /// Families of GEMMs with conditions of their own.
+    gemm_families: GemmFamilies = "gemm_families.json";
+    /// AITER's pools.
+    aiter: AiterRules = "aiter.json";
 }
 
 /// Rules that cannot be read.
@@ -53,17 +75,6 @@ pub struct RulesError {
     /// What is wrong with it, and where.
     pub reason: String,
 }
-
-/// Each file's name and built-in text.
-pub const FILES: [(&str, &str); 7] = [
-    ("arch.json", include_str!("../../rules/arch.json")),
-    ("conv.json", include_str!("../../rules/conv.json")),
-    ("gemm.json", include_str!("../../rules/gemm.json")),
-    ("ml_sweep.json", include_str!("../../rules/ml_sweep.json")),
-    ("fmha.json", include_str!("../../rules/fmha.json")),
-    ("gemm_families.json", include_str!("../../rules/gemm_families.json")),
-    ("aiter.json", include_str!("../../rules/aiter.json")),
-];
 
 impl Rules {
     /// The built-in rules.
@@ -90,27 +101,11 @@ impl Rules {
             }
         })
     }
-
-    fn from_texts(
-        mut text: impl FnMut(&str, &str) -> Result<(String, String), RulesError>,
-    ) -> Result<Self, RulesError> {
-        let [arch, conv, gemm, sweep, fmha, gemm_families, aiter] = FILES;
-        let mut labelled = |(file, built_in): (&str, &str)| text(file, built_in);
-        Ok(Self {
-            arch: parse(&labelled(arch)?)?,
-            conv: parse(&labelled(conv)?)?,
-            gemm: parse(&labelled(gemm)?)?,
-            sweep: parse(&labelled(sweep)?)?,
-            fmha: parse(&labelled(fmha)?)?,
-            gemm_families: parse(&labelled(gemm_families)?)?,
-            aiter: parse(&labelled(aiter)?)?,
-        })
-    }
 }
 
 /// Refuses a folder without rules, and a file under another name, which would not be read.
 fn check_names(directory: &Path) -> Result<(), RulesError> {
-    let known = FILES.map(|(file, _)| file);
+    let known: Vec<&str> = FILES.iter().map(|(file, _)| *file).collect();
     let fault = |reason: String| RulesError { file: directory.display().to_string(), reason };
     let entries = std::fs::read_dir(directory).map_err(|error| fault(error.to_string()))?;
     let mut any = false;

@@ -82,7 +82,7 @@ fn a_directory_replaces_files() {
 
 #[test]
 fn every_built_in_file_says_what_it_is() {
-    for (name, text) in FILES {
+    for &(name, text) in FILES {
         let value: serde_json::Value = parse(&(name.to_owned(), text.to_owned())).unwrap();
         assert!(value["about"].as_str().is_some_and(|about| about.len() > 20), "{name}");
     }

@@ -242,11 +242,9 @@ impl Set {
     }
 
     fn takes(&self, problem: &Problem, choice: &Choice) -> bool {
-        match problem {
-            Problem::Conv(conv) => !self.small || is_small(conv),
-            Problem::Fmha(fmha) => choice.any_dtype || fmha.dtype == choice.dtype,
-            Problem::Gemm(_) => true,
-        }
+        let is_large = matches!(problem, Problem::Conv(conv) if self.small && !is_small(conv));
+        let is_of_type = choice.any_dtype || problem.family().is_none() || problem.dtype() == choice.dtype;
+        is_of_type && !is_large
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
+use ck_select_types::operation::Operation;
+use ck_select_types::problem::Problem;
 use serde_json::{Map, Value};
 
 /// Writes a CSV with a row per problem, numbered in `problem_idx`.
@@ -38,45 +39,9 @@ pub fn write_json(problems: &[Problem], out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn cells(problem: &Problem) -> Vec<(&'static str, Value)> {
-    match problem {
-        Problem::Gemm(p) => vec![
-            ("m", p.m.into()),
-            ("n", p.n.into()),
-            ("k", p.k.into()),
-            ("dtype", p.dtype_a.as_str().into()),
-            ("layout", p.layout.to_string().into()),
-        ],
-        Problem::Conv(p) => {
-            let mut cells: Vec<(&'static str, Value)> =
-                CONV_COLUMNS.into_iter().zip(p.columns().map(Value::from)).collect();
-            cells.push(("ndim", p.ndim.into()));
-            cells.push(("direction", p.direction.as_str().into()));
-            cells.push(("dtype", p.dtype_in.as_str().into()));
-            cells
-        }
-        Problem::Fmha(p) => {
-            let mut cells: Vec<(&'static str, Value)> =
-                FMHA_COLUMNS.into_iter().zip(p.columns().map(Value::from)).collect();
-            cells.extend(
-                [
-                    ("family", p.family.as_str()),
-                    ("dtype", p.dtype.as_str()),
-                    ("mode", p.mode.as_str()),
-                    ("mask", p.mask.as_str()),
-                    ("bias", p.bias.as_str()),
-                ]
-                .map(|(name, word)| (name, word.into())),
-            );
-            cells.extend(
-                [
-                    ("lse", p.lse),
-                    ("dropout", p.dropout),
-                    ("dbias", p.dbias),
-                    ("deterministic", p.deterministic),
-                ]
-                .map(|(name, flag)| (name, i64::from(flag).into())),
-            );
-            cells
-        }
-    }
+    let cell = |&name: &&'static str| {
+        let (field, value) = problem.value(name)?;
+        Some((name, if field.is_number() { value.into() } else { field.text(value).into() }))
+    };
+    Operation::get(problem.op()).listed.iter().copied().flatten().filter_map(cell).collect()
 }

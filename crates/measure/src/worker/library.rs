@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ck_select::ffi::{
-    AsC as _, Callbacks, CkConvProblem, CkFmhaProblem, CkGemmProblem, CkKernelHooks, CkStatus,
-};
+use ck_select::ffi::{AsC, Callbacks, CkKernelHooks, CkStatus};
 use ck_select::files;
 use ck_select::pool::FolderKernel;
 use ck_select::problem::Problem;
@@ -26,13 +24,7 @@ struct Sink {
 
 /// It returns a `ck_status`, read as a number because a library may return any value.
 type Register = unsafe extern "C" fn(*const Sink) -> i32;
-type PrepareConv = unsafe extern "C" fn(*const CkConvProblem) -> i32;
-type PrepareGemm = unsafe extern "C" fn(*const CkGemmProblem) -> i32;
-type PrepareFmha = unsafe extern "C" fn(*const CkFmhaProblem) -> i32;
 type CountNonZero = unsafe extern "C" fn() -> i64;
-type RunConv = unsafe extern "C" fn(*const CkConvProblem, *mut c_void, *mut c_void) -> f32;
-type RunGemm = unsafe extern "C" fn(*const CkGemmProblem, *mut c_void, *mut c_void) -> f32;
-type RunFmha = unsafe extern "C" fn(*const CkFmhaProblem, *mut c_void, *mut c_void) -> f32;
 
 /// Callbacks by kernel name. They live as long as their library, which is forever.
 type Kernels = HashMap<String, &'static Callbacks>;
@@ -88,22 +80,19 @@ impl KernelLibrary {
     }
 
     fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
-        let mut hooks = CkKernelHooks::none(Priority::NORMAL);
-        match op {
-            Op::Conv => {
-                // SAFETY: the header declares functions named after a convolution kernel with this type.
-                hooks.run_conv = Some(*unsafe { self.library.get::<RunConv>(name.as_bytes()) }.ok()?);
-            }
-            Op::Gemm => {
-                // SAFETY: the header declares functions named after a GEMM kernel with this type.
-                hooks.run_gemm = Some(*unsafe { self.library.get::<RunGemm>(name.as_bytes()) }.ok()?);
-            }
-            Op::Fmha => {
-                // SAFETY: the header declares functions named after an attention kernel with this type.
-                hooks.run_fmha = Some(*unsafe { self.library.get::<RunFmha>(name.as_bytes()) }.ok()?);
-            }
+        /// The function of the library, of the hook's type.
+        macro_rules! found {
+            () => {
+                // SAFETY: the header declares functions named after a kernel with the type of its operation's hook.
+                Some(*unsafe { self.library.get(name.as_bytes()) }.ok()?)
+            };
         }
-        Some(hooks)
+        let none = CkKernelHooks::none(Priority::NORMAL);
+        Some(match op {
+            Op::Conv => CkKernelHooks { run_conv: found!(), ..none },
+            Op::Gemm => CkKernelHooks { run_gemm: found!(), ..none },
+            Op::Fmha => CkKernelHooks { run_fmha: found!(), ..none },
+        })
     }
 
     /// Lets the library prepare for a problem, once; the error is the library's code.
@@ -113,33 +102,23 @@ impl KernelLibrary {
         }
         self.prepared = None;
         let code = match problem {
-            Problem::Conv(problem) => {
-                // SAFETY: the header declares the function with this type.
-                let prepare = unsafe { self.library.get::<PrepareConv>(b"ck_bench_prepare_conv") };
-                let problem = problem.to_c();
-                // SAFETY: the problem outlives the call.
-                prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
-            }
-            Problem::Gemm(problem) => {
-                // SAFETY: the header declares the function with this type.
-                let prepare = unsafe { self.library.get::<PrepareGemm>(b"ck_bench_prepare_gemm") };
-                let problem = problem.to_c();
-                // SAFETY: the problem outlives the call.
-                prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
-            }
-            Problem::Fmha(problem) => {
-                // SAFETY: the header declares the function with this type.
-                let prepare = unsafe { self.library.get::<PrepareFmha>(b"ck_bench_prepare_fmha") };
-                let problem = problem.to_c();
-                // SAFETY: the problem outlives the call.
-                prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
-            }
+            Problem::Conv(problem) => self.prepare_by(b"ck_bench_prepare_conv", problem),
+            Problem::Gemm(problem) => self.prepare_by(b"ck_bench_prepare_gemm", problem),
+            Problem::Fmha(problem) => self.prepare_by(b"ck_bench_prepare_fmha", problem),
         };
         if code != 0 {
             return Err(code);
         }
         self.prepared = Some(*problem);
         Ok(())
+    }
+
+    fn prepare_by<P: AsC>(&self, function: &[u8], problem: &P) -> i32 {
+        // SAFETY: the header declares the functions with this type.
+        let prepare = unsafe { self.library.get::<unsafe extern "C" fn(*const P::C) -> i32>(function) };
+        let problem = problem.to_c();
+        // SAFETY: the problem outlives the call.
+        prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
     }
 
     /// How many elements of the last result are not zero, if the library counts them.

@@ -1,46 +1,66 @@
 //! Schemas by name, upstream's and our own: which features, in which order, under which rules.
 
-use std::str::FromStr;
-
 use super::conv::ONLY_IN_SUPERSET;
 use super::gemm::{BUILD, VECTOR};
 use super::{FmhaEncoding, Rules, conv, conv_work, fmha, gemm};
 use crate::hardware::Hardware;
-use crate::vocab::{Op, UnknownWord};
+use crate::vocab::Op;
+use ck_select_types::vocabulary;
 
-/// A schema of upstream's tools, or our own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Engine {
-    /// The first GEMM engine.
-    Gemm55,
-    /// The current GEMM engine.
-    Gemm72,
-    /// The current GEMM engine with vector widths.
-    Gemm78Vec,
-    /// The first convolution engine.
-    Conv74,
-    /// With groups and compv5.
-    Conv83,
-    /// With depth and dilation.
-    Conv91,
-    /// With wave mode, buffers and the newer pipelines.
-    Conv97,
-    /// With `gemm_k_per_block` and the log and wave features: 113.
-    ConvSuperset,
-    /// The superset's selection for gfx90a and gfx942: 104.
-    ConvGfx942,
-    /// The superset's selection for gfx950: 72.
-    ConvGfx950,
-    /// Our own, for choosing: upstream's best features about sizes, and those of [`super::conv_work`].
-    ConvSelect,
-    /// [`Self::ConvSelect`], with the direction's own GEMM and what distinguishes `mem` and two-stage
-    /// kernels.
-    ConvWork,
-    /// Attention as upstream's C++ header encodes it.
-    Fmha68,
-    /// The same as its Python twin encodes it, with which its forest was trained.
-    Fmha68Python,
+vocabulary! {
+    /// A schema of upstream's tools, or our own.
+    Engine, "feature engine" {
+        /// The first GEMM engine.
+        Gemm55 = "gemm55",
+        /// The current GEMM engine.
+        Gemm72 = "gemm72",
+        /// The current GEMM engine with vector widths.
+        Gemm78Vec = "gemm78vec",
+        /// The first convolution engine.
+        Conv74 = "conv74",
+        /// With groups and compv5.
+        Conv83 = "conv83",
+        /// With depth and dilation.
+        Conv91 = "conv91",
+        /// With wave mode, buffers and the newer pipelines.
+        Conv97 = "conv97",
+        /// With `gemm_k_per_block` and the log and wave features: 113.
+        ConvSuperset = "conv_superset",
+        /// The superset's selection for gfx90a and gfx942: 104.
+        ConvGfx942 = "conv_gfx942",
+        /// The superset's selection for gfx950: 72.
+        ConvGfx950 = "conv_gfx950",
+        /// Our own, for choosing: upstream's best features about sizes, and those of [`super::conv_work`].
+        ConvSelect = "conv_select",
+        /// [`Self::ConvSelect`], with the direction's own GEMM and what distinguishes `mem` and two-stage
+        /// kernels.
+        ConvWork = "conv_work",
+        /// Attention as upstream's C++ header encodes it.
+        Fmha68 = "fmha68",
+        /// The same as its Python twin encodes it, with which its forest was trained.
+        Fmha68Python = "fmha68_python",
+    }
 }
+
+/// An engine that a spec names, by its operation or by its class.
+pub(crate) struct NamedEngine {
+    pub(crate) op_type: &'static str,
+    pub(crate) class: &'static str,
+    pub(crate) engine: Engine,
+    pub(crate) encoding_version: i64,
+}
+
+const fn named(op_type: &'static str, class: &'static str, engine: Engine, version: i64) -> NamedEngine {
+    NamedEngine { op_type, class, engine, encoding_version: version }
+}
+
+/// Those of upstream; a spec that names none is for the first.
+pub(crate) const NAMED: [NamedEngine; 4] = [
+    named("gemm_universal", "GemmUniversalFeatureEngine", Engine::Gemm72, 0),
+    named("gemm_universal_vec", "GemmUniversalVecFeatureEngine", Engine::Gemm78Vec, 1),
+    named("grouped_conv", "GroupedConvFeatureEngine", Engine::Conv97, 0),
+    named("fmha", "FmhaFwdFeatureEngine", Engine::Fmha68Python, 0),
+];
 
 const GEMM_ONLY_IN_72: &[&str] = &[
     "ratio_M_to_tile_m", "ratio_N_to_tile_n", "ratio_K_to_tile_k", "problem_smaller_than_tile_m",
@@ -81,35 +101,6 @@ const CONV_SELECT: &[&str] = &[
 ];
 
 impl Engine {
-    /// All engines.
-    pub const ALL: &'static [Self] = &[
-        Self::Gemm55,
-        Self::Gemm72,
-        Self::Gemm78Vec,
-        Self::Conv74,
-        Self::Conv83,
-        Self::Conv91,
-        Self::Conv97,
-        Self::ConvSuperset,
-        Self::ConvGfx942,
-        Self::ConvGfx950,
-        Self::ConvSelect,
-        Self::ConvWork,
-        Self::Fmha68,
-        Self::Fmha68Python,
-    ];
-
-    /// Their names, in the same order.
-    pub const WORDS: &'static [&'static str] = &[
-        "gemm55", "gemm72", "gemm78vec", "conv74", "conv83", "conv91", "conv97", "conv_superset",
-        "conv_gfx942", "conv_gfx950", "conv_select", "conv_work", "fmha68", "fmha68_python",
-    ];
-
-    /// The name.
-    pub fn as_str(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-
     /// The operation.
     pub const fn op(self) -> Op {
         match self {
@@ -119,35 +110,37 @@ impl Engine {
         }
     }
 
+    /// The engine for models of a user's own GPU, that of upstream's newest trainer, and the columns that
+    /// upstream's trainers treat as categorical.
+    const fn of(op: Op) -> (Self, Self, &'static [&'static str]) {
+        match op {
+            Op::Conv => (Self::ConvWork, Self::Conv97, &["pipeline"]),
+            Op::Gemm => (Self::Gemm72, Self::Gemm72, &["layout", "pipeline", "scheduler", "epilogue"]),
+            Op::Fmha => {
+                let categories = &["dtype", "pipeline", "mask", "bias", "qscale"];
+                (Self::Fmha68Python, Self::Fmha68Python, categories)
+            }
+        }
+    }
+
     /// The default for models of a user's own GPU: everything that distinguishes kernels.
     pub const fn of_op(op: Op) -> Self {
-        match op {
-            Op::Conv => Self::ConvWork,
-            Op::Gemm => Self::Gemm72,
-            Op::Fmha => Self::Fmha68Python,
-        }
+        Self::of(op).0
+    }
+
+    /// The engine of upstream's newest trainer.
+    pub const fn of_upstream(op: Op) -> Self {
+        Self::of(op).1
+    }
+
+    /// The columns that upstream's trainers treat as categorical.
+    pub const fn categories(op: Op) -> &'static [&'static str] {
+        Self::of(op).2
     }
 
     /// Whether upstream has no such engine.
     pub const fn is_ours(self) -> bool {
         matches!(self, Self::ConvSelect | Self::ConvWork)
-    }
-
-    /// The engine of upstream's newest trainer.
-    pub const fn of_upstream(op: Op) -> Self {
-        match op {
-            Op::Conv => Self::Conv97,
-            Op::Gemm | Op::Fmha => Self::of_op(op),
-        }
-    }
-
-    /// The columns that upstream's trainers treat as categorical.
-    pub const fn categories(op: Op) -> &'static [&'static str] {
-        match op {
-            Op::Conv => &["pipeline"],
-            Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
-            Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
-        }
     }
 
     /// The rules of the upstream version that this schema comes from; our own schemas follow the newest.
@@ -202,18 +195,6 @@ impl Engine {
                 conv(&[CONV_NOT_ON_GFX950, CONV_NEW_IN_97, CONV_NEW_IN_91, &hardware])
             }
         }
-    }
-}
-
-impl FromStr for Engine {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::WORDS.iter().position(|&name| name == word).map(|index| Self::ALL[index]).ok_or(UnknownWord {
-            what: "feature engine",
-            found: word.to_owned(),
-            accepted: Self::WORDS,
-        })
     }
 }
 

@@ -1,67 +1,22 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
 use super::aliases;
+use super::claims::{Claims, NameClaim, claims};
 use super::reader::Reader;
-use super::tile_cells::{self, TILE_CELLS};
-use super::{Extractor, FieldError, KernelMapping, KernelTerms, ProblemTerms, SideError, Uncoded};
+use super::sides::{KernelFeatures, NameCell};
+use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded};
 use crate::cells::{self, Cell, Fields};
 use crate::inputs;
-use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
-use crate::problem::{FmhaProblem, InvalidField, Problem, fmha_signature_differs};
-use crate::vocab::{ConvLayout, Direction, Op, Pipeline};
-use ck_select_types::field::{self, Kind};
+use crate::kernel::{GemmKernel, Kernel, KernelKind};
+use crate::problem::{InvalidField, Problem};
+use crate::vocab::{ConvLayout, Direction};
+use ck_select_types::each_operation;
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
 pub const NAME_COLUMNS: [&str; 2] = ["kernel_name", "kernel"];
 
-/// What a name says about a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NameClaim {
-    /// A number.
-    Number(i64),
-    /// Yes or no.
-    Flag(bool),
-    /// A word.
-    Word(&'static str),
-}
-
-impl std::fmt::Display for NameClaim {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Flag(flag) => i64::from(*flag).fmt(f),
-            Self::Word(word) => write!(f, "'{word}'"),
-        }
-    }
-}
-
 impl NameClaim {
-    fn cell(&self) -> Cell<'_> {
-        match self {
-            Self::Number(number) => Cell::Whole(*number),
-            Self::Flag(flag) => Cell::Whole((*flag).into()),
-            Self::Word(word) => Cell::Word(word),
-        }
-    }
-
-    /// As a cell of a row in JSON.
-    pub fn to_json(&self) -> serde_json::Value {
-        match self.cell() {
-            Cell::Whole(number) => number.into(),
-            Cell::Number(number) => number.into(),
-            Cell::Word(word) => word.into(),
-        }
-    }
-
-    /// The word, if it is one.
-    fn word(&self) -> Option<&str> {
-        match self.cell() {
-            Cell::Word(word) => Some(word),
-            Cell::Whole(_) | Cell::Number(_) => None,
-        }
-    }
-
     /// Whether a cell of this name agrees, or is absent.
     fn agrees(&self, field: &str, reader: &Reader<'_>) -> Result<bool, FieldError> {
         Ok(match self {
@@ -87,7 +42,7 @@ pub(crate) struct Named {
 /// What a kernel's name says about the problems that it computes: cells that may be left out, but must not
 /// differ.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct NamedProblem(Vec<(&'static str, NameClaim)>);
+pub(crate) struct NamedProblem(Claims);
 
 /// A problem's cells, with absent ones taken from a kernel's name.
 struct Completed<'a> {
@@ -151,23 +106,13 @@ impl Named {
             return Err(InvalidField::new(column, format_args!("'{name}'"), expected));
         }
         let mut problem = NamedProblem::of(&kernel);
+        let cell = NameCell(column, name);
         if !reader.is_lenient() {
-            problem.0.extend(claims(&kernel, other_types(kernel.op())));
+            problem.0.extend(each_operation!(&kernel, KernelKind(own) => other_types(own)));
         }
-        let by = || format!("{column} '{name}' says");
-        agree(&reader, &claims_on_kernel(&kernel), by)?;
-        agree(&reader, &problem.0, by)?;
-        match &kernel {
-            KernelKind::Conv(conv) => agree_on_blocks(extractor, conv, &reader, by)?,
-            KernelKind::Gemm(gemm) => agree_on_pads(gemm, &reader, by)?,
-            KernelKind::Fmha(fmha) if !reader.is_lenient() => {
-                if let Some(field) = fmha_signature_differs(row, &fmha.sign(&FmhaProblem::USUAL))? {
-                    let expected = format!("the {field} of the row's cells");
-                    return Err(InvalidField::new(column, format_args!("'{name}'"), expected));
-                }
-            }
-            KernelKind::Fmha(_) => {}
-        }
+        agree(&reader, &claims_on_kernel(&kernel), || cell.says())?;
+        agree(&reader, &problem.0, || cell.says())?;
+        each_operation!(&kernel, KernelKind(own) => own.agree(extractor, row, cell))?;
         Ok(Some(Self { kernel, problem }))
     }
 
@@ -209,27 +154,16 @@ impl Named {
 }
 
 /// Types and layouts that upstream's engines do not look at.
-const fn other_types(op: Op) -> &'static [&'static str] {
-    match op {
-        Op::Conv => &["dtype_wei", "dtype_out", "layout"],
-        Op::Gemm => &["dtype_b", "dtype_c"],
-        Op::Fmha => &[],
-    }
+fn other_types<K: KernelFeatures>(kernel: &K) -> Claims {
+    claims(kernel, K::OF_PROBLEMS[1])
 }
 
-/// What a kernel's name says about cells: its fields of these names.
-fn claims(kernel: &KernelKind, cells: &[&'static str]) -> Vec<(&'static str, NameClaim)> {
-    let (fields, values) = (KernelKind::fields(kernel.op()), kernel.values());
-    let claim = |cell: &&'static str| {
-        let place = field::place(fields, cell)?;
-        let claim = match fields[place].kind {
-            Kind::Number | Kind::Shape => NameClaim::Number(values[place]),
-            Kind::Flag => NameClaim::Flag(values[place] != 0),
-            Kind::Word(vocabulary) => NameClaim::Word(vocabulary.words[usize::try_from(values[place]).ok()?]),
-        };
-        Some((*cell, claim))
-    };
-    cells.iter().filter_map(claim).collect()
+fn of_problems<K: KernelFeatures>(kernel: &K) -> Claims {
+    claims(kernel, K::OF_PROBLEMS[0])
+}
+
+const fn beside<K: KernelFeatures>(_kernel: &K) -> &'static [&'static str] {
+    K::BESIDE
 }
 
 /// Whether two words are the same convolution layout; CK's tools use `nhwgc` and `ndhwgc` for 3D.
@@ -240,12 +174,7 @@ fn same_layout(one: &str, other: Option<&str>) -> bool {
 
 impl NamedProblem {
     fn of(kernel: &KernelKind) -> Self {
-        let cells: &[&str] = match kernel.op() {
-            Op::Conv => &["dtype", "direction", "variant", "ndim_spatial"],
-            Op::Gemm => &["dtype", "layout"],
-            Op::Fmha => &["dtype"],
-        };
-        let mut claims = claims(kernel, cells);
+        let mut claims = each_operation!(kernel, KernelKind(own) => of_problems(own));
         if matches!(kernel, KernelKind::Conv(kernel) if kernel.ndim < 3) {
             let neutral = [("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];
             claims.extend(neutral.map(|(cell, number)| (cell, NameClaim::Number(number))));
@@ -277,32 +206,17 @@ impl NamedProblem {
 pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
     let mut cells = vec![("op_type", NameClaim::Word(kernel.op().as_str()))];
     cells.extend(claims_on_kernel(kernel));
-    match kernel {
-        KernelKind::Conv(conv) => {
-            let Mnk { m, n, k } = conv.tile;
-            let numbers = [("block_size", m), ("gemm_m_per_block", n), ("gemm_n_per_block", k)];
-            cells.extend(numbers.map(|(field, number)| (field, NameClaim::Number(number.into()))));
-            cells.push(("dtype", NameClaim::Word(conv.dtype_in.as_str())));
-        }
-        KernelKind::Gemm(gemm) => {
-            cells.extend(["pad_m", "pad_n", "pad_k"].into_iter().zip(gemm.pad.map(NameClaim::Flag)));
-            cells.extend(NamedProblem::of(kernel).0);
-        }
-        KernelKind::Fmha(_) => {}
-    }
+    cells.extend(each_operation!(kernel, KernelKind(kernel) => kernel.converted()));
     cells
 }
 
 /// What a name says about the kernel alone, apart from values with more than one reading.
-fn claims_on_kernel(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
+fn claims_on_kernel(kernel: &KernelKind) -> Claims {
     let several_readings = ["pad_m", "pad_n", "pad_k", "qscale"];
-    let beside: &[&str] = match kernel.op() {
-        Op::Conv => &["variant", "ndim_spatial"],
-        Op::Gemm => &[],
-        Op::Fmha => &["dtype"],
-    };
     let cells = inputs::of_kernel(kernel.op()).iter().filter(|cell| !several_readings.contains(cell));
-    claims(kernel, &beside.iter().chain(cells).copied().collect::<Vec<_>>())
+    let beside = each_operation!(kernel, KernelKind(kernel) => beside(kernel));
+    let all = beside.iter().chain(cells).copied().collect::<Vec<_>>();
+    each_operation!(kernel, KernelKind(kernel) => claims(kernel, &all))
 }
 
 /// Whether a text can hardly be anything but a kernel's name.
@@ -310,7 +224,7 @@ fn begins_like_a_kernel(name: &str) -> bool {
     ["grouped_conv_", "fmha_"].iter().any(|start| name.starts_with(start)) || GemmKernel::begins_a_name(name)
 }
 
-fn agree(
+pub(super) fn agree(
     reader: &Reader<'_>,
     said: &[(&'static str, NameClaim)],
     by: impl Fn() -> String,
@@ -322,45 +236,4 @@ fn agree(
         }
     }
     Ok(())
-}
-
-/// Tables have the numbers of a tile in two ways: in the order of the name, as upstream's converters and ours
-/// write them, or by their meaning. The column names do not tell which; both agree with the name.
-fn agree_on_blocks(
-    extractor: &Extractor,
-    kernel: &ConvKernel,
-    reader: &Reader<'_>,
-    by: impl Fn() -> String,
-) -> Result<(), FieldError> {
-    let found = tile_cells::found(reader)?;
-    let readings = [KernelMapping::NameOrder, KernelMapping::Tile].map(|way| extractor.blocks(kernel, way));
-    let agrees =
-        |said: &[i64; 4]| found.iter().zip(said).all(|(found, said)| found.is_none_or(|x| x == *said));
-    if readings.iter().any(agrees) {
-        return Ok(());
-    }
-    let given = TILE_CELLS.iter().zip(found).filter_map(|(field, cell)| Some((*field, cell?)));
-    let (fields, numbers): (Vec<_>, Vec<_>) = given.map(|(field, cell)| (field, cell.to_string())).unzip();
-    let said = readings.map(|said| {
-        let said = said.iter().zip(found).filter(|(_, cell)| cell.is_some());
-        said.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(", ")
-    });
-    let expected = format!("{} (in the order of the name) or {}, as {}", said[0], said[1], by());
-    Err(InvalidField::new(fields.join(", "), numbers.join(", "), expected))
-}
-
-/// Tables record what kernels of pipeline `mem` do, which is to pad, whatever their names say.
-fn agree_on_pads(
-    kernel: &GemmKernel,
-    reader: &Reader<'_>,
-    by: impl Fn() -> String,
-) -> Result<(), FieldError> {
-    let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(kernel.pad);
-    let said: Vec<_> = pads.map(|(field, pad)| (field, NameClaim::Flag(pad))).collect();
-    let corrected =
-        said.iter().map(|(field, _)| cells::flag(reader.fields, field)).collect::<Result<Vec<_>, _>>()?;
-    if kernel.pipeline == Pipeline::Mem && corrected.iter().all(|pad| pad.is_none_or(|pad| pad)) {
-        return Ok(());
-    }
-    agree(reader, &said, by)
 }

@@ -1,9 +1,11 @@
 //! Lookups of cells by name, with upstream's defaults or without.
 
+use super::schema::SCHEDULERS;
 use super::{Extractor, Uncoded};
 use crate::cells::{self, Cell, Fields};
 use crate::hardware::Hardware;
 use crate::problem::InvalidField;
+use crate::vocab::Pipeline;
 
 /// A cell that cannot be used: its column, what it holds, what it may hold.
 pub type FieldError = InvalidField;
@@ -96,5 +98,22 @@ impl<'a> Reader<'a> {
     /// Three axes, depth first.
     pub(super) fn axes(&self, names: [&str; 3], default: i64) -> Result<[i64; 3], FieldError> {
         Ok([self.int(names[0], default)?, self.int(names[1], default)?, self.int(names[2], default)?])
+    }
+
+    /// Number of a pipeline. Features without it are those of any word, but a misspelt one is an error.
+    pub(super) fn pipeline_code(&self, extractor: &Extractor, word: &str) -> Result<f64, FieldError> {
+        let code = extractor.pipeline_code(word)?;
+        match word.parse::<Pipeline>() {
+            Err(error) if !self.is_lenient() => Err(InvalidField::word("pipeline", &error)),
+            _ => Ok(code),
+        }
+    }
+
+    pub(super) fn scheduler(&self, name: &str) -> Result<&'a str, FieldError> {
+        let word = cells::text(self.fields, name)?.unwrap_or("intrawave");
+        if self.is_lenient() || SCHEDULERS.contains(&word) {
+            return Ok(word);
+        }
+        Err(InvalidField::new(name, format_args!("'{word}'"), format!("one of {}", SCHEDULERS.join(", "))))
     }
 }

@@ -2,19 +2,18 @@
 
 use std::sync::OnceLock;
 
-use super::conv::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
-use super::fmha::{FmhaKernelTerms, FmhaTerms};
-use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::gemm::{BUILD, GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms, VECTOR};
-use super::rules::{coded_element_bytes, coded_word};
+use super::gemm::{BUILD, VECTOR};
+use super::rules::coded_word;
 use super::{
-    Engine, Feature, KTile, KernelMapping, PairWith, Rules, Value, conv, conv_work, fmha, gemm, hardware,
+    Engine, Feature, FeatureOf, KernelTerms, OperationTerms, PairWith, ProblemTerms, Rules, Value, conv_work,
+    hardware,
 };
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
-use crate::kernel::{ConvKernel, GemmKernel, KernelKind, Mnk};
-use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
-use crate::vocab::{Arch, Direction, Dtype, Epilogue, Op, Scheduler};
+use crate::kernel::Mnk;
+use crate::problem::InvalidField;
+use crate::vocab::{Arch, Direction, Op};
+use ck_select_types::{each_operation, operation_enum};
 
 /// Why names cannot be the columns of a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,42 +67,36 @@ pub enum SideError {
 #[derive(Clone)]
 pub struct Schema {
     columns: Columns,
-    needs: Needs,
+    pub(super) needs: Needs,
+}
+
+type Features<P> = Vec<&'static FeatureOf<P>>;
+
+operation_enum! {
+    /// Features of problem and kernel.
+    #[derive(Clone)]
+    enum Picked(Features);
 }
 
 #[derive(Clone)]
 enum Columns {
-    Conv(Vec<&'static Feature<ConvTerms, ConvKernelTerms>>),
-    Gemm(Vec<&'static Feature<GemmTerms, GemmKernelTerms>>),
-    Fmha(Vec<&'static Feature<FmhaTerms, FmhaKernelTerms>>),
+    Picked(Picked),
     /// Those of a universal model, which are relative to a pool; then, if the model was adapted to a user's
     /// own GPU, features of problem and kernel.
     Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
 }
 
-/// Does the same with the features of any operation.
-macro_rules! of_any {
-    ($columns:expr, $features:ident => $what:expr, $universal:ident, $own:ident => $else:expr) => {
-        match $columns {
-            Columns::Conv($features) => $what,
-            Columns::Gemm($features) => $what,
-            Columns::Fmha($features) => $what,
-            Columns::Universal(_, $universal, $own) => $else,
-        }
-    };
-}
-
 /// Encodings that the columns use. A word without a number is an error only for a model that uses the number.
 #[derive(Debug, Clone, Copy, Default)]
-struct Needs {
-    dtype: bool,
-    pipeline: bool,
-    scheduler: bool,
-    epilogue: bool,
-    layout: bool,
-    vector: bool,
-    build: bool,
-    own: bool,
+pub(super) struct Needs {
+    pub(super) dtype: bool,
+    pub(super) pipeline: bool,
+    pub(super) scheduler: bool,
+    pub(super) epilogue: bool,
+    pub(super) layout: bool,
+    pub(super) vector: bool,
+    pub(super) build: bool,
+    pub(super) own: bool,
 }
 
 impl Schema {
@@ -118,11 +111,7 @@ impl Schema {
         if !repeated.is_empty() {
             return Err(SchemaError::Repeated(repeated));
         }
-        let columns = match op {
-            Op::Conv => Columns::Conv(pick(op, conv::all(), names)?),
-            Op::Gemm => Columns::Gemm(pick(op, gemm::FEATURES.iter(), names)?),
-            Op::Fmha => Columns::Fmha(pick(op, fmha::FEATURES.iter(), names)?),
-        };
+        let columns = each_operation!(op, Own => Picked::from(pick::<Own, S>(op, names)?));
         let needs = |name: &str| names.iter().any(|have| have.as_ref() == name);
         let needs = Needs {
             dtype: needs("dtype"),
@@ -134,7 +123,7 @@ impl Schema {
             build: BUILD.iter().any(|name| needs(name)),
             own: op == Op::Conv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
         };
-        Ok(Self { columns, needs })
+        Ok(Self { columns: Columns::Picked(columns), needs })
     }
 
     /// Columns of a universal model; all of them without names. Names of features may follow.
@@ -196,7 +185,7 @@ impl Schema {
     pub fn universal_columns(&self) -> Option<&[&'static UniversalColumn]> {
         match &self.columns {
             Columns::Universal(_, columns, _) => Some(columns),
-            _ => None,
+            Columns::Picked(_) => None,
         }
     }
 
@@ -204,7 +193,7 @@ impl Schema {
     pub fn own_features(&self) -> Option<&Self> {
         match &self.columns {
             Columns::Universal(_, _, own) => own.as_deref(),
-            _ => None,
+            Columns::Picked(_) => None,
         }
     }
 
@@ -232,20 +221,18 @@ impl Schema {
 
     /// The operation.
     pub const fn op(&self) -> Op {
-        match self.columns {
-            Columns::Conv(_) => Op::Conv,
-            Columns::Gemm(_) => Op::Gemm,
-            Columns::Fmha(_) => Op::Fmha,
-            Columns::Universal(op, ..) => op,
+        match &self.columns {
+            Columns::Picked(picked) => picked.op(),
+            Columns::Universal(op, ..) => *op,
         }
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        of_any!(
-            &self.columns, features => features.len(),
-            columns, own => columns.len() + own.as_ref().map_or(0, |own| own.len())
-        )
+        match &self.columns {
+            Columns::Picked(picked) => each_operation!(picked, Picked(features) => features.len()),
+            Columns::Universal(_, columns, own) => columns.len() + own.as_ref().map_or(0, |own| own.len()),
+        }
     }
 
     /// Never: a schema has at least one column.
@@ -253,33 +240,32 @@ impl Schema {
         self.len() == 0
     }
 
+    /// The name of each column, what it depends on, and what it means.
+    fn described(&self) -> Vec<[&'static str; 3]> {
+        match &self.columns {
+            Columns::Picked(picked) => each_operation!(picked, Picked(features) => {
+                features.iter().map(|feature| [feature.name, feature.value.scope(), feature.doc]).collect()
+            }),
+            Columns::Universal(_, columns, own) => {
+                let own = own.iter().flat_map(|own| own.described());
+                columns.iter().map(|column| [column.name, "pool", column.doc]).chain(own).collect()
+            }
+        }
+    }
+
     /// The names of the columns.
     pub fn names(&self) -> Vec<&'static str> {
-        of_any!(
-            &self.columns,
-            features => features.iter().map(|feature| feature.name).collect(),
-            columns, own => {
-                let own = own.iter().flat_map(|own| own.names());
-                columns.iter().map(|column| column.name).chain(own).collect()
-            }
-        )
+        self.described().iter().map(|[name, ..]| *name).collect()
     }
 
     /// What each column depends on: `problem`, `kernel`, `hardware`, `pair` or `pool`.
     pub fn scopes(&self) -> Vec<&'static str> {
-        of_any!(
-            &self.columns,
-            features => features.iter().map(|feature| feature.value.scope()).collect(),
-            columns, own => {
-                let own = own.iter().flat_map(|own| own.scopes());
-                columns.iter().map(|_| "pool").chain(own).collect()
-            }
-        )
+        self.described().iter().map(|[_, scope, _]| *scope).collect()
     }
 
     /// Whether a value may depend on the hardware.
     pub(crate) fn reads_hardware(&self) -> bool {
-        self.names().iter().zip(self.scopes()).any(|(name, scope)| hardware::is_read_by(name, scope))
+        self.described().iter().any(|[name, scope, _]| hardware::is_read_by(name, scope))
     }
 
     /// Whether a column is of a GEMM kernel's description, which cells do not have.
@@ -299,24 +285,7 @@ impl Schema {
 
     /// What each column means.
     pub fn docs(&self) -> Vec<&'static str> {
-        of_any!(
-            &self.columns,
-            features => features.iter().map(|feature| feature.doc).collect(),
-            columns, own => {
-                let own = own.iter().flat_map(|own| own.docs());
-                columns.iter().map(|column| column.doc).chain(own).collect()
-            }
-        )
-    }
-
-    /// Whether the columns hold the number of the element type.
-    pub(super) const fn needs_dtype(&self) -> bool {
-        self.needs.dtype
-    }
-
-    /// Whether the columns hold the number of the pipeline.
-    pub(super) const fn needs_pipeline(&self) -> bool {
-        self.needs.pipeline
+        self.described().iter().map(|[.., doc]| *doc).collect()
     }
 
     /// Fills one row.
@@ -324,18 +293,14 @@ impl Schema {
     /// The caller guarantees that the parts are of this schema's operation and that the row is as long as the
     /// schema. A row of another operation is left unchanged.
     pub fn fill(&self, problem: &ProblemTerms, kernel: &KernelTerms, hardware: &Hardware, row: &mut [f64]) {
-        match (&self.columns, problem, kernel) {
-            (Columns::Conv(features), ProblemTerms::Conv(p), KernelTerms::Conv(k)) => {
-                fill(features, p, k, hardware, self.needs.own, row);
-            }
-            (Columns::Gemm(features), ProblemTerms::Gemm(p), KernelTerms::Gemm(k)) => {
-                fill(features, p, k, hardware, self.needs.own, row);
-            }
-            (Columns::Fmha(features), ProblemTerms::Fmha(p), KernelTerms::Fmha(k)) => {
-                fill(features, p, k, hardware, self.needs.own, row);
-            }
-            _ => debug_assert!(false, "sides of another operation"),
-        }
+        let Columns::Picked(columns) = &self.columns else { return };
+        each_operation!(
+            (columns, problem, kernel),
+            (Picked(features), ProblemTerms(problem), KernelTerms(kernel)) => {
+                fill(features, problem, kernel, hardware, self.needs.own, row);
+            },
+            debug_assert!(false, "sides of another operation")
+        );
     }
 }
 
@@ -345,12 +310,8 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-fn pick<P: PairWith<K>, K, S: AsRef<str>>(
-    op: Op,
-    table: impl Iterator<Item = &'static Feature<P, K>>,
-    names: &[S],
-) -> Result<Vec<&'static Feature<P, K>>, SchemaError> {
-    let table: Vec<_> = table.collect();
+fn pick<P: OperationTerms, S: AsRef<str>>(op: Op, names: &[S]) -> Result<Features<P>, SchemaError> {
+    let table: Vec<_> = P::features().collect();
     let mut unknown = Vec::new();
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
@@ -383,29 +344,6 @@ fn fill<P: PairWith<K>, K>(
             Value::Pair(value) => value.one(problem, kernel, hardware, &pair),
         };
     }
-}
-
-/// What features know about a problem.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::large_enum_variant)] // lives on the stack of one call
-pub enum ProblemTerms {
-    /// Of a grouped convolution.
-    Conv(ConvTerms),
-    /// Of a GEMM.
-    Gemm(GemmTerms),
-    /// Of attention.
-    Fmha(FmhaTerms),
-}
-
-/// What features know about a kernel.
-#[derive(Debug, Clone, PartialEq)]
-pub enum KernelTerms {
-    /// Of a grouped convolution.
-    Conv(ConvKernelTerms),
-    /// Of a GEMM.
-    Gemm(GemmKernelTerms),
-    /// Of attention.
-    Fmha(FmhaKernelTerms),
 }
 
 /// A schema with everything else that determines a feature's value: one code path for training and selection.
@@ -458,99 +396,9 @@ impl Extractor {
         Some(Self { schema, hardware: *hardware, ..self.clone() })
     }
 
-    /// The feature row of one problem and one kernel.
-    pub fn row(&self, problem: &Problem, kernel: &KernelKind) -> Result<Vec<f64>, SideError> {
-        let (problem, kernel) = (self.problem_side(problem)?, self.kernel_side(kernel)?);
-        let mut row = vec![0.0; self.schema.len()];
-        self.fill(&problem, &kernel, &mut row);
-        Ok(row)
-    }
-
     /// Fills one row; see [`Schema::fill`].
     pub fn fill(&self, problem: &ProblemTerms, kernel: &KernelTerms, row: &mut [f64]) {
         self.schema.fill(problem, kernel, &self.hardware, row);
-    }
-
-    /// What the features know about a problem. Nothing is validated beyond what they need.
-    pub fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, SideError> {
-        if self.schema.universal_columns().is_some() {
-            return Err(SideError::Universal);
-        }
-        problem.check_split()?;
-        match (self.schema.op(), problem) {
-            (Op::Conv, Problem::Conv(problem)) => Ok(ProblemTerms::Conv(self.conv_problem(problem)?)),
-            (Op::Gemm, Problem::Gemm(problem)) => Ok(ProblemTerms::Gemm(self.gemm_problem(problem)?)),
-            (Op::Fmha, Problem::Fmha(problem)) => Ok(ProblemTerms::Fmha(self.fmha_problem(problem)?)),
-            (model, problem) => Err(SideError::Op { model, what: "problem", found: problem.op() }),
-        }
-    }
-
-    /// What the features know about a kernel.
-    pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelTerms, SideError> {
-        if self.schema.universal_columns().is_some() {
-            return Err(SideError::Universal);
-        }
-        match (self.schema.op(), kernel) {
-            (Op::Conv, KernelKind::Conv(kernel)) => Ok(KernelTerms::Conv(self.conv_kernel(kernel)?)),
-            (Op::Gemm, KernelKind::Gemm(kernel)) => Ok(KernelTerms::Gemm(self.gemm_kernel(kernel)?)),
-            (Op::Fmha, KernelKind::Fmha(kernel)) => Ok(KernelTerms::Fmha(self.fmha_kernel(kernel)?)),
-            (model, kernel) => Err(SideError::Op { model, what: "kernel", found: kernel.op() }),
-        }
-    }
-
-    fn conv_problem(&self, problem: &ConvProblem) -> Result<ConvTerms, InvalidField> {
-        if let Some(axis) = problem.stride.iter().position(|&stride| stride < 1) {
-            let field = ["stride_d", "stride_h", "stride_w"][axis];
-            return Err(InvalidField::new(field, problem.stride[axis], "at least 1"));
-        }
-        let element_bytes = coded_element_bytes(Op::Conv, problem.dtype_in.as_str(), self.rules)?;
-        Ok(ConvTerms::new(&ConvInputs {
-            direction: problem.direction,
-            n: problem.n,
-            c: problem.c,
-            k: problem.k,
-            g: problem.g,
-            input: problem.input,
-            filter: problem.filter,
-            stride: problem.stride,
-            dilation: problem.dilation,
-            pad: problem.pad_left,
-            pad_both: std::array::from_fn(|axis| {
-                problem.pad_left[axis].saturating_add(problem.pad_right[axis])
-            }),
-            element_bytes,
-        }))
-    }
-
-    fn conv_kernel(&self, kernel: &ConvKernel) -> Result<ConvKernelTerms, InvalidField> {
-        let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
-            self.blocks(kernel, self.rules.kernel_mapping);
-        Ok(ConvKernelTerms {
-            block_size,
-            gemm_m_per_block,
-            gemm_n_per_block,
-            gemm_k_per_block,
-            k_tile: match self.rules.k_tile {
-                KTile::BlockSize => block_size,
-                KTile::GemmKPerBlock => gemm_k_per_block,
-            },
-            pipeline_code: self.pipeline_code(kernel.pipeline.as_str())?,
-            pipeline: PipelineFlags::of(kernel.pipeline.as_str()),
-            intrawave: kernel.scheduler == Scheduler::Intrawave,
-            has_dsb: kernel.double_smem_buffer.into(),
-            has_si: kernel.split_image.into(),
-            two_stage: kernel.two_stage,
-        })
-    }
-
-    /// `block_size`, `gemm_m_per_block`, `gemm_n_per_block` and `gemm_k_per_block` of a kernel.
-    pub(super) fn blocks(&self, kernel: &ConvKernel, mapping: KernelMapping) -> [i64; 4] {
-        let [m, n, k] = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(i64::from);
-        match mapping {
-            // The name's first number is both the block size and, if a model uses it, the depth of a step.
-            KernelMapping::NameOrder => [m, n, k, m],
-            KernelMapping::Tile => [self.threads(kernel.wave, kernel.arch), m, n, k],
-        }
     }
 
     /// The threads of a workgroup with this many waves along each axis.
@@ -566,65 +414,6 @@ impl Extractor {
         arch.or(self.arch).map_or(64, |arch| arch.wave_size())
     }
 
-    fn gemm_problem(&self, problem: &GemmProblem) -> Result<GemmTerms, InvalidField> {
-        let layout_code = if self.schema.needs.layout {
-            let letters = problem.layout.letters();
-            let word = std::str::from_utf8(&letters).unwrap_or_default();
-            coded_word("layout", word, crate::vocab::GemmLayout::TRAINED, self.rules.uncoded)?
-        } else {
-            0.0
-        };
-        Ok(GemmTerms::new(&GemmInputs {
-            m: problem.m,
-            n: problem.n,
-            k: problem.k,
-            split_k: problem.split_k.into(),
-            element_bytes: coded_element_bytes(Op::Gemm, problem.dtype_a.as_str(), self.rules)?,
-            layout_code,
-            integers: problem.dtype_a == Dtype::Int8,
-            vector: if self.schema.needs.vector { Some(self.vector_problem(problem)?) } else { None },
-            batch: problem.request.batch,
-            groups: problem.request.groups,
-        }))
-    }
-
-    fn vector_problem(&self, problem: &GemmProblem) -> Result<VectorProblem, InvalidField> {
-        let arch = problem.arch.or(self.arch).ok_or_else(|| {
-            InvalidField::new("arch", "none", "an architecture such as gfx950, for the vector widths")
-        })?;
-        problem.validate()?;
-        let extents = [problem.m, problem.n, problem.k];
-        VectorProblem::new(extents, problem.layout, problem.dtype_a, arch.wave_size()).ok_or_else(|| {
-            InvalidField::new("dtype", problem.dtype_a, format!("one of {}", ACCESS_DTYPES.join(", ")))
-        })
-    }
-
-    fn gemm_kernel(&self, kernel: &GemmKernel) -> Result<GemmKernelTerms, InvalidField> {
-        let triple = |mnk: crate::kernel::Mnk| [mnk.m, mnk.n, mnk.k].map(i64::from);
-        let vector = self
-            .schema
-            .needs
-            .vector
-            .then(|| VectorWidths { widths: kernel.vector.map(i64::from), epilogue: kernel.epilogue });
-        Ok(GemmKernelTerms {
-            tile: triple(kernel.tile),
-            wave: triple(kernel.wave),
-            warp_tile: triple(kernel.warp_tile),
-            pipeline_code: self.pipeline_code(kernel.pipeline.as_str())?,
-            half_lds: PipelineFlags::of(kernel.pipeline.as_str()).half_lds,
-            scheduler_code: if self.schema.needs.scheduler {
-                coded_word("scheduler", kernel.scheduler.as_str(), SCHEDULERS, self.rules.uncoded)?
-            } else {
-                0.0
-            },
-            epilogue_code: self.epilogue_code(kernel.epilogue)?,
-            pad: self.rules.mem_pads.of(kernel.pipeline.as_str(), kernel.pad),
-            persistent: kernel.persistent,
-            vector,
-            build: GemmBuild::of(kernel),
-        })
-    }
-
     /// Number of a pipeline, if the features have it.
     pub(super) fn pipeline_code(&self, word: &str) -> Result<f64, InvalidField> {
         if !self.schema.needs.pipeline {
@@ -632,24 +421,14 @@ impl Extractor {
         }
         coded_word("pipeline", word, self.rules.pipeline_codes.words(), self.rules.uncoded)
     }
-
-    fn epilogue_code(&self, epilogue: Epilogue) -> Result<f64, InvalidField> {
-        // The engine with vector widths knows `tdm` and numbers it as `default`.
-        if !self.schema.needs.epilogue || (self.schema.needs.vector && epilogue == Epilogue::Tdm) {
-            return Ok(0.0);
-        }
-        coded_word("epilogue", epilogue.as_str(), EPILOGUES, self.rules.uncoded)
-    }
 }
 
 /// Schedulers in the order of their numbers.
 pub(super) const SCHEDULERS: &[&str] = &["intrawave", "interwave"];
-/// Epilogues in the order of their numbers.
-pub(super) const EPILOGUES: &[&str] = &["default", "cshuffle"];
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::{ConvProblem, GemmProblem};
 
     #[test]
     fn unknown_names_are_listed() {

@@ -23,7 +23,7 @@ impl FeatureSpec {
         Some(json!({
             "op_type": Op::Fmha.as_str(),
             "feature_names": engine.feature_names(),
-            "categorical_features": ["dtype", "pipeline", "mask", "bias", "qscale"],
+            "categorical_features": Engine::categories(Op::Fmha),
             "log_targets": [Target::Tflops.as_str()],
             "arch": arch.as_str(),
             "hardware": { "num_cus": hardware.num_cus, "lds_capacity": hardware.lds_capacity },

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Filled, ModelError, Target, TrainedOn, TrainedRange};
 use crate::features::{
-    ElementBytes, Engine, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules,
-    Schema, Uncoded,
+    ElementBytes, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, NAMED, NamedEngine, PipelineCodes,
+    Rules, Schema, Uncoded,
 };
 use crate::hardware::Hardware;
 use crate::json::Strict;
@@ -135,8 +135,8 @@ impl FeatureSpec {
         let parsed: File = serde_json::from_slice(text).map_err(json)?;
         let kind = kind(&parsed).map_err(field)?;
         let version = parsed.feature_encoding_version.unwrap_or(0);
-        if version != kind.encoding_version() {
-            let expected = format!("{}, the version of {}", kind.encoding_version(), kind.class());
+        if version != kind.encoding_version {
+            let expected = format!("{}, the version of {}", kind.encoding_version, kind.class);
             return Err(field(InvalidField::new("feature_encoding_version", version, expected)));
         }
         let is_ours = parsed.ck_select.is_some();
@@ -146,10 +146,10 @@ impl FeatureSpec {
         {
             return Err(field(InvalidField::new("ck_select.prior", prior, "a number above 0, 1000 at most")));
         }
-        let usual = || kind.engine().feature_names().into_iter().map(str::to_owned).collect();
+        let usual = || kind.engine.feature_names().into_iter().map(str::to_owned).collect();
         let schema = match (extension.prior, parsed.feature_names) {
-            (Some(_), names) => Schema::universal(kind.op(), names.as_deref()),
-            (None, names) => Schema::by_names(kind.op(), &names.unwrap_or_else(usual)),
+            (Some(_), names) => Schema::universal(kind.engine.op(), names.as_deref()),
+            (None, names) => Schema::by_names(kind.engine.op(), &names.unwrap_or_else(usual)),
         };
         let schema =
             schema.map_err(|error| ModelError::invalid(file, format_args!("feature_names: {error}")))?;
@@ -160,7 +160,7 @@ impl FeatureSpec {
         // A trainer that narrows its features may keep the list of all categories, but a name that no engine
         // has is a mistake.
         for stray in stray {
-            if Schema::by_names(kind.op(), &[&stray]).is_err() {
+            if Schema::by_names(kind.engine.op(), &[&stray]).is_err() {
                 let expected = "names that are in feature_names";
                 return Err(field(InvalidField::new("categorical_features", stray, expected)));
             }
@@ -174,8 +174,8 @@ impl FeatureSpec {
             return Err(field(InvalidField::new("hw_profile", found, "the same constants as in hardware")));
         }
         let hardware = match parsed.hardware.as_ref().or(parsed.hw_profile.as_ref()) {
-            Some(fields) => kind.engine().hardware().overridden_by(fields).map_err(field)?,
-            None => kind.engine().hardware(),
+            Some(fields) => kind.engine.hardware().overridden_by(fields).map_err(field)?,
+            None => kind.engine.hardware(),
         };
         if let Some(found) = extension.choose.as_deref().filter(|field| *field != "split_k") {
             return Err(field(InvalidField::new("ck_select.choose", format_args!("'{found}'"), "split_k")));
@@ -184,7 +184,7 @@ impl FeatureSpec {
             range.validate(&columns).map_err(field)?;
         }
         if let Some(trained) = &extension.trained_on {
-            trained.validate(kind.op()).map_err(field)?;
+            trained.validate(kind.engine.op()).map_err(field)?;
         }
         let direction: Option<Direction> = word("variant", parsed.variant.as_deref()).map_err(field)?;
         let arch: Option<Arch> = word("arch", parsed.arch.as_deref()).map_err(field)?;
@@ -266,78 +266,31 @@ impl Extension {
     }
 }
 
-/// The families of upstream's engines, which a spec gives by operation or by class.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Gemm,
-    GemmVec,
-    Conv,
-    Fmha,
-}
-
-impl Kind {
-    const ALL: [Self; 4] = [Self::Gemm, Self::GemmVec, Self::Conv, Self::Fmha];
-
-    const fn op_type(self) -> &'static str {
-        match self {
-            Self::Gemm => "gemm_universal",
-            Self::GemmVec => "gemm_universal_vec",
-            Self::Conv => "grouped_conv",
-            Self::Fmha => "fmha",
-        }
-    }
-
-    const fn class(self) -> &'static str {
-        match self {
-            Self::Gemm => "GemmUniversalFeatureEngine",
-            Self::GemmVec => "GemmUniversalVecFeatureEngine",
-            Self::Conv => "GroupedConvFeatureEngine",
-            Self::Fmha => "FmhaFwdFeatureEngine",
-        }
-    }
-
-    const fn engine(self) -> Engine {
-        match self {
-            Self::Gemm => Engine::Gemm72,
-            Self::GemmVec => Engine::Gemm78Vec,
-            Self::Conv => Engine::Conv97,
-            Self::Fmha => Engine::Fmha68Python,
-        }
-    }
-
-    const fn encoding_version(self) -> i64 {
-        match self {
-            Self::GemmVec => 1,
-            Self::Gemm | Self::Conv | Self::Fmha => 0,
-        }
-    }
-
-    const fn op(self) -> Op {
-        self.engine().op()
-    }
-}
-
 /// The class name decides, then the operation; a spec with neither is for GEMMs, as in upstream.
-fn kind(file: &File) -> Result<Kind, InvalidField> {
-    let find = |field: &str, name: &Option<String>, word: fn(Kind) -> &'static str| match name {
+fn kind(file: &File) -> Result<&'static NamedEngine, InvalidField> {
+    let find = |field: &str, name: &Option<String>, word: fn(&NamedEngine) -> &'static str| match name {
         None => Ok(None),
-        Some(name) => Kind::ALL.into_iter().find(|&kind| word(kind) == name).map(Some).ok_or_else(|| {
-            let accepted = Kind::ALL.map(word).join(", ");
+        Some(name) => NAMED.iter().find(|kind| word(kind) == name).map(Some).ok_or_else(|| {
+            let accepted = NAMED.each_ref().map(word).join(", ");
             InvalidField::new(field, format_args!("'{name}'"), format!("one of {accepted}"))
         }),
     };
-    let by_class = find("feature_engine", &file.feature_engine, Kind::class)?;
+    let by_class = find("feature_engine", &file.feature_engine, |kind| kind.class)?;
     // Upstream's trainer of attention uses the key `op`, with a word of its own.
     let attention = [&file.op_type, &file.op].iter().any(|name| name.as_deref() == Some("fmha_fwd"));
-    let by_op = if attention { Some(Kind::Fmha) } else { find("op_type", &file.op_type, Kind::op_type)? };
-    let kind = by_class.or(by_op).unwrap_or(Kind::Gemm);
+    let by_op = if attention {
+        find("op_type", &Some(Op::Fmha.to_string()), |kind| kind.op_type)?
+    } else {
+        find("op_type", &file.op_type, |kind| kind.op_type)?
+    };
+    let kind = by_class.or(by_op).unwrap_or(&NAMED[0]);
     // Of an engine of another operation, the columns would be those of other problems.
     let ops = [("op_type", &file.op_type), ("op", &file.op)];
     let said = ops.iter().filter_map(|(field, name)| Some((field, name.as_deref()?)));
     for (field, word) in said {
         let op = if word == "fmha_fwd" { Ok(Op::Fmha) } else { word.parse() };
-        if op.is_ok_and(|op| op != kind.op()) {
-            let expected = format!("{}, the operation of {}", kind.op(), kind.class());
+        if op.is_ok_and(|op| op != kind.engine.op()) {
+            let expected = format!("{}, the operation of {}", kind.engine.op(), kind.class);
             return Err(InvalidField::new(*field, format_args!("'{word}'"), expected));
         }
     }

@@ -53,10 +53,10 @@ const fn kind(
 /// All ways to classify problems.
 const KINDS: [Kind; 7] = [
     kind("rows of the GEMM", "family", "shape_family_metrics", |problem| {
-        Some(shape_family(gemm_extents(problem).0).to_owned())
+        Some(shape_family(problem.gemm_extents()[0]).to_owned())
     }),
     kind("depth of the GEMM", "depth", "k_regime_metrics", |problem| {
-        Some(k_regime(gemm_extents(problem).1).to_owned())
+        Some(k_regime(problem.gemm_extents()[1]).to_owned())
     }),
     kind("layout", "layout", "layout_metrics", layout),
     kind("filter", "filter", "filter_metrics", filter),
@@ -119,24 +119,6 @@ fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) ->
         }
     }
     spreads(lists)
-}
-
-/// Rows and depth of the (implicit) GEMM.
-pub(crate) fn gemm_extents(problem: &Problem) -> (i128, i128) {
-    match problem {
-        Problem::Gemm(problem) => (problem.m.into(), problem.k.into()),
-        Problem::Conv(problem) => {
-            let product =
-                |extents: [i64; 3]| extents.iter().map(|&extent| i128::from(extent)).product::<i128>();
-            let rows = i128::from(problem.n) * product(problem.output());
-            (rows, i128::from(problem.c / problem.g.max(1)) * product(problem.filter))
-        }
-        // Of the second product, which sums over keys.
-        Problem::Fmha(problem) => {
-            let heads = i128::from(problem.batch) * i128::from(problem.nhead_q);
-            (heads * i128::from(problem.longest_q()), problem.longest_k().into())
-        }
-    }
 }
 
 pub(crate) const fn shape_family(rows: i128) -> &'static str {

@@ -25,7 +25,7 @@ fn both(one: &Trained) -> (Vec<u64>, Vec<u64>) {
 #[test]
 fn every_objective_trains_a_forest_that_both_read_alike_and_that_chooses_better_than_chance() {
     let measurements = measurements(40);
-    for objective in Objective::ALL {
+    for &objective in Objective::ALL {
         let target = if objective.only_ranks() { Target::Relative } else { Target::Tflops };
         let trained = train(&measurements, &plan(vec![goal(target, objective, &[])]), &()).unwrap();
         let [one] = trained.as_slice() else { panic!("one goal") };

@@ -101,6 +101,16 @@ impl ConvKernel {
         format!("{} {} {} {}", self.dtype_in, self.dtype_wei, self.dtype_out, self.layout)
     }
 
+    /// The element type of its first input.
+    pub(crate) const fn dtype(&self) -> Dtype {
+        self.dtype_in
+    }
+
+    /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
+    pub(crate) fn step(&self) -> Mnk {
+        self.tile
+    }
+
     /// See [`KernelKind`](crate::kernel::KernelKind).
     pub(crate) const fn needs_scaled_instructions(&self) -> bool {
         self.warp_tile.k >= 128 && self.dtype_in.bits() <= 8

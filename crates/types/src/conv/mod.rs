@@ -7,27 +7,93 @@ mod tile;
 
 pub use kernel::{ConvKernel, StreamK};
 pub use name::ConvName;
+#[cfg(test)]
 pub(crate) use problem::read;
 pub use problem::{CONV_COLUMNS, ConvProblem, floor_div};
 pub use tile::ConvTile;
 
-use crate::field::Record as _;
-use crate::operation::Operation;
+use crate::cells::Fields;
+use crate::defaults::{ProblemDefaults, StatedFields};
+use crate::field::{InvalidField, Record as _};
+use crate::operation::{Operation, OperationProblem};
+use crate::scan::NameError;
 use crate::vocab::Dtype;
 
-/// What the operation says about itself.
-pub(crate) const OPERATION: Operation = Operation {
-    noun: "convolutions",
-    problem: ConvProblem::FIELDS,
-    kernel: ConvKernel::FIELDS,
-    needed: &["C", "K", "Hi", "Wi", "Y", "X"],
-    operands: &["dtype_in", "dtype_wei", "dtype_out"],
-    dtype: Dtype::Bf16,
-    columns: &CONV_COLUMNS,
-    more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
-    problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
-    kernel_cells: &[
-        "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline", "wave_mode",
-        "has_dsb", "has_si", "two_stage",
-    ],
-};
+impl OperationProblem for ConvProblem {
+    type Kernel = ConvKernel;
+    const OPERATION: Operation = Operation {
+        noun: "convolutions",
+        problem: ConvProblem::FIELDS,
+        kernel: ConvKernel::FIELDS,
+        needed: &["C", "K", "Hi", "Wi", "Y", "X"],
+        telling: &[],
+        beside: &[],
+        operands: &["dtype_in", "dtype_wei", "dtype_out"],
+        dtype: Dtype::Bf16,
+        columns: &CONV_COLUMNS,
+        more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
+        extents: &["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "Di", "Z", "dilation_h", "dilation_w"],
+        words: &["direction", "dtype_in", "dtype_wei", "dtype_out", "layout", "split_k"],
+        listed: &[&CONV_COLUMNS, &["ndim", "direction", "dtype"]],
+        problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
+        kernel_cells: &[
+            "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline",
+            "wave_mode", "has_dsb", "has_si", "two_stage",
+        ],
+    };
+
+    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::read(cells, defaults)?;
+        problem.validate().map(|()| problem)
+    }
+
+    fn filled(mut self, stated: StatedFields, kernel: &ConvKernel) -> Self {
+        if !stated.direction {
+            self.direction = kernel.direction;
+        }
+        if !stated.dtype {
+            self.dtype_in = kernel.dtype_in;
+        }
+        if !stated.other_types {
+            (self.dtype_wei, self.dtype_out) = (kernel.dtype_wei, kernel.dtype_out);
+        }
+        if !stated.layout {
+            self.layout = kernel.layout;
+        }
+        self
+    }
+
+    #[inline]
+    fn dtype(&self) -> Dtype {
+        self.dtype_in
+    }
+
+    /// The same with one layout for all that differ only in the number of dimensions, so that problems of
+    /// either spelling compare as equal.
+    fn normal(self) -> Self {
+        Self { layout: self.layout.order(), ..self }
+    }
+
+    #[inline]
+    fn split_k(&self) -> i32 {
+        self.split_k
+    }
+
+    fn in_parts(self, split_k: i32) -> Self {
+        Self { split_k, ..self }
+    }
+
+    fn gemm_extents(&self) -> [i128; 2] {
+        let product = |extents: [i64; 3]| extents.into_iter().map(i128::from).product::<i128>();
+        let channels = i128::from(self.c / self.g.max(1));
+        [i128::from(self.n) * product(self.output()), channels * product(self.filter)]
+    }
+
+    fn begins_a_name(text: &str) -> bool {
+        text.starts_with("grouped_conv_")
+    }
+
+    fn kernel_of_name(name: &str) -> Result<ConvKernel, NameError> {
+        ConvKernel::parse_name(name)
+    }
+}

@@ -88,13 +88,6 @@ impl ConvProblem {
         Self { ndim: self.ndim, pad_right: self.pad_left, ..Self::USUAL }
     }
 
-    /// The same with one layout for all that differ only in the number of dimensions, so that problems of
-    /// either spelling compare as equal.
-    pub(crate) const fn canonical(mut self) -> Self {
-        self.layout = self.layout.order();
-        self
-    }
-
     /// Output extents, by floor division as the Python tools compute them; not positive when the dilated
     /// filter does not fit into the padded input. A stride of 0 gives an extent of 0.
     pub fn output(&self) -> [i64; 3] {

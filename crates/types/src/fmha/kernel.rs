@@ -2,6 +2,7 @@
 
 use super::{FmhaProblem, body, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
+use crate::shape::Mnk;
 use crate::valid::{MAX_EXTENT, MAX_SMALL};
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
@@ -145,6 +146,16 @@ impl FmhaKernel {
     /// Why it does not compute the problem.
     pub(crate) fn misfit(&self, problem: &FmhaProblem) -> Option<String> {
         self.check(problem).err().map(|broken| broken.to_string())
+    }
+
+    /// The element type of its first input.
+    pub(crate) const fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
+    pub(crate) fn step(&self) -> Mnk {
+        Mnk::new(self.tile.m0.into(), self.tile.n0.into(), self.tile.k0.into())
     }
 
     /// See [`KernelKind`](crate::kernel::KernelKind).

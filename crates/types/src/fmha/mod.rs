@@ -11,29 +11,81 @@ mod supports;
 mod tests;
 
 pub use kernel::{FmhaKernel, FmhaTile};
+pub(crate) use problem::has_signature;
+#[cfg(test)]
+pub(crate) use problem::read;
 pub use problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
-pub(crate) use problem::{has_signature, read};
 pub use supports::Unsupported;
 
-use crate::field::Record as _;
-use crate::operation::Operation;
+use crate::cells::Fields;
+use crate::defaults::{ProblemDefaults, StatedFields};
+use crate::field::{InvalidField, Record as _};
+use crate::operation::{Operation, OperationProblem};
+use crate::scan::NameError;
 use crate::vocab::Dtype;
 
-/// What the operation says about itself.
-pub(crate) const OPERATION: Operation = Operation {
-    noun: "attention",
-    problem: FmhaProblem::FIELDS,
-    kernel: FmhaKernel::FIELDS,
-    needed: &["seqlen_q", "nhead_q", "hdim_q"],
-    operands: &[],
-    dtype: Dtype::Fp16,
-    columns: &FMHA_COLUMNS,
-    more_columns: &problem::MORE_COLUMNS,
-    problem_cells: &[FMHA_COLUMNS.split_at(7).0, &["dtype", "data_type", "arch"]],
-    kernel_cells: &[
-        "pipeline", "tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max", "pad_s", "pad_sk",
-        "pad_d", "pad_dv", "mask", "mask_type", "bias", "bias_type", "lse", "has_lse", "dropout",
-        "has_dropout", "logits", "has_logits_soft_cap", "sink", "has_sink", "skip", "skip_min_seqlen_q",
-        "qscale", "qscale_type", "paged_kv", "use_paged_kv",
-    ],
-};
+impl OperationProblem for FmhaProblem {
+    type Kernel = FmhaKernel;
+    const OPERATION: Operation = Operation {
+        noun: "attention",
+        problem: FmhaProblem::FIELDS,
+        kernel: FmhaKernel::FIELDS,
+        needed: &["seqlen_q", "nhead_q", "hdim_q"],
+        telling: &["seqlen_q"],
+        beside: &[],
+        operands: &[],
+        dtype: Dtype::Fp16,
+        columns: &FMHA_COLUMNS,
+        more_columns: &problem::MORE_COLUMNS,
+        extents: FMHA_COLUMNS.split_at(7).0,
+        words: &["dtype"],
+        listed: &[
+            &FMHA_COLUMNS,
+            &["family", "dtype", "mode", "mask", "bias", "lse", "dropout", "dbias", "deterministic"],
+        ],
+        problem_cells: &[FMHA_COLUMNS.split_at(7).0, &["dtype", "data_type", "arch"]],
+        kernel_cells: &[
+            "pipeline", "tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max", "pad_s",
+            "pad_sk", "pad_d", "pad_dv", "mask", "mask_type", "bias", "bias_type", "lse", "has_lse",
+            "dropout", "has_dropout", "logits", "has_logits_soft_cap", "sink", "has_sink", "skip",
+            "skip_min_seqlen_q", "qscale", "qscale_type", "paged_kv", "use_paged_kv",
+        ],
+    };
+
+    /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.
+    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::read(cells, defaults)?;
+        if !has_signature(|name| cells.cell(name).is_some()) {
+            return problem.validate_sizes().map(|()| problem);
+        }
+        problem.validate().map(|()| problem.canonical())
+    }
+
+    /// If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
+    fn filled(self, stated: StatedFields, kernel: &FmhaKernel) -> Self {
+        let problem = if stated.signature { self } else { kernel.sign(&self) };
+        Self { dtype: if stated.dtype { self.dtype } else { kernel.dtype }, ..problem }
+    }
+
+    #[inline]
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn normal(self) -> Self {
+        self.canonical()
+    }
+
+    fn gemm_extents(&self) -> [i128; 2] {
+        let queries = i128::from(self.batch) * i128::from(self.nhead_q) * i128::from(self.longest_q());
+        [queries, self.longest_k().into()]
+    }
+
+    fn begins_a_name(text: &str) -> bool {
+        text.starts_with("fmha_")
+    }
+
+    fn kernel_of_name(name: &str) -> Result<FmhaKernel, NameError> {
+        FmhaKernel::parse_name(name)
+    }
+}

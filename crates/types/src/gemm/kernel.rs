@@ -117,6 +117,16 @@ impl GemmKernel {
         format!("{} {} {} {}", self.dtype_a, self.dtype_b, self.dtype_c, self.layout)
     }
 
+    /// The element type of its first input.
+    pub(crate) const fn dtype(&self) -> Dtype {
+        self.dtype_a
+    }
+
+    /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
+    pub(crate) fn step(&self) -> Mnk {
+        self.tile
+    }
+
     /// See [`KernelKind`](crate::kernel::KernelKind).
     pub(crate) fn needs_scaled_instructions(&self) -> bool {
         self.variant.quant.is_some_and(|quant| quant.mode == QuantMode::Mx)

@@ -12,35 +12,106 @@ pub(crate) mod request;
 mod variant;
 
 pub use body::GemmBody;
-pub(crate) use family::Family;
+use family::Family;
 pub use kernel::GemmKernel;
 pub use name::ParsedGemmName;
 pub use problem::GemmProblem;
+#[cfg(test)]
 pub(crate) use problem::read;
 pub use request::{GemmRequest, Group, Groups, MAX_GROUPS};
 pub use variant::{GemmVariant, Quant};
 
-use crate::field::Record as _;
-use crate::operation::Operation;
+use crate::cells::Fields;
+use crate::defaults::{ProblemDefaults, StatedFields};
+use crate::field::{InvalidField, Record as _};
+use crate::operation::{Operation, OperationProblem};
+use crate::scan::NameError;
 use crate::vocab::Dtype;
 
 /// The columns that problems have in tables of measurements.
 const COLUMNS: &[&str] = &["m", "n", "k", "split_k", "dtype", "layout"];
 
-/// What the operation says about itself.
-pub(crate) const OPERATION: Operation = Operation {
-    noun: "GEMMs",
-    problem: GemmProblem::FIELDS,
-    kernel: GemmKernel::FIELDS,
-    needed: &["M", "N", "K"],
-    operands: &["dtype_a", "dtype_b", "dtype_c"],
-    dtype: Dtype::Fp8,
-    columns: COLUMNS,
-    more_columns: &[&["batch", "groups"]],
-    problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
-    kernel_cells: &[
-        "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m", "warp_tile_n",
-        "warp_tile_k", "pipeline", "scheduler", "epilogue", "pad_m", "pad_n", "pad_k", "persistent", "vec_a",
-        "vec_b", "vec_c",
-    ],
-};
+impl OperationProblem for GemmProblem {
+    type Kernel = GemmKernel;
+    const OPERATION: Operation = Operation {
+        noun: "GEMMs",
+        problem: GemmProblem::FIELDS,
+        kernel: GemmKernel::FIELDS,
+        needed: &["M", "N", "K"],
+        telling: &["M", "m", "groups"],
+        beside: &["groups"],
+        operands: &["dtype_a", "dtype_b", "dtype_c"],
+        dtype: Dtype::Fp8,
+        columns: COLUMNS,
+        more_columns: &[&["batch", "groups"]],
+        extents: &["M", "N", "K"],
+        words: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
+        listed: &[&["m", "n", "k", "dtype", "layout"]],
+        problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
+        kernel_cells: &[
+            "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m", "warp_tile_n",
+            "warp_tile_k", "pipeline", "scheduler", "epilogue", "pad_m", "pad_n", "pad_k", "persistent",
+            "vec_a", "vec_b", "vec_c",
+        ],
+    };
+
+    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::read(cells, defaults)?;
+        problem.validate().map(|()| problem)
+    }
+
+    fn filled(mut self, stated: StatedFields, kernel: &GemmKernel) -> Self {
+        if !stated.dtype {
+            self.dtype_a = kernel.dtype_a;
+        }
+        if !stated.other_types {
+            (self.dtype_b, self.dtype_c) = (kernel.dtype_b, kernel.dtype_c);
+        }
+        if !stated.layout {
+            self.layout = kernel.layout;
+        }
+        // Stream-K and scales are the kernel's, unless they are asked for.
+        self.request.stream_k = self.request.stream_k.or(kernel.variant.stream_k);
+        if let (None, Some(scales)) = (self.request.quant, kernel.variant.quant) {
+            self.request = self.request.scaled(scales);
+        }
+        self
+    }
+
+    #[inline]
+    fn dtype(&self) -> Dtype {
+        self.dtype_a
+    }
+
+    #[inline]
+    fn split_k(&self) -> i32 {
+        self.split_k
+    }
+
+    fn in_parts(self, split_k: i32) -> Self {
+        Self { split_k, ..self }
+    }
+
+    fn gemm_extents(&self) -> [i128; 2] {
+        [self.m, self.k].map(i128::from)
+    }
+
+    /// A family's word, or what the dispatcher's identifiers begin with: a type, or a number by mistake.
+    fn begins_a_name(text: &str) -> bool {
+        is_a_name(text)
+            || text.starts_with(|first: char| first.is_ascii_digit())
+            || Dtype::WORDS.iter().any(|start| text.starts_with(start))
+    }
+
+    fn kernel_of_name(name: &str) -> Result<GemmKernel, NameError> {
+        if is_a_name(name) {
+            GemmKernel::parse_name(name).map(|parsed| parsed.kernel)
+        } else {
+            GemmKernel::parse_identifier(name)
+        }
+    }
+}
+
+fn is_a_name(text: &str) -> bool {
+    Family::of_name(text).is_some() || GemmKernel::begins_a_name(text)
+}

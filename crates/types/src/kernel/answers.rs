@@ -1,7 +1,8 @@
 //! Which problems a kernel can be asked for.
 
-use super::{Kernel, KernelKind, each_kernel, each_pair};
-use crate::problem::{Problem, each_problem};
+use super::{Kernel, KernelKind};
+use crate::each_operation;
+use crate::problem::Problem;
 use crate::vocab::Arch;
 
 impl Kernel {
@@ -36,12 +37,12 @@ impl Kernel {
     /// # Ok::<(), ck_select_types::kernel::NameError>(())
     /// ```
     pub fn misfit(&self, problem: &Problem) -> Option<String> {
-        let why = each_pair!(&self.kind, problem, kernel, of => kernel.misfit(of), {
+        let why = each_operation!((&self.kind, problem), (KernelKind(kernel), Problem(of)) => kernel.misfit(of), {
             return Some(format!("it is a {} kernel", self.op()));
         });
         why.or_else(|| {
-            let types = each_kernel!(&self.kind, kernel => kernel.types());
-            let asked = each_problem!(problem, problem => problem.types());
+            let types = each_operation!(&self.kind, KernelKind(kernel) => kernel.types());
+            let asked = each_operation!(problem, Problem(problem) => problem.types());
             (!self.has_types_of(problem)).then(|| format!("its types and layout are {types}, not {asked}"))
         })
     }
@@ -66,7 +67,7 @@ impl KernelKind {
     /// ([`GemmKernel::answers`](super::GemmKernel::answers)), and for attention everything: there a kernel that
     /// breaks a rule computes something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
     pub fn answers(&self, problem: &Problem) -> bool {
-        each_pair!(self, problem, kernel, of => kernel.answers(of), false)
+        each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.answers(of), false)
     }
 
     /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply 128
@@ -74,13 +75,13 @@ impl KernelKind {
     /// instructions are not judged: CK composes larger ones of what there is.
     #[inline]
     fn needs_scaled_instructions(&self) -> bool {
-        each_kernel!(self, kernel => kernel.needs_scaled_instructions())
+        each_operation!(self, Self(kernel) => kernel.needs_scaled_instructions())
     }
 
     /// Whether operand types and layouts match the problem's. Convolution layouts that differ only in the
     /// number of dimensions (`nhwgc`, `ndhwgc`) count as equal: CK's tools use either for 3D.
     pub fn has_types_of(&self, problem: &Problem) -> bool {
-        each_pair!(self, problem, kernel, of => kernel.has_types_of(of), false)
+        each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.has_types_of(of), false)
     }
 }
 

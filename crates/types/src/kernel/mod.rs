@@ -3,46 +3,22 @@
 mod answers;
 mod name;
 
-pub use crate::conv::{ConvKernel, ConvName, ConvTile, StreamK};
-pub use crate::fmha::{FmhaKernel, FmhaTile, Unsupported};
-pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
+pub use crate::operations::kernels::*;
 pub use crate::scan::NameError;
 pub use crate::shape::Mnk;
 
+use crate::each_operation;
 use crate::field::{self, Field, InvalidField, MOST_FIELDS};
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationProblem};
 use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, GemmLibrary, Op};
 
-/// What a kernel is, apart from its name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
-pub enum KernelKind {
-    /// A grouped convolution.
-    Conv(ConvKernel),
-    /// A GEMM.
-    Gemm(GemmKernel),
-    /// Attention.
-    Fmha(FmhaKernel),
-}
+type Own<P> = <P as OperationProblem>::Kernel;
 
-impl KernelKind {
-    /// The operation that it computes.
-    pub const fn op(&self) -> Op {
-        match self {
-            Self::Conv(_) => Op::Conv,
-            Self::Gemm(_) => Op::Gemm,
-            Self::Fmha(_) => Op::Fmha,
-        }
-    }
-
-    /// The element type of its first input.
-    pub const fn dtype(&self) -> Dtype {
-        match self {
-            Self::Conv(kernel) => kernel.dtype_in,
-            Self::Gemm(kernel) => kernel.dtype_a,
-            Self::Fmha(kernel) => kernel.dtype,
-        }
-    }
+crate::operation_enum! {
+    /// What a kernel is, apart from its name.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    #[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
+    pub enum KernelKind(Own);
 }
 
 /// A kernel with the name under which it is registered.
@@ -54,35 +30,15 @@ pub struct Kernel {
     pub kind: KernelKind,
 }
 
-/// The same expression for a kernel of each operation.
-macro_rules! each_kernel {
-    ($kind:expr, $kernel:ident => $value:expr) => {
-        match $kind {
-            $crate::kernel::KernelKind::Conv($kernel) => $value,
-            $crate::kernel::KernelKind::Gemm($kernel) => $value,
-            $crate::kernel::KernelKind::Fmha($kernel) => $value,
-        }
-    };
-}
-
-/// The same expression for a kernel and a problem of one operation; `other` where they have different ones.
-macro_rules! each_pair {
-    ($kind:expr, $problem:expr, $kernel:ident, $of:ident => $value:expr, $other:expr) => {
-        match ($kind, $problem) {
-            ($crate::kernel::KernelKind::Conv($kernel), $crate::problem::Problem::Conv($of)) => $value,
-            ($crate::kernel::KernelKind::Gemm($kernel), $crate::problem::Problem::Gemm($of)) => $value,
-            ($crate::kernel::KernelKind::Fmha($kernel), $crate::problem::Problem::Fmha($of)) => $value,
-            _ => $other,
-        }
-    };
-}
-
-pub(crate) use {each_kernel, each_pair};
-
 impl KernelKind {
+    /// The element type of its first input.
+    pub const fn dtype(&self) -> Dtype {
+        each_operation!(self, Self(kernel) => kernel.dtype())
+    }
+
     /// The word of its pipeline: how loads overlap with arithmetic.
     pub const fn pipeline(&self) -> &'static str {
-        each_kernel!(self, kernel => kernel.pipeline.as_str())
+        each_operation!(self, Self(kernel) => kernel.pipeline.as_str())
     }
 
     /// The fields of an operation's kernels.
@@ -92,13 +48,7 @@ impl KernelKind {
 
     /// What a workgroup handles in one step: rows, columns and depth, of attention's first product.
     pub fn tile(&self) -> Mnk {
-        match self {
-            Self::Conv(kernel) => kernel.tile,
-            Self::Gemm(kernel) => kernel.tile,
-            Self::Fmha(kernel) => {
-                Mnk::new(kernel.tile.m0.into(), kernel.tile.n0.into(), kernel.tile.k0.into())
-            }
-        }
+        each_operation!(self, Self(kernel) => kernel.step())
     }
 
     /// The direction of a convolution.
@@ -118,18 +68,18 @@ impl KernelKind {
 
     /// The numbers of its fields.
     pub fn values(&self) -> [i64; MOST_FIELDS] {
-        each_kernel!(self, kernel => field::values(kernel))
+        each_operation!(self, Self(kernel) => field::values(kernel))
     }
 
     /// The architecture that it was built for, when known.
     pub const fn arch(&self) -> Option<Arch> {
-        each_kernel!(self, kernel => kernel.arch)
+        each_operation!(self, Self(kernel) => kernel.arch)
     }
 
     /// What it has besides types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or
     /// `gm2`, and the words for wave mode and epilogue if not the defaults.
     pub fn suffixes(&self) -> Vec<String> {
-        each_kernel!(self, kernel => kernel.suffixes())
+        each_operation!(self, Self(kernel) => kernel.suffixes())
     }
 }
 
@@ -147,7 +97,7 @@ impl Kernel {
                 "one line of text",
             ));
         }
-        each_kernel!(&self.kind, kernel => kernel.validate())
+        each_operation!(&self.kind, KernelKind(kernel) => kernel.validate())
     }
 }
 

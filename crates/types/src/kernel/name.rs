@@ -1,7 +1,10 @@
 //! Reads any kernel name.
 
-use super::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, NameError};
-use crate::gemm::Family;
+#[cfg(doc)]
+use super::{ConvKernel, FmhaKernel, GemmKernel};
+use super::{Kernel, KernelKind, NameError};
+use crate::each_operation;
+use crate::operation::OperationProblem as _;
 use crate::scan::Scan;
 use crate::vocab::{Dtype, Op};
 
@@ -40,30 +43,24 @@ impl Kernel {
                 Dtype::ELEMENTS.join(", ")
             )));
         }
-        let kind = if name.starts_with("grouped_conv_") {
-            KernelKind::Conv(ConvKernel::parse_name(name)?)
-        } else if Family::of_name(name).is_some() || GemmKernel::begins_a_name(name) {
-            KernelKind::Gemm(GemmKernel::parse_name(name)?.kernel)
-        } else if name.starts_with("fmha_") {
-            KernelKind::Fmha(FmhaKernel::parse_name(name)?)
-        } else {
-            KernelKind::Gemm(GemmKernel::parse_identifier(name)?)
-        };
+        let op = Op::ALL.iter().find(|op| begins(**op, name)).unwrap_or(&Op::Gemm);
+        let kind = each_operation!(op, Own => Own::kernel_of_name(name).map(KernelKind::from))?;
         Ok(Self { name: name.to_owned(), kind })
     }
 
     /// Whether a text begins like a name of some grammar.
     pub fn begins_a_name(text: &str) -> bool {
-        text.starts_with(|first: char| first.is_ascii_digit())
-            || ["grouped_conv_", "fmha_"].iter().chain(Dtype::WORDS).any(|start| text.starts_with(start))
-            || Family::of_name(text).is_some()
-            || GemmKernel::begins_a_name(text)
+        Op::ALL.iter().any(|op| begins(*op, text))
     }
 
     /// The operation that it computes.
     pub const fn op(&self) -> Op {
         self.kind.op()
     }
+}
+
+fn begins(op: Op, text: &str) -> bool {
+    each_operation!(op, Own => Own::begins_a_name(text))
 }
 
 #[cfg(test)]

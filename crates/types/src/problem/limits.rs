@@ -24,11 +24,7 @@ impl Problem {
     /// ```
     pub fn check_figures(&self, tflops: f64, latency_ms: f64) -> Result<(), InvalidField> {
         self.check_split()?;
-        let dtype = match self {
-            Self::Conv(problem) => problem.dtype_in,
-            Self::Gemm(problem) => problem.dtype_a,
-            Self::Fmha(problem) => problem.dtype,
-        };
+        let dtype = self.dtype();
         let most = MOST_TFLOPS_BITS / f64::from(dtype.bits());
         let expected = |of: &str| format!("{of}: no device does more with {dtype}");
         if tflops > most {

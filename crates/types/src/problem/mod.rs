@@ -6,71 +6,45 @@ mod limits;
 mod splits;
 mod text;
 
-pub use crate::conv::{CONV_COLUMNS, ConvProblem, floor_div};
 pub use crate::defaults::ProblemDefaults;
 pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS, place};
-pub use crate::fmha::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
-pub use crate::gemm::{GemmProblem, GemmRequest, Group, Groups, MAX_GROUPS};
+pub use crate::operations::problems::*;
 pub use checked::Checked;
 pub use fields::FieldSet;
 pub use splits::Splits;
 pub use text::ProblemError;
 pub(crate) use text::keys;
 
+use crate::each_operation;
 use crate::field::{self, Key, Record};
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationProblem as _};
 use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
 
 /// Words of [`Problem::words`].
 pub const WORDS: usize = Key::WORDS;
 
-/// The same expression for a problem of each operation.
-macro_rules! each_problem {
-    ($any:expr, $problem:ident => $value:expr) => {
-        match $any {
-            $crate::problem::Problem::Conv($problem) => $value,
-            $crate::problem::Problem::Gemm($problem) => $value,
-            $crate::problem::Problem::Fmha($problem) => $value,
-        }
-    };
-}
+type Own<P> = P;
 
-pub(crate) use each_problem;
-
-/// A problem of any operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Problem {
-    /// A grouped convolution.
-    Conv(ConvProblem),
-    /// A GEMM.
-    Gemm(GemmProblem),
-    /// Attention.
-    Fmha(FmhaProblem),
+crate::operation_enum! {
+    /// A problem of any operation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Problem(Own);
 }
 
 impl Problem {
-    /// The operation.
-    pub const fn op(&self) -> Op {
-        match self {
-            Self::Conv(_) => Op::Conv,
-            Self::Gemm(_) => Op::Gemm,
-            Self::Fmha(_) => Op::Fmha,
-        }
-    }
-
     /// Checks every field.
     pub fn validate(&self) -> Result<(), InvalidField> {
-        each_problem!(self, problem => problem.validate())
+        each_operation!(self, Self(problem) => problem.validate())
     }
 
     /// Multiplications and additions of the whole problem, as f64.
     pub fn flops(&self) -> f64 {
-        each_problem!(self, problem => problem.flops())
+        each_operation!(self, Self(problem) => problem.flops())
     }
 
     /// The architecture, when the problem names one.
     pub const fn arch(&self) -> Option<Arch> {
-        each_problem!(self, problem => problem.arch)
+        each_operation!(self, Self(problem) => problem.arch)
     }
 
     /// The same problem on an architecture, or on none in particular.
@@ -83,26 +57,8 @@ impl Problem {
     /// ```
     #[must_use]
     pub const fn on(mut self, arch: Option<Arch>) -> Self {
-        each_problem!(&mut self, problem => problem.arch = arch);
+        each_operation!(&mut self, Self(problem) => problem.arch = arch);
         self
-    }
-}
-
-impl From<ConvProblem> for Problem {
-    fn from(problem: ConvProblem) -> Self {
-        Self::Conv(problem)
-    }
-}
-
-impl From<GemmProblem> for Problem {
-    fn from(problem: GemmProblem) -> Self {
-        Self::Gemm(problem)
-    }
-}
-
-impl From<FmhaProblem> for Problem {
-    fn from(problem: FmhaProblem) -> Self {
-        Self::Fmha(problem)
     }
 }
 
@@ -113,12 +69,8 @@ impl Problem {
     }
 
     /// The element type of its first input.
-    pub const fn dtype(&self) -> Dtype {
-        match self {
-            Self::Conv(problem) => problem.dtype_in,
-            Self::Gemm(problem) => problem.dtype_a,
-            Self::Fmha(problem) => problem.dtype,
-        }
+    pub fn dtype(&self) -> Dtype {
+        each_operation!(self, Self(problem) => problem.dtype())
     }
 
     /// The direction of a convolution.
@@ -145,15 +97,26 @@ impl Problem {
         field::place(fields, name).map(|place| (&fields[place], self.values()[place]))
     }
 
+    /// Rows and depth of its (implicit) GEMM.
+    pub fn gemm_extents(&self) -> [i128; 2] {
+        each_operation!(self, Self(problem) => problem.gemm_extents())
+    }
+
     /// The problem that a reader assumes who knows only what every table has.
     #[must_use]
     pub fn assumed(&self) -> Self {
-        each_problem!(self, problem => problem.assumed().into())
+        each_operation!(self, Self(problem) => problem.assumed().into())
+    }
+
+    /// The same problem, with these fields as problems usually have them.
+    #[must_use]
+    pub fn usual_in(&self, names: &[&str]) -> Self {
+        each_operation!(self, Self(problem) => field::usual_in(problem, names).into())
     }
 
     /// The numbers of its fields, those of words being their places; behind the last field they are 0.
     pub fn values(&self) -> [i64; MOST_FIELDS] {
-        each_problem!(self, problem => field::values(problem))
+        each_operation!(self, Self(problem) => field::values(problem))
     }
 
     /// Its numbers and flags, with their fields.
@@ -163,12 +126,8 @@ impl Problem {
 
     /// The same problem, written in one way where there are several.
     #[must_use]
-    pub const fn canonical(self) -> Self {
-        match self {
-            Self::Conv(problem) => Self::Conv(problem.canonical()),
-            Self::Gemm(problem) => Self::Gemm(problem),
-            Self::Fmha(problem) => Self::Fmha(problem.canonical()),
-        }
+    pub fn canonical(self) -> Self {
+        each_operation!(self, Self(problem) => problem.normal().into())
     }
 
     /// The problem as machine words, to be compared and hashed fast: equal problems have equal words, different
@@ -182,7 +141,7 @@ impl Problem {
     pub fn words(&self) -> Option<[u64; WORDS]> {
         let mut key = Key::new();
         key.push(self.op() as i64, 3);
-        each_problem!(self, problem => problem.pack(&mut key));
+        each_operation!(self, Self(problem) => problem.pack(&mut key));
         // The longest architecture has 7 characters.
         key.short_text(self.arch().as_ref().map(Arch::as_str));
         let listed = matches!(self, Self::Gemm(problem) if !problem.request.groups.is_empty());

@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Problem;
+use crate::each_operation;
 use crate::field::{AUTO, InvalidField, MAX_EXTENT};
+use crate::operation::OperationProblem as _;
 use crate::vocab::{Direction, Op};
 
 /// The numbers of parts that may be chosen for a problem with `split_k=auto`, ascending.
@@ -90,34 +92,25 @@ impl fmt::Display for Splits {
 
 impl Problem {
     /// Whether an operation's problems have a number of parts.
-    pub const fn has_split(op: Op) -> bool {
-        !matches!(op, Op::Fmha)
+    pub fn has_split(op: Op) -> bool {
+        Self::fields(op).iter().any(|field| field.name == "split_k")
     }
 
     /// Parts into which the reduction is split; [`AUTO`] if the problem leaves the choice. Attention has one.
     #[inline]
-    pub const fn split_k(&self) -> i32 {
-        match self {
-            Self::Conv(problem) => problem.split_k,
-            Self::Gemm(problem) => problem.split_k,
-            Self::Fmha(_) => 1,
-        }
+    pub fn split_k(&self) -> i32 {
+        each_operation!(self, Self(problem) => problem.split_k())
     }
 
     /// The same problem in so many parts; attention stays as it is.
     #[must_use]
-    pub const fn with_split(mut self, parts: i32) -> Self {
-        match &mut self {
-            Self::Conv(problem) => problem.split_k = parts,
-            Self::Gemm(problem) => problem.split_k = parts,
-            Self::Fmha(_) => {}
-        }
-        self
+    pub fn with_split(self, parts: i32) -> Self {
+        each_operation!(self, Self(problem) => problem.in_parts(parts).into())
     }
 
     /// Whether the number of parts is to be chosen with the kernel.
     #[inline]
-    pub const fn chooses_split(&self) -> bool {
+    pub fn chooses_split(&self) -> bool {
         self.split_k() == AUTO
     }
 

@@ -4,13 +4,14 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::LazyLock;
 
-use super::{Problem, each_problem};
+use super::Problem;
 use crate::cells::Fields;
 use crate::defaults::ProblemDefaults;
+use crate::each_operation;
 use crate::field::{Field, InvalidField};
 use crate::nearest::Hint;
+use crate::operation::{Operation, OperationProblem as _};
 use crate::vocab::Op;
-use crate::{conv, fmha, gemm};
 
 /// A text that is not a problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,12 +46,12 @@ pub enum ProblemError {
 
 /// All names that the fields of an operation's problems may have in text and tables.
 pub(crate) fn keys(op: Op) -> &'static [&'static str] {
-    static KEYS: LazyLock<[Vec<&'static str>; 3]> = LazyLock::new(|| {
-        let of = |op, beside: &[&'static str]| {
+    static KEYS: LazyLock<Vec<Vec<&'static str>>> = LazyLock::new(|| {
+        let of = |&op: &Op| {
             let names = Problem::fields(op).iter().flat_map(Field::names);
-            names.chain(beside.iter().copied()).collect()
+            names.chain(Operation::get(op).beside.iter().copied()).chain(["arch"]).collect()
         };
-        [of(Op::Gemm, &["groups", "arch"]), of(Op::Conv, &["arch"]), of(Op::Fmha, &["arch"])]
+        Op::ALL.iter().map(of).collect()
     });
     &KEYS[op as usize]
 }
@@ -103,12 +104,8 @@ impl Problem {
         let mut keys = text
             .split(|c: char| c == ',' || c.is_whitespace())
             .filter_map(|part| part.split_once('=').map(|(key, _)| key));
-        let shown = keys.find_map(|key| match key {
-            "M" | "m" | "groups" => Some(Op::Gemm),
-            "seqlen_q" => Some(Op::Fmha),
-            _ => None,
-        });
-        shown.unwrap_or(Op::Conv)
+        let tells = |key| Op::ALL.iter().find(|op| Operation::get(**op).telling.contains(&key));
+        keys.find_map(tells).copied().unwrap_or(Op::Conv)
     }
 
     /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it: of attention
@@ -118,32 +115,15 @@ impl Problem {
         fields: &dyn Fields,
         defaults: &ProblemDefaults,
     ) -> Result<Self, InvalidField> {
-        match op {
-            Op::Conv => validated(conv::read(fields, defaults)?),
-            Op::Gemm => validated(gemm::read(fields, defaults)?),
-            Op::Fmha => {
-                let problem = fmha::read(fields, defaults)?;
-                // Sizes alone are completed by a kernel's signature.
-                if !fmha::has_signature(|name| fields.cell(name).is_some()) {
-                    problem.validate_sizes()?;
-                    return Ok(problem.into());
-                }
-                validated(problem).map(Self::canonical)
-            }
-        }
+        each_operation!(op, Own => Own::read_cells(fields, defaults).map(Self::from))
     }
-}
-
-fn validated(problem: impl Into<Problem>) -> Result<Problem, InvalidField> {
-    let problem = problem.into();
-    problem.validate().map(|()| problem)
 }
 
 /// All fields in a fixed order: equal problems have equal texts, different ones have different texts, and
 /// [`Problem::parse`] reads a text back to an equal problem. The direction and types are always included.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        each_problem!(self, problem => problem.fmt(f))?;
+        each_operation!(self, Self(problem) => problem.fmt(f))?;
         self.arch().map_or(Ok(()), |arch| write!(f, ",arch={arch}"))
     }
 }
@@ -178,6 +158,7 @@ mod tests {
     use crate::field::Kind;
     use crate::problem::{ConvProblem, FmhaProblem, GemmProblem, MAX_EXTENT};
     use crate::vocab::{Direction, Dtype};
+    use crate::{conv, fmha, gemm};
 
     fn conv(text: &str) -> Result<Problem, ProblemError> {
         Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv))

@@ -240,7 +240,7 @@ fn retry(text: &str) -> Result<Retry, String> {
 
 /// Reads the word of a failure class.
 fn class(word: &str) -> Result<FailureClass, String> {
-    FailureClass::of(word).ok_or_else(|| {
+    word.parse().map_err(|_| {
         let words: Vec<&str> = FailureClass::ALL.iter().map(|class| class.as_str()).collect();
         format!("expected one of: {}{}", words.join(", "), Hint::new(word, words.iter().copied()))
     })

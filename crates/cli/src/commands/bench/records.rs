@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path, pool: &Pool) -> Result<Recorded, CliError> {
 fn outcome(measurements: &Measurements, row: &Row) -> Outcome {
     if !row.is_valid {
         let failure = usize::from(row.failure).checked_sub(1).map(|place| &measurements.failures()[place]);
-        let class = failure.and_then(|failure| FailureClass::of(&failure.class));
+        let class = failure.and_then(|failure| failure.class.parse().ok());
         return Outcome::failed(class.unwrap_or(FailureClass::Invalid), "");
     }
     Outcome::Measured(Measurement {

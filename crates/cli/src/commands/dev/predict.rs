@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR|FILE")]
     model: PathBuf,
     /// The target whose forest predicts; by default the one that ranks
-    #[arg(long, value_name = "TARGET", value_parser = super::super::target)]
+    #[arg(long, value_name = "TARGET", value_parser = super::super::word::<Target>)]
     target: Option<Target>,
     /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the
     /// columns are found by name, otherwise they are in the model's order

@@ -44,8 +44,8 @@ pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
 }
 
 fn way(word: &str) -> Result<Method, CliError> {
-    Method::ALL.into_iter().find(|way| way.as_str() == word).ok_or_else(|| {
-        let known = Method::ALL.map(Method::as_str).join(", ");
+    word.parse().map_err(|_| {
+        let known = Method::WORDS.join(", ");
         CliError::usage(format!("--params ways: found '{word}', expected some of {known}"))
     })
 }

@@ -55,9 +55,6 @@ pub(super) fn read(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Probl
 
 /// What a model is for; models of attention are for several types.
 fn kind(problem: &Problem) -> Option<String> {
-    match problem {
-        Problem::Conv(conv) => Some(format!("{} {}", conv.direction, conv.dtype_in)),
-        Problem::Gemm(gemm) => Some(gemm.dtype_a.to_string()),
-        Problem::Fmha(_) => None,
-    }
+    let direction = problem.direction().map_or_else(String::new, |direction| format!("{direction} "));
+    problem.family().is_none().then(|| format!("{direction}{}", problem.dtype()))
 }

@@ -11,8 +11,9 @@ use ck_select_types::json::Strict;
 use ck_select_types::listing::{HeaderError, UnknownColumn, check_names};
 use ck_select_types::nearest::nearest;
 use ck_select_types::problem::Problem;
+use ck_select_types::seed;
 use ck_select_types::vocab::Op;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::DataError;
@@ -251,13 +252,7 @@ fn unknown(wrong: &[UnknownColumn]) -> String {
 /// The whole file: an object with `results`, or the list itself.
 struct Root<'a, 'b>(&'a mut Results<'b>);
 
-impl<'de> DeserializeSeed<'de> for Root<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+seed!(Root<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for Root<'_, '_> {
     type Value = ();
@@ -295,13 +290,7 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
 
 struct List<'a, 'b>(&'a mut Results<'b>);
 
-impl<'de> DeserializeSeed<'de> for List<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+seed!(List<'_, '_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for List<'_, '_> {
     type Value = ();

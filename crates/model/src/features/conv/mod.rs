@@ -1,8 +1,10 @@
 //! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas
 //! pick.
 
+mod inputs;
 mod pair;
 mod terms;
+mod tile_cells;
 pub mod work;
 
 pub use pair::ConvPair;

@@ -1,12 +1,15 @@
 //! What features know about attention and its kernels, from values and from cells: words become the numbers
 //! of the model's encoding.
 
-use super::{FmhaInputs, FmhaKernelTerms, FmhaTerms};
+use super::{FEATURES, FmhaInputs, FmhaKernelTerms, FmhaTerms};
+use crate::cells::Fields;
+use crate::features::operation::OperationTerms;
 use crate::features::reader::Reader;
 use crate::features::rules::no_number;
-use crate::features::{Extractor, FieldError, FmhaEncoding, Uncoded};
+use crate::features::sides::{KernelFeatures, NameCell, OperationFeatures};
+use crate::features::{Extractor, Feature, FieldError, FmhaEncoding, Uncoded};
 use crate::kernel::FmhaKernel;
-use crate::problem::{FmhaProblem, InvalidField};
+use crate::problem::{FmhaProblem, InvalidField, fmha_signature_differs};
 
 const DTYPES: &[&str] = &["fp16", "bf16", "fp8bf16", "fp8fp32"];
 const PIPELINES: &[&str] = &[
@@ -53,88 +56,102 @@ impl Extractor {
     }
 
     fn fmha_dtype(&self, word: &str) -> Result<f64, InvalidField> {
-        if self.schema.needs_dtype() { self.coded("dtype", word, DTYPES, 0.0) } else { Ok(0.0) }
+        if self.schema.needs.dtype { self.coded("dtype", word, DTYPES, 0.0) } else { Ok(0.0) }
     }
 
     fn fmha_pipeline(&self, word: &str) -> Result<f64, InvalidField> {
-        if !self.schema.needs_pipeline() {
+        if !self.schema.needs.pipeline {
             return Ok(0.0);
         }
         self.coded("pipeline", word, self.rules.fmha_encoding.pipelines(), 1.0)
     }
+}
 
-    pub(in crate::features) fn fmha_problem(&self, p: &FmhaProblem) -> Result<FmhaTerms, InvalidField> {
-        let encoding = self.rules.fmha_encoding;
+impl OperationTerms for FmhaProblem {
+    type Terms = FmhaTerms;
+    type KernelTerms = FmhaKernelTerms;
+
+    fn features() -> impl Iterator<Item = &'static Feature<FmhaTerms, FmhaKernelTerms>> {
+        FEATURES.iter()
+    }
+}
+
+impl OperationFeatures for FmhaProblem {
+    fn terms(&self, extractor: &Extractor) -> Result<FmhaTerms, InvalidField> {
+        let encoding = extractor.rules.fmha_encoding;
         let inputs = FmhaInputs {
-            batch: p.batch,
-            seqlens: [p.seqlen_q, p.seqlen_k],
-            heads: [p.nhead_q, p.nhead_k],
-            hdims: [p.hdim_q, p.hdim_v],
-            dtype_code: self.fmha_dtype(p.dtype.as_str())?,
-            element_bytes: encoding.element_bytes(p.dtype.as_str()),
+            batch: self.batch,
+            seqlens: [self.seqlen_q, self.seqlen_k],
+            heads: [self.nhead_q, self.nhead_k],
+            hdims: [self.hdim_q, self.hdim_v],
+            dtype_code: extractor.fmha_dtype(self.dtype.as_str())?,
+            element_bytes: encoding.element_bytes(self.dtype.as_str()),
             encoding,
         };
         Ok(inputs.side())
     }
 
-    pub(in crate::features) fn fmha_kernel(&self, k: &FmhaKernel) -> Result<FmhaKernelTerms, InvalidField> {
-        let python = self.rules.fmha_encoding == FmhaEncoding::Python;
-        let (mask, bias, qscale) = (k.mask as u8, k.bias as u8, k.qscale as u8);
-        Ok(FmhaKernelTerms {
-            pipeline_code: self.fmha_pipeline(k.pipeline.as_str())?,
-            tile: k.tile.numbers().map(i64::from),
-            pad: k.pad,
-            mask_code: mask.into(),
-            // The tables that the Python twin was trained on say `bias`; it expects `elementwise`, and so
-            // learned it as none.
-            bias_code: if python && bias == 1 { 0.0 } else { bias.into() },
-            qscale_code: if python { f64::from(qscale.min(1)) } else { 0.0 },
-            lse: k.lse,
-            dropout: k.dropout,
-            logits: k.logits,
-            sink: k.sink,
-            skip: k.skip,
-            paged_kv: k.paged_kv,
-        })
-    }
-}
-
-/// A row's cells, under the names of the tables or of upstream's header.
-impl Reader<'_> {
-    fn either<'n>(&self, names: [&'n str; 2]) -> &'n str {
-        if self.has(names[0]) || !self.has(names[1]) { names[0] } else { names[1] }
-    }
-
-    pub(in crate::features) fn fmha_problem(&self, extractor: &Extractor) -> Result<FmhaTerms, FieldError> {
+    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<FmhaTerms, FieldError> {
+        let reader = Reader::new(extractor, row);
         let encoding = extractor.rules.fmha_encoding;
-        let dtype = self.word(self.either(["dtype", "data_type"]), "")?;
+        let dtype = reader.word(reader.either(["dtype", "data_type"]), "")?;
         let inputs = FmhaInputs {
-            batch: self.int("batch", 0)?,
-            seqlens: [self.int("seqlen_q", 0)?, self.int("seqlen_k", 0)?],
-            heads: [self.int("nhead_q", 0)?, self.int("nhead_k", 0)?],
-            hdims: [self.int("hdim_q", 0)?, self.int("hdim_v", 0)?],
+            batch: reader.int("batch", 0)?,
+            seqlens: [reader.int("seqlen_q", 0)?, reader.int("seqlen_k", 0)?],
+            heads: [reader.int("nhead_q", 0)?, reader.int("nhead_k", 0)?],
+            hdims: [reader.int("hdim_q", 0)?, reader.int("hdim_v", 0)?],
             dtype_code: extractor.fmha_dtype(dtype)?,
             element_bytes: encoding.element_bytes(dtype),
             encoding,
         };
         Ok(inputs.side())
     }
+}
 
-    pub(in crate::features) fn fmha_kernel(
-        &self,
-        extractor: &Extractor,
-    ) -> Result<FmhaKernelTerms, FieldError> {
-        let tile = |name: &str| self.int(&format!("tile_{name}"), 0);
-        let flag = |names: [&str; 2]| self.flag(self.either(names));
+impl KernelFeatures for FmhaKernel {
+    type Terms = FmhaKernelTerms;
+    const BESIDE: &'static [&'static str] = &["dtype"];
+    const OF_PROBLEMS: [&'static [&'static str]; 2] = [&["dtype"], &[]];
+
+    fn terms(&self, extractor: &Extractor) -> Result<FmhaKernelTerms, InvalidField> {
         let python = extractor.rules.fmha_encoding == FmhaEncoding::Python;
-        let mask = self.fmha_code(extractor, ["mask", "mask_type"], MASKS)?;
-        let bias = self.fmha_code(extractor, ["bias", "bias_type"], BIASES)?;
-        let qscale = self.found_word(self.either(["qscale", "qscale_type"]));
+        let (mask, bias, qscale) = (self.mask as u8, self.bias as u8, self.qscale as u8);
+        Ok(FmhaKernelTerms {
+            pipeline_code: extractor.fmha_pipeline(self.pipeline.as_str())?,
+            tile: self.tile.numbers().map(i64::from),
+            pad: self.pad,
+            mask_code: mask.into(),
+            // The tables that the Python twin was trained on say `bias`; it expects `elementwise`, and so
+            // learned it as none.
+            bias_code: if python && bias == 1 { 0.0 } else { bias.into() },
+            qscale_code: if python { f64::from(qscale.min(1)) } else { 0.0 },
+            lse: self.lse,
+            dropout: self.dropout,
+            logits: self.logits,
+            sink: self.sink,
+            skip: self.skip,
+            paged_kv: self.paged_kv,
+        })
+    }
+
+    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<FmhaKernelTerms, FieldError> {
+        let reader = Reader::new(extractor, row);
+        let tile = |name: &str| reader.int(&format!("tile_{name}"), 0);
+        let flag = |names: [&str; 2]| reader.flag(reader.either(names));
+        let python = extractor.rules.fmha_encoding == FmhaEncoding::Python;
+        let mask = reader.fmha_code(extractor, ["mask", "mask_type"], MASKS)?;
+        let bias = reader.fmha_code(extractor, ["bias", "bias_type"], BIASES)?;
+        let qscale = reader.found_word(reader.either(["qscale", "qscale_type"]));
         let scaled = !matches!(qscale.as_deref(), None | Some("no" | "0" | "False" | "false"));
         Ok(FmhaKernelTerms {
-            pipeline_code: extractor.fmha_pipeline(self.word("pipeline", "")?)?,
+            pipeline_code: extractor.fmha_pipeline(reader.word("pipeline", "")?)?,
             tile: [tile("m0")?, tile("n0")?, tile("k0")?, tile("n1")?, tile("k1")?, tile("k0max")?],
-            pad: [self.flag("pad_s")?, self.flag("pad_sk")?, self.flag("pad_d")?, self.flag("pad_dv")?],
+            pad: [
+                reader.flag("pad_s")?,
+                reader.flag("pad_sk")?,
+                reader.flag("pad_d")?,
+                reader.flag("pad_dv")?,
+            ],
             mask_code: mask,
             bias_code: bias,
             qscale_code: if python && scaled { 1.0 } else { 0.0 },
@@ -145,6 +162,23 @@ impl Reader<'_> {
             skip: flag(["skip", "skip_min_seqlen_q"])?,
             paged_kv: flag(["paged_kv", "use_paged_kv"])?,
         })
+    }
+
+    fn agree(&self, extractor: &Extractor, row: &dyn Fields, name: NameCell<'_>) -> Result<(), FieldError> {
+        if !Reader::new(extractor, row).is_lenient()
+            && let Some(field) = fmha_signature_differs(row, &self.sign(&FmhaProblem::USUAL))?
+        {
+            let expected = format!("the {field} of the row's cells");
+            return Err(InvalidField::new(name.0, format_args!("'{}'", name.1), expected));
+        }
+        Ok(())
+    }
+}
+
+/// A row's cells, under the names of the tables or of upstream's header.
+impl Reader<'_> {
+    fn either<'n>(&self, names: [&'n str; 2]) -> &'n str {
+        if self.has(names[0]) || !self.has(names[1]) { names[0] } else { names[1] }
     }
 
     /// A word's number; for the header's encoding the cell may hold the number itself.

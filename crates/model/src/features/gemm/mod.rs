@@ -1,5 +1,6 @@
 //! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's description.
 
+mod inputs;
 mod pair;
 mod terms;
 pub(super) mod vector;

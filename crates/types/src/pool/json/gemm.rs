@@ -25,9 +25,7 @@ impl Source {
                 KernelKind::Gemm(kernel) => {
                     Ok(Self { complete: GemmKernel::parse_identifier(&name).is_ok(), name, kernel })
                 }
-                KernelKind::Conv(_) | KernelKind::Fmha(_) => {
-                    Err(PoolError::value(quoted(&name), "the name of a GEMM kernel").within("name"))
-                }
+                _ => Err(PoolError::value(quoted(&name), "the name of a GEMM kernel").within("name")),
             };
         };
         let parsed_name = name.as_deref().and_then(|name| GemmKernel::parse_name(name).ok());

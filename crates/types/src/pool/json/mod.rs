@@ -12,11 +12,12 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Builder, PoolError};
 use crate::json::Strict;
 use crate::kernel::Kernel;
+use crate::seed;
 use crate::vocab::Arch;
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
@@ -59,13 +60,7 @@ struct Document<'b> {
     fault: &'b mut Option<PoolError>,
 }
 
-impl<'de> DeserializeSeed<'de> for Document<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+seed!(Document<'_>, deserialize_any);
 
 impl<'de> Visitor<'de> for Document<'_> {
     type Value = ();
@@ -130,13 +125,7 @@ struct Elements<'b> {
     fault: &'b mut Option<PoolError>,
 }
 
-impl<'de> DeserializeSeed<'de> for Elements<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+seed!(Elements<'_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for Elements<'_> {
     type Value = ();
@@ -172,13 +161,7 @@ impl Element<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Element<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+seed!(Element<'_>, deserialize_any);
 
 impl<'de> Visitor<'de> for Element<'_> {
     type Value = ();

@@ -5,8 +5,8 @@
 //! meaning (`block_size` is the threads of a workgroup), as upstream's newest engine and its validation do.
 //! The other reading gives plausible features, but those of another kernel.
 
-use super::reader::Reader;
-use super::{Extractor, FieldError, KernelMapping};
+use super::super::reader::Reader;
+use super::super::{Extractor, FieldError, KernelMapping};
 use crate::kernel::{ConvTile, Mnk};
 use crate::problem::InvalidField;
 

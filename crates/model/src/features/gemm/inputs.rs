@@ -1,0 +1,271 @@
+//! What features know about a GEMM and its kernels, from values and from cells.
+
+use super::super::claims::{Claims, NameClaim, claims};
+use super::super::conv::PipelineFlags;
+use super::super::named::agree;
+use super::super::operation::OperationTerms;
+use super::super::reader::Reader;
+use super::super::rules::{coded_element_bytes, coded_word};
+use super::super::schema::SCHEDULERS;
+use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
+use super::super::{Extractor, Feature, FieldError, aliases};
+use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
+use super::{FEATURES, GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
+use crate::cells::{self, Fields};
+use crate::inputs;
+use crate::kernel::GemmKernel;
+use crate::problem::{GemmProblem, Groups, InvalidField};
+use crate::vocab::{Arch, Dtype, Epilogue, GemmLayout, Op, Pipeline};
+
+/// Epilogues in the order of their numbers.
+const EPILOGUES: &[&str] = &["default", "cshuffle"];
+
+impl OperationTerms for GemmProblem {
+    type Terms = GemmTerms;
+    type KernelTerms = GemmKernelTerms;
+
+    fn features() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms>> {
+        FEATURES.iter()
+    }
+}
+
+impl OperationFeatures for GemmProblem {
+    fn terms(&self, extractor: &Extractor) -> Result<GemmTerms, InvalidField> {
+        let layout_code = if extractor.schema.needs.layout {
+            let letters = self.layout.letters();
+            let word = std::str::from_utf8(&letters).unwrap_or_default();
+            coded_word("layout", word, crate::vocab::GemmLayout::TRAINED, extractor.rules.uncoded)?
+        } else {
+            0.0
+        };
+        Ok(GemmTerms::new(&GemmInputs {
+            m: self.m,
+            n: self.n,
+            k: self.k,
+            split_k: self.split_k.into(),
+            element_bytes: coded_element_bytes(Op::Gemm, self.dtype_a.as_str(), extractor.rules)?,
+            layout_code,
+            integers: self.dtype_a == Dtype::Int8,
+            vector: if extractor.schema.needs_vector() {
+                Some(vector_problem(extractor, self)?)
+            } else {
+                None
+            },
+            batch: self.request.batch,
+            groups: self.request.groups,
+        }))
+    }
+
+    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<GemmTerms, FieldError> {
+        let reader = Reader::new(extractor, row);
+        let rules = &extractor.rules;
+        let absent = ["m", "n", "k"].into_iter().zip(["M", "N", "K"]).filter(|(_, upper)| !reader.has(upper));
+        reader.require(absent.map(|(lower, _)| lower).chain(["split_k", "dtype", "layout"]))?;
+        let extents = [reader.extent("m", "M")?, reader.extent("n", "N")?, reader.extent("k", "K")?];
+        let with_vector = extractor.schema.needs_vector();
+        let (batch, count) = (reader.opt_int("batch")?, reader.opt_int("batch_count")?);
+        let batch = batch.or(count).unwrap_or(0);
+        let batch = u32::try_from(batch).map_err(|_| InvalidField::new("batch", batch, "0 or more GEMMs"))?;
+        Ok(GemmTerms::new(&GemmInputs {
+            m: extents[0],
+            n: extents[1],
+            k: extents[2],
+            split_k: reader.int("split_k", 1)?,
+            element_bytes: coded_element_bytes(Op::Gemm, reader.word("dtype", "fp8")?, *rules)?,
+            layout_code: coded_word(
+                "layout",
+                reader.word("layout", "rcr")?,
+                GemmLayout::TRAINED,
+                rules.uncoded,
+            )?,
+            integers: reader.word("dtype", "fp8")? == Dtype::Int8.as_str(),
+            vector: if with_vector { Some(reader.vector_problem(extents)?) } else { None },
+            batch,
+            groups: cells::text(reader.fields, "groups")?.map_or(Ok(Groups::NONE), str::parse)?,
+        }))
+    }
+
+    fn terms_of_strict_cells(
+        extractor: &Extractor,
+        row: &dyn Fields,
+        aliased: &dyn Fields,
+    ) -> Result<GemmTerms, FieldError> {
+        let terms = Self::terms_of_cells(extractor, aliased)?;
+        aliases::read(extractor, row).map(|_| terms)
+    }
+}
+
+impl KernelFeatures for GemmKernel {
+    type Terms = GemmKernelTerms;
+    const BESIDE: &'static [&'static str] = &[];
+    const OF_PROBLEMS: [&'static [&'static str]; 2] = [&["dtype", "layout"], &["dtype_b", "dtype_c"]];
+
+    fn terms(&self, extractor: &Extractor) -> Result<GemmKernelTerms, InvalidField> {
+        let triple = |mnk: crate::kernel::Mnk| [mnk.m, mnk.n, mnk.k].map(i64::from);
+        let vector = extractor
+            .schema
+            .needs_vector()
+            .then(|| VectorWidths { widths: self.vector.map(i64::from), epilogue: self.epilogue });
+        Ok(GemmKernelTerms {
+            tile: triple(self.tile),
+            wave: triple(self.wave),
+            warp_tile: triple(self.warp_tile),
+            pipeline_code: extractor.pipeline_code(self.pipeline.as_str())?,
+            half_lds: PipelineFlags::of(self.pipeline.as_str()).half_lds,
+            scheduler_code: if extractor.schema.needs.scheduler {
+                coded_word("scheduler", self.scheduler.as_str(), SCHEDULERS, extractor.rules.uncoded)?
+            } else {
+                0.0
+            },
+            epilogue_code: epilogue_code(extractor, self.epilogue)?,
+            pad: extractor.rules.mem_pads.of(self.pipeline.as_str(), self.pad),
+            persistent: self.persistent,
+            vector,
+            build: GemmBuild::of(self),
+        })
+    }
+
+    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<GemmKernelTerms, FieldError> {
+        let reader = Reader::new(extractor, row);
+        let rules = &extractor.rules;
+        let with_vector = extractor.schema.needs_vector();
+        if extractor.schema.needs_build() {
+            return Err(Reader::absent("kernel", "the kernel's name, which says what no cells say"));
+        }
+        // All but the widths, which only some engines read.
+        reader
+            .require(inputs::of_kernel(Op::Gemm).iter().copied().filter(|name| !name.starts_with("vec_")))?;
+        let triple = |names: [&str; 3], default: [i64; 3]| -> Result<[i64; 3], FieldError> {
+            let value = |axis: usize| match reader.opt_int(names[axis])? {
+                Some(value) => Ok(value),
+                // The engine with vector widths never had defaults for these.
+                None if reader.is_lenient() && !with_vector => Ok(default[axis]),
+                None => Err(Reader::absent(names[axis], "a whole number")),
+            };
+            Ok([value(0)?, value(1)?, value(2)?])
+        };
+        // An absent pipeline is numbered as compv4 but has all of the shared memory.
+        let pipeline = cells::text(reader.fields, "pipeline")?;
+        let (pipeline_code, half_lds) = match pipeline {
+            None if reader.is_lenient() => (1.0, false),
+            None => return Err(Reader::absent("pipeline", "a word")),
+            Some(word) => (reader.pipeline_code(extractor, word)?, PipelineFlags::of(word).half_lds),
+        };
+        let epilogue = reader.word("epilogue", "cshuffle")?;
+        let vector = if with_vector { Some(reader.vector_widths()?) } else { None };
+        Ok(GemmKernelTerms {
+            tile: triple(["tile_m", "tile_n", "tile_k"], [128, 128, 64])?,
+            wave: triple(["warp_m", "warp_n", "warp_k"], [2, 2, 1])?,
+            warp_tile: triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"], [32, 32, 16])?,
+            pipeline_code,
+            half_lds,
+            scheduler_code: coded_word(
+                "scheduler",
+                reader.word("scheduler", "intrawave")?,
+                SCHEDULERS,
+                rules.uncoded,
+            )?,
+            epilogue_code: match vector {
+                Some(VectorWidths { epilogue: Epilogue::Tdm, .. }) => 0.0,
+                _ => coded_word("epilogue", epilogue, EPILOGUES, rules.uncoded)?,
+            },
+            pad: rules.mem_pads.of(
+                pipeline.unwrap_or_default(),
+                [reader.flag("pad_m")?, reader.flag("pad_n")?, reader.flag("pad_k")?],
+            ),
+            persistent: reader.flag("persistent")?,
+            vector,
+            build: GemmBuild::default(),
+        })
+    }
+
+    fn agree(&self, extractor: &Extractor, row: &dyn Fields, name: NameCell<'_>) -> Result<(), FieldError> {
+        agree_on_pads(self, &Reader::new(extractor, row), name)
+    }
+
+    fn converted(&self) -> Claims {
+        let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(self.pad.map(NameClaim::Flag));
+        pads.chain(claims(self, Self::OF_PROBLEMS[0])).collect()
+    }
+}
+
+fn vector_problem(extractor: &Extractor, problem: &GemmProblem) -> Result<VectorProblem, InvalidField> {
+    let arch = problem.arch.or(extractor.arch).ok_or_else(|| {
+        InvalidField::new("arch", "none", "an architecture such as gfx950, for the vector widths")
+    })?;
+    problem.validate()?;
+    let extents = [problem.m, problem.n, problem.k];
+    VectorProblem::new(extents, problem.layout, problem.dtype_a, arch.wave_size()).ok_or_else(|| {
+        InvalidField::new("dtype", problem.dtype_a, format!("one of {}", ACCESS_DTYPES.join(", ")))
+    })
+}
+
+fn epilogue_code(extractor: &Extractor, epilogue: Epilogue) -> Result<f64, InvalidField> {
+    // The engine with vector widths knows `tdm` and numbers it as `default`.
+    if !extractor.schema.needs.epilogue || (extractor.schema.needs_vector() && epilogue == Epilogue::Tdm) {
+        return Ok(0.0);
+    }
+    coded_word("epilogue", epilogue.as_str(), EPILOGUES, extractor.rules.uncoded)
+}
+
+/// Tables record what kernels of pipeline `mem` do, which is to pad, whatever their names say.
+fn agree_on_pads(kernel: &GemmKernel, reader: &Reader<'_>, name: NameCell<'_>) -> Result<(), FieldError> {
+    let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(kernel.pad);
+    let said: Vec<_> = pads.map(|(field, pad)| (field, NameClaim::Flag(pad))).collect();
+    let corrected =
+        said.iter().map(|(field, _)| cells::flag(reader.fields, field)).collect::<Result<Vec<_>, _>>()?;
+    if kernel.pipeline == Pipeline::Mem && corrected.iter().all(|pad| pad.is_none_or(|pad| pad)) {
+        return Ok(());
+    }
+    agree(reader, &said, || name.says())
+}
+
+impl Reader<'_> {
+    /// An extent; the lower-case name takes precedence over the upper-case one.
+    fn extent(&self, lower: &str, upper: &str) -> Result<i64, FieldError> {
+        match self.opt_int(lower)? {
+            Some(value) => Ok(value),
+            None => self.int(upper, 0).map_err(|error| InvalidField { field: lower.to_owned(), ..error }),
+        }
+    }
+
+    /// A word that the engine with vector widths requires even in upstream mode.
+    fn strict<T>(&self, name: &str, accepted: &[&str]) -> Result<T, FieldError>
+    where
+        T: std::str::FromStr,
+    {
+        let expected = || format!("one of {}", accepted.join(", "));
+        let word = cells::text(self.fields, name)?.ok_or_else(|| Self::absent(name, &expected()))?;
+        let known = accepted.contains(&word) || name == "arch";
+        word.parse()
+            .ok()
+            .filter(|_| known)
+            .ok_or_else(|| InvalidField::new(name, format_args!("'{word}'"), expected()))
+    }
+
+    fn vector_problem(&self, extents: [i64; 3]) -> Result<VectorProblem, FieldError> {
+        let layout: GemmLayout = self.strict("layout", GemmLayout::TRAINED)?;
+        let dtype: Dtype = self.strict("dtype", ACCESS_DTYPES)?;
+        let arch: Arch = self.strict("arch", &["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"])?;
+        for (name, extent) in ["m", "n", "k"].into_iter().zip(extents) {
+            if extent < 1 {
+                let said =
+                    [name, &name.to_ascii_uppercase()].iter().any(|name| self.fields.cell(name).is_some());
+                let found = if said { extent.to_string() } else { "nothing".to_owned() };
+                return Err(InvalidField::new(name, found, "at least 1"));
+            }
+        }
+        VectorProblem::new(extents, layout, dtype, arch.wave_size())
+            .ok_or_else(|| InvalidField::new("dtype", dtype, format!("one of {}", ACCESS_DTYPES.join(", "))))
+    }
+
+    fn vector_widths(&self) -> Result<VectorWidths, FieldError> {
+        let width = |name: &str| match self.opt_int(name)? {
+            Some(width) if width >= 0 => Ok(width),
+            Some(width) => Err(InvalidField::new(name, width, "0 (native) or a width")),
+            None => Err(Self::absent(name, "0 (native) or a width")),
+        };
+        let widths = [width("vec_a")?, width("vec_b")?, width("vec_c")?];
+        Ok(VectorWidths { widths, epilogue: self.strict("epilogue", &["default", "cshuffle", "tdm"])? })
+    }
+}
