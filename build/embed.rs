@@ -23,9 +23,9 @@ fn fault(path: &Path, error: &dyn std::fmt::Display) -> String {
 }
 
 /// The source of the table of all model directories inside `models`, by name, but for those of NVIDIA's GPUs,
-/// which no user of the dispatcher has. Files beside them are passed over. Specs are copied and forests packed
-/// into files inside `out`, where the source is to be, too: it names them without their folder, so that a
-/// checkout may be moved together with what was built in it.
+/// which no user of the dispatcher has. Files beside them are passed over. Specs are copied and forests
+/// packed into files inside `out`, where the source is to be, too: it names them without their folder, so
+/// that a checkout may be moved together with what was built in it.
 pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
     let mut directories = Vec::new();
     for entry in fs::read_dir(models).map_err(|error| fault(models, &error))? {

@@ -8,9 +8,9 @@
 //! and again to time each of them; a call that is timed takes a look at the clock longer. The writer changes
 //! a kernel and the model ten times a second. *Apart*, each thread has a registry of its own, so that nothing
 //! is shared: what is lost there is the machine's. *Beside*, the writer changes a registry that nobody asks:
-//! what is lost there is not due to what it changes. *Efficiency* is the rate of all threads over that of one,
-//! times the threads or cores, whichever are fewer. *Changes* is how many of the ten a second the writer got
-//! done: it prepares what it has changed.
+//! what is lost there is not due to what it changes. *Efficiency* is the rate of all threads over that of
+//! one, times the threads or cores, whichever are fewer. *Changes* is how many of the ten a second the writer
+//! got done: it prepares what it has changed.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How long hipDNN waits for the scores of 30 kernels: a library that carries a forest, and a walk with the loop
-//! that hipDNN's description has.
+//! How long hipDNN waits for the scores of 30 kernels: a library that carries a forest, and a walk with the
+//! loop that hipDNN's description has.
 //!
 //! ```console
 //! $ make bench-rivals    # makes target/rivals/500x127.txt
@@ -7,8 +7,9 @@
 //!       target/rivals/500x127.txt
 //! ```
 //!
-//! Of each row, 45 values are the problem's. Compares the bits, and prints microseconds of both for 30 kernels of a
-//! problem that was not asked before, and of the same problem again: the median of 500 problems, in turns.
+//! Of each row, 45 values are the problem's. Compares the bits, and prints microseconds of both for 30
+//! kernels of a problem that was not asked before, and of the same problem again: the median of 500 problems,
+//! in turns.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -6,10 +6,10 @@
 //!
 //! Half of the threads (64) select from a registry with a model, repeated problems and new ones. The other
 //! half select from one that measures: a thread tunes it on the host, its winners go to a store, and a third
-//! registry reads them. A writer changes the model of both ten times a second, and replaces a kernel: of the first by one
-//! with a name that was never there, of the second by itself, because a new name makes a new pool, of which the store
-//! keeps the winners. Prints a line a minute, and fails where memory grows by more than those names, file descriptors
-//! are left open, a selection fails, or the store is not sound.
+//! registry reads them. A writer changes the model of both ten times a second, and replaces a kernel: of the
+//! first by one with a name that was never there, of the second by itself, because a new name makes a new
+//! pool, of which the store keeps the winners. Prints a line a minute, and fails where memory grows by more
+//! than those names, file descriptors are left open, a selection fails, or the store is not sound.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

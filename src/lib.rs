@@ -21,8 +21,8 @@
 //! - [`uhd`]: a library that carries a forest, for hipDNN
 //! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off by default
 //!
-//! A ranking needs a model and a pool, a dispatcher a [`registry`]. Models and rankers are immutable: any number
-//! of threads may use them, without locks.
+//! A ranking needs a model and a pool, a dispatcher a [`registry`]. Models and rankers are immutable: any
+//! number of threads may use them, without locks.
 //!
 //! ```rust
 //! use std::sync::Arc;

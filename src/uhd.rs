@@ -4,8 +4,8 @@
 //! copy = library, packed forest, length of the packed forest in eight bytes, MAGIC
 //! ```
 //!
-//! The loader ignores what follows a library, and the digest of a descriptor covers it. So one file is a whole
-//! scorer, made without a compiler.
+//! The loader ignores what follows a library, and the digest of a descriptor covers it. So one file is a
+//! whole scorer, made without a compiler.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
@@ -62,8 +62,8 @@ fn carried(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     bytes.split_at_checked(bytes.len().checked_sub(usize::try_from(u64::from_le_bytes(*length)).ok()?)?)
 }
 
-/// The score of a row: the sum of the forest that this library carries, or its average. NaN if it carries none,
-/// or the row is of another length.
+/// The score of a row: the sum of the forest that this library carries, or its average. NaN if it carries
+/// none, or the row is of another length.
 pub(crate) fn score(row: &[f64]) -> f64 {
     static CARRIED: OnceLock<Option<(RowScorer, f64)>> = OnceLock::new();
     let load = || {

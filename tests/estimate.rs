@@ -287,8 +287,8 @@ fn a_universal_model_ranks_gemms() {
     assert!(text.contains("embedded:universal (gemm_universal, generic)"), "{text}");
 }
 
-/// No problem says whose kernels it is for, so a model of AITER's fitted every GEMM of its GPU, and where none of its
-/// kernels computed one, the estimate answered instead of the universal model.
+/// No problem says whose kernels it is for, so a model of AITER's fitted every GEMM of its GPU, and where
+/// none of its kernels computed one, the estimate answered instead of the universal model.
 #[test]
 #[cfg(feature = "embedded-models")]
 fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {

@@ -111,7 +111,8 @@ fn compression_bombs_are_refused() {
     assert!(matches!(error, ModelError::TooLarge { limit: 10, decompressed: false, .. }), "{error}");
 }
 
-/// The decoder's tables were made on the caller's stack, and its sizes were bounded by the largest forest alone.
+/// The decoder's tables were made on the caller's stack, and its sizes were bounded by the largest forest
+/// alone.
 #[test]
 fn a_compressed_forest_costs_no_more_than_its_size_allows() {
     let load = || Model::load(small()).map(drop).map_err(|error| error.to_string());

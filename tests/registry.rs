@@ -243,8 +243,8 @@ struct Counted {
 
 impl Hooks for Counted {}
 
-/// Their memory grew until the caller gave it back, with 1.4 KB for each kernel of a program that keeps replacing
-/// them.
+/// Their memory grew until the caller gave it back, with 1.4 KB for each kernel of a program that keeps
+/// replacing them.
 #[test]
 fn removed_kernels_are_dropped_with_the_last_state_that_has_them() {
     let registry = filled(Options::default());

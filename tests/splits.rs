@@ -1,4 +1,5 @@
-//! Problems that leave open into how many parts their reduction is split: the number is chosen with the kernel.
+//! Problems that leave open into how many parts their reduction is split: the number is chosen with the
+//! kernel.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -80,7 +81,8 @@ fn made(options: Options, least: i32, time: fn(&str, i32) -> f64) -> Made {
     Made { registry, seen, runs }
 }
 
-/// The pairs of all rankings with a given number, best first; the smaller number goes first among equal scores.
+/// The pairs of all rankings with a given number, best first; the smaller number goes first among equal
+/// scores.
 fn merged(rank: impl Fn(&Problem) -> Vec<Ranked>, m: i64, splits: &Splits, lower: bool) -> Vec<Ranked> {
     let each = splits.as_slice().iter().flat_map(|&parts| rank(&gemm(m, parts)));
     let mut all: Vec<Ranked> = each.collect();

@@ -207,7 +207,8 @@ fn a_file_that_is_changed_by_hand_is_read_again() {
     };
     fs::write(&path, [line(1, "one"), line(2, "two")].concat()).unwrap();
     assert_eq!(known(), "one two ");
-    // The same file, overwritten with a longer text and one of the same length, cut, emptied, without its last end, and finished.
+    // The same file, overwritten with a longer text and one of the same length, cut, emptied, without its
+    // last end, and finished.
     fs::write(&path, [line(3, "three"), line(1, "four"), line(2, "five")].concat()).unwrap();
     assert_eq!(known(), "four five three");
     fs::write(&path, [line(3, "three"), line(1, "nine"), line(2, "five")].concat()).unwrap();

@@ -1,4 +1,5 @@
-//! Stores that a stranger made: refused soon, said once and left as they are, or read without what is no winner.
+//! Stores that a stranger made: refused soon, said once and left as they are, or read without what is no
+//! winner.
 
 mod winners;
 

@@ -365,7 +365,8 @@ fn locked_out(path: &Path) -> Vec<String> {
         }
         locked = copied;
     }
-    // A child that another test forks meanwhile has the copy open for writing until it becomes its own program.
+    // A child that another test forks meanwhile has the copy open for writing until it becomes its own
+    // program.
     let output = loop {
         match locked.output() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::yield_now(),

@@ -137,8 +137,8 @@ fn shortlists_have_the_same_first_places() {
     assert!(ties > 0);
 }
 
-/// With equal scores the pool's order chose the unmeasured `qr_async` of normal priority before the measured `qr` of
-/// high priority.
+/// With equal scores the pool's order chose the unmeasured `qr_async` of normal priority before the measured
+/// `qr` of high priority.
 #[test]
 fn attention_kernels_are_no_exception() {
     let folder = format!("{}/tests/golden/models/fmha_small", env!("CARGO_MANIFEST_DIR"));

@@ -1,6 +1,6 @@
 #![no_main]
-//! Any bytes as a store's file, and as records to be imported: an answer or an error that names them. A refused
-//! file is left as it is, and a new winner costs none of those that were there.
+//! Any bytes as a store's file, and as records to be imported: an answer or an error that names them. A
+//! refused file is left as it is, and a new winner costs none of those that were there.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Any bytes as an artifact and as a descriptor: reading returns, what it lets through is a file again, and what
-//! becomes LightGBM's text is read.
+//! Any bytes as an artifact and as a descriptor: reading returns, what it lets through is a file again, and
+//! what becomes LightGBM's text is read.
 #![no_main]
 
 use ck_select::forest::Forest;

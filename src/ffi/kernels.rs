@@ -36,7 +36,8 @@ use crate::tuning::search::RunOutcome;
 pub struct CkKernelHooks {
     /// `sizeof(ck_kernel_hooks)`.
     pub struct_size: usize,
-    /// Returned with each selection, and passed to the callbacks unless there is a `context`. Never dereferenced.
+    /// Returned with each selection, and passed to the callbacks unless there is a `context`. Never
+    /// dereferenced.
     pub user: *mut c_void,
     /// Rank among kernels of equal scores, and if no better source answers; higher is better.
     pub priority: i32,
@@ -128,8 +129,8 @@ impl Drop for Callbacks {
         if let Some(release) = self.hooks.release
             && *self.is_added.get_mut()
         {
-            // SAFETY: `ck_kernel_hooks` requires a callback that can be called from any thread, once; nothing calls
-            // the others any more.
+            // SAFETY: `ck_kernel_hooks` requires a callback that can be called from any thread, once; nothing
+            // calls the others any more.
             unsafe { release(self.context()) };
         }
     }
@@ -238,14 +239,14 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
     })
 }
 
-/// Adds the kernels of a folder of shared libraries with a `kernels.json`, all or, if one cannot be added, none. No
-/// library is loaded: kernels get no callbacks, and whoever runs them finds library and function in the manifest.
-/// Files and entries that are none of a kernel are left out, and named in the log as warnings. `added` may be
-/// NULL.
+/// Adds the kernels of a folder of shared libraries with a `kernels.json`, all or, if one cannot be added,
+/// none. No library is loaded: kernels get no callbacks, and whoever runs them finds library and function in
+/// the manifest. Files and entries that are none of a kernel are left out, and named in the log as warnings.
+/// `added` may be NULL.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `folder` is a NUL-terminated string; `added` is NULL or points to a
-/// `size_t`.
+/// `registry` is from `ck_registry_create`; `folder` is a NUL-terminated string; `added` is NULL or points to
+/// a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_add_folder(
     registry: *mut CkRegistry,

@@ -1,4 +1,5 @@
-//! Rows in the objects of `CPython`, read where they lie: a call for each cell would take longer than a prediction.
+//! Rows in the objects of `CPython`, read where they lie: a call for each cell would take longer than a
+//! prediction.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -58,17 +59,18 @@ pub struct CkTable {
     pub columns: *const CkColumn,
     /// Number of columns.
     pub column_count: usize,
-    /// For each name that was asked for 0 if there is no such column, 1 if some of its cells are absent, 2 if none is.
+    /// For each name that was asked for 0 if there is no such column, 1 if some of its cells are absent, 2 if
+    /// none is.
     pub states: *const u8,
 }
 
-/// Copies the cells of a list of dicts: exact Python types alone, without anything that would have to be refused, or
-/// the answer is `CK_STATUS_INVALID_ARGUMENT`. Destroy the table with `ck_table_destroy`.
+/// Copies the cells of a list of dicts: exact Python types alone, without anything that would have to be
+/// refused, or the answer is `CK_STATUS_INVALID_ARGUMENT`. Destroy the table with `ck_table_destroy`.
 ///
 /// # Safety
-/// `objects` points to a struct with its `struct_size` set and what its fields say; `rows` is a list of at least
-/// `count` items, in a `CPython` whose objects begin with a count and a type; the caller holds its lock; `table` points to
-/// a pointer.
+/// `objects` points to a struct with its `struct_size` set and what its fields say; `rows` is a list of at
+/// least `count` items, in a `CPython` whose objects begin with a count and a type; the caller holds its
+/// lock; `table` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_table_read(
     objects: *const CkObjects,
@@ -96,12 +98,12 @@ pub unsafe extern "C" fn ck_table_read(
     })
 }
 
-/// The same for a matrix of objects, and a list of their columns' names. `strides` are the bytes from row to row, and
-/// from column to column.
+/// The same for a matrix of objects, and a list of their columns' names. `strides` are the bytes from row to
+/// row, and from column to column.
 ///
 /// # Safety
-/// As for `ck_table_read`; `columns` is a list of at least `column_count` items, `cells` points to the first cell, and
-/// `strides` to two numbers.
+/// As for `ck_table_read`; `columns` is a list of at least `column_count` items, `cells` points to the first
+/// cell, and `strides` to two numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_table_read_cells(
     objects: *const CkObjects,
@@ -114,7 +116,8 @@ pub unsafe extern "C" fn ck_table_read_cells(
 ) -> CkStatus {
     boundary(|| {
         let table = output(table, "table")?;
-        // SAFETY: by contract, `objects` is NULL or a struct with its size set, `strides` NULL or two numbers.
+        // SAFETY: by contract, `objects` is NULL or a struct with its size set, `strides` NULL or two
+        // numbers.
         let (objects, strides) = unsafe { (read_struct(objects)?, read_array(strides, 2, "strides")?) };
         // SAFETY: by contract, the struct's addresses are what its fields say.
         let mut reader = unsafe { Reader::new(&objects, count) }?;

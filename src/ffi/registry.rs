@@ -75,8 +75,8 @@ pub struct CkOptions {
     /// on the host before they return, such as reference implementations. Requires `arch`, because the host
     /// has none; winners are stored for the device "host".
     pub host_timing: i32,
-    /// Not 0: built-in models answer problems that no loaded model serves. A universal model, loaded or built in,
-    /// answers only those for which no other model was trained.
+    /// Not 0: built-in models answer problems that no loaded model serves. A universal model, loaded or built
+    /// in, answers only those for which no other model was trained.
     pub embedded_models: i32,
     /// Not 0: if no other source has an answer, the priority decides, without the estimate.
     pub no_estimate: i32,

@@ -66,8 +66,8 @@ pub struct CkRowOptions {
     /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for
     /// none.
     pub hardware: *const c_char,
-    /// How many threads may work on a table of thousands of rows, the caller's among them; the others end with the
-    /// call. 0 counts as 1.
+    /// How many threads may work on a table of thousands of rows, the caller's among them; the others end
+    /// with the call. 0 counts as 1.
     pub threads: usize,
 }
 
@@ -313,7 +313,8 @@ pub unsafe extern "C" fn ck_pool_create(
     })
 }
 
-/// Compiles a pool for many rankings now. Otherwise the second ranking does, because many pools are ranked once.
+/// Compiles a pool for many rankings now. Otherwise the second ranking does, because many pools are ranked
+/// once.
 ///
 /// # Safety
 /// `pool` is from `ck_pool_create`.

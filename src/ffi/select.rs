@@ -45,8 +45,8 @@ pub struct CkSelection {
     pub user: *mut c_void,
     /// Its index among the registered kernels at the time of the call.
     pub index: usize,
-    /// The parts into which the reduction is split (CK's `k_batch`): the problem's, unless it is 0 there. 1 for
-    /// attention.
+    /// The parts into which the reduction is split (CK's `k_batch`): the problem's, unless it is 0 there. 1
+    /// for attention.
     pub split_k: i32,
     /// 0.
     pub reserved: i32,
@@ -77,8 +77,8 @@ pub struct CkSelection {
     pub no_model: i32,
     /// 1 if the model is a universal one, which ranks for any GPU, direction and type, else 0.
     pub generic: i32,
-    /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name under which
-    /// a model was loaded from memory; NULL if another source chose. Valid for the life of the process.
+    /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name under
+    /// which a model was loaded from memory; NULL if another source chose. Valid for the life of the process.
     pub model: *const c_char,
 }
 

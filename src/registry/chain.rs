@@ -93,8 +93,8 @@ impl Registry {
         Some(selection)
     }
 
-    /// Whether the kernel of a decision supports the problem now. The state keeps the kernel for the call: without
-    /// it, another thread may have removed and dropped it.
+    /// Whether the kernel of a decision supports the problem now. The state keeps the kernel for the call:
+    /// without it, another thread may have removed and dropped it.
     fn still_supports(&self, selection: &Selection<'_>, problem: &Problem) -> bool {
         let state = self.state.load();
         let entry = state.kernels().entries().get(selection.index);

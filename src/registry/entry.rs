@@ -12,7 +12,8 @@ use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 use crate::vocab::Arch;
 
-/// Rank of a kernel among those of equal scores, and if no better source answers; higher is better. CK uses 0, 1 and 2.
+/// Rank of a kernel among those of equal scores, and if no better source answers; higher is better. CK uses
+/// 0, 1 and 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub i32);
 
@@ -54,13 +55,14 @@ pub trait Hooks: Send + Sync {
         false
     }
 
-    /// Whether [`Hooks::supports`] may return false. If not, it is not called for a problem that was decided before.
+    /// Whether [`Hooks::supports`] may return false. If not, it is not called for a problem that was decided
+    /// before.
     fn may_refuse(&self) -> bool {
         true
     }
 
-    /// The registry has added the kernel: it owns the hooks from now on, and drops them when no call can use them
-    /// any more.
+    /// The registry has added the kernel: it owns the hooks from now on, and drops them when no call can use
+    /// them any more.
     fn added(&self) {}
 
     /// Runs the problem once, with all its work on the stream. Called only for measuring.
@@ -174,7 +176,8 @@ pub struct NewKernel {
     pub hooks: Option<Box<dyn Hooks>>,
 }
 
-/// A registered kernel. Whoever holds it may use it; a removed one is dropped with the last state that has it.
+/// A registered kernel. Whoever holds it may use it; a removed one is dropped with the last state that has
+/// it.
 pub struct Entry {
     kernel: Arc<Kernel>,
     /// The number of its name.

@@ -27,8 +27,8 @@ pub(super) struct PreparedEstimate {
 }
 
 impl Estimates {
-    /// Reuses those of an earlier state if its kernels and its GPU were the same. Otherwise what that state needed is
-    /// prepared, so that selections do not wait for it.
+    /// Reuses those of an earlier state if its kernels and its GPU were the same. Otherwise what that state
+    /// needed is prepared, so that selections do not wait for it.
     pub(super) fn new(
         kernels: &Arc<Kernels>,
         described: Option<GpuOverride>,
@@ -63,8 +63,8 @@ impl Estimates {
         Arc::new(estimates)
     }
 
-    /// The kernels that are there now, each with its place among these: they are in the same order, less those that were
-    /// removed, with new ones at the end, or of the same name in the places of others.
+    /// The kernels that are there now, each with its place among these: they are in the same order, less
+    /// those that were removed, with new ones at the end, or of the same name in the places of others.
     fn places_of<'k>(&self, now: &'k [Arc<Entry>]) -> impl Iterator<Item = (&'k KernelKind, Option<usize>)> {
         let mut known = self.kernels.entries().iter().enumerate();
         now.iter().map(move |entry| {
@@ -74,8 +74,8 @@ impl Estimates {
         })
     }
 
-    /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that all
-    /// kernels name.
+    /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that
+    /// all kernels name.
     pub(super) fn arch_for(&self, of_options: Option<Arch>, problem: &Problem) -> Option<Arch> {
         problem.arch().or(of_options).or(self.arch)
     }

@@ -1,5 +1,5 @@
-//! The kernels of a registry in the orders in which they are looked for. A change keeps all of them: it moves numbers,
-//! and compares a handful of kernels.
+//! The kernels of a registry in the orders in which they are looked for. A change keeps all of them: it moves
+//! numbers, and compares a handful of kernels.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

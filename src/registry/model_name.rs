@@ -1,5 +1,5 @@
-//! Names of models. Selections refer to them and may outlive the model, so a name, once used, is kept for good: a
-//! program has few, and loading one again adds none.
+//! Names of models. Selections refer to them and may outlive the model, so a name, once used, is kept for
+//! good: a program has few, and loading one again adds none.
 
 use std::ffi::{CStr, CString};
 use std::sync::{Mutex, PoisonError};

@@ -77,8 +77,8 @@ pub struct Options {
     /// Measures with the host's clock, without a GPU, for kernels that do all their work on the host before
     /// they return. Requires `arch`.
     pub host_timing: bool,
-    /// Whether built-in models answer problems that no loaded model serves. A universal model, loaded or built in,
-    /// answers only those for which no other model was trained.
+    /// Whether built-in models answer problems that no loaded model serves. A universal model, loaded or
+    /// built in, answers only those for which no other model was trained.
     pub embedded_models: bool,
     /// Whether the estimate answers if nothing else does, before the priority. `,no-estimate` after the word
     /// of `CK_SELECT_MODE` also turns it off.
@@ -87,8 +87,8 @@ pub struct Options {
     pub measuring: SearchOptions,
     /// The stream to measure on.
     pub stream: Stream,
-    /// The numbers of parts that may be chosen for problems with `split_k` 0. Of these, a kernel takes those that its
-    /// [`supports`](super::Hooks::supports) accepts.
+    /// The numbers of parts that may be chosen for problems with `split_k` 0. Of these, a kernel takes those
+    /// that its [`supports`](super::Hooks::supports) accepts.
     pub splits: Splits,
     /// A file to which every distinct problem is appended, for [`ProblemList`](crate::listing::ProblemList)
     /// to read.

@@ -154,8 +154,9 @@ impl PreparedModel {
         Self { model, name, key, described, kernels, ranker, fault, of_pool }
     }
 
-    /// The same for other kernels: what was compiled stays. It passes over those that were removed, until they are many,
-    /// and those that were added are compiled beside it, until they are. `None` if all are better prepared anew.
+    /// The same for other kernels: what was compiled stays. It passes over those that were removed, until
+    /// they are many, and those that were added are compiled beside it, until they are. `None` if all are
+    /// better prepared anew.
     fn changed_to(&self, kernels: &Arc<Kernels>) -> Option<Self> {
         let ranker = self.ranker.as_ref()?;
         let (mut of_pool, mut added) = (vec![None; self.of_pool.len()], Vec::new());
@@ -372,8 +373,8 @@ mod tests {
         NewKernel { kernel, priority: Priority(priority), user: UserData::default(), hooks: None }
     }
 
-    /// Kernels that come and go beside many are ranked as by a registry that had them from the start: scores to the
-    /// bit, and what decides between equal ones. What was compiled for the many stays.
+    /// Kernels that come and go beside many are ranked as by a registry that had them from the start: scores
+    /// to the bit, and what decides between equal ones. What was compiled for the many stays.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn kernels_added_to_many_are_ranked_as_if_they_had_always_been_there() {

@@ -1,4 +1,5 @@
-//! Rankings and predictions of the model that serves a problem, for callers who ask for more than a selection.
+//! Rankings and predictions of the model that serves a problem, for callers who ask for more than a
+//! selection.
 
 use super::entry::Registered;
 use super::index::KernelIndex;

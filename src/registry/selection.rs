@@ -33,7 +33,8 @@ pub struct Selection<'r> {
     pub entry: Registered<'r>,
     /// Its index in the registry at the time of the call.
     pub index: usize,
-    /// The parts into which the reduction is split: the problem's, unless it leaves the choice. 1 for attention.
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice. 1 for
+    /// attention.
     pub split_k: i32,
     /// The source that chose it.
     pub source: Source,
@@ -89,8 +90,8 @@ impl<'r> Selection<'r> {
         !self.outside.is_empty()
     }
 
-    /// The model that chose the kernel: `embedded:universal`, a directory, or the label of a model from memory;
-    /// `None` from other sources. The name outlives the model.
+    /// The model that chose the kernel: `embedded:universal`, a directory, or the label of a model from
+    /// memory; `None` from other sources. The name outlives the model.
     pub fn model_name(&self) -> Option<&'static str> {
         self.c_model_name()?.to_str().ok()
     }

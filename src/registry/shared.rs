@@ -28,7 +28,8 @@ use crate::vocab::{Arch, Op};
 
 /// Number of simultaneous calls whose working memory is kept for later calls; more allocate.
 const SCRATCHES: usize = 64;
-/// Changes in a row, without a selection between them, that are prepared one by one. More are the loading of a pool.
+/// Changes in a row, without a selection between them, that are prepared one by one. More are the loading of
+/// a pool.
 const MOST_UNSEEN: usize = 32;
 
 /// Kernels, models and options, shared by any number of threads.
@@ -50,8 +51,8 @@ const MOST_UNSEEN: usize = 32;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Registry {
-    /// Every name that was ever registered: callers keep them. A removed kernel itself is dropped with the last
-    /// state that has it.
+    /// Every name that was ever registered: callers keep them. A removed kernel itself is dropped with the
+    /// last state that has it.
     pub(super) names: boxcar::Vec<Name>,
     pub(super) state: ArcSwap<State>,
     /// The kernels after the latest change, which may be ahead of the state. Never held while a callback of

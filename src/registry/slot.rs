@@ -5,8 +5,8 @@
 //! however many there are; a writer that finds the slot taken gives up.
 //!
 //! A reader that meets a writer finds nothing, decides for itself and becomes a writer. If that writer then
-//! wrote what is there already, others would meet it in turn, and with a dozen threads this would never end. So
-//! equal contents are not written again.
+//! wrote what is there already, others would meet it in turn, and with a dozen threads this would never end.
+//! So equal contents are not written again.
 
 use super::atomic::{AtomicU64, Ordering, fence};
 

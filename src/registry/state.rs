@@ -56,8 +56,8 @@ pub(super) struct State {
     described: Option<GpuOverride>,
 }
 
-/// The options, whose architecture is that of the described GPU if they name none: it decides about kernels and
-/// models, too.
+/// The options, whose architecture is that of the described GPU if they name none: it decides about kernels
+/// and models, too.
 fn on_gpu(options: Options, described: Option<GpuOverride>) -> Options {
     Options { arch: options.arch.or(described.map(|described| described.arch)), ..options }
 }
@@ -191,8 +191,8 @@ impl State {
     }
 
     /// The model that fits a problem best: one that was trained for such problems before a universal one,
-    /// then a loaded one before an embedded one; among equals, the last loaded one. One that ranks a library's
-    /// kernels fits where one of them computes the problem.
+    /// then a loaded one before an embedded one; among equals, the last loaded one. One that ranks a
+    /// library's kernels fits where one of them computes the problem.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<ModelIndex> {
         let fit = |loaded: &LoadedModel| {
             Some((!loaded.model.is_generic(), !loaded.embedded, loaded.key.fit(problem, arch)?))

@@ -1,6 +1,6 @@
-//! The forests of table.txt, a paragraph each: its name; its changes to tests/golden/forest/by-hand.txt, where
-//! `A-B: text` puts text in the place of lines A to B, or before line A where B < A, and `A-B` deletes them;
-//! and after `>` the message. Text has Rust's escapes of bytes.
+//! The forests of table.txt, a paragraph each: its name; its changes to tests/golden/forest/by-hand.txt,
+//! where `A-B: text` puts text in the place of lines A to B, or before line A where B < A, and `A-B` deletes
+//! them; and after `>` the message. Text has Rust's escapes of bytes.
 
 /// A forest's name, its text and the message.
 pub(crate) type BadForest = (&'static str, Vec<u8>, &'static str);

@@ -1,5 +1,6 @@
-//! Lays out what cbindgen wrote as people read it: the meaning of a field beside it, functions by task, a comment as
-//! one block. What Rust wants said of pointers is left out, because the header's first comment says it for all.
+//! Lays out what cbindgen wrote as people read it: the meaning of a field beside it, functions by task, a
+//! comment as one block. What Rust wants said of pointers is left out, because the header's first comment
+//! says it for all.
 
 const WIDTH: usize = 110;
 
@@ -126,8 +127,8 @@ fn beside(Item { doc, code }: &Item, column: usize) -> String {
     line + &format!("{:1$}/**< {text} */\n", "", column - begin)
 }
 
-/// A header as cbindgen writes it, with its functions under headings. `groups` has the functions that each heading is
-/// over.
+/// A header as cbindgen writes it, with its functions under headings. `groups` has the functions that each
+/// heading is over.
 pub(crate) fn laid_out(made: &str, groups: &[(&str, String)]) -> String {
     let items: Vec<Item> = made.trim_end().split("\n\n").map(Item::new).collect();
     let (functions, others): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.function().is_some());

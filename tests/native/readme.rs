@@ -1,4 +1,5 @@
-//! The programs of README.md, docs/c.md, `ck_select.h` and `ck_select.hpp` are compiled as they stand there, and run.
+//! The programs of README.md, docs/c.md, `ck_select.h` and `ck_select.hpp` are compiled as they stand there,
+//! and run.
 
 use std::path::Path;
 use std::process::Command;

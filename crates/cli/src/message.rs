@@ -12,7 +12,7 @@ macro_rules! say {
 }
 
 pub(crate) fn line(text: fmt::Arguments<'_>) {
-    // A single write, so that lines from several threads and processes do not mix. Names and contents of files are
-    // in it.
+    // A single write, so that lines from several threads and processes do not mix. Names and contents of
+    // files are in it.
     let _ = io::stderr().write_all(printable(&format!("{text}\n")).as_bytes());
 }

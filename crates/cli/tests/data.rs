@@ -200,7 +200,8 @@ fn a_run_is_chosen_where_measurements_are_read() {
     }
     assert!(bad_in(folder.path(), &format!("{line} run_id=9"), 1).contains("2 rows are of other runs"));
     both_in(folder.path(), "report a.csv --where run_id=7");
-    // What a row of another run says does not count: its operation and architecture were missed on the command line.
+    // What a row of another run says does not count: its operation and architecture were missed on the
+    // command line.
     let gemm = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
     let two = format!(
         "kernel,m,n,k,N,C,K,G,Hi,Wi,Y,X,latency_ms,tflops,arch,run_id\n\

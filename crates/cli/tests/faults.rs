@@ -284,8 +284,8 @@ mod trained {
         Case::all(TRAIN, "out");
     }
 
-    /// A disk that is full was found after the training. The space of the model is taken before it; what finds no place
-    /// all the same was lost, and the training with it.
+    /// A disk that is full was found after the training. The space of the model is taken before it; what
+    /// finds no place all the same was lost, and the training with it.
     #[test]
     fn a_model_that_finds_no_place_is_kept_elsewhere() {
         const FULL: i32 = 28;

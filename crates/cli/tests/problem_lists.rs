@@ -223,7 +223,8 @@ fn the_estimate_does_not_rank_kernels_of_another_architecture() {
     }
 }
 
-/// `enumerate` made GEMMs of fp8 and `shapes` of fp16, and `bench` did not say that this was why it measured none.
+/// `enumerate` made GEMMs of fp8 and `shapes` of fp16, and `bench` did not say that this was why it measured
+/// none.
 #[test]
 fn enumerated_gemms_compute_listed_ones() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,7 +248,8 @@ fn enumerated_gemms_compute_listed_ones() {
     assert!(error.contains(pair) && error.contains(reason), "{error}");
 }
 
-/// The columns are those of AITER's newest tables; its loader takes a row by `gfx`, `cu_num`, extents and type.
+/// The columns are those of AITER's newest tables; its loader takes a row by `gfx`, `cu_num`, extents and
+/// type.
 #[test]
 fn untuned_shapes_become_a_table_of_aiters() {
     let folder = tempfile::tempdir().unwrap();

@@ -137,7 +137,8 @@ fn what_leaves_no_choice_is_an_error() {
     }
 }
 
-/// A forest that learned from rows of several numbers together chooses; without a feature that sees the number it cannot.
+/// A forest that learned from rows of several numbers together chooses; without a feature that sees the
+/// number it cannot.
 #[test]
 #[cfg(feature = "train")]
 fn train_takes_rows_of_several_numbers_for_one_problem() {

@@ -224,8 +224,8 @@ fn data_that_cannot_be_is_named() {
     );
 }
 
-/// Times by which a kernel that nothing predicts is a little faster than the model's favourite, and all others are
-/// slow.
+/// Times by which a kernel that nothing predicts is a little faster than the model's favourite, and all
+/// others are slow.
 fn misleading(favourites: &str, sweep: &str) -> String {
     let favourite = |problem: &str| {
         let mut rows = favourites.lines().map(|row| row.split(',').collect::<Vec<_>>());
@@ -297,7 +297,8 @@ fn a_model_goes_on_with_measurements() {
     folder.bad(&format!("{line} --output mine"), "already exists");
     folder.bad(&line.replace("here.csv", "here.csv back.csv"), "choose one with --where direction=");
 
-    // On a GPU that the universal model has not seen, the estimate counts more: the less, the more is measured.
+    // On a GPU that the universal model has not seen, the estimate counts more: the less, the more is
+    // measured.
     folder.good(&format!("train --universal --data back.parquet --output back --folds 1 {SMALL}"));
     let prior_of = |line: &str| -> f64 {
         folder.good(&format!("{line} --overwrite --output own"));

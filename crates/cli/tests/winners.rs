@@ -73,8 +73,8 @@ impl Folder {
 fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
     let folder = Folder::new();
     let mut table = HEADER.to_owned();
-    // On 80 units, the estimate's first wins three shapes of one pair, its third one of another, where its first was
-    // timed, too, and took a quarter longer. On 304 units its last wins.
+    // On 80 units, the estimate's first wins three shapes of one pair, its third one of another, where its
+    // first was timed, too, and took a quarter longer. On 304 units its last wins.
     for m in [16, 64, 512] {
         let first = &folder.order(80, [m, 1024, 1024])[0];
         writeln!(table, "gfx942,80,{m},1024,1024,{first},0,10,1").unwrap();
@@ -175,8 +175,8 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     assert!(code == Some(2) && said.contains("--winners needs --arch"), "{said}");
 }
 
-/// int8 and fp8 of one of AITER's names were one problem, so that a shape had two winners in one list, and nothing said
-/// that the model is for AITER's kernels.
+/// int8 and fp8 of one of AITER's names were one problem, so that a shape had two winners in one list, and
+/// nothing said that the model is for AITER's kernels.
 #[cfg(feature = "train")]
 #[test]
 fn a_model_of_aiters_kernels_tells_their_types_apart() {

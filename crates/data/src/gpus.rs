@@ -40,8 +40,8 @@ pub(crate) fn archs_of(meta: &Value) -> BTreeSet<Arch> {
     sessions(Some(meta.clone())).iter().flat_map(Session::devices).filter_map(Device::arch).collect()
 }
 
-/// Refuses rows that are taken for those of another architecture than the sidecar names, and rows of a file that
-/// was measured on several without saying on which. `left_out` are the architectures of other rows.
+/// Refuses rows that are taken for those of another architecture than the sidecar names, and rows of a file
+/// that was measured on several without saying on which. `left_out` are the architectures of other rows.
 pub(crate) fn check_archs(
     file: &str,
     sidecar: &BTreeSet<Arch>,

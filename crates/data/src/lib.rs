@@ -5,8 +5,8 @@
 //!          sidecars ── gpus ──┘              └── convert (upstream's tables)
 //! ```
 //!
-//! [`measurements::Measurements`] has distinct problems, distinct kernels and rows that refer to a pair of them.
-//! Training and studies work on that type alone, whatever the format was.
+//! [`measurements::Measurements`] has distinct problems, distinct kernels and rows that refer to a pair of
+//! them. Training and studies work on that type alone, whatever the format was.
 
 pub mod convert;
 pub mod digest;

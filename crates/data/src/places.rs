@@ -1,7 +1,7 @@
 //! Where the winners of tuned tables stand in an order of their pool.
 //!
-//! A table says which kernel won, not how fast all are, so what counts is the winner's place in the order; the
-//! efficiency is known only where the chosen kernel was timed on the same shape.
+//! A table says which kernel won, not how fast all are, so what counts is the winner's place in the order;
+//! the efficiency is known only where the chosen kernel was timed on the same shape.
 
 use std::collections::BTreeMap;
 

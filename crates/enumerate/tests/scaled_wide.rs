@@ -86,8 +86,8 @@ fn with_a_shuffled_b() {
     }
 }
 
-/// Upstream's `default_config_gfx1250.json`, and the counts that its test states: all, and those of each of the
-/// pipelines that only gfx1250 has.
+/// Upstream's `default_config_gfx1250.json`, and the counts that its test states: all, and those of each of
+/// the pipelines that only gfx1250 has.
 #[test]
 fn plain_on_gfx1250() {
     let side = json!({"min": 64, "max": 256, "step": 64});

@@ -18,7 +18,8 @@ pub enum RunnerConfig {
     Worker(WorkerConfig),
 }
 
-/// A program that speaks the protocol of [`crate::protocol`] and has its own way to make, run and time kernels.
+/// A program that speaks the protocol of [`crate::protocol`] and has its own way to make, run and time
+/// kernels.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerConfig {

@@ -1,9 +1,9 @@
 //! The protocol between the sweep and its worker: JSON, one object per line.
 //!
 //! The sweep writes one [`Request`] and closes the worker's input. The worker answers [`Answer::Ready`], then
-//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and exits. Before an item begins it may answer
-//! [`Answer::Preparing`], as often as it likes. If it exits early, the item that
-//! it began last is the cause; items without an end are measured again.
+//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and exits. Before an item begins it may
+//! answer [`Answer::Preparing`], as often as it likes. If it exits early, the item that it began last is the
+//! cause; items without an end are measured again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

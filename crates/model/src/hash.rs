@@ -2,8 +2,8 @@
 
 use std::hash::Hasher;
 
-/// Hashes in memory what belongs to the process: std's protection against chosen keys, which costs several times as
-/// much, gains nothing.
+/// Hashes in memory what belongs to the process: std's protection against chosen keys, which costs several
+/// times as much, gains nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FastHasher(u64);
 

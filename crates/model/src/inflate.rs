@@ -14,7 +14,8 @@ pub const fn most(size: u64) -> u64 {
     size.saturating_mul(MOST_TIMES).saturating_add(ALWAYS)
 }
 
-/// The inflated bytes of a gzip file of this length; an error, [`TooMuch`], if there are more than is plausible.
+/// The inflated bytes of a gzip file of this length; an error, [`TooMuch`], if there are more than is
+/// plausible.
 pub fn inflated(bytes: impl BufRead, size: u64) -> impl Read {
     inflated_to(bytes, most(size))
 }

@@ -7,8 +7,8 @@ use std::cmp::{Ordering, Reverse};
 pub struct Ranked {
     /// The kernel's index in its pool.
     pub index: usize,
-    /// The parts into which the reduction is split: the problem's, unless it leaves the choice. Rows have theirs among
-    /// their values, and 1 here.
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice. Rows have
+    /// theirs among their values, and 1 here.
     pub split_k: i32,
     /// The score of the model's ranking forest, with logarithms undone.
     pub score: f64,
@@ -36,9 +36,10 @@ struct Standing {
 }
 
 impl Ties {
-    /// What decides, the first difference counting. Measured are kernels whose pipeline and suffixes were measured for
-    /// the model; the scores of others are those of a kernel that they only resemble. Kernels without an estimate go
-    /// last. The order of a registry's pool is that of names, so that the order of registration changes nothing.
+    /// What decides, the first difference counting. Measured are kernels whose pipeline and suffixes were
+    /// measured for the model; the scores of others are those of a kernel that they only resemble. Kernels
+    /// without an estimate go last. The order of a registry's pool is that of names, so that the order of
+    /// registration changes nothing.
     pub const RULE: &'static str = "a measured kernel comes before an unmeasured one, then the one of the higher \
         priority, then the one with the shorter estimated time, then the one that is earlier in the pool";
 
@@ -76,8 +77,8 @@ impl Ties {
             .then_with(|| place(one.0).cmp(&place(other.0)))
     }
 
-    /// Puts the `count` best places of a ranking in order. `fill` gives the times of places with equal scores, by
-    /// index; it is called only for these. Nothing is allocated once `times` has grown.
+    /// Puts the `count` best places of a ranking in order. `fill` gives the times of places with equal
+    /// scores, by index; it is called only for these. Nothing is allocated once `times` has grown.
     pub(crate) fn rank(
         &self,
         ranking: &mut [Ranked],
@@ -89,7 +90,8 @@ impl Ties {
         let by_score = |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better);
         let known = |a: &Ranked, b: &Ranked| by_score(a, b).then_with(|| self.before_times(a.index, b.index));
         let best = with_equals(ranking, count, by_score);
-        // What is still equal is put in order below, so that the sorts need not be stable: those do not allocate.
+        // What is still equal is put in order below, so that the sorts need not be stable: those do not
+        // allocate.
         best.sort_unstable_by(known);
         times.resize(self.0.len(), 0.0);
         let mut place = 0;

@@ -96,8 +96,8 @@ fn more_sequences_never_take_less_time() {
     }
 }
 
-/// Tiles of backward kernels have other numbers in the places of the head sizes: the work grows with the heads
-/// of the kernel.
+/// Tiles of backward kernels have other numbers in the places of the head sizes: the work grows with the
+/// heads of the kernel.
 #[test]
 fn backward_work_grows_with_the_heads() {
     let estimator = Estimator::new(Device::for_arch("gfx942".parse().unwrap()).unwrap());

@@ -1,5 +1,5 @@
-//! Studies of models and measurements: how well a model chooses, how two compare, what a sweep tells, which kernels
-//! are worth keeping.
+//! Studies of models and measurements: how well a model chooses, how two compare, what a sweep tells, which
+//! kernels are worth keeping.
 //!
 //! ```text
 //! measurements ── candidates ──┬── judge ── evaluate, compare ──┐

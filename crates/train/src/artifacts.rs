@@ -87,8 +87,8 @@ impl Directory {
         staged.commit(overwrite).map_err(failed)
     }
 
-    /// Takes the space of a plan's model, at most, for the time of its training: a disk that is full is found before
-    /// it, and one that fills up meanwhile does no harm.
+    /// Takes the space of a plan's model, at most, for the time of its training: a disk that is full is found
+    /// before it, and one that fills up meanwhile does no harm.
     pub fn reserve(path: &Path, overwrite: bool, plan: &Plan, rows: usize) -> Result<File, TrainError> {
         const LEAF: usize = 64;
         const ROW: usize = 128;
@@ -171,8 +171,8 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
     spec
 }
 
-/// Whether the constants of the GPU are part of the model. A universal model takes those of each problem's GPU,
-/// and one of one architecture has its own if they are not those of the profile.
+/// Whether the constants of the GPU are part of the model. A universal model takes those of each problem's
+/// GPU, and one of one architecture has its own if they are not those of the profile.
 fn stores_hardware(plan: &Plan) -> bool {
     let profile = plan.extractor.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
     plan.prior.is_none() || (plan.extractor.arch.is_some() && plan.extractor.hardware != profile)

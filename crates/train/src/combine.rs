@@ -49,7 +49,8 @@ fn bfloat(value: f64) -> f64 {
     f64::from(f32::from_bits((value as f32).to_bits().saturating_add(1 << 15) & (u32::MAX << 16)))
 }
 
-/// A threshold in single precision. What is compared with it is below LightGBM's, by as little as a number can be.
+/// A threshold in single precision. What is compared with it is below LightGBM's, by as little as a number
+/// can be.
 fn single(threshold: f64) -> f64 {
     let nearest = threshold as f32;
     f64::from(if f64::from(nearest) < threshold.next_down() { nearest.next_up() } else { nearest })

@@ -76,8 +76,8 @@ struct Usable {
     tflops: f64,
 }
 
-/// A run's rows, with the medians of a kernel that was measured more than once in the place of its first row: it
-/// is one candidate, as it is when models are judged.
+/// A run's rows, with the medians of a kernel that was measured more than once in the place of its first row:
+/// it is one candidate, as it is when models are judged.
 fn each_kernel_once(mut rows: Vec<Usable>) -> Vec<Usable> {
     rows.sort_by_key(|row| (row.kernel, row.index));
     let median = |same: &[Usable], of: fn(&Usable) -> f64| {
@@ -251,8 +251,8 @@ impl TrainingData {
         Ok(features)
     }
 
-    /// The same problems with only some of their rows, by the index of the measurement. Speeds become relative
-    /// to the fastest that is kept.
+    /// The same problems with only some of their rows, by the index of the measurement. Speeds become
+    /// relative to the fastest that is kept.
     pub(super) fn keeping(&self, keep: impl Fn(u32) -> bool) -> Self {
         let mut part = Self {
             names: self.names.clone(),

@@ -53,8 +53,8 @@ impl Holdout {
         }
     }
 
-    /// The fold of each problem, and what each fold leaves out. Problems that are never judged are in the training
-    /// part of each fold, except that of their own value.
+    /// The fold of each problem, and what each fold leaves out. Problems that are never judged are in the
+    /// training part of each fold, except that of their own value.
     pub(super) fn folds(&self, measurements: &Measurements, items: &[Item]) -> Result<LeftOut, TrainError> {
         let problem = |item: &Item| &measurements.problems()[item.problem as usize];
         let fault = |found: String, expected: &str| {
@@ -104,8 +104,8 @@ impl fmt::Display for Holdout {
     }
 }
 
-/// The problems of the file of the measurements with this path, else with this name. An error is the number of
-/// files with the name: none, or several.
+/// The problems of the file of the measurements with this path, else with this name. An error is the number
+/// of files with the name: none, or several.
 fn problems_of(path: &Path, measurements: &Measurements) -> Result<BTreeSet<u32>, usize> {
     let sources = measurements.sources();
     let places = |is_meant: &dyn Fn(&Path) -> bool| -> Vec<usize> {

@@ -74,8 +74,8 @@ pub struct Draw {
     pub expected: Option<Efficiency>,
     /// The same without having learned anything, for [`Method::Tuned`].
     pub before: Option<Efficiency>,
-    /// Whether the held-out problems, if there are at least 20, show that nothing should be learned of them: choices
-    /// are worse than before, by more than twice the standard error of the mean difference.
+    /// Whether the held-out problems, if there are at least 20, show that nothing should be learned of them:
+    /// choices are worse than before, by more than twice the standard error of the mean difference.
     pub misled: bool,
     /// The actual quality on problems that were not measured.
     pub found: Efficiency,
@@ -139,8 +139,8 @@ impl<'a> Simulation<'a> {
         Self { folds: folds.max(2), ..self }
     }
 
-    /// Which rows there would be if only promising kernels had been measured: of each problem the first `count`
-    /// in the order of `base`.
+    /// Which rows there would be if only promising kernels had been measured: of each problem the first
+    /// `count` in the order of `base`.
     pub fn promising(
         measurements: &Measurements,
         base: &WarmStart,

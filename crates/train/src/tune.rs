@@ -8,14 +8,14 @@
 //!         + share * a forest of these problems alone  the share grows with their number
 //! ```
 //!
-//! On a GPU that the universal model has not seen, the estimate counts twice. A few measurements hardly change
-//! that, many bring it down to once.
+//! On a GPU that the universal model has not seen, the estimate counts twice. A few measurements hardly
+//! change that, many bring it down to once.
 //!
 //! The user's trees start where the others end, so that nothing changes without measurements, and a leaf that
 //! no measurement reaches adds nothing. The forest of these problems alone errs elsewhere: from a hundred
-//! problems on, both together choose better than either. The user's trees may also use the features of models for one GPU, such as
-//! extents, which do not transfer to GPUs that were not measured. The measured problems are far from each
-//! other: disagreement between models is a worse indicator of where they err.
+//! problems on, both together choose better than either. The user's trees may also use the features of models
+//! for one GPU, such as extents, which do not transfer to GPUs that were not measured. The measured problems
+//! are far from each other: disagreement between models is a worse indicator of where they err.
 
 use ck_select_model::select::universal_prior;
 use ck_select_types::problem::Problem;

@@ -1,7 +1,8 @@
-//! Fields of problems and kernels: one line each, from which text, tables, JSON, cache keys and messages are made.
+//! Fields of problems and kernels: one line each, from which text, tables, JSON, cache keys and messages are
+//! made.
 //!
-//! A record (`ConvProblem`, `FmhaKernel` …) is declared by `fields!`, a line a field. To everything generic, a
-//! record is then its [`Record::FIELDS`] and as many whole numbers: a word counts as its place in its
+//! A record (`ConvProblem`, `FmhaKernel` …) is declared by `fields!`, a line a field. To everything generic,
+//! a record is then its [`Record::FIELDS`] and as many whole numbers: a word counts as its place in its
 //! vocabulary, a flag as 0 or 1, an axis as a field of its own.
 
 #![allow(clippy::inline_always, reason = "a key for the decision cache is most of a repeated selection")]
@@ -544,9 +545,9 @@ impl Key {
 
 /// Declares a record, a line a field: its type and default, the least valid number (after `to` the largest),
 /// its names in text (one for each part; after `|` further names that are read), and what it means. `omit`
-/// leaves it out of text where it has its default; `0 is` gives the word for 0. A `nested` record's fields follow; what is
-/// `beside` is no field. A crate above makes its own form of the record, such as the C struct, by the macro that is named
-/// behind the record: it passes the lines on to another macro.
+/// leaves it out of text where it has its default; `0 is` gives the word for 0. A `nested` record's fields
+/// follow; what is `beside` is no field. A crate above makes its own form of the record, such as the C
+/// struct, by the macro that is named behind the record: it passes the lines on to another macro.
 macro_rules! fields {
     (
         $(#[$meta:meta])*

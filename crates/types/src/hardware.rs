@@ -9,8 +9,9 @@ fields! {
     /// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. An alias is the
     /// column of tables that record the constant.
     ///
-    /// Those of [`Hardware::USUAL`] are what upstream's engines assume when a model records none, whatever its
-    /// architecture. They are nearly gfx950's, but with 64 KiB of shared memory: see [`Hardware::for_arch`].
+    /// Those of [`Hardware::USUAL`] are what upstream's engines assume when a model records none, whatever
+    /// its architecture. They are nearly gfx950's, but with 64 KiB of shared memory: see
+    /// [`Hardware::for_arch`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     Hardware by hardware_constants {
         num_cus: i64 = 256, 1, ["num_cus" | "hw_num_cus"], "Compute units.";
@@ -98,8 +99,8 @@ impl Hardware {
         })
     }
 
-    /// Compute units of the GPUs of an architecture; none where they are not known. An MI308X is a gfx942 with
-    /// 80, an MI300A has 228, an MI300X 304.
+    /// Compute units of the GPUs of an architecture; none where they are not known. An MI308X is a gfx942
+    /// with 80, an MI300A has 228, an MI300X 304.
     pub fn units_of(arch: &Arch) -> &'static [i64] {
         match arch.as_str() {
             "gfx90a" => &[104, 110],
@@ -136,7 +137,8 @@ impl Hardware {
         Ok(())
     }
 
-    /// Refuses a number that no GPU has, such as one in another unit: it would make every estimated time wrong.
+    /// Refuses a number that no GPU has, such as one in another unit: it would make every estimated time
+    /// wrong.
     ///
     /// ```
     /// use ck_select_types::hardware::Hardware;

@@ -4,7 +4,8 @@ use crate::field::InvalidField;
 use crate::shape::Mnk;
 use crate::vocab::Dtype;
 
-/// Largest tile extent, vector width or count of a kernel; the dispatcher's GEMM key stores extents in 16 bits.
+/// Largest tile extent, vector width or count of a kernel; the dispatcher's GEMM key stores extents in 16
+/// bits.
 pub(crate) const MAX_EXTENT: u32 = Mnk::MOST;
 /// Largest wave count, instruction extent, split-K or number of D tensors: 8 bits in the dispatcher's GEMM
 /// key.

@@ -1,7 +1,7 @@
 //! LightGBM's trees as nodes that compare one number: exactly, for every value that a row may have.
 //!
-//! LightGBM sets values up to [`ZERO_THRESHOLD`] to zero before it walks; what that changes is in the thresholds
-//! here. Its categories are truncated to integers, so that a set is a chain of bounds.
+//! LightGBM sets values up to [`ZERO_THRESHOLD`] to zero before it walks; what that changes is in the
+//! thresholds here. Its categories are truncated to integers, so that a set is a chain of bounds.
 
 use ck_select_model::forest::{
     Child, Forest, Missing, Node as Inner, Split, Target, Tree as Source, ZERO_THRESHOLD,
@@ -28,8 +28,8 @@ struct Step {
 }
 
 impl Hgbm {
-    /// The trees of a forest, with the bits of its raw scores, divided by the trees' number if it is averaged.
-    /// The error names the tree and the split that cannot be expressed.
+    /// The trees of a forest, with the bits of its raw scores, divided by the trees' number if it is
+    /// averaged. The error names the tree and the split that cannot be expressed.
     pub fn of_forest(forest: &Forest) -> Result<Self, InvalidField> {
         let mut trees = Vec::with_capacity(forest.trees().len());
         for (number, tree) in forest.trees().iter().enumerate() {
@@ -135,7 +135,8 @@ fn steps_of(tree: &Source, node: &Inner) -> Option<Vec<Step>> {
     })
 }
 
-/// At most a threshold. Values near zero are zero to LightGBM, so that one of them there divides them nowhere.
+/// At most a threshold. Values near zero are zero to LightGBM, so that one of them there divides them
+/// nowhere.
 fn compare(threshold: f64, default_left: bool) -> Step {
     let to = [To::Left, To::Right];
     if (-ZERO_THRESHOLD..0.0).contains(&threshold) {
@@ -145,8 +146,8 @@ fn compare(threshold: f64, default_left: bool) -> Step {
     Step { threshold, less: false, default_left, to }
 }
 
-/// Is the value a member of the set? Two bounds for each run of categories; only -1 and below are no category,
-/// and what is 2^31 or more.
+/// Is the value a member of the set? Two bounds for each run of categories; only -1 and below are no
+/// category, and what is 2^31 or more.
 fn members(words: &[u32]) -> Vec<Step> {
     const END: usize = 1 << 31;
     let is_member =

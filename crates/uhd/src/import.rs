@@ -1,7 +1,8 @@
 //! Trees that compare one number as LightGBM's text: what its splits cannot express is refused.
 //!
-//! Nodes with several parents are LightGBM's only in the forms that [`Hgbm::of_forest`] writes: sets of categories,
-//! and zero that is missing. Others are never copied, since they may stand for exponentially many.
+//! Nodes with several parents are LightGBM's only in the forms that [`Hgbm::of_forest`] writes: sets of
+//! categories, and zero that is missing. Others are never copied, since they may stand for exponentially
+//! many.
 
 use std::fmt::{Display, Write as _};
 
@@ -41,8 +42,8 @@ struct Lists {
 }
 
 impl Hgbm {
-    /// The text of a LightGBM model with this objective and these names of its features. Its raw scores have the
-    /// artifact's bits for rows without values up to 1e-35 other than zero, which are zero to LightGBM.
+    /// The text of a LightGBM model with this objective and these names of its features. Its raw scores have
+    /// the artifact's bits for rows without values up to 1e-35 other than zero, which are zero to LightGBM.
     pub fn to_text(&self, objective: &str, names: &[String]) -> Result<String, InvalidField> {
         if names.is_empty() || names.len() != self.num_features as usize {
             return refused("num_features", self.num_features, &format!("{}, the names", names.len()));
@@ -110,8 +111,8 @@ fn lists(tree: &[Node], number: usize) -> Result<Lists, InvalidField> {
     Ok(lists)
 }
 
-/// The first node from this one on that has two different children. `skips` has what is known of it, so that no
-/// way is taken twice.
+/// The first node from this one on that has two different children. `skips` has what is known of it, so that
+/// no way is taken twice.
 fn skipped(tree: &[Node], start: u32, skips: &mut [u32]) -> u32 {
     let next = |node: u32, skips: &[u32]| match tree[node as usize] {
         Node::Split { children: [left, right], .. } if left == right => skips[left as usize],

@@ -10,9 +10,9 @@ use ck_select_types::conv_problem;
 
 conv_problem! {
     mirror
-    /// A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
-    /// dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals over
-    /// all groups.
+    /// A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride
+    /// 1, dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are
+    /// totals over all groups.
     CkConvProblem sized "ck_conv_problem",
     [struct_size: usize = size_of::<CkConvProblem>(), "`sizeof(ck_conv_problem)`.";] [reserved]
 }

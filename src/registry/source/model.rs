@@ -70,8 +70,8 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r
     found
 }
 
-/// The model's best kernel that fits and is supported. Usually it is one of the first, and in a large pool these are
-/// found faster than the whole ranking.
+/// The model's best kernel that fits and is supported. Usually it is one of the first, and in a large pool
+/// these are found faster than the whole ranking.
 fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<Selection<'r>> {
     let mut ranked = rank(call, FIRST, scratch).ok()?;
     let mut unsupported = 0;

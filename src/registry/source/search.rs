@@ -19,8 +19,8 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     }
 }
 
-/// The model's answer, or a measured one where the options do not trust it: a universal model's guess does not
-/// prevent a search, and outside the training range the best kernels may be measured.
+/// The model's answer, or a measured one where the options do not trust it: a universal model's guess does
+/// not prevent a search, and outside the training range the best kernels may be measured.
 pub(super) fn instead_of<'r>(best: Selection<'r>, call: Call<'r, '_>) -> Selection<'r> {
     let options = call.state.options();
     if options.mode != Mode::Model || !options.measures() {
@@ -47,8 +47,8 @@ fn refine<'r>(call: Call<'r, '_>, best: &Selection<'r>, count: usize) -> Option<
     Some(Selection { outside: best.outside, ..refined })
 }
 
-/// All kernels that fit and are supported, in each number of parts that may be chosen: in the model's order and, if there
-/// is none, the rest in the estimate's, so that the best are measured before the budget ends.
+/// All kernels that fit and are supported, in each number of parts that may be chosen: in the model's order
+/// and, if there is none, the rest in the estimate's, so that the best are measured before the budget ends.
 pub(in crate::registry) fn candidates(call: Call<'_, '_>) -> Vec<Choice> {
     let kernels = call.state.kernels();
     let mut candidates = model::best(call, usize::MAX);

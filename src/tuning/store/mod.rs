@@ -82,8 +82,8 @@ pub use crate::vocab::WinnerSource;
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Read and write; a missing file is created, and so is its folder. A store that is not writable is opened
-    /// read-only, and [`Store::read_only`] says why.
+    /// Read and write; a missing file is created, and so is its folder. A store that is not writable is
+    /// opened read-only, and [`Store::read_only`] says why.
     ReadWrite,
     /// Read only. A missing file counts as empty.
     ReadOnly,

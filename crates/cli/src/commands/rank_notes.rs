@@ -35,8 +35,8 @@ impl Skipped {
     }
 }
 
-/// Prints how many kernels of the pool are not ranked for the only problem, and why. `left_out` are those that
-/// are ranked for no problem, which has been said.
+/// Prints how many kernels of the pool are not ranked for the only problem, and why. `left_out` are those
+/// that are ranked for no problem, which has been said.
 pub(super) fn say_misfits(
     pool: &Pool,
     problem: &Problem,

@@ -1,5 +1,5 @@
-//! The commands, a record each: from it come the command line, its help by group, completions, manual pages and the
-//! dispatch.
+//! The commands, a record each: from it come the command line, its help by group, completions, manual pages
+//! and the dispatch.
 
 use std::fmt::Write as _;
 

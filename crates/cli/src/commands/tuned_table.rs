@@ -1,7 +1,7 @@
 //! A tuned table of AITER's.
 //!
-//! AITER finds a row by device, extents and type, and takes the kernel by its name; older modules take it by its
-//! number, so both are written.
+//! AITER finds a row by device, extents and type, and takes the kernel by its name; older modules take it by
+//! its number, so both are written.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

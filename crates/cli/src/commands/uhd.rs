@@ -55,7 +55,8 @@ struct ExportArgs {
     /// The files' name without .uhd.json
     #[arg(long, value_name = "NAME")]
     output: PathBuf,
-    /// Make a scorer of the adapter custom_library instead: a copy of this libck_select.so that carries the forest
+    /// Make a scorer of the adapter custom_library instead: a copy of this libck_select.so that carries the
+    /// forest
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
     /// A JSON object whose keys replace the descriptor's, such as features_signature and trained_against

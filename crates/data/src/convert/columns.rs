@@ -36,8 +36,8 @@ pub(super) enum Source {
     Hardware(&'static str),
     /// NaN is null.
     Figure(fn(&Figures) -> f64),
-    /// The same, for a table without a column for rows that are invalid for a reason other than their figures:
-    /// then those have this value.
+    /// The same, for a table without a column for rows that are invalid for a reason other than their
+    /// figures: then those have this value.
     FigureOr(fn(&Figures) -> f64, f64),
     IsValid,
     NonZero,

@@ -1,7 +1,7 @@
 //! Converts any file of measurements to upstream's canonical tables.
 //!
-//! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group and writes
-//! it. Only a few chunks exist at any time, so the inputs may be larger than the memory.
+//! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group and
+//! writes it. Only a few chunks exist at any time, so the inputs may be larger than the memory.
 
 mod chunk;
 mod columns;
@@ -29,8 +29,8 @@ use sender::{Message, Sender};
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The architecture of rows that do not record one; rows for another one are left out. Files whose sidecars say
-    /// that such rows were measured on another one are refused.
+    /// The architecture of rows that do not record one; rows for another one are left out. Files whose
+    /// sidecars say that such rows were measured on another one are refused.
     pub arch: Option<Arch>,
     /// Only rows of this operation.
     pub op: Option<Op>,
@@ -84,8 +84,8 @@ pub fn is_standard_output(output: &Path) -> bool {
 }
 
 /// Converts files and folders into one table: a CSV when the output's name ends in `.csv` or is `-`, standard
-/// output, otherwise parquet. A file is written completely or not at all, and gets a sidecar with those of the
-/// inputs, if they have any.
+/// output, otherwise parquet. A file is written completely or not at all, and gets a sidecar with those of
+/// the inputs, if they have any.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,

@@ -1,5 +1,5 @@
-//! How the rows were measured: the sidecars of all files, which the table's own sidecar holds as parts, as that of
-//! merged logs does.
+//! How the rows were measured: the sidecars of all files, which the table's own sidecar holds as parts, as
+//! that of merged logs does.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -33,8 +33,8 @@ impl Origins {
         check_archs(&path.display().to_string(), &sidecar, &archs.taken, archs.left_out.iter().copied())
     }
 
-    /// Writes them beside the table, also in the place of a sidecar that belonged to what the table replaces, for
-    /// the caller to commit. Streams have none.
+    /// Writes them beside the table, also in the place of a sidecar that belonged to what the table replaces,
+    /// for the caller to commit. Streams have none.
     pub(super) fn write(&self, reports: &[FileReport], output: &Path) -> Result<Option<Pending>, DataError> {
         let path = Sidecar::meta_of(output);
         let is_file = !is_standard_output(output) && (output.is_file() || !output.exists());

@@ -48,8 +48,8 @@ impl Extras {
     }
 }
 
-/// Columns that stand one behind the other in upstream's tables: of fields of the kernel or of the problem, and of
-/// what else a row has.
+/// Columns that stand one behind the other in upstream's tables: of fields of the kernel or of the problem,
+/// and of what else a row has.
 enum Run {
     Kernel(&'static str),
     Problem(&'static str),

@@ -206,8 +206,8 @@ impl Measurements {
         self
     }
 
-    /// The same, with files that may be of several GPUs of one architecture; otherwise, constants that differ are an
-    /// error.
+    /// The same, with files that may be of several GPUs of one architecture; otherwise, constants that differ
+    /// are an error.
     #[must_use]
     pub fn of_several_gpus(mut self) -> Self {
         self.of_several_gpus = true;
@@ -221,8 +221,8 @@ impl Measurements {
         self
     }
 
-    /// The same, where the number of parts into which a reduction is split is to be chosen: rows that differ in
-    /// nothing else are of one problem.
+    /// The same, where the number of parts into which a reduction is split is to be chosen: rows that differ
+    /// in nothing else are of one problem.
     #[must_use]
     pub fn choosing_split(mut self, chooses: bool) -> Self {
         self.chooses_split = chooses;
@@ -437,14 +437,14 @@ impl Measurements {
         self.described.as_ref()
     }
 
-    /// The estimate's device for an architecture: the described one or its profile, with the constants that the
-    /// data records.
+    /// The estimate's device for an architecture: the described one or its profile, with the constants that
+    /// the data records.
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
         self.device_with(arch, |recorded| recorded.arch == Some(arch))
     }
 
-    /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the constants of
-    /// this file alone.
+    /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the
+    /// constants of this file alone.
     pub fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
         if self.of_several_gpus {
             return self.device_with(arch, |recorded| recorded.is_of(file, arch));
@@ -461,8 +461,8 @@ impl Measurements {
         Ok(device)
     }
 
-    /// A word for the GPU of a file's rows: its architecture, with the constants by which it differs from other
-    /// files' GPUs of this architecture.
+    /// A word for the GPU of a file's rows: its architecture, with the constants by which it differs from
+    /// other files' GPUs of this architecture.
     pub fn gpu_of_file(&self, file: usize, arch: Arch) -> String {
         let differs = |recorded: &&Recorded| {
             let same = |other: &Recorded| (other.arch, other.name) == (recorded.arch, recorded.name);

@@ -58,7 +58,8 @@ impl Figures {
 
 /// Receives rows.
 pub(crate) trait Sink {
-    /// Whether it takes rows of a run. Nothing else of a row of another one counts, and its reader counts it as taken.
+    /// Whether it takes rows of a run. Nothing else of a row of another one counts, and its reader counts it
+    /// as taken.
     fn takes_run(&mut self, run: Option<&str>) -> bool {
         let _ = run;
         true

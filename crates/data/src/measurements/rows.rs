@@ -64,8 +64,8 @@ impl<'a> Rows<'a> {
         is_elsewhere
     }
 
-    /// Takes the row of an object: a kernel with its class, the cells of its problem, and what reads its figures,
-    /// with the reason why it has none.
+    /// Takes the row of an object: a kernel with its class, the cells of its problem, and what reads its
+    /// figures, with the reason why it has none.
     pub(super) fn object(
         &mut self,
         (kernel, class): (u32, u32),

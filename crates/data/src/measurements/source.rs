@@ -63,8 +63,8 @@ fn read_as(
     }
 }
 
-/// The operation and the recorded architecture of a file's first row, for an operation, an element type and a run if
-/// they are given; `None` for a file without such rows.
+/// The operation and the recorded architecture of a file's first row, for an operation, an element type and a
+/// run if they are given; `None` for a file without such rows.
 pub fn first_row(
     path: &Path,
     op: Option<Op>,

@@ -32,9 +32,9 @@ pub struct Run {
 type Configurations = HashSet<(u32, i32)>;
 
 impl Measurements {
-    /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common (where numbers
-    /// of parts are chosen, in the same number);
-    /// otherwise they are parts of one, because files are often split by kernel.
+    /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common
+    /// (where numbers of parts are chosen, in the same number); otherwise they are parts of one, because
+    /// files are often split by kernel.
     pub fn runs(&self) -> Vec<Run> {
         let mut by_problem: Vec<Vec<u32>> = vec![Vec::new(); self.problems().len()];
         for (index, row) in (0u32..).zip(self.rows()) {

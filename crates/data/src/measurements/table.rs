@@ -1,8 +1,8 @@
 //! The rows of tables, whatever their format: columns are found by name, and cells give kernel, problem and
 //! figures.
 //!
-//! Rows of a sweep repeat a few hundred names and problems, so a name and the cells of a problem are parsed once and
-//! then looked up.
+//! Rows of a sweep repeat a few hundred names and problems, so a name and the cells of a problem are parsed
+//! once and then looked up.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! Tuned tables: which kernel won on a shape, and what else was timed there.
 //!
-//! A table has a row for each configuration that was kept: AITER's (`gfx`, `cu_num`, `M`, `N`, `K`, `kernelName`,
-//! `splitK`, `us`), or the columns of a problem with `kernel` and perhaps `split_k` and a time. A kernel without a row
-//! was slower in that tuning, or did not exist yet.
+//! A table has a row for each configuration that was kept: AITER's (`gfx`, `cu_num`, `M`, `N`, `K`,
+//! `kernelName`, `splitK`, `us`), or the columns of a problem with `kernel` and perhaps `split_k` and a time.
+//! A kernel without a row was slower in that tuning, or did not exist yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -326,8 +326,8 @@ impl Winners {
         &self.files[shape.file]
     }
 
-    /// The index in a pool of each kernel. They are compared by descriptor, because names of different age can
-    /// describe one kernel, and without the architecture, which names do not say.
+    /// The index in a pool of each kernel. They are compared by descriptor, because names of different age
+    /// can describe one kernel, and without the architecture, which names do not say.
     pub fn places_in(&self, pool: &Pool) -> Vec<Option<usize>> {
         let mut known: HashMap<KernelKind, usize> = HashMap::new();
         for (index, kernel) in pool.iter().enumerate() {
@@ -341,8 +341,8 @@ impl Winners {
         if pools == 1 { 0 } else { shape.file }
     }
 
-    /// The pool of a shape among those of the files, or the only one, and the place there of its winner, or of its
-    /// fastest kernel if none is marked; `places` are those of [`Winners::places_in`] for each.
+    /// The pool of a shape among those of the files, or the only one, and the place there of its winner, or
+    /// of its fastest kernel if none is marked; `places` are those of [`Winners::places_in`] for each.
     pub fn pool_of(
         &self,
         shape: &TunedShape,
@@ -369,8 +369,8 @@ impl Winners {
         self
     }
 
-    /// The shapes whose winner is in their pool. Some may have a kernel that was retired since: how many, and what is
-    /// wrong with the first. With more than those the pool is the wrong one.
+    /// The shapes whose winner is in their pool. Some may have a kernel that was retired since: how many, and
+    /// what is wrong with the first. With more than those the pool is the wrong one.
     pub fn in_pools(mut self, pools: &[&Pool]) -> Result<(Self, Option<(usize, DataError)>), DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
         let faults: Vec<_> =
@@ -384,8 +384,8 @@ impl Winners {
         }
     }
 
-    /// At most so many shapes of each pair of a file on a GPU, evenly spread over their order by size: neighbours have
-    /// the same winner, and some pairs have thousands of rows, others a handful.
+    /// At most so many shapes of each pair of a file on a GPU, evenly spread over their order by size:
+    /// neighbours have the same winner, and some pairs have thousands of rows, others a handful.
     #[must_use]
     pub fn thinned(mut self, most: usize) -> Self {
         let mut pairs: BTreeMap<(usize, Tuned, String), Vec<usize>> = BTreeMap::new();
@@ -409,7 +409,8 @@ impl Winners {
     }
 
     /// Measurements to train on: a row for each kernel of a shape's pool that computes it, with a time where
-    /// there is one. There is a pool for each file, or one for all. Each file's rows on a GPU are those of a file.
+    /// there is one. There is a pool for each file, or one for all. Each file's rows on a GPU are those of a
+    /// file.
     pub fn completed(&self, wanted: Wanted, pools: &[&Pool]) -> Result<Completed, DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
         let mut all = Measurements::new(wanted).of_several_gpus();
@@ -471,15 +472,16 @@ impl Completed {
     }
 }
 
-/// The exponent by which a timed kernel's speed relative to the winner's is its share of the win: two kernels within
-/// two percent are about equal, since the same configuration, timed again, moves by as much; with 5 % less speed it is a
-/// third.
+/// The exponent by which a timed kernel's speed relative to the winner's is its share of the win: two kernels
+/// within two percent are about equal, since the same configuration, timed again, moves by as much; with 5 %
+/// less speed it is a third.
 const SHARPNESS: i32 = 20;
 
 /// The most that is said of a kernel that did not win: only one did.
 const ALMOST: f64 = 0.99;
 
-/// The speed of a kernel without a time as a share of the winner's, where a number is needed: slower than any other.
+/// The speed of a kernel without a time as a share of the winner's, where a number is needed: slower than any
+/// other.
 const UNTIMED: f64 = 1e-3;
 
 impl Measurements {
@@ -643,8 +645,8 @@ mod tests {
         assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
     }
 
-    /// Sweeps of one problem were joined where they had no kernel in common, as files are that are cut by kernel: two
-    /// families' winners of a shape became one list, in which neither had won.
+    /// Sweeps of one problem were joined where they had no kernel in common, as files are that are cut by
+    /// kernel: two families' winners of a shape became one list, in which neither had won.
     #[test]
     fn families_that_compute_the_same_shape_are_ranked_apart() {
         let table = |tile: &str| format!("M,N,K,cu_num,kernel,us\n32,512,1024,80,{tile}@,12\n");
@@ -662,8 +664,8 @@ mod tests {
         assert_eq!(rows, [[0, 1], [2, 3]]);
     }
 
-    /// Kernels that cannot compute a shape were trained on as if they had lost there: a third of a pool, which a
-    /// forest then avoided where they could be chosen.
+    /// Kernels that cannot compute a shape were trained on as if they had lost there: a third of a pool,
+    /// which a forest then avoided where they could be chosen.
     #[test]
     fn kernels_that_do_not_compute_a_shape_have_no_row_of_it() {
         let names = ["256x32x256x64", "256x128x128x64"].map(|tile| {
@@ -677,8 +679,8 @@ mod tests {
         assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
     }
 
-    /// The architecture that a pool's file names gives its kernels a number of threads, which names do not say, so that
-    /// no winner was found among them.
+    /// The architecture that a pool's file names gives its kernels a number of threads, which names do not
+    /// say, so that no winner was found among them.
     #[test]
     fn a_pool_built_for_an_architecture_has_the_winners() {
         let winners = read("M,N,K,kernel\n1,2,3,128x128x64@\n").unwrap();

@@ -32,7 +32,8 @@ pub(super) struct Traits<'a> {
     pub(super) profile: Option<&'a ProfileRule>,
     pub(super) quant: Option<Quant>,
     pub(super) shuffled_scales: [bool; 2],
-    /// The rules of the family that take it; a tile has to fit one of them. `None` if the family has no rules.
+    /// The rules of the family that take it; a tile has to fit one of them. `None` if the family has no
+    /// rules.
     pub(super) rules: Option<Vec<&'a BuiltRule>>,
 }
 

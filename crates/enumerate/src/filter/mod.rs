@@ -6,10 +6,11 @@
 //! 64 <= c.tile_k < 256 and c.name.endswith(('_dsb', '_si'))
 //! ```
 //!
-//! The language has decimal numbers, texts in single or double quotes, `True`, `False`, `None`, lists and tuples;
-//! `and`, `or`, `not`; `in`, `not in` and chained comparisons; `+ - * / // %` for numbers; and the methods
-//! `startswith` and `endswith` of texts. What a filter of upstream's fields keeps, it keeps in Python, too; numbers are doubles, and an
-//! unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a comment.
+//! The language has decimal numbers, texts in single or double quotes, `True`, `False`, `None`, lists and
+//! tuples; `and`, `or`, `not`; `in`, `not in` and chained comparisons; `+ - * / // %` for numbers; and the
+//! methods `startswith` and `endswith` of texts. What a filter of upstream's fields keeps, it keeps in
+//! Python, too; numbers are doubles, and an unknown field is an error before anything is evaluated. Line ends
+//! count as blanks, and `#` begins a comment.
 
 mod expression;
 mod fields;

@@ -16,7 +16,8 @@ impl Token<'_> {
     }
 }
 
-/// Longest first, so that `<=` is not read as `<`. Those that filters lack are listed so that errors name them.
+/// Longest first, so that `<=` is not read as `<`. Those that filters lack are listed so that errors name
+/// them.
 const SYMBOLS: &[&str] = &[
     "**", "//", "==", "!=", "<=", ">=", ":=", "(", ")", "[", "]", "{", "}", ",", ".", "+", "-", "*", "/",
     "%", "<", ">", "=", "&", "|", "^", "~", "@", ":", ";",

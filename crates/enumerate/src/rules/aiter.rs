@@ -69,8 +69,8 @@ pub enum AiterError {
 }
 
 impl AiterRules {
-    /// The kernels of a family, each with its number in the tuner's list: those that several numbers stand for
-    /// once for each, and those without a number last.
+    /// The kernels of a family, each with its number in the tuner's list: those that several numbers stand
+    /// for once for each, and those without a number last.
     pub fn kernels(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, AiterError> {
         let Some(names) = self.families.get(family) else {
             let known = self.families.keys().cloned().collect();

@@ -97,8 +97,8 @@ pub fn sets() -> Result<&'static [Set], RulesError> {
     Ok(&catalog()?.sets)
 }
 
-/// A set by one of its names: ours, or one of upstream's, which also says direction and dimensions. Upstream's
-/// own problems are not included; the set has problems of the same kind.
+/// A set by one of its names: ours, or one of upstream's, which also says direction and dimensions.
+/// Upstream's own problems are not included; the set has problems of the same kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
     /// The name.

@@ -24,8 +24,8 @@ impl Plan {
         self.within(estimator, f64::INFINITY)
     }
 
-    /// The same, without the kernels whose estimate is more than `factor` times the fastest one, but with seven
-    /// of each problem, or a quarter of fewer than 28, because the estimate errs.
+    /// The same, without the kernels whose estimate is more than `factor` times the fastest one, but with
+    /// seven of each problem, or a quarter of fewer than 28, because the estimate errs.
     #[must_use]
     pub fn within(&self, estimator: &Estimator, factor: f64) -> Self {
         let mut plan = self.clone();

@@ -1,5 +1,5 @@
-//! A formula for how long kernels take: the estimate for one GPU, and for each kernel a habit of its own. Suitable for
-//! dry runs and tests, not for choosing kernels for a real GPU.
+//! A formula for how long kernels take: the estimate for one GPU, and for each kernel a habit of its own.
+//! Suitable for dry runs and tests, not for choosing kernels for a real GPU.
 
 use ck_select::estimate::{Device, Estimator};
 use ck_select::kernel::Kernel;
@@ -38,7 +38,8 @@ impl Answers for Analytic {
         let estimate =
             self.0.shape(&kernel.kind).map(|shape| self.0.time(&self.0.load(problem), &shape) / 1e3);
         let ms = estimate.unwrap_or(problem.flops() * UNKNOWN);
-        // What the estimate does not model: up to 15 % by the kernel's name, and up to 3 % by the problem as well.
+        // What the estimate does not model: up to 15 % by the kernel's name, and up to 3 % by the problem as
+        // well.
         let habit = 0.15 * hash(&[&kernel.name]) + 0.03 * hash(&[&kernel.name, &problem.to_string()]);
         let ms = ms * (1.0 + habit);
         if ms > 0.0 && ms.is_finite() {

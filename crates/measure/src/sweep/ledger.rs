@@ -214,7 +214,8 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
-    /// Removes the files that a run has made without writing a row: they would only stand in the way of the next.
+    /// Removes the files that a run has made without writing a row: they would only stand in the way of the
+    /// next.
     pub(super) fn discard_empty(&self) {
         if self.tally.rows() == 0 {
             discard(&self.made);

@@ -83,7 +83,8 @@ impl KernelLibrary {
         /// The function of the library, of the hook's type.
         macro_rules! found {
             () => {
-                // SAFETY: the header declares functions named after a kernel with the type of its operation's hook.
+                // SAFETY: the header declares functions named after a kernel with the type of its operation's
+                // hook.
                 Some(*unsafe { self.library.get(name.as_bytes()) }.ok()?)
             };
         }

@@ -1,4 +1,5 @@
-//! The columns of a universal model: how the estimate sees a kernel on a problem, whatever else is in the pool.
+//! The columns of a universal model: how the estimate sees a kernel on a problem, whatever else is in the
+//! pool.
 //!
 //! Every value is a ratio, a count or a size within bounds, so that a device, a type or a direction that a
 //! forest never saw falls into the range of those it saw; extents of the problem are not among them. Training

@@ -3,10 +3,11 @@
 //! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on
 //! its oracle problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
 //! kernels, three directions), those of Triton's GEMMs on `data/h100/gemm_triton*` (159 shapes x 546 kernels,
-//! and splits): for the least regret of the choice and the least error of the time. Those of AITER were chosen on
-//! winners of its tuned tables (8,800 shapes of 166 pairs of N and K, eight families on three GPUs): for the winner
-//! among the first tenth of its pool. All come from the same kind of search, and are rounded to two digits.
-//! `docs/results.md` says how good they are on the data they were chosen on and on other data.
+//! and splits): for the least regret of the choice and the least error of the time. Those of AITER were
+//! chosen on winners of its tuned tables (8,800 shapes of 166 pairs of N and K, eight families on three
+//! GPUs): for the winner among the first tenth of its pool. All come from the same kind of search, and are
+//! rounded to two digits. `docs/results.md` says how good they are on the data they were chosen on and on
+//! other data.
 
 use super::device::Library;
 

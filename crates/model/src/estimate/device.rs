@@ -139,8 +139,8 @@ impl Device {
         (peak > 0.0).then_some(peak)
     }
 
-    /// Share of the full rate that an instruction with this product of rows and depth reaches, `narrow` if it is too
-    /// small for that.
+    /// Share of the full rate that an instruction with this product of rows and depth reaches, `narrow` if it
+    /// is too small for that.
     pub(super) fn instruction_share(&self, dtype: Dtype, rows_by_depth: f64, narrow: f64) -> f64 {
         let full = match dtype {
             Dtype::Fp16 | Dtype::Bf16 => self.rates.full_rate_16bit,

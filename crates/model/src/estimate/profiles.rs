@@ -1,13 +1,13 @@
 //! The numbers of known GPUs, with where they come from.
 //!
 //! Peak multiply-adds of a compute unit per cycle are the vendor's peak operations divided by two, by compute
-//! units and by the clock stated with them. Bandwidths of the caches of AMD's devices are those of the L2 that
-//! its GEMM library Origami measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries, in
-//! TB/s: `mem1_perf_ratio`), though the size is that of the last cache before the memory; MI300's last cache is
-//! as fast at its peak (17.2 TB/s, CDNA 3 white paper). Origami's table of matrix instructions gives
-//! `full_rate_*`: cycles against multiply-adds of each instruction. Compute units, caches, shared memory and
-//! registers: <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>. `docs/estimate.md` has the same
-//! as a table.
+//! units and by the clock stated with them. Bandwidths of the caches of AMD's devices are those of the L2
+//! that its GEMM library Origami measured (`shared/origami/include/origami/hardware.hpp` of
+//! ROCm/rocm-libraries, in TB/s: `mem1_perf_ratio`), though the size is that of the last cache before the
+//! memory; MI300's last cache is as fast at its peak (17.2 TB/s, CDNA 3 white paper). Origami's table of
+//! matrix instructions gives `full_rate_*`: cycles against multiply-adds of each instruction. Compute units,
+//! caches, shared memory and registers: <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>.
+//! `docs/estimate.md` has the same as a table.
 //!
 //! The CUDA devices' cache bandwidths are assumed. Kernels get a share of them, which was fitted on an H200
 //! with its 5.5 TB/s, so for this device only the product counts.
@@ -36,8 +36,8 @@ pub(super) fn blank(arch: Option<Arch>) -> Device {
     Device { hardware: Hardware::default(), rates: GFX950, library, wide_rows: 0 }
 }
 
-/// One die of an MI250X (an MI210 has 104 units): 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache after
-/// L2.
+/// One die of an MI250X (an MI210 has 104 units): 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz;
+/// no cache after L2.
 const GFX90A: Rates = Rates {
     registers_per_cu: CDNA_REGISTERS,
     lds_bytes_per_cycle: BANKS,
@@ -99,8 +99,8 @@ const GFX1201: Rates = Rates {
     full_rate_8bit: 0.0,
 };
 
-/// Announced: 19.6 TB/s. Rates from Origami's instructions, which are marked preliminary; caches, compute units
-/// and the clock are gfx950's, for lack of other figures.
+/// Announced: 19.6 TB/s. Rates from Origami's instructions, which are marked preliminary; caches, compute
+/// units and the clock are gfx950's, for lack of other figures.
 const GFX1250: Rates = Rates {
     memory_gb_s: 19_600.0,
     macs_fp64: 256.0,
@@ -133,8 +133,8 @@ const SM_80: Rates = Rates {
     full_rate_8bit: 0.0,
 };
 
-/// H200: 4.8 TB/s; 989 TFLOPS on 132 units at 1.83 GHz; L2 of 60 MiB, of an H100 with SXM 50 MiB. 5.5 TB/s are
-/// assumed; a benchmark that only reads gets 9.6 (RRZE-HPC/gpu-benches, `gpu-l2-cache/h200.txt`).
+/// H200: 4.8 TB/s; 989 TFLOPS on 132 units at 1.83 GHz; L2 of 60 MiB, of an H100 with SXM 50 MiB. 5.5 TB/s
+/// are assumed; a benchmark that only reads gets 9.6 (RRZE-HPC/gpu-benches, `gpu-l2-cache/h200.txt`).
 const SM_90: Rates = Rates {
     memory_gb_s: 4800.0,
     cache_gb_s: 5500.0,
@@ -208,8 +208,8 @@ impl Device {
             (Some(Value::String(word)), _) => {
                 let arch: Arch =
                     word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
-                // Another architecture's constants under its name would be a mistake, but a GPU without a profile
-                // needs some.
+                // Another architecture's constants under its name would be a mistake, but a GPU without a
+                // profile needs some.
                 if let Some(own) = base.filter(|&own| own != arch && Self::for_arch(own).is_ok()) {
                     return Err(field(
                         "based_on",

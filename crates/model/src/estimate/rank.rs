@@ -44,8 +44,8 @@ impl EstimateScratch {
         &self.ranking
     }
 
-    /// Ranks kernels for a problem, each in every number of parts that may be chosen, in the order of [`Ties`]:
-    /// nothing but the time has a score here. The smaller of two numbers goes first.
+    /// Ranks kernels for a problem, each in every number of parts that may be chosen, in the order of
+    /// [`Ties`]: nothing but the time has a score here. The smaller of two numbers goes first.
     pub fn rank<'s>(
         &mut self,
         estimator: &Estimator,

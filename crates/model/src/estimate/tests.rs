@@ -41,8 +41,9 @@ const STREAM_K: [&str; 2] = [
     "gemm_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x64x64_2x2x1_32x32x16_streamk",
 ];
 
-/// They had the constants of CK's convolutions, by which CK Tile's kernels of scales in groups came first on a gfx950, where
-/// AITER's tables have them win seldom: multiplying sums by scales had no cost, and deep instructions were twice as fast.
+/// They had the constants of CK's convolutions, by which CK Tile's kernels of scales in groups came first on
+/// a gfx950, where AITER's tables have them win seldom: multiplying sums by scales had no cost, and deep
+/// instructions were twice as fast.
 #[test]
 fn aiters_kernels_have_constants_of_their_own() {
     let on = |name: &str| {
@@ -169,7 +170,8 @@ fn gemms_of_all_kinds_have_a_time() {
     assert!(of(4096, 4096, 4097) > of(4096, 4096, 4096));
 }
 
-/// Kernels that differ in their epilogue alone had the same time, so that the pool's order decided among them.
+/// Kernels that differ in their epilogue alone had the same time, so that the pool's order decided among
+/// them.
 #[test]
 fn results_that_bypass_shared_memory_take_less_time() {
     let estimator = estimator("gfx950");

@@ -1,8 +1,8 @@
 //! Feature inputs from named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 //!
 //! Upstream looks every input up by name and silently takes a default if it is absent or unknown.
-//! [`Upstream`](super::Uncoded::Upstream) does exactly that, for parity; [`Error`](super::Uncoded::Error) refuses
-//! both.
+//! [`Upstream`](super::Uncoded::Upstream) does exactly that, for parity; [`Error`](super::Uncoded::Error)
+//! refuses both.
 
 use super::aliases;
 use super::named::Named;

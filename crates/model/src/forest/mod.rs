@@ -172,8 +172,8 @@ impl Forest {
         Forest::read_packed(bytes).map_err(of_slice)
     }
 
-    /// The text of a packed forest, for a program that reads LightGBM's texts: it has the bits of every number
-    /// that a forest is read from, but not the digits of the text that was packed.
+    /// The text of a packed forest, for a program that reads LightGBM's texts: it has the bits of every
+    /// number that a forest is read from, but not the digits of the text that was packed.
     pub fn packed_text(bytes: &[u8]) -> Result<String, ForestError> {
         packed::text(bytes).map_err(of_slice)
     }

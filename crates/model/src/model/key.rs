@@ -218,8 +218,8 @@ mod tests {
         assert_eq!(gfx942.to_string(), "grouped_conv forward gfx942");
     }
 
-    /// A problem does not say whose kernels it is for, so that a library's model fits it, and better than one of all
-    /// kernels.
+    /// A problem does not say whose kernels it is for, so that a library's model fits it, and better than one
+    /// of all kernels.
     #[test]
     fn a_librarys_model_ranks_its_kernels_alone() {
         let any = ModelKey::any(Op::Gemm);

@@ -240,7 +240,8 @@ fn read_forest(
     })
 }
 
-/// Inflating needs more of the stack than the smallest threads have, which hold the decoder's tables for a moment.
+/// Inflating needs more of the stack than the smallest threads have, which hold the decoder's tables for a
+/// moment.
 fn on_a_large_stack<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send) -> Result<T, ReadError> {
     const STACK: usize = 1 << 20;
     std::thread::scope(|scope| {

@@ -234,8 +234,9 @@ impl FeatureSpec {
         self.extractor.schema.op()
     }
 
-    /// Whether scores of one problem in different numbers of parts compare: predicted speeds do, and a universal
-    /// model's, which contain the estimated time; what ranks the kernels of a problem does if it was trained to.
+    /// Whether scores of one problem in different numbers of parts compare: predicted speeds do, and a
+    /// universal model's, which contain the estimated time; what ranks the kernels of a problem does if it
+    /// was trained to.
     pub const fn compares_splits(&self) -> bool {
         self.chooses_split || self.prior.is_some() || !matches!(self.rank_by, Target::Relative)
     }

@@ -267,8 +267,8 @@ impl TrainedFields {
         trained
     }
 
-    /// The fields in which a problem differs from all that the model has seen; `arch` is for problems that name
-    /// none.
+    /// The fields in which a problem differs from all that the model has seen; `arch` is for problems that
+    /// name none.
     pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
         let values = problem.canonical().values();
         let known = values.into_iter().zip(self.fields).take(FieldSet::arch(self.op));

@@ -158,8 +158,8 @@ impl RowModel {
         Ok(self.model.value(self.target, value[0]))
     }
 
-    /// What the forest says about as many rows as there are scores. `fill` computes the features of some rows, with
-    /// `features` as working memory.
+    /// What the forest says about as many rows as there are scores. `fill` computes the features of some
+    /// rows, with `features` as working memory.
     pub(super) fn score(
         &self,
         scores: &mut [f64],
@@ -256,8 +256,8 @@ impl RowModel {
         })
     }
 
-    /// The features of a row, whose cells or kernel's name may say that the model does not apply: `refuses` makes
-    /// that an error.
+    /// The features of a row, whose cells or kernel's name may say that the model does not apply: `refuses`
+    /// makes that an error.
     fn fill(&self, row: &dyn Fields, features: &mut [f64], refuses: bool) -> Result<(), InvalidField> {
         let extractor = self.model.extractor();
         let named = Named::read(extractor, row)?;

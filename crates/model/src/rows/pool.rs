@@ -153,8 +153,8 @@ impl RowPool {
         self.kernels == 0
     }
 
-    /// Compiles the forest for the kernels, as the second ranking would. Does nothing where rows have problems of their
-    /// own.
+    /// Compiles the forest for the kernels, as the second ranking would. Does nothing where rows have
+    /// problems of their own.
     pub fn prepare(&self) -> Result<(), RowsError> {
         if let PoolEvaluator::Together(together) = &self.evaluator
             && together.scorer.get().is_none()
@@ -166,8 +166,8 @@ impl RowPool {
         Ok(())
     }
 
-    /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores are in the order
-    /// of [`Ties`]; NaN comes last.
+    /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores are in the
+    /// order of [`Ties`]; NaN comes last.
     pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
         let mut scratch = self.scratches.take();
         let done = self.rank_with(problem, &mut scratch);

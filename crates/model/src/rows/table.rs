@@ -50,8 +50,8 @@ struct Spot {
     place: u32,
 }
 
-/// The first and the last letters of a name, and how many it has: features ask for dozens of cells a row, by names that
-/// this tells apart.
+/// The first and the last letters of a name, and how many it has: features ask for dozens of cells a row, by
+/// names that this tells apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Ends(u64, u64, usize);
 

@@ -9,9 +9,10 @@
 
 // How the files divide the work. `compile` prepares a forest for a pool. `narrow` and `wide` walk the trees,
 // for pools of up to 32 lanes and of more, each with a version for CPUs with AVX-512 (they share `vectors`).
-// There, `narrow::rungs` answers the questions of narrow pools. `narrow::sieve` and `wide::sieve` evaluate small
-// trees without a walk, with AVX-512 and with AVX2. `shortlist` finds only the best kernels of a wide pool. `single` walks for one
-// kernel or row, `rows` scores rows of any problems. `crate::isa` says which loops this CPU can run.
+// There, `narrow::rungs` answers the questions of narrow pools. `narrow::sieve` and `wide::sieve` evaluate
+// small trees without a walk, with AVX-512 and with AVX2. `shortlist` finds only the best kernels of a wide
+// pool. `single` walks for one kernel or row, `rows` scores rows of any problems. `crate::isa` says which
+// loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 // Unpredictable branches are avoided by computing with booleans.

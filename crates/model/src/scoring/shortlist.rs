@@ -20,9 +20,9 @@
 //!    is `c`, have `F s >= c - E`. A kernel with `a < c - 2 E` has `F s <= a + E < c - E`: each of those is
 //!    better than it.
 //!
-//! For the lowest scores the same holds with the signs turned. Small trees (`wide::sieve`) have units of their own,
-//! `2^u` of these whole numbers, and so half of `2^u` in `E`. They have bounds from above first, the whole numbers
-//! of the best leaves that are left; what is below the cutoff by its bound is below it.
+//! For the lowest scores the same holds with the signs turned. Small trees (`wide::sieve`) have units of
+//! their own, `2^u` of these whole numbers, and so half of `2^u` in `E`. They have bounds from above first,
+//! the whole numbers of the best leaves that are left; what is below the cutoff by its bound is below it.
 
 use super::compile::lanes::LANES;
 use super::compile::lanes::Lanes;

@@ -47,8 +47,8 @@ impl Term {
 }
 
 impl Ranker {
-    /// Explains why the ranking forest distinguishes two kernels of the pool on a problem, or on the same problem in
-    /// two numbers of parts.
+    /// Explains why the ranking forest distinguishes two kernels of the pool on a problem, or on the same
+    /// problem in two numbers of parts.
     pub fn compare(
         &self,
         first: (&Problem, usize),

@@ -124,8 +124,8 @@ impl Ranker {
         Ok(ranker)
     }
 
-    /// Prepares for the GPUs that the same model was used on with other kernels, which the first problem on each would
-    /// wait for.
+    /// Prepares for the GPUs that the same model was used on with other kernels, which the first problem on
+    /// each would wait for.
     pub fn prepare_gpus_of(&self, other: &Self) {
         self.first_segment().prepare_gpus_of(other.first_segment());
     }
@@ -140,9 +140,10 @@ impl Ranker {
         &self.segments[0]
     }
 
-    /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second ranking
-    /// ([`deferred`](crate::scoring::PoolScorer::deferred)). `described` is the GPU of its architecture, and
-    /// `priority` what the caller prefers among kernels of equal scores, by index in the pool.
+    /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second
+    /// ranking ([`deferred`](crate::scoring::PoolScorer::deferred)). `described` is the GPU of its
+    /// architecture, and `priority` what the caller prefers among kernels of equal scores, by index in the
+    /// pool.
     pub fn deferred(
         model: Arc<Model>,
         key: ModelKey,
@@ -166,8 +167,8 @@ impl Ranker {
         Ok(ranker)
     }
 
-    /// The same for a pool that has more kernels at its end: what was compiled stays. `priority` is as above, and names
-    /// decide last between equal scores. `None` if all are better compiled anew.
+    /// The same for a pool that has more kernels at its end: what was compiled stays. `priority` is as above,
+    /// and names decide last between equal scores. `None` if all are better compiled anew.
     pub fn with_added(&self, pool: Arc<Pool>, priority: impl Fn(usize) -> i32) -> Option<Self> {
         let first = self.first_segment();
         let added = pool.kernels().get(first.indices.end..)?;
@@ -345,8 +346,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// Lists the kernels of a segment that can be among the first places by a universal model, which are none if the
-    /// places of other numbers of parts are better; `false` if all kernels have to be scored.
+    /// Lists the kernels of a segment that can be among the first places by a universal model, which are none
+    /// if the places of other numbers of parts are better; `false` if all kernels have to be scored.
     fn shortlist_universal(
         &self,
         (number, universal): (usize, &Universal),
@@ -368,8 +369,8 @@ impl Ranker {
         Ok(is_listed)
     }
 
-    /// Ranks the first `count` of all pairs of a kernel and a number of parts: as many of each number, merged. The
-    /// smaller number goes first where nothing but the estimate distinguishes two pairs.
+    /// Ranks the first `count` of all pairs of a kernel and a number of parts: as many of each number,
+    /// merged. The smaller number goes first where nothing but the estimate distinguishes two pairs.
     fn rank_splits(
         &self,
         problem: Checked<'_>,
@@ -413,7 +414,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// Ranks all places, after a ranking of the first ones left its values in the scratch. They begin with those.
+    /// Ranks all places, after a ranking of the first ones left its values in the scratch. They begin with
+    /// those.
     fn rank_rest(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         if problem.chooses_split() {
             scratch.floor = f64::NEG_INFINITY;
@@ -566,7 +568,8 @@ impl Ranker {
         *ordered = count.min(ranking.len());
     }
 
-    /// The estimated times of some kernels of a segment, by index in the pool; all 0 where nothing names a GPU.
+    /// The estimated times of some kernels of a segment, by index in the pool; all 0 where nothing names a
+    /// GPU.
     fn fill_times(
         (problem, arch): (&Problem, Option<Arch>),
         segment: &Segment,
@@ -599,8 +602,8 @@ impl Ranker {
         Some((number, self.place_in(self.segments.get(number)?, index)?))
     }
 
-    /// Lists the kernels of a segment that can be among the first places, from the values in the scratch; `false` if
-    /// all have to be scored.
+    /// Lists the kernels of a segment that can be among the first places, from the values in the scratch;
+    /// `false` if all have to be scored.
     fn shortlist(
         &self,
         number: usize,
@@ -628,9 +631,9 @@ impl Ranker {
         Ok(true)
     }
 
-    /// Whether kernels that are not on the shortlist can be among the first places. Different scores may become equal
-    /// once logarithms are undone, and then [`Ties`] decide. So those kernels must be worse by more than the error of
-    /// `exp` and the like.
+    /// Whether kernels that are not on the shortlist can be among the first places. Different scores may
+    /// become equal once logarithms are undone, and then [`Ties`] decide. So those kernels must be worse by
+    /// more than the error of `exp` and the like.
     fn may_lack(&self, count: usize, scratch: &RankScratch) -> bool {
         let Some(beyond) = scratch.beyond else { return false };
         let last = scratch.ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
@@ -717,8 +720,8 @@ impl Ranker {
     }
 }
 
-/// Whether a universal model may choose a kernel of a segment: it serves all types and layouts, but a kernel only its
-/// own.
+/// Whether a universal model may choose a kernel of a segment: it serves all types and layouts, but a kernel
+/// only its own.
 fn counts<'c>(
     segment: &'c Segment,
     universal: &Universal,

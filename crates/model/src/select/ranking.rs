@@ -6,9 +6,9 @@ use crate::scoring::Scratch;
 use crate::ties::Ranked;
 use crate::vocab::Arch;
 
-/// The ranking of a pool for one problem, best first: an iterator over its places. The first ones, as many as were
-/// asked for, are known; in a large pool they take a fraction of the time of all, and the rest is ranked if it is
-/// reached.
+/// The ranking of a pool for one problem, best first: an iterator over its places. The first ones, as many as
+/// were asked for, are known; in a large pool they take a fraction of the time of all, and the rest is ranked
+/// if it is reached.
 #[derive(Debug)]
 pub struct Ranking<'r, 'w> {
     pub(super) ranker: &'r Ranker,

@@ -1,5 +1,5 @@
-//! A segment of a ranker: consecutive kernels of its pool, compiled together. A ranker has one, and others for kernels
-//! that were added later, so that what was compiled before stays.
+//! A segment of a ranker: consecutive kernels of its pool, compiled together. A ranker has one, and others
+//! for kernels that were added later, so that what was compiled before stays.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -105,8 +105,8 @@ impl Segment {
         EstimatedKernels::new(device, self.kernels.iter().map(|kernel| &kernel.kind))
     }
 
-    /// Whether these kernels beside its own change nothing for them: all name the same GPU or none, and a universal
-    /// model trusts its forest as far as it has seen the kernels' libraries.
+    /// Whether these kernels beside its own change nothing for them: all name the same GPU or none, and a
+    /// universal model trusts its forest as far as it has seen the kernels' libraries.
     pub(super) fn is_indifferent_to(&self, added: &[Arc<Kernel>]) -> bool {
         let arch = self.kernels.first().map(|kernel| kernel.kind.arch());
         let knows = |one: &Arc<Kernel>| match &self.form {

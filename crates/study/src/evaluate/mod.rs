@@ -187,8 +187,8 @@ impl Evaluation {
         Ok(Self { problems_without_choice: without, ..evaluation })
     }
 
-    /// Efficiencies of the choices that were measured, as averaged by upstream's validator; those of all count
-    /// the others as 0. `None` if all were measured.
+    /// Efficiencies of the choices that were measured, as averaged by upstream's validator; those of all
+    /// count the others as 0. `None` if all were measured.
     pub fn of_measured_choices(&self) -> Option<Spread> {
         let measured = self.outcomes.iter().zip(&self.orders).filter(|(_, order)| order.unmeasured.is_none());
         let measured: Vec<f64> = measured.map(|(outcome, _)| outcome.efficiency).collect();

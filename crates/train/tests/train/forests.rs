@@ -197,8 +197,8 @@ fn training_stops_early_and_the_last_forest_has_the_mean_of_the_folds_trees() {
     }
 }
 
-/// Weights and numbers of trees are chosen without the problems that are held out: what a fold says of a problem
-/// must not change when only that problem's figures do.
+/// Weights and numbers of trees are chosen without the problems that are held out: what a fold says of a
+/// problem must not change when only that problem's figures do.
 #[test]
 fn a_held_out_problem_has_no_say_in_its_own_prediction() {
     let text = csv(24);

@@ -179,9 +179,9 @@ impl ConvKernel {
         })
     }
 
-    /// Whether its specialization and its merged groups admit the problem, as the kernels of CK check at launch.
-    /// What a name leaves out admits everything. The widths of memory accesses are not judged: short names do
-    /// not tell them, and which extent they divide depends on the layout.
+    /// Whether its specialization and its merged groups admit the problem, as the kernels of CK check at
+    /// launch. What a name leaves out admits everything. The widths of memory accesses are not judged: short
+    /// names do not tell them, and which extent they divide depends on the layout.
     #[inline]
     pub fn is_made_for(&self, problem: &ConvProblem) -> bool {
         // Nearly all kernels are made for everything.

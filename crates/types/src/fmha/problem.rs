@@ -379,8 +379,8 @@ fn is_of_kernels(field: &Field) -> bool {
 }
 
 /// The first field in which cells, under any of their names, differ from a signature
-/// ([`FmhaKernel::sign`](super::FmhaKernel::sign)); `None` if none does. Masks from either corner are equivalent,
-/// as for kernels, and only batch prefill has kernels of an order and a look-up of pages.
+/// ([`FmhaKernel::sign`](super::FmhaKernel::sign)); `None` if none does. Masks from either corner are
+/// equivalent, as for kernels, and only batch prefill has kernels of an order and a look-up of pages.
 pub fn fmha_signature_differs(
     cells: &dyn Fields,
     signed: &FmhaProblem,

@@ -8,10 +8,11 @@
 //! 1. A is `r`, B `c` (N rows of K), C `r`, a float of 16 bits; sums are fp32.
 //! 2. The depth of an instruction of CK's kernels: that of the smallest one of its rows and type, which all
 //!    architectures have, because CK takes deeper ones only for wider loads than these kernels have.
-//! 3. The waves along m and n, where the number of instructions of a wave is missing: those with which one pass
-//!    through shared memory has as many rows as threads that store it, or else as many columns as they store.
-//! 4. AITER chooses the padding of CK's kernels, and of CK Tile's with scales of groups, at run time; but CK's
-//!    kernels with a shuffled B of 8 bits divide N and K without a rest, as those do whose flags say so.
+//! 3. The waves along m and n, where the number of instructions of a wave is missing: those with which one
+//!    pass through shared memory has as many rows as threads that store it, or else as many columns as they
+//!    store.
+//! 4. AITER chooses the padding of CK's kernels, and of CK Tile's with scales of groups, at run time; but
+//!    CK's kernels with a shuffled B of 8 bits divide N and K without a rest, as those do whose flags say so.
 //! 5. CK Tile's kernels with scales of groups read B as it is or shuffled, by an argument; those of the older
 //!    spelling, with four flags, only as it is.
 
@@ -495,8 +496,8 @@ impl Numbers {
         })
     }
 
-    /// The widths of one of CK's kernels. Those of A and B are in the name, or follow from the threads along the
-    /// depth; if both are there, they agree.
+    /// The widths of one of CK's kernels. Those of A and B are in the name, or follow from the threads along
+    /// the depth; if both are there, they agree.
     fn vector(&self, scan: &Scan<'_>) -> Result<[u32; 3], NameError> {
         let width = |own: Slot, steps: Slot| {
             let (depth, own, steps) = (self.get(K), self.get(own), self.get(steps));
@@ -724,7 +725,8 @@ mod tests {
         }
     }
 
-    /// Of thousands of winners with a shuffled B none has a rest of N or K, but for CK Tile's with scales of groups.
+    /// Of thousands of winners with a shuffled B none has a rest of N or K, but for CK Tile's with scales of
+    /// groups.
     #[test]
     fn a_shuffled_b_is_read_in_whole_tiles() {
         for (place, request, whole) in [

@@ -88,8 +88,8 @@ impl Family {
         FAMILIES.iter().find(fits).unwrap_or(&UNIVERSAL)
     }
 
-    /// The operands, A 0 and B 1, for whose scales the tile engine's names have a flag: whether they are stored in
-    /// the order in which they are read.
+    /// The operands, A 0 and B 1, for whose scales the tile engine's names have a flag: whether they are
+    /// stored in the order in which they are read.
     pub(crate) const fn flagged_scales(&self) -> &'static [usize] {
         match self.quant {
             Some(QuantMode::A) => &[0],

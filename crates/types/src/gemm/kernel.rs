@@ -73,8 +73,8 @@ impl GemmKernel {
             && self.divides(problem)
     }
 
-    /// Whether N and K are whole tiles, as far as one of AITER's kernels needs them to be. Rows beyond M are only
-    /// read, whether it pads them or not.
+    /// Whether N and K are whole tiles, as far as one of AITER's kernels needs them to be. Rows beyond M are
+    /// only read, whether it pads them or not.
     fn divides(&self, problem: &GemmProblem) -> bool {
         let [_, pad_n, pad_k] = self.pad;
         let is_whole = |extent: i64, tile: u32| extent % i64::from(tile.max(1)) == 0;
@@ -82,8 +82,8 @@ impl GemmKernel {
             || (pad_n || is_whole(problem.n, self.tile.n)) && (pad_k || is_whole(problem.k, self.tile.k))
     }
 
-    /// Whether types and layout are the problem's. One of AITER's names stands for several kernels: with scales
-    /// C may be of either 16-bit float, and with one scale for each row and column fp8 may be int8.
+    /// Whether types and layout are the problem's. One of AITER's names stands for several kernels: with
+    /// scales C may be of either 16-bit float, and with one scale for each row and column fp8 may be int8.
     pub fn has_types_of(&self, problem: &GemmProblem) -> bool {
         let quant = self.variant.quant.filter(|_| self.variant.library == GemmLibrary::Aiter);
         let is_of_rows = quant.is_some_and(|quant| quant.mode == QuantMode::RowCol);

@@ -1,5 +1,5 @@
-//! Names of the tile engine's `gemm_quant` kernels, whose profile says what has scales and which pipeline reads
-//! them.
+//! Names of the tile engine's `gemm_quant` kernels, whose profile says what has scales and which pipeline
+//! reads them.
 //!
 //! ```text
 //! name := "gemm_quant_" types "_" [rc]{3} "_" profile "_" epilogue "_" scheduler 4("_" ("True" | "False"))

@@ -64,15 +64,15 @@ impl KernelKind {
     /// Whether the kernel computes what the problem asks for, in any types and layouts: the operation, for
     /// convolutions the direction, the number of spatial dimensions and what the kernel is made for
     /// ([`ConvKernel::is_made_for`](super::ConvKernel::is_made_for)), for GEMMs the variant
-    /// ([`GemmKernel::answers`](super::GemmKernel::answers)), and for attention everything: there a kernel that
-    /// breaks a rule computes something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
+    /// ([`GemmKernel::answers`](super::GemmKernel::answers)), and for attention everything: there a kernel
+    /// that breaks a rule computes something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
     pub fn answers(&self, problem: &Problem) -> bool {
         each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.answers(of), false)
     }
 
-    /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply 128
-    /// elements of at most 8 bits at once. Compiled for another architecture, such kernels compute zeros. Other
-    /// instructions are not judged: CK composes larger ones of what there is.
+    /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply
+    /// 128 elements of at most 8 bits at once. Compiled for another architecture, such kernels compute zeros.
+    /// Other instructions are not judged: CK composes larger ones of what there is.
     #[inline]
     fn needs_scaled_instructions(&self) -> bool {
         each_operation!(self, Self(kernel) => kernel.needs_scaled_instructions())

@@ -1,5 +1,5 @@
-//! Problems as JSON: an array of objects, or one object after the other, as in JSON lines. Each becomes a line of
-//! pairs at the place where it begins, so that errors name the file's own lines.
+//! Problems as JSON: an array of objects, or one object after the other, as in JSON lines. Each becomes a
+//! line of pairs at the place where it begins, so that errors name the file's own lines.
 
 use serde_json::Value;
 

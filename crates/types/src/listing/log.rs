@@ -27,8 +27,8 @@ pub(super) fn has_problems(text: &str) -> bool {
     text.contains(UNTUNED)
 }
 
-/// The problems as lines of pairs, each at the place of its own line, and how many are for another table than that
-/// of such requests. Lines that name no table of AITER's are for any.
+/// The problems as lines of pairs, each at the place of its own line, and how many are for another table than
+/// that of such requests. Lines that name no table of AITER's are for any.
 pub(super) fn lines_of(text: &str, request: &GemmRequest) -> (String, u64) {
     let asked = (request.quant, [request.preshuffle, request.batch > 0]);
     let (mut out, mut others) = (String::new(), 0);

@@ -477,8 +477,8 @@ fn parse_line(line: &str, mine: Op, defaults: &ProblemDefaults) -> Result<Proble
     }
 }
 
-/// The problem at the end of a line if it stands there exactly as [`problem_line`] writes it, behind the beginning of
-/// another such line.
+/// The problem at the end of a line if it stands there exactly as [`problem_line`] writes it, behind the
+/// beginning of another such line.
 fn behind(text: &str) -> Option<Problem> {
     const BEGINNINGS: [&str; 3] = ["direction=", "M=", "api_family="];
     let places = BEGINNINGS.iter().flat_map(|beginning| text.match_indices(beginning));

@@ -177,8 +177,8 @@ impl Fields for Table {
     }
 }
 
-/// Names of columns and their places, by length: every row asks for each of a problem's fields, most of which a
-/// table does not have, and hashing the name would take longer than finding it.
+/// Names of columns and their places, by length: every row asks for each of a problem's fields, most of which
+/// a table does not have, and hashing the name would take longer than finding it.
 #[derive(Default)]
 struct Columns(Vec<Vec<(String, usize)>>);
 

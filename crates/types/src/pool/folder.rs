@@ -10,12 +10,12 @@ use super::{Builder, Pool, PoolError, named};
 use crate::files;
 use crate::json::Strict;
 
-/// The file that lists a folder's kernels. Without its word, no library is loaded: many export the same symbol with
-/// other arguments.
+/// The file that lists a folder's kernels. Without its word, no library is loaded: many export the same
+/// symbol with other arguments.
 const MANIFEST: &str = "kernels.json";
 
-/// Families of functions that kernels' libraries export, as CK's tile engine builds them, and `ck_bench` for those
-/// of `include/ck_select_bench.h`.
+/// Families of functions that kernels' libraries export, as CK's tile engine builds them, and `ck_bench` for
+/// those of `include/ck_select_bench.h`.
 const SIGNATURES: [&str; 13] = [
     "ck_bench", "gemm", "grouped_gemm", "multi_d_gemm", "multi_abd", "batched_gemm", "batched_contraction",
     "mx_gemm", "abquant_gemm", "aquant_gemm", "bquant_gemm", "rowcolquant_gemm", "tensorquant_gemm",
@@ -51,8 +51,8 @@ impl Folder {
         path.join(MANIFEST).exists()
     }
 
-    /// Reads a folder's manifest and looks at its libraries; none is loaded. Entries are objects with `file`, `symbol`
-    /// and `signature`; `name` is the kernel's, by default the file's without `lib` and `.so`.
+    /// Reads a folder's manifest and looks at its libraries; none is loaded. Entries are objects with `file`,
+    /// `symbol` and `signature`; `name` is the kernel's, by default the file's without `lib` and `.so`.
     pub fn read(path: &Path) -> Result<Self, PoolError> {
         let manifest = path.join(MANIFEST);
         let label = manifest.display().to_string();

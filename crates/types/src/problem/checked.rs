@@ -37,8 +37,8 @@ impl<'p> Checked<'p> {
         Self { splits, ..self }
     }
 
-    /// The problem in each number of parts that may be chosen, the smallest first; the problem alone if it has its
-    /// number.
+    /// The problem in each number of parts that may be chosen, the smallest first; the problem alone if it
+    /// has its number.
     pub fn each_split(self) -> impl ExactSizeIterator<Item = Problem> + use<'p> {
         let of_problem = std::slice::from_ref(&1);
         let own = !self.chooses_split();

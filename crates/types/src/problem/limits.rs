@@ -9,8 +9,8 @@ const MOST_TFLOPS_BITS: f64 = 320_000.0;
 
 impl Problem {
     /// Refuses figures that no device can have measured: more TFLOPS, recorded or computed from the time,
-    /// than 320,000 divided by the bits of an input element; and figures of a problem that leaves open in how many
-    /// parts it ran.
+    /// than 320,000 divided by the bits of an input element; and figures of a problem that leaves open in how
+    /// many parts it ran.
     ///
     /// ```
     /// use ck_select_types::problem::GemmProblem;

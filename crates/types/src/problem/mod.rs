@@ -130,9 +130,9 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.normal().into())
     }
 
-    /// The problem as machine words, to be compared and hashed fast: equal problems have equal words, different
-    /// ones different words. `None` when a number needs more than 32 bits, which no valid problem does, and for
-    /// a list of GEMMs, which needs more words.
+    /// The problem as machine words, to be compared and hashed fast: equal problems have equal words,
+    /// different ones different words. `None` when a number needs more than 32 bits, which no valid problem
+    /// does, and for a list of GEMMs, which needs more words.
     #[inline(always)]
     #[allow(
         clippy::inline_always,

@@ -1,5 +1,5 @@
-//! The page of a running sweep: `ckselect report`, again and again, in a process of its own, so that the sweep waits
-//! for nothing.
+//! The page of a running sweep: `ckselect report`, again and again, in a process of its own, so that the
+//! sweep waits for nothing.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ pub(super) struct Watch {
     maker: JoinHandle<()>,
 }
 
-/// Starts it, for a log that need not exist yet. A page that cannot be written is an error before anything is measured.
+/// Starts it, for a log that need not exist yet. A page that cannot be written is an error before anything is
+/// measured.
 pub(super) fn start(page: Option<&Path>, log: &Path) -> Result<Option<Watch>, CliError> {
     let Some(page) = page else { return Ok(None) };
     let maker = Maker { log: log.to_owned(), page: page.to_owned() };

@@ -1,5 +1,5 @@
-//! `ckselect rank --format aiter`: the best kernel of each problem as a tuned table of AITER's. Of several tables
-//! AITER keeps the row with the least time, so with `inf`, any measured one replaces these.
+//! `ckselect rank --format aiter`: the best kernel of each problem as a tuned table of AITER's. Of several
+//! tables AITER keeps the row with the least time, so with `inf`, any measured one replaces these.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

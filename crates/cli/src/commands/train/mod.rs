@@ -73,9 +73,9 @@ pub(crate) struct Args {
     /// each row for the GPU that it names, with the estimate as prior. It only ranks
     #[arg(long, conflicts_with_all = ["targets", "objective", "features"])]
     universal: bool,
-    /// Let the estimate take part: its columns before the features, and its order, with this weight, as the prior of
-    /// --objective listwise or lambdarank. The model is for one architecture, and only ranks (docs/training.md)
-    /// [default with --winners: 1]
+    /// Let the estimate take part: its columns before the features, and its order, with this weight, as the
+    /// prior of --objective listwise or lambdarank. The model is for one architecture, and only ranks
+    /// (docs/training.md) [default with --winners: 1]
     #[arg(
         long,
         value_name = "WEIGHT",

@@ -94,8 +94,8 @@ impl<'a> Sweep<'a> {
         if let Some(left) = self.left() {
             add("--budget", &format!("{}ms", left.as_millis().max(1)));
         }
-        // A row that was cut off in the middle cannot be read yet; the sweep cuts the rest of it. Whatever made all of
-        // it fail may be mended.
+        // A row that was cut off in the middle cannot be read yet; the sweep cuts the rest of it. Whatever
+        // made all of it fail may be mended.
         let all_failed = rows(file) > 0 && !self.has_a_time(file).unwrap_or(true);
         words.push(if all_failed { "--resume=failed" } else { "--resume" }.into());
         // Problems on which all kernels fail are no reason to lose the others.

@@ -220,7 +220,8 @@ fn error_of(result: &Value) -> Option<String> {
     said.filter(|value| **value != Value::Bool(false)).map(plain).find(|text| !text.is_empty())
 }
 
-/// A GEMM's result with the keys of its problem and its figures beside each other, as in a list of benchmarks.
+/// A GEMM's result with the keys of its problem and its figures beside each other, as in a list of
+/// benchmarks.
 fn flat(result: &Value, sizes: &Map<String, Value>) -> Result<Value, String> {
     let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
     if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &keys, &OF_KERNEL) {

@@ -1,4 +1,5 @@
-//! The values of a column in one of three forms, whole numbers, reals and texts, regardless of the type in the file.
+//! The values of a column in one of three forms, whole numbers, reals and texts, regardless of the type in
+//! the file.
 
 use std::collections::HashMap;
 

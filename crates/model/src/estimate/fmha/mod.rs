@@ -152,8 +152,8 @@ impl FmhaShape {
         let hardware = &device.hardware;
         let [m0, n0, k0, n1, _, k0max] = kernel.tile.numbers().map(f64::from);
         let (m0, n0) = (m0.max(1.0), n0.max(1.0));
-        // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels have
-        // other numbers in its place.
+        // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels
+        // have other numbers in its place.
         let whole = kernel.family == FmhaFamily::BwdDqDkDv;
         let depth = if k0max > 0.0 && !whole { k0max } else { f64::from(kernel.hdim_q) };
         let values = if n1 > 0.0 && !whole { n1 } else { f64::from(kernel.hdim_v) };
@@ -272,8 +272,8 @@ impl FmhaCycles {
             if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes(shape.family) };
         let accesses = shape.staged / 16.0;
         let [begin, each] = constants.workgroup;
-        // Cycles are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them again;
-        // composable_kernel has a stage of its own for that.
+        // Cycles are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them
+        // again; composable_kernel has a stage of its own for that.
         let bytes = if device.library == Library::Cuda { 8.0 } else { 4.0 };
         let parts = if cut.parts > 1.0 { load.results * bytes * cut.parts / cache_rate } else { 0.0 };
         Self {

@@ -1,4 +1,5 @@
-//! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's description.
+//! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's
+//! description.
 
 mod inputs;
 mod pair;

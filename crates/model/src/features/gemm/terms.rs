@@ -126,7 +126,8 @@ pub struct GemmKernelTerms {
     pub build: GemmBuild,
 }
 
-/// What sets kernels of one tile apart, as numbers that need no code of a trainer: places in the lists of words.
+/// What sets kernels of one tile apart, as numbers that need no code of a trainer: places in the lists of
+/// words.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GemmBuild {
     pub(super) pipeline: f64,

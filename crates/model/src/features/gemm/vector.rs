@@ -99,7 +99,8 @@ impl VectorWidths {
         }
     }
 
-    /// The width in use of a kernel with this tile, waves and instruction: the fixed one, else the native one.
+    /// The width in use of a kernel with this tile, waves and instruction: the fixed one, else the native
+    /// one.
     pub fn effective(&self, problem: &VectorProblem, kernel: [[i64; 3]; 3], operand: Operand) -> i64 {
         match self.fixed(operand) {
             0 => self.native(problem, kernel, operand),

@@ -102,8 +102,8 @@ const fn place(leaf: usize) -> usize {
     (SEQUENCE.wrapping_shl(leaf as u32) >> UPPER) as usize
 }
 
-/// The elements of two vectors of 256 bits that are a lane. Answers come to them as pairs of half words: every element
-/// of even number is a lane of the lower half.
+/// The elements of two vectors of 256 bits that are a lane. Answers come to them as pairs of half words:
+/// every element of even number is a lane of the lower half.
 pub(in crate::scoring) const fn halved(lane: usize) -> usize {
     lane % (LANES / 2) * 2 + lane / (LANES / 2)
 }

@@ -180,8 +180,8 @@ impl Wide {
         self.slabs.last().map_or(self.lanes, |slab| slab.first + slab.words * 64)
     }
 
-    /// The sums of all lanes in whole numbers, times `factor`, into `scratch.whole`; the sieve only bounds them from
-    /// above, for [`refine`](Self::refine).
+    /// The sums of all lanes in whole numbers, times `factor`, into `scratch.whole`; the sieve only bounds
+    /// them from above, for [`refine`](Self::refine).
     pub(in crate::scoring) fn estimate(
         &self,
         cells: &Cells,
@@ -251,13 +251,14 @@ impl Wide {
 
 #[cfg(target_arch = "x86_64")]
 impl Wide {
-    /// Replaces bounds of [`estimate`](Self::estimate) that are at least the cutoff by sums; false if there are none.
+    /// Replaces bounds of [`estimate`](Self::estimate) that are at least the cutoff by sums; false if there
+    /// are none.
     pub(in crate::scoring) fn refine(&self, cutoff: i64, scratch: &mut Scratch) -> bool {
         self.sieve().is_some_and(|(sieve, isa)| sieve.refine(isa, cutoff, scratch))
     }
 
-    /// The sums of some lanes, whose leaves [`estimate`](Self::estimate) or [`refine`](Self::refine) has found. False
-    /// for a walk, which does not note them.
+    /// The sums of some lanes, whose leaves [`estimate`](Self::estimate) or [`refine`](Self::refine) has
+    /// found. False for a walk, which does not note them.
     pub(in crate::scoring) fn sum_some(&self, lanes: &[u32], scratch: &mut Scratch) -> bool {
         let Some(sieve) = &self.sieve else { return false };
         let sums = &mut scratch.listed_sums[..lanes.len()];
