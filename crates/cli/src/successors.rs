@@ -1,11 +1,49 @@
 //! Words of command lines that are not ours: removed ones, for one release, and upstream's. Each has an error
-//! that names its successor.
+//! that names its successor, but for those that only have another name: they are accepted.
+
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, words that they do not accept, and our option for upstream's, or how the sentence about the word
 /// goes on. A command without words is not accepted itself.
 type Successor = (&'static str, &'static str, &'static str);
+
+/// Commands, a word, and what it stands for.
+const ACCEPTED: &[Successor] = &[
+    ("rank evaluate", "--estimate", "--model estimate"),
+    ("evaluate", "--json", "--output"),
+    ("rank", "--family", "--pool"),
+    ("enumerate", "--family", ""),
+    ("bench tune", "--library", "--runner"),
+    ("uhd", "--out", "--output"),
+];
+
+/// The words of a command line, with ours in place of those that are accepted.
+pub(crate) fn replaced(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let Some(command) = words.get(1).and_then(|word| word.to_str()).map(str::to_owned) else { return words };
+    for (_, known, ours) in ACCEPTED.iter().filter(|known| has(known.0, &command)) {
+        let Some(at) = words.iter().position(|word| word.to_str().is_some_and(|word| option(word) == *known))
+        else {
+            continue;
+        };
+        let value =
+            words[at].to_str().and_then(|word| word.split_once('=')).map(|(_, value)| value.to_owned());
+        let ours = ours.split_whitespace().map(str::to_owned).chain(value).map(OsString::from);
+        words.splice(at..=at, ours.collect::<Vec<_>>());
+    }
+    words
+}
+
+/// An option's word, without a value.
+fn option(word: &str) -> &str {
+    word.split('=').next().unwrap_or(word)
+}
+
+fn has(list: &str, one: &str) -> bool {
+    list.split(' ').any(|other| other == one)
+}
 
 const SUCCESSORS: &[Successor] = &[
     // Removed; kept here until the next release.
@@ -39,7 +77,6 @@ const SUCCESSORS: &[Successor] = &[
     ("import", "", "is removed: tables of other libraries are no longer read"),
     ("validate", "", "is now `ckselect evaluate`, with --require, --pool and --model FILE.csv"),
     ("rank explain bench train tune evaluate features", "--hardware", "is now --arch FILE"),
-    ("rank evaluate", "--estimate", "is now --model estimate"),
     ("rank explain evaluate", "--force-model", "is now --allow untrained"),
     ("rank explain evaluate features", "--unknown", "is now --allow words"),
     (
@@ -52,8 +89,6 @@ const SUCCESSORS: &[Successor] = &[
         "--schema",
         "is now `ckselect inspect --model DIR --write-spec fmha68 --arch ARCH`, once",
     ),
-    ("rank", "--family", "is now --pool FAMILY"),
-    ("enumerate", "--family", "is not needed: `ckselect enumerate FAMILY`"),
     ("enumerate", "--op --ndim --dtype --layout", "is now --params op=fmha ndim=3 dtype=fp8 layout=rcr"),
     ("enumerate", "--filter-file", "is now --filter @FILE"),
     ("enumerate", "--export-json", "is now --output FILE.json"),
@@ -71,7 +106,6 @@ const SUCCESSORS: &[Successor] = &[
     ("shapes", "--format", "is not needed: --output FILE.json writes JSON"),
     ("explain report evaluate bench", "--html", "is now --output FILE.html"),
     ("evaluate", "--predictions", "is now --model FILE.csv"),
-    ("evaluate", "--json", "is now --output FILE.json"),
     ("evaluate", "--problems", "is now --output FILE.csv: each problem's outcome"),
     ("evaluate", "--roof", "is removed: `ckselect report` compares with the limits of the device"),
     ("train", "--out", "is now --output"),
@@ -87,7 +121,6 @@ const SUCCESSORS: &[Successor] = &[
     ("train", "--tune", "is removed: --params sets parameters"),
     ("tune", "--draws --ways --folds --seed", "is now --params draws=5 ways=tuned,alone folds=5 seed=1"),
     ("tune", "--html", "is removed: --format csv has the points of a plot"),
-    ("bench tune", "--library", "is now --runner FILE.so"),
     ("bench", "--executables", "is now --runner DIR"),
     (
         "bench",
@@ -189,8 +222,7 @@ pub(crate) fn find(error: &clap::Error, words: &[String]) -> Option<String> {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) => word.as_str(),
         _ => return None,
     };
-    let word = word.split('=').next().unwrap_or(word);
-    let has = |list: &str, one: &str| list.split(' ').any(|other| other == one);
+    let word = option(word);
     let &(.., instead) = SUCCESSORS.iter().find(|known| has(known.0, command) && has(known.1, word))?;
     let word = if word.is_empty() { command } else { word };
     let renamed = instead.starts_with('-');
@@ -202,9 +234,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn other_names_of_options_are_accepted() {
+        let replaced = |line: &str| {
+            let words = replaced(line.split(' ').map(OsString::from));
+            words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        let line = "ckselect evaluate --winners t.csv --estimate --json=out.json";
+        assert_eq!(replaced(line), "ckselect evaluate --winners t.csv --model estimate --output out.json");
+        assert_eq!(
+            replaced("ckselect enumerate --family a8w8 --arch gfx942"),
+            "ckselect enumerate a8w8 --arch gfx942"
+        );
+        assert_eq!(replaced("ckselect train --json x"), "ckselect train --json x");
+    }
+
+    #[test]
     fn successors_exist_and_their_words_do_not() {
         let line = crate::commands::line();
-        for (commands, words, instead) in SUCCESSORS {
+        for (commands, words, instead) in SUCCESSORS.iter().chain(ACCEPTED) {
             for command in commands.split(' ') {
                 let developer = line.find_subcommand("dev").unwrap();
                 let found = if words.is_empty() { None } else { developer.find_subcommand(command) };
@@ -217,7 +264,9 @@ mod tests {
                 for word in words.split(' ') {
                     assert!(!longs.contains(&word.trim_start_matches('-')), "{command} has {word}");
                 }
-                if let Some(option) = instead.strip_prefix("--") {
+                if let Some(option) = instead.strip_prefix("--")
+                    && !found.has_subcommands()
+                {
                     let option = option.split(' ').next().unwrap();
                     assert!(longs.contains(&option), "{command} has no --{option}");
                 }
