@@ -7,9 +7,9 @@
 //!       target/rivals/500x127.txt
 //! ```
 //!
-//! Of each row, 45 values are the problem's. Compares the bits, and prints microseconds of both for 30
-//! kernels of a problem that was not asked before, and of the same problem again: the median of 500 problems,
-//! in turns.
+//! Of each row, 45 values are the problem's, and as many at its end as a third argument says are of problem and
+//! kernel together, so that no row tells those of another. Compares the bits, and prints microseconds of both for 30
+//! kernels of a problem that was not asked before, and of the same problem again: the median of 500 problems.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -57,10 +57,19 @@ fn values(forest: &Forest) -> Vec<Vec<f64>> {
     values
 }
 
-fn timed(rows: &[Vec<f64>], score: impl Fn(&[f64]) -> f64) -> (f64, Vec<u64>) {
-    let start = Instant::now();
-    let scores: Vec<u64> = rows.iter().map(|row| black_box(score(row)).to_bits()).collect();
-    (start.elapsed().as_secs_f64() * 1e6, scores)
+/// Scores each problem's rows twice: the median of the times, and the scores.
+fn twice(problems: &[Vec<Vec<f64>>], score: impl Fn(&[f64]) -> f64) -> [(f64, Vec<u64>); 2] {
+    let (mut times, mut scores) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
+    for rows in problems {
+        for turn in 0..2 {
+            let start = Instant::now();
+            scores[turn].extend(rows.iter().map(|row| black_box(score(row)).to_bits()));
+            times[turn].push(start.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    let [first, second] = times.map(median);
+    let [scores, again] = scores;
+    [(first, scores), (second, again)]
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
@@ -69,7 +78,10 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let [library, text] = arguments else { return Err("expected a library and a forest".into()) };
+    let [library, text, of_both @ ..] = arguments else {
+        return Err("expected a library and a forest".into());
+    };
+    let of_both = of_both.first().map_or(Ok(0), |count| count.parse::<usize>())?;
     let text = std::fs::read_to_string(text)?;
     let (forest, folder) = (Forest::parse(text.as_bytes())?, tempfile::tempdir()?);
     let model = Hgbm::of_forest(&forest)?;
@@ -89,21 +101,23 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut draw_row = || (0..forest.num_features()).map(&mut draw).collect::<Vec<f64>>();
     let kernels: Vec<Vec<f64>> = (0..KERNELS).map(|_| draw_row()).collect();
-    let mut times = [const { Vec::new() }; 4];
-    for _ in 0..PROBLEMS {
-        let problem = draw_row();
-        let with = |kernel: &Vec<f64>| [&problem[..OF_PROBLEM], &kernel[OF_PROBLEM..]].concat();
-        let rows: Vec<Vec<f64>> = kernels.iter().map(with).collect();
-        let asked = [timed(&rows, ours), timed(&rows, |row| walked(&model, row)), timed(&rows, ours)];
-        let again = timed(&rows, |row| walked(&model, row));
-        for (times, (time, scores)) in times.iter_mut().zip(asked.into_iter().chain([again])) {
-            times.push(time);
-            if scores != rows.iter().map(|row| walked(&model, row).to_bits()).collect::<Vec<_>>() {
-                return Err("the scores differ".into());
-            }
-        }
+    let problems: Vec<Vec<Vec<f64>>> = (0..PROBLEMS)
+        .map(|_| {
+            let problem = draw_row();
+            let with = |kernel: &Vec<f64>| {
+                let (own, both) = (kernel.len() - of_both, draw_row());
+                [&problem[..OF_PROBLEM], &kernel[OF_PROBLEM..own], &both[own..]].concat()
+            };
+            kernels.iter().map(with).collect()
+        })
+        .collect();
+    let walked = |row: &[f64]| walked(&model, row);
+    let [new, again] = twice(&problems, ours);
+    let [new_walked, again_walked] = twice(&problems, walked);
+    if new.1 != new_walked.1 || again.1 != new.1 {
+        return Err("the scores differ".into());
     }
-    let [new, new_walked, again, again_walked] = times.map(median);
+    let (new, again, new_walked, again_walked) = (new.0, again.0, new_walked.0, again_walked.0);
     println!(
         "a new problem: {new:.1} us, walked {new_walked:.1}; again: {again:.1} us, walked {again_walked:.1}"
     );

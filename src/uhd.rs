@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -76,22 +77,29 @@ pub(crate) fn score(row: &[f64]) -> f64 {
     if row.len() != scorer.forest().num_features() {
         return f64::NAN;
     }
-    let score = || {
-        let mut sum = [0.0];
+    let score = |rows: &[f64], sums: &mut [f64]| {
         let trees = scorer.forest().trees().len();
-        scorer.score(&RowMajor { values: row, width: row.len() }, 0..trees, &mut sum);
-        sum[0] / divisor
+        scorer.score(&RowMajor { values: rows, width: row.len() }, 0..trees, sums);
+        for sum in sums {
+            *sum /= divisor;
+        }
+    };
+    let alone = || {
+        let mut sum = [0.0];
+        score(row, &mut sum);
+        sum[0]
     };
     // There is no memory while the thread ends.
-    ANSWERED.try_with(|answered| answered.borrow_mut().score(row, score)).unwrap_or_else(|_| score())
+    ANSWERED.try_with(|answered| answered.borrow_mut().score(row, score)).unwrap_or_else(|_| alone())
 }
 
 thread_local! {
-    static ANSWERED: RefCell<Answered> = const { RefCell::new(Answered::NONE) };
+    static ANSWERED: RefCell<Answered> = RefCell::default();
 }
 
 /// Rows that a thread asked about, with their scores. Programs ask for the same problems again, and hipDNN
 /// asks for one kernel after the other.
+#[derive(Default)]
 struct Answered {
     /// Of each slot: the digest of its row, the row and its score. A row is in one of the slots of its set.
     digests: Vec<u64>,
@@ -99,39 +107,100 @@ struct Answered {
     scores: Vec<f64>,
     /// Which slot of a set is written next.
     next: usize,
+    /// The last problem's rows, and the columns in which they differ.
+    problem: Vec<f64>,
+    differs: Vec<bool>,
 }
 
 /// Sets of slots, and the slots of each.
 const SETS: usize = 256;
 const SLOTS: usize = 4;
+/// Rows of a problem that are scored together.
+const TOGETHER: usize = 64;
 
 impl Answered {
-    const NONE: Answered = Answered { digests: Vec::new(), rows: Vec::new(), scores: Vec::new(), next: 0 };
-
-    /// The score of a row, which `score` computes if it is not known.
-    fn score(&mut self, row: &[f64], score: impl Fn() -> f64) -> f64 {
+    /// The score of a row. `score` computes those that are not known.
+    fn score(&mut self, row: &[f64], score: impl Fn(&[f64], &mut [f64])) -> f64 {
+        let width = row.len();
         if self.digests.is_empty() {
             // No row has this digest.
             self.digests = vec![0; SETS * SLOTS];
-            self.rows = vec![0.0; SETS * SLOTS * row.len()];
+            self.rows = vec![0.0; SETS * SLOTS * width];
             self.scores = vec![0.0; SETS * SLOTS];
+            self.problem.reserve_exact(TOGETHER * width);
+            self.differs = vec![false; width];
         }
         let digest = digest(row);
-        let first = (digest >> 32) as usize % SETS * SLOTS;
+        if let Some(known) = self.known(digest, row) {
+            return known;
+        }
+        let mut sums = [0.0; TOGETHER];
+        let Some(place) = self.expect(row) else {
+            score(row, &mut sums[..1]);
+            self.keep(digest, row, sums[0]);
+            return sums[0];
+        };
+        let rows = std::mem::take(&mut self.problem);
+        let sums = &mut sums[..rows.len() / width];
+        score(&rows, sums);
+        rows.chunks_exact(width).zip(&*sums).for_each(|(row, &sum)| self.keep(self::digest(row), row, sum));
+        self.problem = rows;
+        sums[place]
+    }
+
+    fn known(&self, digest: u64, row: &[f64]) -> Option<f64> {
         let is_row = |&slot: &usize| {
             let known = self.rows[slot * row.len()..].iter().zip(row);
             self.digests[slot] == digest && known.fold(0, |all, (a, b)| all | a.to_bits() ^ b.to_bits()) == 0
         };
-        if let Some(slot) = (first..first + SLOTS).find(is_row) {
-            return self.scores[slot];
-        }
-        let (slot, score) = (first + self.next % SLOTS, score());
+        set_of(digest).find(is_row).map(|slot| self.scores[slot])
+    }
+
+    fn keep(&mut self, digest: u64, row: &[f64], score: f64) {
+        let slot = set_of(digest).start + self.next % SLOTS;
         self.next += 1;
         self.digests[slot] = digest;
         self.rows[slot * row.len()..][..row.len()].copy_from_slice(row);
         self.scores[slot] = score;
-        score
     }
+
+    /// Makes the last problem's rows those of a new one, if this row is that of one of its kernels for it: the
+    /// caller will ask for the others, too. Gives the place of the row among them. Otherwise the row is one
+    /// more of the last problem, or the first one of another.
+    fn expect(&mut self, row: &[f64]) -> Option<usize> {
+        let is_same = |a: f64, b: f64| a.to_bits() == b.to_bits();
+        let Self { problem, differs, .. } = self;
+        let mut rows = problem.chunks_exact(row.len());
+        let is_kernels = |known: &[f64]| {
+            (0..row.len()).all(|column| !differs[column] || is_same(known[column], row[column]))
+        };
+        if rows.len() > 1
+            && let Some(place) = rows.position(is_kernels)
+        {
+            for known in problem.chunks_exact_mut(row.len()) {
+                (0..row.len()).filter(|&column| !differs[column]).for_each(|at| known[at] = row[at]);
+            }
+            return Some(place);
+        }
+        let is_new = |column: &usize| !differs[*column] && !is_same(problem[*column], row[*column]);
+        let more = if problem.is_empty() { 0 } else { (0..row.len()).filter(is_new).count() };
+        if problem.len() == TOGETHER * row.len() || 2 * more > row.len() {
+            // So much is not of the kernel.
+            problem.clear();
+            differs.fill(false);
+        }
+        if !problem.is_empty() {
+            (0..row.len()).for_each(|at| differs[at] |= !is_same(problem[at], row[at]));
+        }
+        problem.extend_from_slice(row);
+        None
+    }
+}
+
+/// The slots of a set.
+fn set_of(digest: u64) -> Range<usize> {
+    let first = (digest >> 32) as usize % SETS * SLOTS;
+    first..first + SLOTS
 }
 
 /// A number that other rows seldom have; not 0.

@@ -10,6 +10,27 @@ use ck_select::forest::Forest;
 use ck_select::uhd::{SYMBOL, carrying, check};
 use libloading::Library;
 
+/// Each row twice, and more than a thread remembers; then problems with their kernels, of which some are left
+/// out, and without and with values of both.
+fn rows(thread: usize) -> Vec<Vec<f64>> {
+    let value = |number: usize| (number % 1511) as f64 - 9.0;
+    let any = |row: usize| (0..10).map(|at| value(row * 7 + at * 13 + thread)).collect();
+    let mut rows: Vec<Vec<f64>> = (0..2000).flat_map(|row| [any(row), any(row - row % 20)]).collect();
+    for of_both in [0, 2] {
+        for problem in 0..60 {
+            for kernel in (0..20).filter(|kernel| (problem + kernel) % 7 != 0) {
+                let values = |at: usize| match at {
+                    0..6 => value(problem * 31 + at * 17),
+                    _ if at < 6 + of_both => value(problem * kernel),
+                    _ => value(kernel * 11 + at),
+                };
+                rows.push((0..10).map(values).collect());
+            }
+        }
+    }
+    rows
+}
+
 type Score = unsafe extern "C" fn(*const f64, usize) -> f64;
 
 #[test]
@@ -33,10 +54,7 @@ fn a_copy_of_the_library_scores_rows_from_any_thread() {
             for thread in 0..4 {
                 let forest = &forest;
                 scope.spawn(move || {
-                    // Each row twice, and more than a thread remembers.
-                    for row in (0..2000).flat_map(|row| [row, row - row % 20]) {
-                        let row: Vec<f64> =
-                            (0..10).map(|at| f64::from((row * 7 + at * 13 + thread) % 1511 - 9)).collect();
+                    for row in rows(thread) {
                         // SAFETY: as many values as the count says.
                         let found = unsafe { score(row.as_ptr(), row.len()) };
                         let expected = forest.raw_score(&row).unwrap() / divisor;
