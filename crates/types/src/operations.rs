@@ -56,8 +56,9 @@ macro_rules! operation_enum {
     )+};
 }
 
-/// The same expression for each operation: with what an enum of [`operation_enum!`] holds; with what several
-/// of them hold, or another where they are of different operations; with the type of an operation's problems.
+/// A `match` over operations whose arms are one expression, in three forms: over an enum of
+/// [`operation_enum!`]; over several of them, which should be of one operation; over an [`Op`], where the
+/// expression gets the type of the operation's problems.
 #[macro_export]
 macro_rules! each_operation {
     ($any:expr, $enum:ident($of:pat) => $value:expr) => {

@@ -161,8 +161,9 @@ impl UniversalPool {
         }
     }
 
-    /// The values of the columns that depend on device and kernel alone, kernel after kernel.
-    pub fn of_kernels(&self, columns: &[&'static UniversalColumn]) -> Vec<f64> {
+    /// The values of the columns that depend on device and kernel alone: column after column, with a value for
+    /// each class.
+    pub fn of_classes(&self, columns: &[&'static UniversalColumn]) -> Vec<f64> {
         let (mut of_classes, mut times) = (Vec::new(), vec![0.0; self.distinct()]);
         // Whatever the problem is.
         let load = match &self.shapes {
@@ -170,8 +171,7 @@ impl UniversalPool {
             Shapes::Fmha(_) => self.estimator.load(&FmhaProblem::new([1, 1], 1, 1).into()),
         };
         self.columns(columns, Column::Kernel, &load, &mut of_classes, Wanted::Timed(&mut times));
-        let row = |class: u32| of_classes.iter().skip(class as usize).step_by(self.distinct().max(1));
-        self.classes().flat_map(row).copied().collect()
+        of_classes
     }
 
     /// Fills in the columns of the kernels that `counts` that depend on the problem, too: column after
@@ -372,10 +372,9 @@ mod tests {
         let columns: Vec<_> = universal_columns(problem.op()).iter().collect();
         let (mut values, mut times, mut working) = (Vec::new(), Vec::new(), Vec::new());
         pool.fill(&columns, problem, counts, &mut values, (&mut times, &mut working));
-        let of_kernels = pool.of_kernels(&columns);
-        let width = of_kernels.len() / kernels.len();
-        let row = |(kernel, (class, time)): (usize, (u32, f64))| {
-            let mut of_kernel = of_kernels[kernel * width..].iter();
+        let of_classes = pool.of_classes(&columns);
+        let row = |(class, time): (u32, f64)| {
+            let mut of_kernel = of_classes.iter().skip(class as usize).step_by(pool.distinct());
             let mut of_pair = values.iter().skip(class as usize).step_by(pool.distinct());
             let next = |column: &&UniversalColumn| match column.scope {
                 Column::Kernel => of_kernel.next(),
@@ -383,7 +382,7 @@ mod tests {
             };
             (columns.iter().filter_map(next).copied().collect(), time)
         };
-        pool.classes().zip(times).enumerate().map(row).collect()
+        pool.classes().zip(times).map(row).collect()
     }
 
     fn named(names: &[&str]) -> Vec<Kernel> {

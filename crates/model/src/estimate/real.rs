@@ -69,7 +69,7 @@ pub(super) struct Four(pub(super) [f64; FOUR]);
 impl Four {
     /// The compiler makes vectors of it where the caller's instructions have them.
     #[inline(always)]
-    fn of(number: impl Fn(usize) -> f64) -> Four {
+    fn each(number: impl Fn(usize) -> f64) -> Four {
         Four([number(0), number(1), number(2), number(3)])
     }
 }
@@ -88,7 +88,7 @@ macro_rules! operators {
 
             #[inline(always)]
             fn $name(self, other: Four) -> Four {
-                Four::of(|at| self.0[at] $operator other.0[at])
+                Four::each(|at| self.0[at] $operator other.0[at])
             }
         }
 
@@ -97,7 +97,7 @@ macro_rules! operators {
 
             #[inline(always)]
             fn $name(self, other: f64) -> Four {
-                Four::of(|at| self.0[at] $operator other)
+                Four::each(|at| self.0[at] $operator other)
             }
         }
     )+};
@@ -108,31 +108,31 @@ operators! { Add add + Sub sub - Mul mul * Div div / Rem rem % }
 impl Real for Four {
     #[inline(always)]
     fn ceil(self) -> Four {
-        Four::of(|at| self.0[at].ceil())
+        Four::each(|at| self.0[at].ceil())
     }
 
     #[inline(always)]
     fn floor(self) -> Four {
-        Four::of(|at| self.0[at].floor())
+        Four::each(|at| self.0[at].floor())
     }
 
     #[inline(always)]
     fn sqrt(self) -> Four {
-        Four::of(|at| self.0[at].sqrt())
+        Four::each(|at| self.0[at].sqrt())
     }
 
     #[inline(always)]
     fn min(self, other: Four) -> Four {
-        Four::of(|at| self.0[at].min(other.0[at]))
+        Four::each(|at| self.0[at].min(other.0[at]))
     }
 
     #[inline(always)]
     fn max(self, other: Four) -> Four {
-        Four::of(|at| self.0[at].max(other.0[at]))
+        Four::each(|at| self.0[at].max(other.0[at]))
     }
 
     #[inline(always)]
     fn above(self, other: Four, yes: Four, no: Four) -> Four {
-        Four::of(|at| if self.0[at] > other.0[at] { yes.0[at] } else { no.0[at] })
+        Four::each(|at| if self.0[at] > other.0[at] { yes.0[at] } else { no.0[at] })
     }
 }

@@ -112,7 +112,7 @@ impl Engine {
 
     /// The engine for models of a user's own GPU, that of upstream's newest trainer, and the columns that
     /// upstream's trainers treat as categorical.
-    const fn of(op: Op) -> (Self, Self, &'static [&'static str]) {
+    const fn by_operation(op: Op) -> (Self, Self, &'static [&'static str]) {
         match op {
             Op::Conv => (Self::ConvWork, Self::Conv97, &["pipeline"]),
             Op::Gemm => (Self::Gemm72, Self::Gemm72, &["layout", "pipeline", "scheduler", "epilogue"]),
@@ -125,17 +125,17 @@ impl Engine {
 
     /// The default for models of a user's own GPU: everything that distinguishes kernels.
     pub const fn of_op(op: Op) -> Self {
-        Self::of(op).0
+        Self::by_operation(op).0
     }
 
     /// The engine of upstream's newest trainer.
     pub const fn of_upstream(op: Op) -> Self {
-        Self::of(op).1
+        Self::by_operation(op).1
     }
 
     /// The columns that upstream's trainers treat as categorical.
     pub const fn categories(op: Op) -> &'static [&'static str] {
-        Self::of(op).2
+        Self::by_operation(op).2
     }
 
     /// Whether upstream has no such engine.

@@ -56,7 +56,7 @@ struct Spot {
 struct Ends(u64, u64, usize);
 
 impl Ends {
-    fn of(name: &str) -> Self {
+    fn of_name(name: &str) -> Self {
         let letters = name.as_bytes();
         if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {
             return Self(u64::from_le_bytes(*first), u64::from_le_bytes(*last), letters.len());
@@ -105,7 +105,8 @@ impl<'a> Table<'a> {
             if len != rows {
                 return Err(fault(format!("{len} cells, the table has {rows} rows")));
             }
-            table.spots[free] = Spot { ends: Ends::of(column.name), place: table.columns.len() as u32 + 1 };
+            table.spots[free] =
+                Spot { ends: Ends::of_name(column.name), place: table.columns.len() as u32 + 1 };
             table.columns.push(column);
         }
         Ok(table)
@@ -113,7 +114,7 @@ impl<'a> Table<'a> {
 
     /// A column by its name, otherwise the free spot where it would be.
     fn find(&self, name: &str) -> Result<&Column<'a>, usize> {
-        let ends = Ends::of(name);
+        let ends = Ends::of_name(name);
         let mut at = ends.begin(self.spots.len());
         loop {
             let spot = self.spots[at];

@@ -57,7 +57,6 @@ struct Columns {
     /// What [`PoolTable`] has.
     scopes: Vec<Column>,
     classes: Vec<u32>,
-    kernel_values: Vec<f64>,
     /// The values of each column of kernels alone, by class.
     class_values: Vec<Vec<f64>>,
     /// The place of each column among those of its scope.
@@ -122,27 +121,22 @@ impl Columns {
         let scopes: Vec<Column> =
             columns.iter().map(|column| column.scope).chain(table.columns.iter().copied()).collect();
         let classes: Vec<u32> = pool.classes().collect();
-        let of_columns = pool.of_kernels(columns);
-        let width = |values: &[f64]| values.len() / classes.len().max(1);
-        let (first, second) = (width(&of_columns), width(table.kernel_values));
-        let both = |kernel: usize| {
-            let rest = &table.kernel_values[kernel * second..][..second];
-            of_columns[kernel * first..][..first].iter().chain(rest).copied()
+        let members = pool.members();
+        let of_classes = pool.of_classes(columns);
+        let columns = of_classes.chunks_exact(pool.distinct().max(1));
+        let width = table.kernel_values.len() / classes.len().max(1);
+        let of_class = |members: &Vec<u32>, place: usize| {
+            let kernel = members.first().map_or(0, |&kernel| kernel as usize);
+            table.kernel_values[kernel * width + place]
         };
-        let kernel_values: Vec<f64> = (0..classes.len()).flat_map(both).collect();
+        let own_column = |place| members.iter().map(|members| of_class(members, place)).collect();
+        let class_values = columns.map(<[f64]>::to_vec).chain((0..width).map(own_column)).collect();
         let place =
             |(at, scope): (usize, &Column)| scopes[..at].iter().filter(|other| *other == scope).count();
         let places = scopes.iter().enumerate().map(place).collect();
-        let members = pool.members();
-        let of_class = |members: &Vec<u32>, place| {
-            let kernel = members.first().map_or(0, |&kernel| kernel as usize);
-            kernel_values[kernel * (first + second) + place]
-        };
-        let of_column = |place| members.iter().map(|members| of_class(members, place)).collect();
-        let class_values = (0..first + second).map(of_column).collect();
         let class_of = table.classes.to_vec();
         let own = own.map(|(features, extractor)| OwnFeatures { extractor, features, class_of });
-        Ok(Self { pool, own, scopes, classes, kernel_values, class_values, places, members })
+        Ok(Self { pool, own, scopes, classes, class_values, places, members })
     }
 
     /// Fills in what depends on the problem, for the kernels that `counts`.
@@ -165,6 +159,15 @@ impl Columns {
             pair.extend((0..self.members.len()).map(|class| column[class_of[self.first(class)] as usize]));
         }
         Ok(())
+    }
+
+    /// A forest for these kernels, compiled when it is first needed.
+    fn compile(&self, forest: &Arc<Forest>) -> Result<PoolScorer, RankError> {
+        let Self { scopes, classes, class_values, .. } = self;
+        let row = |&class: &u32| class_values.iter().map(move |column| column[class as usize]);
+        let kernel_values: Vec<f64> = classes.iter().flat_map(row).collect();
+        let table = PoolTable { columns: scopes, classes, kernel_values: &kernel_values };
+        Ok(PoolScorer::deferred(forest, &table)?)
     }
 
     /// The first kernel of a class.
@@ -504,11 +507,9 @@ impl Universal {
         let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, libraries);
         let columns = Columns::new(estimator, &self.extractor, kernels(), &self.sides)
             .map_err(RankError::ProblemTerms)?;
-        let Columns { scopes, classes, kernel_values, .. } = &columns;
-        let table = PoolTable { columns: scopes, classes, kernel_values };
         // A forest is not compiled again for kernels that were added.
-        let few = columns.pool.distinct() <= FEW && Arc::ptr_eq(&self.kernels, &self.first);
-        let scorer = few.then(|| PoolScorer::deferred(&self.forest, &table)).transpose()?;
+        let few = (1..=FEW).contains(&columns.pool.distinct()) && Arc::ptr_eq(&self.kernels, &self.first);
+        let scorer = few.then(|| columns.compile(&self.forest)).transpose()?;
         Ok(OnDevice { columns, prior, scorer })
     }
 }
@@ -726,6 +727,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Few kernels that the GPU cannot compute were refused for the number of their columns.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn kernels_without_an_estimate_are_named() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal");
+        let name =
+            "gemm_universal_fp8_rcr_compv4_default_intrawave_False_False_False_False_16x32x32_1x2x1_16x16x16";
+        let pool = Arc::new(Pool::new(vec![crate::kernel::Kernel::from_name(name).unwrap()]).unwrap());
+        let ranker = Ranker::new(Arc::new(Model::load(folder).unwrap()), pool).unwrap();
+        let problem: Problem = crate::problem::GemmProblem::new(64, 64, 64).into();
+        let (arch, mut scratch) = (Some("sm_80".parse().unwrap()), RankScratch::default());
+        let error = ranker.ranking(problem.checked().unwrap(), arch, 4, &mut scratch).err().unwrap();
+        assert!(error.to_string().ends_with("does not: it has no estimate there"), "{error}");
     }
 
     /// The features that follow are the same as in training, even if kernels are left out.

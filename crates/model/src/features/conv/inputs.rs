@@ -253,12 +253,12 @@ mod tests {
 
     /// Cells that record which names were read.
     #[derive(Default)]
-    struct Asked {
+    struct RecordingCells {
         cells: BTreeMap<&'static str, String>,
         names: RefCell<BTreeSet<String>>,
     }
 
-    impl Fields for Asked {
+    impl Fields for RecordingCells {
         fn get(&self, name: &str) -> Option<&str> {
             self.names.borrow_mut().insert(name.to_owned());
             self.cells.get(name).map(String::as_str)
@@ -271,7 +271,7 @@ mod tests {
         let extractor =
             Extractor { rules: Rules { uncoded: Uncoded::Upstream, ..of_engine.rules }, ..of_engine };
         let listed = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
-        let (problem, kernel) = (Asked::default(), Asked::default());
+        let (problem, kernel) = (RecordingCells::default(), RecordingCells::default());
         ProblemTerms::read(&extractor, &problem).unwrap();
         let mut read = problem.names.into_inner();
         // Features do not use it: it tells to which problems a model applies.
@@ -289,7 +289,7 @@ mod tests {
         let mut extractor = Extractor::of_engine(Engine::ConvWork);
         let expected = extractor.row(&problem.into(), &Kernel::from_name(name).unwrap().kind).unwrap();
         let cells = CONV_COLUMNS.into_iter().zip(problem.columns().map(|value| value.to_string()));
-        let mut fields = Asked { cells: cells.collect(), ..Asked::default() };
+        let mut fields = RecordingCells { cells: cells.collect(), ..RecordingCells::default() };
         for (column, text) in [
             ("dtype", "bf16"),
             ("block_size", "256"),
@@ -304,7 +304,7 @@ mod tests {
         ] {
             fields.cells.insert(column, text.to_owned());
         }
-        let row = |extractor: &Extractor, fields: &Asked| {
+        let row = |extractor: &Extractor, fields: &RecordingCells| {
             let sides = (ProblemTerms::read(extractor, fields), KernelTerms::read(extractor, fields));
             let mut row = vec![0.0; extractor.schema.len()];
             extractor.fill(&sides.0.unwrap(), &sides.1.unwrap(), &mut row);
