@@ -349,13 +349,7 @@ struct Parts {
 impl Parts {
     fn with(self, setting: PairSetting, functions: Functions) -> PoolFeatures {
         let Parts { columns, classes, class_count, kernel_values } = self;
-        let mut counts = [0; 3];
-        let place = |column: &Column| {
-            let count = &mut counts[*column as usize];
-            *count += 1;
-            *count - 1
-        };
-        let places = columns.iter().map(place).collect();
+        let places = Column::places(&columns);
         let mut runs = Vec::new();
         let mut place = 0;
         for run in columns.chunk_by(|a, b| a == b) {

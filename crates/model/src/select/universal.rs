@@ -131,9 +131,7 @@ impl Columns {
         };
         let own_column = |place| members.iter().map(|members| of_class(members, place)).collect();
         let class_values = columns.map(<[f64]>::to_vec).chain((0..width).map(own_column)).collect();
-        let place =
-            |(at, scope): (usize, &Column)| scopes[..at].iter().filter(|other| *other == scope).count();
-        let places = scopes.iter().enumerate().map(place).collect();
+        let places = Column::places(&scopes);
         let class_of = table.classes.to_vec();
         let own = own.map(|(features, extractor)| OwnFeatures { extractor, features, class_of });
         Ok(Self { pool, own, scopes, classes, class_values, places, members })

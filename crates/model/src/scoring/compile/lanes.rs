@@ -19,6 +19,19 @@ pub enum Column {
     Pair,
 }
 
+impl Column {
+    /// The place of each column among those with the same dependency.
+    pub(crate) fn places(columns: &[Column]) -> Vec<usize> {
+        let mut counts = [0; 3];
+        let place = |column: &Column| {
+            let count = &mut counts[*column as usize];
+            *count += 1;
+            *count - 1
+        };
+        columns.iter().map(place).collect()
+    }
+}
+
 /// The kernels of a pool as seen by a forest.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolTable<'a> {
