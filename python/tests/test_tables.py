@@ -96,7 +96,7 @@ def test_words_of_large_frames_are_those_of_their_rows(predictor, kind):
     """Columns of small frames are read cell by cell, those of large ones by codes."""
     rows = [{**PROBLEM, **kernel} for kernel in random_gemm_pool(2000)]
     rows[7]["pipeline"] = rows[9]["scheduler"] = None
-    frame = pandas.DataFrame(rows).astype({"pipeline": kind, "scheduler": kind, "dtype": kind})
+    frame = pandas.DataFrame(rows).astype(dict.fromkeys(("pipeline", "scheduler", "dtype", "kernel_name"), kind))
     assert len(frame) > _objects._FEW
     assert bits(predictor.predict_rows(frame)) == bits(predictor.predict_rows(rows))
     assert predictor.rank_kernels(PROBLEM, frame) == predictor.rank_kernels(PROBLEM, rows)

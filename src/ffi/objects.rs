@@ -12,6 +12,7 @@ use super::error::{Failure, boundary, boundary_value};
 use super::input::{Versioned, output, read_array, read_struct, read_text, write_output};
 use super::rows::CkColumn;
 use ck_select_model::hash::FastHasher;
+use ck_select_types::table::Ends;
 
 /// What of Python's rows is read, and by which functions and types of `CPython`'s stable interface.
 #[repr(C)]
@@ -345,15 +346,39 @@ impl Cells {
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
-/// Words that were met, by their objects first: most are the same few.
+/// Words that were met: most are the same few.
 #[derive(Default)]
 struct Met {
-    objects: Vec<(*const Object, i32)>,
+    few: Vec<(Ends, i32)>,
     words: Map<Vec<u8>, i32>,
 }
 
-/// Objects that are compared with one after the other.
-const FEW: usize = 8;
+/// Short words that are compared with one after the other.
+const FEW: usize = 16;
+
+impl Met {
+    fn find(&self, word: &[u8]) -> Option<i32> {
+        let ends = Ends::of(word);
+        match self.few.iter().find(|(known, _)| *known == ends) {
+            Some((_, code)) if word.len() <= Ends::ALL => Some(*code),
+            _ => self.words.get(word).copied(),
+        }
+    }
+
+    fn add(&mut self, word: &[u8], code: i32) {
+        if word.len() <= Ends::ALL && self.few.len() < FEW {
+            self.few.push((Ends::of(word), code));
+        }
+        self.words.insert(word.to_vec(), code);
+    }
+}
+
+/// Whole numbers by their objects: small ones and truth values are shared.
+type Shared = [(*const Object, i64); 128];
+
+fn place_of(object: *const Object) -> usize {
+    (object.addr() >> 5) % 128
+}
 
 /// A key where the last row had it.
 struct Key {
@@ -365,16 +390,23 @@ struct Key {
 /// A key of another type.
 struct NotPlain;
 
+/// A column that is being read.
+struct Draft {
+    kind: u8,
+    /// None before the first cell.
+    cells: Option<Cells>,
+    met: Met,
+}
+
 /// Reads rows to columns.
 struct Reader {
     python: Python,
     rows: usize,
     names: Vec<CString>,
-    kinds: Vec<u8>,
     places: Map<Vec<u8>, usize>,
     keys: Vec<Key>,
-    columns: Vec<Option<Cells>>,
-    met: Vec<Met>,
+    columns: Vec<Draft>,
+    shared: Shared,
     unknown: Option<BTreeSet<CString>>,
 }
 
@@ -399,12 +431,11 @@ impl Reader {
         Ok(Self {
             python,
             rows,
-            kinds: kinds.to_vec(),
             places: names.iter().enumerate().map(|(place, name)| (name.to_bytes().to_vec(), place)).collect(),
             names,
             keys: Vec::new(),
-            columns: (0..count).map(|_| None).collect(),
-            met: (0..count).map(|_| Met::default()).collect(),
+            columns: kinds.iter().map(|&kind| Draft { kind, cells: None, met: Met::default() }).collect(),
+            shared: [(ptr::null(), 0); 128],
             unknown: (objects.keeps_unknown != 0).then(BTreeSet::new),
         })
     }
@@ -467,8 +498,8 @@ impl Reader {
     /// As for [`dict`](Self::dict).
     unsafe fn cell(&mut self, row: usize, column: usize, object: *const Object) -> Option<()> {
         let rows = self.rows;
-        let (kind, met) = (*self.kinds.get(column)?, self.met.get_mut(column)?);
-        let cells = self.columns.get_mut(column)?.get_or_insert_with(|| match kind {
+        let Draft { kind, cells, met } = self.columns.get_mut(column)?;
+        let cells = cells.get_or_insert_with(|| match kind {
             0 => Cells::Whole(Vec::with_capacity(rows)),
             _ => Cells::Words { codes: Vec::with_capacity(rows), text: Vec::new(), begins: Vec::new() },
         });
@@ -478,52 +509,49 @@ impl Reader {
         if object.is_null() {
             return None;
         }
-        if let (Cells::Words { codes, .. }, Some((_, code))) =
-            (&mut *cells, met.objects.iter().find(|(known, _)| *known == object))
+        let shared = self.shared.get_mut(place_of(object))?;
+        if let Cells::Whole(cells) = &mut *cells
+            && shared.0 == object
         {
-            codes.push(*code);
+            cells.push(shared.1);
             return Some(());
         }
         // SAFETY: by contract.
         let value = unsafe { self.python.value(object) }?;
+        if let Value::Whole(number) = value {
+            *shared = (object, number);
+        }
         let (Cells::Words { codes, text, begins }, Value::Word(word)) = (&mut *cells, &value) else {
             // A kernel's name that is None is another than none.
-            return if kind == 2 { None } else { cells.push(&value) };
+            return if *kind == 2 { None } else { cells.push(&value) };
         };
-        if kind == 2 {
-            codes.push(Cells::add(text, begins, word)?);
-            return Some(());
-        }
-        let code = match met.words.get(*word) {
-            Some(&code) => code,
-            None => *met.words.entry(word.to_vec()).or_insert(Cells::add(text, begins, word)?),
+        let known = if *kind == 2 { None } else { met.find(word) };
+        let code = match known {
+            Some(code) => code,
+            None => Cells::add(text, begins, word)?,
         };
-        if met.objects.len() < FEW {
-            met.objects.push((object, code));
+        if *kind != 2 && known.is_none() {
+            met.add(word, code);
         }
         codes.push(code);
         Some(())
     }
 
-    fn finish(mut self) -> Result<Box<Kept>, Failure> {
+    fn finish(self) -> Result<Box<Kept>, Failure> {
         let (rows, mut states) = (self.rows, Vec::with_capacity(self.columns.len()));
-        for column in &mut self.columns {
-            while let Some(cells) = column
-                && cells.len() < rows
-            {
-                cells
-                    .push(&Value::Absent)
-                    .ok_or_else(|| Failure::new(CkStatus::InvalidArgument, "a number is too large"))?;
+        let (mut names, mut columns) = (Vec::new(), Vec::new());
+        for (name, Draft { cells, .. }) in self.names.into_iter().zip(self.columns) {
+            let Some(mut cells) = cells else {
+                states.push(0);
+                continue;
+            };
+            while cells.len() < rows {
+                let pushed = cells.push(&Value::Absent);
+                pushed.ok_or_else(|| Failure::new(CkStatus::InvalidArgument, "a number is too large"))?;
             }
-            states.push(column.as_ref().map_or(0, |cells| 2 - u8::from(cells.has_absent())));
-        }
-        let mut names = Vec::new();
-        let mut columns = Vec::new();
-        for (name, column) in self.names.into_iter().zip(self.columns) {
-            if let Some(column) = column {
-                names.push(name);
-                columns.push(column);
-            }
+            states.push(2 - u8::from(cells.has_absent()));
+            names.push(name);
+            columns.push(cells);
         }
         for name in self.unknown.into_iter().flatten() {
             names.push(name);

@@ -29,5 +29,5 @@ pub mod select;
 pub mod ties;
 
 use ck_select_types::{
-    cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, vocab,
+    cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, table, vocab,
 };

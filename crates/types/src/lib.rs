@@ -38,6 +38,7 @@ pub mod problem;
 mod scan;
 pub mod shape;
 mod suffixes;
+pub mod table;
 pub mod terminal;
 mod valid;
 pub mod vocab;

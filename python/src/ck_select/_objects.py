@@ -71,8 +71,12 @@ class Table:
             integers=memory(ctypes.c_int64, column.integers),
             numbers=memory(ctypes.c_double, column.numbers),
             codes=memory(ctypes.c_int32, column.codes),
-            words=tuple(column.words[: column.word_count]) if column.word_count else (),
+            words=self._texts(column) if column.word_count else (),
         )
+
+    def _texts(self, column: Any) -> _table.Texts:
+        address = ctypes.cast(column.words, ctypes.c_void_p).value
+        return _table.Texts((ctypes.c_char_p * column.word_count).from_address(address), self._handle)
 
 
 class Reader:
@@ -112,11 +116,25 @@ class Reader:
             return None  # shorter than before, or a text that is none
         return self._made(address, count) if status == 0 else None
 
+    def labels(self, frame: Any) -> list[Cells]:
+        """The columns of a DataFrame of pandas that may hold kernels' names, if all their cells are texts."""
+        if not _READABLE or not _table.is_frame(frame) or not frame.columns.is_unique:
+            return []
+        address = ctypes.c_void_p()
+        found: list[Cells] = []
+        for name in filter(frame.columns.__contains__, _names.COLUMNS):
+            cells = frame[name].to_numpy(dtype=object)
+            if self._read_matrix([name], cells, len(cells), ctypes.addressof(address)) == 0:
+                found += self._made(address, len(cells))
+        return found
+
     def _read_frame(self, frame: Any, count: int, into: int) -> int:
         names = frame.columns.tolist()
         if len(set(names)) < len(names) or frame.index.name is not None or frame.index.nlevels > 1:
             return -1
-        cells = frame.to_numpy(dtype=object)
+        return self._read_matrix(names, frame.to_numpy(dtype=object), count, into)
+
+    def _read_matrix(self, names: list[Any], cells: Any, count: int, into: int) -> int:
         strides = (ctypes.c_ssize_t * 2)(*cells.strides)
         first = cells.__array_interface__["data"][0]
         how, given = self._how_address, (id(names), len(names), first, ctypes.addressof(strides), count, into)

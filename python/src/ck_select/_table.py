@@ -17,7 +17,7 @@ from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Protocol, TypeVar, Union
 
-from . import _names, _structs
+from . import _arrow, _names, _structs
 from .errors import InvalidInputError
 
 _EXACT = 2**53
@@ -98,6 +98,24 @@ class Numbers(Protocol[T]):
     def __iter__(self) -> Iterator[T]: ...
 
 
+class Texts(Sequence[bytes]):
+    """Texts in C's form."""
+
+    def __init__(self, texts: Any, owner: object = None) -> None:
+        self._texts = texts
+        self._owner = owner
+        self.address = ctypes.addressof(texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._texts[place]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self._texts[:],)
+
+
 class Cells:
     """The cells of one column in the library's form: one of the three arrays."""
 
@@ -110,7 +128,7 @@ class Cells:
         integers: Numbers[int] | None = None,
         numbers: Numbers[float] | None = None,
         codes: Numbers[int] | None = None,
-        words: tuple[bytes, ...] = (),
+        words: Sequence[bytes] = (),
     ) -> None:
         self.name = name
         self.integers = integers
@@ -140,7 +158,7 @@ class Cells:
         return [None if code < 0 else words[code] for code in self.codes or ()]
 
 
-def _made(name: str, integers: Any, numbers: Any, codes: Any, words: tuple[bytes, ...]) -> Cells:
+def _made(name: str, integers: Any, numbers: Any, codes: Any, words: Sequence[bytes]) -> Cells:
     return Cells(name, integers=integers, numbers=numbers, codes=codes, words=words)
 
 
@@ -216,7 +234,22 @@ def is_frame(rows: Any) -> bool:
 def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a DataFrame that are among the inputs, as whole columns."""
     refuse_repeated(frame)
-    return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
+    kinds = dict(zip(frame.columns.tolist(), map(_kind, frame.dtypes.tolist())))
+    names = [name for name in inputs if name in kinds]
+    whole = [name for name in names if kinds[name] in "ib" and not is_word(name) and name not in _names.COLUMNS]
+    # One copy of all of them is faster than one of each.
+    matrix = frame[whole].to_numpy(dtype="int64").T.copy() if whole else ()
+    at = {name: _arrow.Memory(ctypes.c_int64, row.ctypes.data, len(row), row) for name, row in zip(whole, matrix)}
+    return [
+        Cells(name, integers=at[name]) if name in at else _of_series(name, frame[name], kinds[name], is_word(name))
+        for name in names
+    ]
+
+
+def _kind(dtype: Any) -> str:
+    """The letter of a type of numpy; that of objects for the types of pandas."""
+    is_own = hasattr(dtype, "na_value") or not hasattr(dtype, "itemsize")
+    return "O" if is_own else dtype.kind
 
 
 def refuse_repeated(frame: Any) -> None:
@@ -226,19 +259,16 @@ def refuse_repeated(frame: Any) -> None:
         raise ValueError(f"the DataFrame has duplicate columns: {', '.join(twice)}")
 
 
-def _of_series(name: str, series: Any, is_word: bool) -> Cells:
-    kind = getattr(series.dtype, "kind", "O")
+def _of_series(name: str, series: Any, kind: str, is_word: bool) -> Cells:
     if is_word and name not in _names.COLUMNS and hasattr(series.dtype, "na_value"):
         # The few words of pandas' own types are told apart where they lie.
         codes, words = series.factorize()
         if are_of(words, str):
             return Cells(name, codes=array("i", codes.astype("int32").tobytes()), words=tuple(map(str.encode, words)))
-    if is_word or kind not in "iubf" or not hasattr(series.dtype, "itemsize") or hasattr(series.dtype, "na_value"):
+    if is_word or kind not in "uf" or (kind == "u" and len(series) and int(series.max()) > 2**63 - 1):
         return of_values(name, series.tolist(), is_word)
     if kind == "f":
         return Cells(name, numbers=array("d", series.to_numpy(dtype="float64").tobytes()))
-    if kind == "u" and len(series) and int(series.max()) > 2**63 - 1:
-        return of_values(name, series.tolist(), is_word)
     return Cells(name, integers=array("q", series.to_numpy(dtype="int64").tobytes()))
 
 
@@ -257,8 +287,10 @@ def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) ->
     return of_dicts(rows, inputs, is_word)
 
 
-def kernel_names(rows: Any) -> list[Any]:
-    """The names of the kernels of a list or a table."""
+def kernel_names(rows: Any, are_texts: bool) -> list[Any]:
+    """The names of the kernels of a list or a table. `are_texts`: each is known to have one, under the first key."""
+    if are_texts and isinstance(rows, list):
+        return list(map(itemgetter(_names.COLUMNS[0]), rows))
     if isinstance(rows, list):
         try:
             names = list(map(itemgetter(_names.COLUMNS[0]), rows))
@@ -318,10 +350,12 @@ class _Pointers:
         for column in columns:
             column.check()
             name, at = _text(column.name)
-            words = (ctypes.c_char_p * len(column.words))(*column.words) if column.words else None
+            words: Any = column.words
+            if not isinstance(words, Texts):
+                words = Texts((ctypes.c_char_p * len(words))(*words))
             self._texts += [name, words]
             numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
-            self._fields.extend((size, at, *numbers, ctypes.addressof(words) if words else 0, len(column.words)))
+            self._fields.extend((size, at, *numbers, words.address, len(words)))
         self.address, self.count = self._fields.buffer_info()[0], len(columns)
 
 

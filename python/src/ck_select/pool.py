@@ -125,11 +125,11 @@ class PoolCache:
 
 
 def _copy(configs: Any, pool: Pool) -> Any:
+    if isinstance(configs, _objects.Table):
+        return configs
     # 1 equals True and 1.0, but as names they differ.
     if not _table.are_of(pool.names, str):
         return None
-    if isinstance(configs, _objects.Table):
-        return configs
     if _table.is_frame(configs):
         copied = configs.copy()
         kinds = zip(copied.columns, (getattr(dtype, "kind", "O") for dtype in copied.dtypes))

@@ -350,7 +350,9 @@ class Predictor:
 
     def _prepare_columns(self, configs: Any, columns: _table.Columns, full: frozenset[str]) -> Pool:
         """A pool of kernels with their columns, and the names of those without an absent cell."""
-        names, partial = _table.kernel_names(configs), self._kernel_inputs - full
+        # A table of the library's has texts alone in such columns.
+        are_texts = isinstance(columns, _objects.Table) and _names.COLUMNS[0] in full
+        names, partial = _table.kernel_names(configs, are_texts), self._kernel_inputs - full
         if partial and all(map(_names.is_kernel, names)):
             partial = frozenset()
         # The problem's cells that every kernel has itself. For our own models, the two must agree nevertheless.
@@ -427,7 +429,10 @@ class Predictor:
         return self._columns_of(read), len(read)
 
     def _columns_of(self, read: Any) -> list[Cells]:
-        found = _table.columns(read, self._inputs, self._words.__contains__)
+        labels = self._reader.labels(read)
+        known = frozenset(column.name for column in labels)
+        inputs = (name for name in self._inputs if name not in known) if labels else self._inputs
+        found = [*_table.columns(read, inputs, self._words.__contains__), *labels]
         if self._uncoded != _DEFAULTS:
             # The library looks for misspelt names among the others, whose cells do not matter.
             unknown = [name for name in _table.names(read) if name not in self._inputs_set]

@@ -9,7 +9,7 @@ use super::named::Named;
 use super::operation::KernelTermsOf;
 use super::reader::Reader;
 use super::sides::{KernelFeatures as _, OperationFeatures};
-use super::{Extractor, FieldError, KernelTerms, ProblemTerms};
+use super::{Extractor, FieldError, KernelTerms, ProblemTerms, Uncoded};
 use crate::cells::Fields;
 use crate::hardware::Hardware;
 use crate::vocab::Op;
@@ -41,20 +41,8 @@ impl RowInputs {
 }
 
 /// Reads both sides of a row: the kernel from its name if it has one, otherwise from its cells.
-pub(crate) fn sides(
-    extractor: &Extractor,
-    row: &dyn Fields,
-) -> Result<(ProblemTerms, KernelTerms), FieldError> {
-    named_sides(extractor, row, Named::read(extractor, row)?)
-}
-
-/// The same for a row of which it is known whether it names its kernel.
-pub(crate) fn named_sides(
-    extractor: &Extractor,
-    row: &dyn Fields,
-    named: Option<Named>,
-) -> Result<(ProblemTerms, KernelTerms), FieldError> {
-    match named {
+fn sides(extractor: &Extractor, row: &dyn Fields) -> Result<(ProblemTerms, KernelTerms), FieldError> {
+    match Named::read(extractor, row)? {
         Some(named) => {
             named.check_variant(extractor, row)?;
             let kernel = named.side(extractor)?;
@@ -64,25 +52,43 @@ pub(crate) fn named_sides(
     }
 }
 
+impl Extractor {
+    /// Fills the features of a row of cells, of which it is known whether it names its kernel.
+    pub(crate) fn fill_cells(
+        &self,
+        cells: &dyn Fields,
+        named: Option<Named>,
+        row: &mut [f64],
+    ) -> Result<(), FieldError> {
+        let Some(named) = named else { return self.schema.fill_cells(self, cells, row) };
+        named.check_variant(self, cells)?;
+        let kernel = named.side(self)?;
+        self.fill(&named.into_problem().complete(self, cells)?, &kernel, row);
+        Ok(())
+    }
+}
+
 impl ProblemTerms {
     /// Reads what an extractor's features know about a problem from named cells.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
-        let reader = Reader::new(extractor, fields);
-        if !reader.is_lenient() {
-            return Self::read_strict(extractor, fields);
-        }
         let op = extractor.schema.op();
-        each_operation!(op, Own => Own::terms_of_cells(extractor, fields).map(Self::from))
+        each_operation!(op, Own => problem_terms::<Own>(extractor, fields).map(Self::from))
     }
+}
 
-    /// The same if absent cells are errors: invalid values, and values that the features would ignore, are
-    /// errors, too. Padding after an axis, for which upstream has no cell, counts.
-    fn read_strict(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
-        let op = extractor.schema.op();
-        aliases::check_op(op, fields)?;
-        let row = aliases::AliasedFields { op, row: fields };
-        each_operation!(op, Own => Own::terms_of_strict_cells(extractor, fields, &row).map(Self::from))
+/// What an extractor's features know about a problem of cells. If absent cells are errors, invalid values,
+/// and values that the features would ignore, are errors, too, and padding after an axis, for which upstream
+/// has no cell, counts.
+pub(super) fn problem_terms<P: OperationFeatures>(
+    extractor: &Extractor,
+    fields: &dyn Fields,
+) -> Result<P::Terms, FieldError> {
+    if extractor.rules.uncoded == Uncoded::Upstream {
+        return P::terms_of_cells(extractor, fields);
     }
+    let op = extractor.schema.op();
+    aliases::check_op(op, fields)?;
+    P::terms_of_strict_cells(extractor, fields, &aliases::AliasedFields { op, row: fields })
 }
 
 impl KernelTerms {

@@ -39,7 +39,6 @@ pub use conv::work as conv_work;
 pub use engine::Engine;
 pub(crate) use engine::{NAMED, NamedEngine};
 pub use fields::RowInputs;
-pub(crate) use fields::{named_sides, sides};
 pub use gemm::GemmPair;
 pub use named::{NAME_COLUMNS, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};

@@ -5,7 +5,7 @@ use super::claims::{Claims, NameClaim, claims};
 use super::reader::Reader;
 use super::sides::{KernelFeatures, NameCell};
 use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded};
-use crate::cells::{self, Cell, Fields};
+use crate::cells::{Cell, Fields};
 use crate::inputs;
 use crate::kernel::{GemmKernel, Kernel, KernelKind};
 use crate::problem::{InvalidField, Problem};
@@ -21,8 +21,12 @@ impl NameClaim {
     fn agrees(&self, field: &str, reader: &Reader<'_>) -> Result<bool, FieldError> {
         Ok(match self {
             Self::Number(said) => reader.opt_int(field)?.is_none_or(|found| found == *said),
-            Self::Flag(said) => cells::flag(reader.fields, field)?.is_none_or(|found| found == *said),
-            Self::Word(_) => cells::text(reader.fields, field)?.is_none_or(|found| {
+            Self::Flag(said) => reader
+                .cell(field)
+                .map(|cell| cell.flag(field))
+                .transpose()?
+                .is_none_or(|found| found == *said),
+            Self::Word(_) => reader.text(field)?.is_none_or(|found| {
                 self.word() == Some(found)
                     // `fwd` and `forward` are the same direction.
                     || found.parse().is_ok_and(|found: Direction| Some(found.as_str()) == self.word())
@@ -77,7 +81,7 @@ impl Named {
         let mut found: Option<(&'static str, &str, KernelKind)> = None;
         let reader = Reader::new(extractor, row);
         for column in NAME_COLUMNS {
-            let Some(Cell::Word(name)) = row.cell(column) else { continue };
+            let Some(Cell::Word(name)) = reader.cell(column) else { continue };
             if !Kernel::begins_a_name(name) {
                 continue;
             }

@@ -2,9 +2,10 @@
 
 use super::schema::SCHEDULERS;
 use super::{Extractor, Uncoded};
-use crate::cells::{self, Cell, Fields};
+use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
 use crate::problem::InvalidField;
+use crate::table::Row;
 use crate::vocab::Pipeline;
 
 /// A cell that cannot be used: its column, what it holds, what it may hold.
@@ -12,13 +13,30 @@ pub type FieldError = InvalidField;
 
 /// Lookups with upstream's defaults, which apply only if lenient.
 pub(super) struct Reader<'a> {
-    pub(super) fields: &'a dyn Fields,
+    fields: &'a dyn Fields,
+    /// The same, if they are those of a table.
+    row: Option<Row<'a>>,
     lenient: bool,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(extractor: &Extractor, fields: &'a dyn Fields) -> Self {
-        Self { fields, lenient: extractor.rules.uncoded == Uncoded::Upstream }
+        Self { fields, row: fields.row(), lenient: extractor.rules.uncoded == Uncoded::Upstream }
+    }
+
+    /// A cell: tables have thousands of rows, of which each is asked for dozens.
+    #[inline(always)]
+    pub(super) fn cell(&self, name: &str) -> Option<Cell<'a>> {
+        match self.row {
+            Some(row) => row.at(name),
+            None => self.fields.cell(name),
+        }
+    }
+
+    /// A cell as text.
+    #[inline(always)]
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, FieldError> {
+        self.cell(name).map(|cell| cell.text(name)).transpose()
     }
 
     pub(super) const fn is_lenient(&self) -> bool {
@@ -27,16 +45,16 @@ impl<'a> Reader<'a> {
 
     /// A cell as messages show it.
     pub(super) fn found(&self, name: &str) -> String {
-        self.fields.cell(name).map_or_else(|| "nothing".to_owned(), |cell| cell.to_string())
+        self.cell(name).map_or_else(|| "nothing".to_owned(), |cell| cell.to_string())
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.fields.cell(name).is_some()
+        self.cell(name).is_some()
     }
 
     /// A cell as text, whatever it is.
     pub(super) fn found_word(&self, name: &str) -> Option<String> {
-        self.fields.cell(name).map(|cell| match cell {
+        self.cell(name).map(|cell| match cell {
             Cell::Word(word) => word.to_owned(),
             number => number.to_string(),
         })
@@ -56,30 +74,50 @@ impl<'a> Reader<'a> {
         if absent.len() < 2 { Ok(()) } else { Err(Self::absent(&absent.join(", "), "a value for each")) }
     }
 
+    #[inline(always)]
     pub(super) fn word(&self, name: &str, default: &'static str) -> Result<&'a str, FieldError> {
-        match cells::text(self.fields, name)? {
+        match self.text(name)? {
             Some(word) => Ok(word),
             None if self.lenient => Ok(default),
             None => Err(Self::absent(name, "a word")),
         }
     }
 
+    #[inline(always)]
     pub(super) fn int(&self, name: &str, default: i64) -> Result<i64, FieldError> {
+        self.int_or(name, self.lenient.then_some(default))
+    }
+
+    #[inline(always)]
+    fn int_or(&self, name: &str, default: Option<i64>) -> Result<i64, FieldError> {
         match self.opt_int(name)? {
             Some(value) => Ok(value),
-            None if self.lenient => Ok(default),
-            None => Err(Self::absent(name, "a whole number")),
+            None => default.ok_or_else(|| Self::absent(name, "a whole number")),
         }
     }
 
-    /// A whole number; where absent cells are not errors, fractions are truncated, as in upstream.
-    pub(super) fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
-        if self.lenient { cells::truncated(self.fields, name) } else { cells::whole(self.fields, name) }
+    /// Three whole numbers.
+    #[inline(always)]
+    pub(super) fn triple(&self, names: [&str; 3], default: Option<[i64; 3]>) -> Result<[i64; 3], FieldError> {
+        let [x, y, z] = default.map_or([None; 3], |default| default.map(Some));
+        Ok([self.int_or(names[0], x)?, self.int_or(names[1], y)?, self.int_or(names[2], z)?])
     }
 
+    /// A whole number; where absent cells are not errors, fractions are truncated, as in upstream.
+    #[inline(always)]
+    pub(super) fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
+        match self.cell(name) {
+            None => Ok(None),
+            Some(Cell::Whole(value)) => Ok(Some(value)),
+            Some(cell) if self.lenient => cell.truncated(name).map(Some),
+            Some(cell) => cell.whole(name).map(Some),
+        }
+    }
+
+    #[inline(always)]
     pub(super) fn flag(&self, name: &str) -> Result<bool, FieldError> {
-        match cells::flag(self.fields, name)? {
-            Some(flag) => Ok(flag),
+        match self.cell(name) {
+            Some(cell) => cell.flag(name),
             None if self.lenient => Ok(false),
             None => Err(Self::absent(name, "0, 1, true or false")),
         }
@@ -97,7 +135,7 @@ impl<'a> Reader<'a> {
 
     /// Three axes, depth first.
     pub(super) fn axes(&self, names: [&str; 3], default: i64) -> Result<[i64; 3], FieldError> {
-        Ok([self.int(names[0], default)?, self.int(names[1], default)?, self.int(names[2], default)?])
+        self.triple(names, self.lenient.then_some([default; 3]))
     }
 
     /// Number of a pipeline. Features without it are those of any word, but a misspelt one is an error.
@@ -110,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn scheduler(&self, name: &str) -> Result<&'a str, FieldError> {
-        let word = cells::text(self.fields, name)?.unwrap_or("intrawave");
+        let word = self.text(name)?.unwrap_or("intrawave");
         if self.is_lenient() || SCHEDULERS.contains(&word) {
             return Ok(word);
         }

@@ -2,12 +2,14 @@
 
 use std::sync::OnceLock;
 
+use super::fields::problem_terms;
 use super::gemm::{BUILD, VECTOR};
 use super::rules::coded_word;
 use super::{
-    Engine, Feature, FeatureOf, KernelTerms, OperationTerms, PairWith, ProblemTerms, Rules, Value, conv_work,
-    hardware,
+    Engine, FeatureOf, FieldError, KernelFeatures as _, KernelTerms, OperationFeatures, OperationTerms,
+    PairWith as _, ProblemTerms, Rules, Value, conv_work, hardware,
 };
+use crate::cells::Fields;
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
 use crate::kernel::Mnk;
@@ -70,7 +72,9 @@ pub struct Schema {
     pub(super) needs: Needs,
 }
 
-type Features<P> = Vec<&'static FeatureOf<P>>;
+/// Features of an operation, as columns.
+#[derive(Clone)]
+struct Features<P: OperationTerms>(Vec<&'static FeatureOf<P>>);
 
 operation_enum! {
     /// Features of problem and kernel.
@@ -230,7 +234,7 @@ impl Schema {
     /// Number of columns.
     pub fn len(&self) -> usize {
         match &self.columns {
-            Columns::Picked(picked) => each_operation!(picked, Picked(features) => features.len()),
+            Columns::Picked(picked) => each_operation!(picked, Picked(features) => features.0.len()),
             Columns::Universal(_, columns, own) => columns.len() + own.as_ref().map_or(0, |own| own.len()),
         }
     }
@@ -244,7 +248,7 @@ impl Schema {
     fn described(&self) -> Vec<[&'static str; 3]> {
         match &self.columns {
             Columns::Picked(picked) => each_operation!(picked, Picked(features) => {
-                features.iter().map(|feature| [feature.name, feature.value.scope(), feature.doc]).collect()
+                features.0.iter().map(|feature| [feature.name, feature.value.scope(), feature.doc]).collect()
             }),
             Columns::Universal(_, columns, own) => {
                 let own = own.iter().flat_map(|own| own.described());
@@ -297,10 +301,21 @@ impl Schema {
         each_operation!(
             (columns, problem, kernel),
             (Picked(features), ProblemTerms(problem), KernelTerms(kernel)) => {
-                fill(features, problem, kernel, hardware, self.needs.own, row);
+                features.fill(problem, kernel, hardware, self.needs.own, row);
             },
             debug_assert!(false, "sides of another operation")
         );
+    }
+
+    /// The same for a row of cells that names no kernel.
+    pub(super) fn fill_cells(
+        &self,
+        extractor: &Extractor,
+        cells: &dyn Fields,
+        row: &mut [f64],
+    ) -> Result<(), FieldError> {
+        let Columns::Picked(columns) = &self.columns else { return Ok(()) };
+        each_operation!(columns, Picked(features) => features.fill_cells(extractor, cells, row))
     }
 }
 
@@ -321,28 +336,44 @@ fn pick<P: OperationTerms, S: AsRef<str>>(op: Op, names: &[S]) -> Result<Feature
         }
     }
     if unknown.is_empty() {
-        Ok(columns)
+        Ok(Features(columns))
     } else {
         Err(SchemaError::Unknown { op, names: unknown, known: table.len() })
     }
 }
 
-fn fill<P: PairWith<K>, K>(
-    features: &[&Feature<P, K>],
-    problem: &P,
-    kernel: &K,
-    hardware: &Hardware,
-    own: bool,
-    row: &mut [f64],
-) {
-    let pair = problem.pair_with(kernel, hardware, own);
-    for (cell, feature) in row.iter_mut().zip(features) {
-        *cell = match feature.value {
-            Value::Problem(value) => value(problem),
-            Value::Kernel(value) => value(kernel),
-            Value::Hardware(value) => value(hardware),
-            Value::Pair(value) => value.one(problem, kernel, hardware, &pair),
-        };
+impl<P: OperationTerms> Features<P> {
+    fn fill(
+        &self,
+        problem: &P::Terms,
+        kernel: &P::KernelTerms,
+        hardware: &Hardware,
+        own: bool,
+        row: &mut [f64],
+    ) {
+        let pair = problem.pair_with(kernel, hardware, own);
+        for (cell, feature) in row.iter_mut().zip(&self.0) {
+            *cell = match feature.value {
+                Value::Problem(value) => value(problem),
+                Value::Kernel(value) => value(kernel),
+                Value::Hardware(value) => value(hardware),
+                Value::Pair(value) => value.one(problem, kernel, hardware, &pair),
+            };
+        }
+    }
+}
+
+impl<P: OperationFeatures> Features<P> {
+    fn fill_cells(
+        &self,
+        extractor: &Extractor,
+        cells: &dyn Fields,
+        row: &mut [f64],
+    ) -> Result<(), FieldError> {
+        let problem = problem_terms::<P>(extractor, cells)?;
+        let kernel = P::Kernel::terms_of_cells(extractor, cells)?;
+        self.fill(&problem, &kernel, &extractor.hardware, extractor.schema.needs.own, row);
+        Ok(())
     }
 }
 

@@ -8,13 +8,12 @@ mod engine;
 mod model;
 mod object;
 mod pool;
-mod table;
 
+pub use crate::table::{Cells, Column, Row, Table, TableError};
 pub use engine::{describe_engine, engine_features};
 pub use model::{EngineChoice, RowModel, RowModelError, RowModelOptions, describe_name, describe_spec};
 pub use object::{Object, ObjectError};
 pub use pool::RowPool;
-pub use table::{Cells, Column, Row, Table, TableError};
 
 use crate::features::{FieldError, NAME_COLUMNS};
 use crate::forest::RowError;

@@ -11,12 +11,9 @@ use std::thread;
 
 use serde_json::{Map, Value, json};
 
-use super::table::Table;
 use super::{Object, RowsError, with_room};
 use crate::cells::{Cell, Fields};
-use crate::features::{
-    Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name, named_sides,
-};
+use crate::features::{Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::inputs;
@@ -25,6 +22,7 @@ use crate::listing::check_names;
 use crate::model::{FeatureSpec, Model, ModelError, Target, spec_bytes};
 use crate::problem::InvalidField;
 use crate::scoring::{RowMajor, RowScorer, Rows};
+use crate::table::Table;
 use crate::vocab::{Arch, Op};
 
 /// Which features are computed for a model.
@@ -267,9 +265,7 @@ impl RowModel {
                 None => refuse_others(&self.model, row)?,
             }
         }
-        let (problem, kernel) = named_sides(extractor, row, named)?;
-        extractor.fill(&problem, &kernel, features);
-        Ok(())
+        extractor.fill_cells(row, named, features)
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::model::{in_threads, problem_inputs, refuse_others};
-use super::table::Table;
 use super::{Object, RowModel, RowsError, with_room};
 use crate::cells::{Cell, Fields};
 use crate::estimate::{EstimatedKernels, Load};
@@ -18,6 +17,7 @@ use crate::problem::{InvalidField, Problem, fmha_signature_differs};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::Ranked;
 use crate::select::gpu::PerGpu;
+use crate::table::Table;
 use crate::ties::Ties;
 use crate::vocab::Op;
 

@@ -204,7 +204,7 @@ fn require(reader: &Reader<'_>) -> Result<(), FieldError> {
 
 /// Upstream's tables have none, because a model is for one direction.
 fn direction(reader: &Reader<'_>, default: Direction) -> Result<Direction, FieldError> {
-    let Some(cell) = reader.fields.cell("direction") else { return Ok(default) };
+    let Some(cell) = reader.cell("direction") else { return Ok(default) };
     let read = match cell {
         Cell::Word(word) => word.parse().ok(),
         Cell::Whole(_) | Cell::Number(_) => None,

@@ -11,7 +11,7 @@ use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
 use super::super::{Extractor, Feature, FieldError, aliases};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{FEATURES, GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
-use crate::cells::{self, Fields};
+use crate::cells::Fields;
 use crate::inputs;
 use crate::kernel::GemmKernel;
 use crate::problem::{GemmProblem, Groups, InvalidField};
@@ -81,7 +81,7 @@ impl OperationFeatures for GemmProblem {
             integers: reader.word("dtype", "fp8")? == Dtype::Int8.as_str(),
             vector: if with_vector { Some(reader.vector_problem(extents)?) } else { None },
             batch,
-            groups: cells::text(reader.fields, "groups")?.map_or(Ok(Groups::NONE), str::parse)?,
+            groups: reader.text("groups")?.map_or(Ok(Groups::NONE), str::parse)?,
         }))
     }
 
@@ -135,17 +135,10 @@ impl KernelFeatures for GemmKernel {
         // All but the widths, which only some engines read.
         reader
             .require(inputs::of_kernel(Op::Gemm).iter().copied().filter(|name| !name.starts_with("vec_")))?;
-        let triple = |names: [&str; 3], default: [i64; 3]| -> Result<[i64; 3], FieldError> {
-            let value = |axis: usize| match reader.opt_int(names[axis])? {
-                Some(value) => Ok(value),
-                // The engine with vector widths never had defaults for these.
-                None if reader.is_lenient() && !with_vector => Ok(default[axis]),
-                None => Err(Reader::absent(names[axis], "a whole number")),
-            };
-            Ok([value(0)?, value(1)?, value(2)?])
-        };
+        // The engine with vector widths never had defaults for these.
+        let default = |numbers: [i64; 3]| (reader.is_lenient() && !with_vector).then_some(numbers);
         // An absent pipeline is numbered as compv4 but has all of the shared memory.
-        let pipeline = cells::text(reader.fields, "pipeline")?;
+        let pipeline = reader.text("pipeline")?;
         let (pipeline_code, half_lds) = match pipeline {
             None if reader.is_lenient() => (1.0, false),
             None => return Err(Reader::absent("pipeline", "a word")),
@@ -154,9 +147,9 @@ impl KernelFeatures for GemmKernel {
         let epilogue = reader.word("epilogue", "cshuffle")?;
         let vector = if with_vector { Some(reader.vector_widths()?) } else { None };
         Ok(GemmKernelTerms {
-            tile: triple(["tile_m", "tile_n", "tile_k"], [128, 128, 64])?,
-            wave: triple(["warp_m", "warp_n", "warp_k"], [2, 2, 1])?,
-            warp_tile: triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"], [32, 32, 16])?,
+            tile: reader.triple(["tile_m", "tile_n", "tile_k"], default([128, 128, 64]))?,
+            wave: reader.triple(["warp_m", "warp_n", "warp_k"], default([2, 2, 1]))?,
+            warp_tile: reader.triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"], default([32, 32, 16]))?,
             pipeline_code,
             half_lds,
             scheduler_code: coded_word(
@@ -212,8 +205,10 @@ fn epilogue_code(extractor: &Extractor, epilogue: Epilogue) -> Result<f64, Inval
 fn agree_on_pads(kernel: &GemmKernel, reader: &Reader<'_>, name: NameCell<'_>) -> Result<(), FieldError> {
     let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(kernel.pad);
     let said: Vec<_> = pads.map(|(field, pad)| (field, NameClaim::Flag(pad))).collect();
-    let corrected =
-        said.iter().map(|(field, _)| cells::flag(reader.fields, field)).collect::<Result<Vec<_>, _>>()?;
+    let corrected = said
+        .iter()
+        .map(|(field, _)| reader.cell(field).map(|cell| cell.flag(field)).transpose())
+        .collect::<Result<Vec<_>, _>>()?;
     if kernel.pipeline == Pipeline::Mem && corrected.iter().all(|pad| pad.is_none_or(|pad| pad)) {
         return Ok(());
     }
@@ -235,7 +230,7 @@ impl Reader<'_> {
         T: std::str::FromStr,
     {
         let expected = || format!("one of {}", accepted.join(", "));
-        let word = cells::text(self.fields, name)?.ok_or_else(|| Self::absent(name, &expected()))?;
+        let word = self.text(name)?.ok_or_else(|| Self::absent(name, &expected()))?;
         let known = accepted.contains(&word) || name == "arch";
         word.parse()
             .ok()
@@ -249,8 +244,7 @@ impl Reader<'_> {
         let arch: Arch = self.strict("arch", &["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"])?;
         for (name, extent) in ["m", "n", "k"].into_iter().zip(extents) {
             if extent < 1 {
-                let said =
-                    [name, &name.to_ascii_uppercase()].iter().any(|name| self.fields.cell(name).is_some());
+                let said = [name, &name.to_ascii_uppercase()].iter().any(|name| self.has(name));
                 let found = if said { extent.to_string() } else { "nothing".to_owned() };
                 return Err(InvalidField::new(name, found, "at least 1"));
             }

@@ -1,5 +1,8 @@
 //! Tables: named columns of equal length.
 
+// Features name a cell where they read it: inlined, nothing of the name is left to compute.
+#![allow(clippy::inline_always)]
+
 use crate::cells::{Cell, Fields};
 
 /// The cells of one column.
@@ -50,14 +53,18 @@ struct Spot {
     place: u32,
 }
 
-/// The first and the last letters of a name, and how many it has: features ask for dozens of cells a row, by
+/// The first and the last letters of a text, and how many it has: features ask for dozens of cells a row, by
 /// names that this tells apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Ends(u64, u64, usize);
+pub struct Ends(u64, u64, usize);
 
 impl Ends {
-    fn of_name(name: &str) -> Self {
-        let letters = name.as_bytes();
+    /// The longest texts that are equal if their ends are.
+    pub const ALL: usize = 16;
+
+    /// Those of a text.
+    #[inline(always)]
+    pub fn of(letters: &[u8]) -> Self {
         if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {
             return Self(u64::from_le_bytes(*first), u64::from_le_bytes(*last), letters.len());
         }
@@ -106,21 +113,35 @@ impl<'a> Table<'a> {
                 return Err(fault(format!("{len} cells, the table has {rows} rows")));
             }
             table.spots[free] =
-                Spot { ends: Ends::of_name(column.name), place: table.columns.len() as u32 + 1 };
+                Spot { ends: Ends::of(column.name.as_bytes()), place: table.columns.len() as u32 + 1 };
             table.columns.push(column);
         }
         Ok(table)
     }
 
     /// A column by its name, otherwise the free spot where it would be.
+    #[inline(always)]
     fn find(&self, name: &str) -> Result<&Column<'a>, usize> {
-        let ends = Ends::of_name(name);
-        let mut at = ends.begin(self.spots.len());
+        let ends = Ends::of(name.as_bytes());
+        let at = ends.begin(self.spots.len());
+        let spot = self.spots[at];
+        if spot.place == 0 {
+            return Err(at);
+        }
+        if spot.ends == ends && name.len() <= Ends::ALL {
+            return Ok(&self.columns[spot.place as usize - 1]);
+        }
+        self.find_from(at, ends, name)
+    }
+
+    /// The same from a spot on.
+    #[inline(never)]
+    fn find_from(&self, mut at: usize, ends: Ends, name: &str) -> Result<&Column<'a>, usize> {
         loop {
             let spot = self.spots[at];
             let Some(place) = spot.place.checked_sub(1) else { return Err(at) };
             let column = &self.columns[place as usize];
-            if spot.ends == ends && (ends.2 <= 16 || column.name == name) {
+            if spot.ends == ends && (name.len() <= Ends::ALL || column.name == name) {
                 return Ok(column);
             }
             at = (at + 1) & (self.spots.len() - 1);
@@ -128,7 +149,7 @@ impl<'a> Table<'a> {
     }
 
     /// Those of some names that are columns.
-    pub(super) fn among(&self, names: Vec<&'static str>) -> Vec<&'static str> {
+    pub fn among(&self, names: Vec<&'static str>) -> Vec<&'static str> {
         names.into_iter().filter(|name| self.find(name).is_ok()).collect()
     }
 
@@ -160,15 +181,10 @@ pub struct Row<'a> {
     index: usize,
 }
 
-impl Fields for Row<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        match self.cell(name) {
-            Some(Cell::Word(word)) => Some(word),
-            _ => None,
-        }
-    }
-
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+impl<'a> Row<'a> {
+    /// A cell by its name.
+    #[inline(always)]
+    pub fn at(self, name: &str) -> Option<Cell<'a>> {
         match &self.table.find(name).ok()?.cells {
             Cells::Whole(cells) => cells.get(self.index).copied().map(Cell::Whole),
             Cells::Numbers(cells) => {
@@ -179,6 +195,23 @@ impl Fields for Row<'_> {
                 words.get(code).copied().filter(|word| !word.is_empty()).map(Cell::Word)
             }
         }
+    }
+}
+
+impl Fields for Row<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        match self.at(name) {
+            Some(Cell::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.at(name)
+    }
+
+    fn row(&self) -> Option<Row<'_>> {
+        Some(*self)
     }
 }
 
