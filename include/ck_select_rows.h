@@ -170,6 +170,9 @@ ck_status ck_table_read(const ck_objects *objects, const void *rows, size_t coun
 ck_status ck_table_read_cells(const ck_objects *objects, const void *columns, size_t column_count,
     const void *cells, const ptrdiff_t *strides, size_t count, ck_table **table);
 
+/** The same for a stream of Arrow that was not read yet. It is not released. */
+ck_status ck_table_read_arrow(const ck_objects *objects, void *stream, size_t count, ck_table **table);
+
 /** Whether two tables that were read for the same names are equal in every cell: 1 or 0. */
 int32_t ck_table_equals(const ck_table *table, const ck_table *other);
 

@@ -28,7 +28,7 @@ const SOURCES: [(&str, &[&str]); 6] = [
 
 /// Those with tables of rows, which have a header of their own.
 const ROWS: [(&str, &[&str]); 3] = [
-    ("Models and pools", &["rows", "objects"]),
+    ("Models and pools", &["rows", "tables/mod"]),
     ("Feature engines", &["engines"]),
     ("Forests", &["forests", "uhd"]),
 ];

@@ -36,6 +36,9 @@ from ck_select.upstream.feature_engine import DTYPE_BYTES, EPILOGUE_MAP, LAYOUT_
 
 Config = dict[str, Any]
 
+TURN = 0.02
+"""Seconds for which one way is called before the next is."""
+
 CATEGORIES = ["layout", "pipeline", "scheduler", "epilogue"]
 HARDWARE = {**engines.HARDWARE, "total_simds": engines.HARDWARE["num_cus"] * engines.HARDWARE["simds_per_cu"]}
 
@@ -221,17 +224,23 @@ def train(directory: Path, trees: int, leaves: int) -> list[str]:
 def microseconds(
     calls: dict[str, Callable[[int], object]], seconds: float, clock: Callable[[], float]
 ) -> dict[str, float]:
-    """The least time of each call, in turns, because whatever else runs only adds; each gets the round's number."""
+    """The least time of each call, because whatever else runs only adds; each gets a number of its own.
+
+    They take turns, of several milliseconds each: LightGBM's threads wait busily after a call, which would count for
+    the next.
+    """
     times = dict.fromkeys(calls, math.inf)
-    begin, turn = time.perf_counter(), 0
+    begin, rounds, number = time.perf_counter(), 0, count()
     gc.disable()
     try:
-        while turn < 5 or time.perf_counter() - begin < seconds:
+        while rounds < 5 or time.perf_counter() - begin < seconds:
             for name, call in calls.items():
-                start = clock()
-                call(turn)
-                times[name] = min(times[name], (clock() - start) * 1e6)
-            turn += 1
+                end = time.perf_counter() + TURN
+                while time.perf_counter() < end:
+                    start = clock()
+                    call(next(number))
+                    times[name] = min(times[name], (clock() - start) * 1e6)
+            rounds += 1
     finally:
         gc.enable()
     return times

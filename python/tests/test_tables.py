@@ -149,23 +149,31 @@ def test_plain_rows_are_read_where_they_lie(predictor):
     assert [[table.equals(other) for other in tables] for table in tables] == numpy.eye(4, dtype=bool).tolist()
 
 
-def test_numbers_and_codes_are_used_where_they_lie():
-    numbers = numpy.arange(40)
-    table = pyarrow.table(
-        {
-            "tile_m": pyarrow.array(numbers),
-            "tile_k": pyarrow.array(numbers * 1.5),
-            "pipeline": pyarrow.array(["mem", "compv3"] * 20).dictionary_encode(),
+@pytest.mark.parametrize("make", list(TABLES.values())[2:], ids=list(TABLES)[2:])
+def test_tables_of_arrow_are_read_where_they_lie(predictor, make):
+    """The library reads the same as Python does."""
+    rows = [dict(kernel) for kernel in POOL]
+    rows[0]["pipeline"] = rows[3]["tile_n"] = rows[5]["persistent"] = rows[8]["pipeline"] = None
+    rows[9]["pipeline"] = "a word of more than twelve letters"
+    for given in (make(POOL), make(rows)):
+        read, by_python = predictor._reader.read(given), _arrow.read_table(given, predictor._words.__contains__)
+        assert {name: cells.values() for name, cells in read.cells.items()} == {
+            name: by_python.cells[name].values() for name in predictor._inputs if name in by_python.cells
         }
-    ).slice(3)
-    cells = _arrow.read_table(table, lambda name: name == "pipeline").cells
-    buffers = [table.column(0).chunk(0).buffers()[1], table.column(1).chunk(0).buffers()[1]]
-    codes = table.column(2).chunk(0).indices.buffers()[1]
-    assert cells["tile_m"].integers.buffer_info() == (buffers[0].address + 3 * 8, 37)
-    assert cells["tile_k"].numbers.buffer_info() == (buffers[1].address + 3 * 8, 37)
-    assert cells["pipeline"].codes.buffer_info() == (codes.address + 3 * 4, 37)
-    assert cells["pipeline"].words == (b"mem", b"compv3")
-    assert copy.deepcopy(cells["tile_m"]).values() == cells["tile_m"].values() == list(range(3, 40))
+        assert read.full == {name for name, cells in read.cells.items() if not cells.has_absent()}
+    assert copy.deepcopy(read.cells["tile_n"]).values() == read.cells["tile_n"].values()
+
+
+def test_tables_of_arrow_that_are_not_plain_are_left_to_python(predictor):
+    decimal = pyarrow.array([1, 2]).cast(pyarrow.decimal128(20))
+    twice = pyarrow.Table.from_arrays([pyarrow.array([1, 2])] * 2, names=["tile_m", "tile_m"])
+    columns = [decimal, pyarrow.array([2**63, 1], pyarrow.uint64()), [2**53 + 1, None], ["64", "32"], [[1], [2]]]
+    tables = [pyarrow.table({"tile_m": pyarrow.array(column)}) for column in columns]
+    for table in [*tables, twice, pyarrow.table({"pipeline": [1, 2]}), pyarrow.table({"pipeline": ["a\0b", ""]})]:
+        assert predictor._reader.read(table) is None
+    floats = pyarrow.table({"tile_m": pyarrow.array([0.5, None]), "tile_n": pyarrow.nulls(2)})
+    read = predictor._reader.read(floats)
+    assert [read.cells[name].values() for name in ("tile_m", "tile_n")] == [[0.5, None], [None, None]]
 
 
 def test_columns_of_other_types_are_passed_over():

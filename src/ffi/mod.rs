@@ -31,12 +31,12 @@ mod log;
 mod memory;
 mod mirror;
 mod models;
-mod objects;
 mod problems;
 mod registry;
 mod rows;
 mod select;
 mod status;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod tune;
@@ -56,11 +56,11 @@ pub use log::*;
 pub use memory::*;
 pub use mirror::{AsC, CField, CStruct};
 pub use models::*;
-pub use objects::*;
 pub use registry::*;
 pub use rows::*;
 pub use select::*;
 pub use status::*;
+pub use tables::*;
 pub use tune::*;
 pub use uhd::*;
 

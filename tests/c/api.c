@@ -1320,6 +1320,7 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read(&objects, &objects, 1, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read(&objects, &objects, 1, &table));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read_cells(&objects, &objects, 1, &objects, NULL, 1, &table));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read_arrow(&objects, NULL, 1, &table));
     CHECK(table == NULL && ck_table_equals(table, table) == 0);
     ck_table_destroy(table);
     ck_model_destroy(NULL);

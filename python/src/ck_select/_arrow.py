@@ -1,7 +1,6 @@
 """Arrow tables through the C stream interface, which pyarrow, polars, pandas, DuckDB and others provide.
 
-None of them is needed. Columns of 64-bit numbers without absent cells and dictionaries with 32-bit codes are used in
-place; everything else is copied.
+None of them is needed. The library reads plain tables itself; these are the others: of decimals, for example.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class Memory:
 
     def tolist(self) -> list[Any]:
         """The numbers as Python objects."""
-        return list(self._numbers)
+        return self._numbers[:]  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._numbers)
@@ -132,10 +131,7 @@ class Columns:
 def read_table(table: Any, is_word: Callable[[str], bool]) -> Columns | None:
     """Reads an object that provides Arrow; None for a single column."""
     capsule = table.__arrow_c_stream__()
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    # The capsule releases the stream.
-    stream = _Stream.from_address(pointer(capsule, b"arrow_array_stream"))
+    stream = _Stream.from_address(stream_address(capsule))
     schema = _Owned(_Schema())
     _check(stream, stream.get_schema(stream, schema.struct))
     if schema.struct.format != b"+s":
@@ -161,6 +157,16 @@ def read_table(table: Any, is_word: Callable[[str], bool]) -> Columns | None:
         for place, (name, field) in enumerate(zip(names, fields))
     }
     return Columns(cells, rows)
+
+
+def stream_address(capsule: object) -> int:
+    """Where the stream of a capsule is, which the capsule releases."""
+    address: int = _pointer(capsule, b"arrow_array_stream")
+    return address
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 def _check(stream: _Stream, code: int) -> None:
@@ -198,20 +204,7 @@ class _Unread(_table.Cells):
 
 
 def _column(name: str, field: _Schema, parts: list[tuple[_Owned, int]], is_word: bool) -> _table.Cells:
-    pieces = [_Piece(field, chunk, place) for chunk, place in parts]
-    if len(pieces) == 1 and not is_word:
-        (piece,) = pieces
-        if piece.kind == "l" and not piece.has_nulls():
-            return _table.Cells(name, integers=piece.memory(ctypes.c_int64))
-        if piece.kind == "g" and not piece.has_nulls():
-            return _table.Cells(name, numbers=piece.memory(ctypes.c_double))
-    is_coded = bool(field.dictionary) and field.dictionary.contents.format.decode() in _TEXTS
-    if len(pieces) == 1 and is_coded and pieces[0].kind == "i" and not pieces[0].has_nulls():
-        words = _listed(field.dictionary.contents, pieces[0].array.dictionary.contents)
-        if all(word is not None for word in words):
-            return _table.Cells(
-                name, codes=pieces[0].memory(ctypes.c_int32), words=tuple((word or "").encode() for word in words)
-            )
+    pieces = (_Piece(field, chunk, place) for chunk, place in parts)
     return _table.of_values(name, [value for piece in pieces for value in piece.values()], is_word)
 
 
@@ -228,10 +221,6 @@ class _Piece:
 
     def has_nulls(self) -> bool:
         return bool(self.array.null_count and self.array.buffers[0])
-
-    def memory(self, kind: Any) -> Any:
-        address = self.array.buffers[1] + self._begin * ctypes.sizeof(kind)
-        return Memory(kind, address, self._count, self._owner)
 
     def values(self) -> list[Any]:
         values = _values(self._field, self.array, self._begin, self._count)

@@ -1,4 +1,4 @@
-"""Lists of plain dicts, whose cells the library reads where they lie."""
+"""Lists of plain dicts and tables of Arrow, whose cells the library reads where they lie."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def _held(name: str, arguments: int) -> Any:
 
 
 _read, _read_cells = _held("ck_table_read", 4), _held("ck_table_read_cells", 7)
+_read_arrow = _held("ck_table_read_arrow", 4)
 
 
 class Table:
@@ -48,7 +49,7 @@ class Table:
         self.full = full
         self.address, self.count = columns
         self.rows = rows
-        self._cells: list[Cells] | None = None
+        self._cells: dict[str, Cells] | None = None
 
     def __len__(self) -> int:
         return self.rows
@@ -58,9 +59,15 @@ class Table:
         return bool(lib.ck_table_equals(self._handle.address, other._handle.address))
 
     def __iter__(self) -> Iterator[Cells]:
+        return iter(self.cells.values())
+
+    @property
+    def cells(self) -> dict[str, Cells]:
+        """The columns by their names."""
         if self._cells is None:
-            self._cells = list(map(self._column, (_structs.Column * self.count).from_address(self.address)))
-        return iter(self._cells)
+            raw = (_structs.Column * self.count).from_address(self.address)
+            self._cells = {column.name.decode(): self._column(column) for column in raw}
+        return self._cells
 
     def _column(self, column: Any) -> Cells:
         def memory(kind: Any, address: int | None) -> Any:
@@ -98,8 +105,8 @@ class Reader:
         self._how_address = ctypes.addressof(self._how)
 
     def read(self, rows: Any) -> Table | None:
-        """The cells of a list of dicts or of a DataFrame of pandas; None for other rows, and for those with a cell that
-        is not plain.
+        """The cells of a list of dicts, of a DataFrame of pandas or of a table of Arrow; None for other rows, and for
+        those with a cell that is not plain.
         """
         address = ctypes.c_void_p()
         into, count = ctypes.addressof(address), len(rows) if hasattr(rows, "__len__") else 0
@@ -108,8 +115,11 @@ class Reader:
                 return None
             if type(rows) is list:
                 status = _read(self._how_address, id(rows), count, into)
-            elif count <= _FEW and _table.is_frame(rows):
-                status = self._read_frame(rows, count, into)
+            elif _table.is_frame(rows):
+                status = self._read_frame(rows, count, into) if count <= _FEW else -1
+            elif hasattr(rows, "__arrow_c_stream__"):
+                capsule = rows.__arrow_c_stream__()
+                status = _read_arrow(self._how_address, _arrow.stream_address(capsule), count, into)
             else:
                 return None
         except (IndexError, UnicodeError):

@@ -145,8 +145,8 @@ class Cells:
     def has_absent(self) -> bool:
         """Whether any cell is absent."""
         if self.numbers is not None:
-            return any(map(math.isnan, self.numbers))
-        return self.codes is not None and min(self.codes, default=0) < 0
+            return any(map(math.isnan, self.numbers.tolist()))
+        return self.codes is not None and min(self.codes.tolist(), default=0) < 0
 
     def values(self) -> list[Any]:
         """The cells as Python's values, None for absent ones."""
@@ -287,7 +287,7 @@ def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) ->
     return of_dicts(rows, inputs, is_word)
 
 
-def kernel_names(rows: Any, are_texts: bool) -> list[Any]:
+def kernel_names(rows: Any, are_texts: bool = False) -> list[Any]:
     """The names of the kernels of a list or a table. `are_texts`: each is known to have one, under the first key."""
     if are_texts and isinstance(rows, list):
         return list(map(itemgetter(_names.COLUMNS[0]), rows))
@@ -303,7 +303,9 @@ def kernel_names(rows: Any, are_texts: bool) -> list[Any]:
     column = next((column for column in _names.COLUMNS if column in present), None)
     if column is None:
         return [f"kernel_{row}" for row in range(len(rows))]
-    given = rows.cells[column].values() if hasattr(rows, "cells") else rows[column].tolist()
+    given: list[Any] = rows.cells[column].values() if hasattr(rows, "cells") else rows[column].tolist()
+    if are_of(given, str):
+        return given
     return [f"kernel_{row}" if is_absent(name) else name for row, name in enumerate(given)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from array import array
 from typing import TYPE_CHECKING, Any
 
@@ -132,13 +131,12 @@ def _copy(configs: Any, pool: Pool) -> Any:
         return None
     if _table.is_frame(configs):
         copied = configs.copy()
-        kinds = zip(copied.columns, (getattr(dtype, "kind", "O") for dtype in copied.dtypes))
+        # Columns of numbers, and of pandas' own types, hold nothing else.
+        kinds = zip(copied.columns, ("i" if hasattr(kind, "na_value") else kind.kind for kind in copied.dtypes))
         are_values = all(kind in "iubf" or all(map(_is_value, copied[name].tolist())) for name, kind in kinds)
         return copied if are_values and copied.columns.is_unique else None
     if hasattr(configs, "__arrow_c_stream__"):
-        # Others than these may be read only once. Memory that a table shares may change.
-        known = type(configs).__module__.split(".", 1)[0] in ("polars", "pyarrow") and hasattr(configs, "equals")
-        return pickle.loads(pickle.dumps(configs)) if known else None
+        return None  # not plain, and perhaps to be read only once
     copies = [_copy_of_one(config) for config in configs]
     return None if None in copies else copies
 

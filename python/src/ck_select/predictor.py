@@ -342,17 +342,17 @@ class Predictor:
     def _prepare(self, kernel_configs: Kernels, plain: _objects.Table | None = None) -> Pool:
         """The same without compiling, which a pool that is ranked once does not repay."""
         if plain is not None:
-            return self._prepare_columns(kernel_configs, plain, plain.full)
+            own = isinstance(kernel_configs, list) or _table.is_frame(kernel_configs)
+            names = _table.kernel_names(kernel_configs if own else plain, _names.COLUMNS[0] in plain.full)
+            return self._prepare_columns(names, plain, plain.full)
         configs = self._read(kernel_configs, "kernel_configs")
         columns = self._columns_of(configs)
         full = frozenset(column.name for column in columns if not column.has_absent())
-        return self._prepare_columns(configs, columns, full)
+        return self._prepare_columns(_table.kernel_names(configs), columns, full)
 
-    def _prepare_columns(self, configs: Any, columns: _table.Columns, full: frozenset[str]) -> Pool:
+    def _prepare_columns(self, names: list[Any], columns: _table.Columns, full: frozenset[str]) -> Pool:
         """A pool of kernels with their columns, and the names of those without an absent cell."""
-        # A table of the library's has texts alone in such columns.
-        are_texts = isinstance(columns, _objects.Table) and _names.COLUMNS[0] in full
-        names, partial = _table.kernel_names(configs, are_texts), self._kernel_inputs - full
+        partial = self._kernel_inputs - full
         if partial and all(map(_names.is_kernel, names)):
             partial = frozenset()
         # The problem's cells that every kernel has itself. For our own models, the two must agree nevertheless.

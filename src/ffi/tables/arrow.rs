@@ -1,0 +1,306 @@
+//! Tables of Arrow, through its C stream interface: numbers, truth values and texts, plain or in dictionaries.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::{mem, slice};
+
+use super::draft::{Drafts, Value};
+
+/// The type of a column.
+#[repr(C)]
+struct Schema {
+    format: *const c_char,
+    name: *const c_char,
+    metadata: *const c_char,
+    flags: i64,
+    child_count: i64,
+    children: *const *const Schema,
+    dictionary: *const Schema,
+    release: Option<unsafe extern "C" fn(*mut Schema)>,
+    private_data: *mut c_void,
+}
+
+/// The cells of a column.
+#[repr(C)]
+struct Array {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    buffer_count: i64,
+    child_count: i64,
+    buffers: *const *const c_void,
+    children: *const *const Array,
+    dictionary: *const Array,
+    release: Option<unsafe extern "C" fn(*mut Array)>,
+    private_data: *mut c_void,
+}
+
+/// Where a table comes from, in parts.
+#[repr(C)]
+pub(super) struct Stream {
+    schema: Option<unsafe extern "C" fn(*mut Stream, *mut Schema) -> i32>,
+    next: Option<unsafe extern "C" fn(*mut Stream, *mut Array) -> i32>,
+    last_error: Option<unsafe extern "C" fn(*mut Stream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut Stream)>,
+    private_data: *mut c_void,
+}
+
+/// What a producer fills and releases.
+trait Produced {
+    fn release(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
+}
+
+impl Produced for Schema {
+    fn release(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.release
+    }
+}
+
+impl Produced for Array {
+    fn release(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.release
+    }
+}
+
+struct Owned<T: Produced>(T);
+
+impl<T: Produced> Owned<T> {
+    /// What a producer makes.
+    ///
+    /// # Safety
+    /// All bytes 0 are a value, and `make` gives a status, 0 for success.
+    unsafe fn make(make: impl FnOnce(*mut T) -> i32) -> Option<Self> {
+        // SAFETY: by contract.
+        let mut owned = Self(unsafe { mem::zeroed() });
+        (make(&raw mut owned.0) == 0).then_some(owned)
+    }
+}
+
+impl<T: Produced> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.release() {
+            // SAFETY: the producer's own, once.
+            unsafe { release(&raw mut self.0) };
+        }
+    }
+}
+
+/// How a column's cells lie in its buffers.
+#[derive(Clone, Copy)]
+enum Form {
+    Absent,
+    Flag,
+    /// Whole numbers of so many bytes.
+    Signed(usize),
+    Unsigned(usize),
+    Single,
+    Double,
+    /// Texts with their ends, in so many bytes each.
+    Text(usize),
+    /// Texts of 16 bytes, or the place of longer ones.
+    View,
+}
+
+impl Form {
+    /// # Safety
+    /// A live schema.
+    unsafe fn of(schema: &Schema) -> Option<Self> {
+        // SAFETY: by contract, a text.
+        Some(match unsafe { CStr::from_ptr(schema.format) }.to_bytes() {
+            b"n" => Self::Absent,
+            b"b" => Self::Flag,
+            b"c" => Self::Signed(1),
+            b"s" => Self::Signed(2),
+            b"i" => Self::Signed(4),
+            b"l" => Self::Signed(8),
+            b"C" => Self::Unsigned(1),
+            b"S" => Self::Unsigned(2),
+            b"I" => Self::Unsigned(4),
+            b"L" => Self::Unsigned(8),
+            b"f" => Self::Single,
+            b"g" => Self::Double,
+            b"u" => Self::Text(4),
+            b"U" => Self::Text(8),
+            b"vu" => Self::View,
+            _ => return None,
+        })
+    }
+
+    const fn is_text(self) -> bool {
+        matches!(self, Self::Text(_) | Self::View)
+    }
+}
+
+/// A wanted column: its place among the drafts, and its forms.
+struct Wanted {
+    draft: usize,
+    form: Form,
+    /// Of a dictionary's words.
+    words: Option<Form>,
+}
+
+/// The columns that are wanted, by their places in a schema; `None` for a table with one that cannot be read
+/// or stands twice.
+///
+/// # Safety
+/// A live schema.
+unsafe fn wanted(schema: &Schema, drafts: &mut Drafts) -> Option<Vec<Option<Wanted>>> {
+    let count = usize::try_from(schema.child_count).ok()?;
+    let (mut wanted, mut names) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for at in 0..count {
+        // SAFETY: a schema has so many children, whose names are texts.
+        let (column, name) = unsafe {
+            let column = &**schema.children.add(at);
+            (column, if column.name.is_null() { c"" } else { CStr::from_ptr(column.name) })
+        };
+        names.push(name);
+        let Some(draft) = drafts.place(name.to_bytes()).ok()? else {
+            wanted.push(None);
+            continue;
+        };
+        // SAFETY: live schemas.
+        let (form, words) = unsafe { (Form::of(column)?, column.dictionary.as_ref()) };
+        // SAFETY: a live schema.
+        let words = words.map(|words| unsafe { Form::of(words) }.filter(|form| form.is_text()));
+        wanted.push(Some(Wanted { draft, form, words: words.map_or(Some(None), |form| form.map(Some))? }));
+    }
+    names.sort_unstable();
+    names.dedup();
+    (names.len() == count).then_some(wanted)
+}
+
+/// Some cells of a column.
+struct Piece<'a> {
+    form: Form,
+    array: &'a Array,
+    /// Of a dictionary's words.
+    words: Option<Box<Piece<'a>>>,
+}
+
+impl Piece<'_> {
+    /// A cell, counted from where the buffers begin; `None` for one that cannot be read.
+    ///
+    /// # Safety
+    /// The array is of this form, and has such a cell.
+    unsafe fn value(&self, at: usize) -> Option<Value<'_>> {
+        // SAFETY: by contract, the first buffer has a bit for each cell, if there is one.
+        if unsafe { !self.buffer(0).is_null() && !self.bit(0, at) } {
+            return Some(Value::Absent);
+        }
+        // SAFETY: by contract, the others are of this form.
+        let whole = unsafe {
+            match self.form {
+                Form::Absent => return Some(Value::Absent),
+                Form::Single => return Some(Value::Number(self.number::<f32>(1, at).into())),
+                Form::Double => return Some(Value::Number(self.number(1, at))),
+                Form::Text(_) | Form::View => return self.text(at).map(Value::Word),
+                Form::Flag => self.bit(1, at).into(),
+                Form::Signed(1) => self.number::<i8>(1, at).into(),
+                Form::Signed(2) => self.number::<i16>(1, at).into(),
+                Form::Signed(4) => self.number::<i32>(1, at).into(),
+                Form::Signed(_) => self.number::<i64>(1, at),
+                Form::Unsigned(1) => self.number::<u8>(1, at).into(),
+                Form::Unsigned(2) => self.number::<u16>(1, at).into(),
+                Form::Unsigned(4) => self.number::<u32>(1, at).into(),
+                Form::Unsigned(_) => i64::try_from(self.number::<u64>(1, at)).ok()?,
+            }
+        };
+        let Some(words) = &self.words else { return Some(Value::Whole(whole)) };
+        let word = usize::try_from(whole).ok().filter(|&word| (word as i64) < words.array.length)?;
+        // SAFETY: a dictionary has such a word.
+        unsafe { words.value(word + usize::try_from(words.array.offset).ok()?) }
+    }
+
+    /// # Safety
+    /// The array has such a buffer.
+    unsafe fn buffer(&self, number: usize) -> *const u8 {
+        // SAFETY: by contract.
+        unsafe { (*self.array.buffers.add(number)).cast() }
+    }
+
+    /// # Safety
+    /// The buffer has such a bit.
+    unsafe fn bit(&self, number: usize, at: usize) -> bool {
+        // SAFETY: by contract.
+        unsafe { self.buffer(number).add(at / 8).read() >> (at % 8) & 1 == 1 }
+    }
+
+    /// # Safety
+    /// The buffer is of such numbers, and has so many.
+    unsafe fn number<T: Copy>(&self, number: usize, at: usize) -> T {
+        // SAFETY: by contract.
+        unsafe { self.buffer(number).cast::<T>().add(at).read_unaligned() }
+    }
+
+    /// # Safety
+    /// The array is of texts, and has such a cell.
+    unsafe fn text(&self, at: usize) -> Option<&[u8]> {
+        // SAFETY: by contract: the ends of texts, and what they are of; a view has the length, and then either
+        // the text or, behind its first letters, a buffer and a place there.
+        unsafe {
+            let (begin, len) = match self.form {
+                Form::Text(4) => {
+                    let [begin, end] = [0, 1].map(|next| self.number::<i32>(1, at + next));
+                    (self.buffer(2).offset(begin as isize), (end - begin).into())
+                }
+                Form::Text(_) => {
+                    let [begin, end] = [0, 1].map(|next| self.number::<i64>(1, at + next));
+                    (self.buffer(2).offset(begin as isize), end - begin)
+                }
+                _ => {
+                    let view = self.buffer(1).add(16 * at);
+                    let [len, _, buffer, place] = view.cast::<[i32; 4]>().read_unaligned();
+                    let long = || Some(self.buffer(usize::try_from(buffer).ok()? + 2).offset(place as isize));
+                    (if len <= 12 { view.add(4) } else { long()? }, len.into())
+                }
+            };
+            let len = usize::try_from(len).ok()?;
+            // There need not be a buffer for texts without letters.
+            Some(if len == 0 { &[] } else { slice::from_raw_parts(begin, len) })
+        }
+    }
+}
+
+/// Reads a table of as many rows as the drafts have; `None` for one that is not plain.
+///
+/// # Safety
+/// A live stream that was not read yet, as Arrow defines it.
+pub(super) unsafe fn read(stream: &mut Stream, drafts: &mut Drafts) -> Option<()> {
+    let (schema, next) = (stream.schema?, stream.next?);
+    // SAFETY: by contract; the structs are numbers, addresses and optional functions.
+    let schema = unsafe { Owned::make(|to| schema(&raw mut *stream, to)) }?;
+    // SAFETY: a live schema.
+    if unsafe { CStr::from_ptr(schema.0.format) } != c"+s" {
+        return None;
+    }
+    // SAFETY: a live schema.
+    let wanted = unsafe { wanted(&schema.0, drafts) }?;
+    let mut first = 0;
+    loop {
+        // SAFETY: as above.
+        let part: Owned<Array> = unsafe { Owned::make(|to| next(&raw mut *stream, to)) }?;
+        if part.0.release.is_none() {
+            return (first == drafts.rows).then_some(());
+        }
+        let len = usize::try_from(part.0.length).ok()?;
+        if len > drafts.rows - first {
+            return None;
+        }
+        for (at, column) in wanted.iter().enumerate() {
+            let Some(Wanted { draft, form, words }) = column else { continue };
+            // SAFETY: a part has the schema's children, a column its dictionary.
+            let piece = unsafe {
+                let array = &**part.0.children.add(at);
+                let words = words.map(|form| Piece { form, array: &*array.dictionary, words: None });
+                Piece { form: *form, array, words: words.map(Box::new) }
+            };
+            let begin = usize::try_from(part.0.offset + piece.array.offset).ok()?;
+            let (rows, draft) = (drafts.rows, drafts.columns.get_mut(*draft)?);
+            draft.reach(first, rows)?;
+            for at in begin..begin + len {
+                // SAFETY: the children are as long as the part.
+                draft.push(&unsafe { piece.value(at) }?)?;
+            }
+        }
+        first += len;
+    }
+}
