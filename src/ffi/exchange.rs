@@ -107,7 +107,6 @@ pub unsafe extern "C" fn ck_export_options_init(options: *mut CkExportOptions) -
 }
 
 /// Exports the kernels of one operation, a `ck_op`, in the JSON format of CK's registry for that operation.
-/// `options` may be NULL for the defaults. Free the string with `ck_string_free`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its
