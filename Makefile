@@ -17,12 +17,9 @@ include packaging/make/dist.mk
 include packaging/make/tiers.mk
 include packaging/make/hip.mk
 include packaging/make/concurrency.mk
-include packaging/make/miri-ffi.mk
 include packaging/make/checks.mk
 include packaging/make/python.mk
-include packaging/make/offline.mk
 include packaging/make/rivals.mk
-include packaging/make/fresh.mk
 include packaging/make/docs.mk
 
 .DEFAULT_GOAL := help
