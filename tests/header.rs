@@ -30,7 +30,7 @@ const SOURCES: [(&str, &[&str]); 6] = [
 const ROWS: [(&str, &[&str]); 3] = [
     ("Models and pools", &["rows", "objects"]),
     ("Feature engines", &["engines"]),
-    ("Forests", &["forests", "uhd"]),
+    ("Forests", &["forests"]),
 ];
 
 const ABOUT_ROWS: &str = "

@@ -5,11 +5,10 @@ use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, check_reserved, init_options, read_bytes, read_optional_text, read_registry, read_struct,
+    Versioned, check_reserved, init_options, read_bytes, read_optional_text, read_registry, read_struct, word,
 };
 use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
 use super::memory::give_text;
-use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::pool::ExportOptions;
 use crate::pool::Pool;

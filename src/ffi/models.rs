@@ -8,9 +8,8 @@ use super::error::{Failure, boundary};
 use super::hardware::CkHardware;
 use super::input::{
     Versioned, check_reserved, init_options, output, read_arch, read_bytes, read_registry, read_struct,
-    read_structs, read_text, write_output,
+    read_structs, read_text, word, write_output,
 };
-use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::embedded;
 use crate::model::{Model, Target};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, init_options, output, read_arch, read_optional_text, read_registry, read_struct, write_output,
+    Versioned, init_options, output, read_arch, read_optional_text, read_registry, read_struct, word,
+    write_output,
 };
 use super::memory::give_text;
-use super::words::word;
 use crate::environment;
 use crate::registry::{Mode, Options, OptionsError, Registry};
 use crate::tuning::device::Stream;

@@ -12,10 +12,9 @@ use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
     Versioned, init_options, output, read_array, read_bytes, read_optional_text, read_struct, read_structs,
-    read_text, write_output,
+    read_text, word, write_output,
 };
 use super::memory::give_text;
-use super::words::word;
 use crate::features::{Engine, Uncoded};
 use crate::model::Target;
 use crate::rows::{

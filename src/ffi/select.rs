@@ -5,10 +5,9 @@ use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, out_struct, output, read_registry, write_output};
+use super::input::{Versioned, out_struct, output, read_registry, word, write_output};
 use super::memory::give_text;
 use super::problems::{AsProblem, read_problem};
-use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::problem::FieldSet;
 use crate::registry::SelectError;
