@@ -17,12 +17,9 @@ include packaging/make/dist.mk
 include packaging/make/tiers.mk
 include packaging/make/hip.mk
 include packaging/make/concurrency.mk
-include packaging/make/miri-ffi.mk
 include packaging/make/checks.mk
 include packaging/make/python.mk
-include packaging/make/offline.mk
 include packaging/make/rivals.mk
-include packaging/make/fresh.mk
 include packaging/make/docs.mk
 
 .DEFAULT_GOAL := help
@@ -144,9 +141,13 @@ bench: needs-cargo needs-cxx lightgbm-tools
 fuzz: needs-cargo needs-cxx
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet
 	@[ -d fuzz/corpus ] || tar -C fuzz -xJf fuzz/corpus.tar.xz
+	@mkdir -p $(addprefix fuzz/corpus/,$(FUZZ_TARGETS))
+	@LC_ALL=C awk '/^== /{close(out); out = "fuzz/corpus/" $$2; end = ""; printf "" >out; next} \
+		out{printf "%s%s", end, $$0 >out; end = "\n"}' fuzz/seeds/texts
 	@set -e; for target in $(FUZZ_TARGETS); do \
-		mkdir -p fuzz/corpus/$$target; \
-		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+		case $$target in forest) more=tests/golden/forest;; pool) more=tests/golden/pools;; *) more=;; esac; \
+		[ ! -d fuzz/seeds/$$target ] || more="$$more fuzz/seeds/$$target"; \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target fuzz/corpus/$$target $$more -- \
 			-max_total_time=$(SECONDS_EACH) -rss_limit_mb=4096 -print_final_stats=1; \
 	done
 

@@ -44,13 +44,14 @@
  *              calls. Arguments are borrowed for the call or copied; so is what callbacks get. A kernel's name lives
  *              until the registry is destroyed, even if the kernel is removed.
  *   Pointers   Point to one item of their type, or to as many as the count says that goes with them. NULL is allowed
- *              where a comment says so.
+ *              where a comment says so, and for options, which are then the defaults.
  *   Structs    Begin with ck_*_init where there is one, else with all bytes 0 and struct_size set to sizeof the struct, so
  *              that later versions can append fields. Fields beyond a smaller size are read as 0 and not written; the
  *              first element's size is the stride of an array. A size larger than the library's is
  *              CK_STATUS_INVALID_STRUCT. Reserved fields must be 0.
  *   Enums      Passed as int32_t; an unknown value is CK_STATUS_INVALID_ARGUMENT.
- *   Strings    NUL-terminated UTF-8. An architecture is a name such as "gfx950"; a problem without one has the registry's.
+ *   Strings    NUL-terminated UTF-8. A char ** receives one to free with ck_string_free, a const char ** a constant one.
+ *              An architecture is a name such as "gfx950"; a problem without one has the registry's.
  *   Indices    Count from 0; to iterate, until CK_STATUS_NOT_FOUND.
  *   Threads    Any number of threads may use one registry at once, even while others change it. Callbacks run on any
  *              thread, concurrently, and must not throw.
@@ -75,13 +76,11 @@ typedef enum {
   CK_STATUS_OK = 0,                 /**< Success; outputs are written. */
   CK_STATUS_NULL_POINTER = 1,       /**< A required pointer was NULL. */
   CK_STATUS_INVALID_ARGUMENT = 2,   /**< An argument is out of range. */
-  CK_STATUS_INVALID_STRUCT = 3,     /**< Unknown struct size: `struct_size` was not set, or the struct is
-                                         from a newer version. */
+  CK_STATUS_INVALID_STRUCT = 3,     /**< Unknown `struct_size`: not set, or of a newer version. */
   CK_STATUS_NOT_UTF8 = 4,           /**< A string is not UTF-8. */
   CK_STATUS_INVALID_PROBLEM = 5,    /**< Invalid problem. */
   CK_STATUS_INVALID_KERNEL = 6,     /**< Invalid kernel name or descriptor. */
-  CK_STATUS_ALREADY_REGISTERED = 7, /**< A kernel with that name is already registered, with the same or a
-                                         higher priority. */
+  CK_STATUS_ALREADY_REGISTERED = 7, /**< A kernel of that name has the same or a higher priority. */
   CK_STATUS_NOT_FOUND = 8,          /**< There is nothing with that name or at that index. */
   CK_STATUS_NO_KERNEL = 9,          /**< No registered kernel matches the problem and supports it. */
   CK_STATUS_OVERRIDE_FAILED = 10,   /**< An override names a kernel for this problem that cannot be used. */
@@ -90,8 +89,7 @@ typedef enum {
   CK_STATUS_IO = 13,                /**< A file cannot be read or written. */
   CK_STATUS_BUFFER_TOO_SMALL = 14,  /**< The caller's buffer is too small; the required size is written. */
   CK_STATUS_PANIC = 15,             /**< An internal error (a caught panic); the registry stays usable. */
-  CK_STATUS_CANNOT_MEASURE = 16,    /**< Nothing can be measured: no device, no architecture, a failed
-                                         device. */
+  CK_STATUS_CANNOT_MEASURE = 16,    /**< No device, no architecture, or a failed device. */
 } ck_status;
 
 /** Direction of a convolution. */
@@ -126,17 +124,14 @@ typedef enum {
   CK_TARGET_TFLOPS = 0,    /**< Trillions of operations per second. */
   CK_TARGET_LATENCY = 1,   /**< Milliseconds. */
   CK_TARGET_BANDWIDTH = 2, /**< Gigabytes per second. */
-  CK_TARGET_RELATIVE = 3,  /**< Logarithm of the speed relative to the problem's fastest kernel: only for
-                                ranking. */
+  CK_TARGET_RELATIVE = 3,  /**< Logarithm of the speed relative to the fastest kernel, to rank by. */
 } ck_target;
 
 /** Which sources are asked, and in which order. */
 typedef enum {
   CK_MODE_MODEL = 0,    /**< Override, store, model, search if allowed, estimate, priority. */
-  CK_MODE_SEARCH = 1,   /**< Override, store, search, model, estimate, priority: problems that are not in
-                             the store are measured. */
-  CK_MODE_REFINE = 2,   /**< Override, store, search among the model's best `refine` kernels, model,
-                             estimate, priority. */
+  CK_MODE_SEARCH = 1,   /**< Override, store, search, model, estimate, priority. */
+  CK_MODE_REFINE = 2,   /**< The same, with a search among the model's best `refine` kernels. */
   CK_MODE_PRIORITY = 3, /**< Override, priority: nothing is predicted or measured. */
 } ck_mode;
 
@@ -252,8 +247,7 @@ typedef struct {
   int32_t dtype_b;         /**< Element type of B. A `ck_dtype`. */
   int32_t dtype_c;         /**< Element type of C. A `ck_dtype`. */
   int32_t layout[3];       /**< Memory orders of the operands. A `ck_major` each. */
-  ck_gemm_request request; /**< What it asks for besides one plain GEMM. With a list of GEMMs the extents
-                                are those of the largest. */
+  ck_gemm_request request; /**< What it asks for besides one plain GEMM. */
 } ck_gemm_problem;
 
 /** Attention, with the fields of CK's `FmhaProblem` and their numbers. */
@@ -315,8 +309,7 @@ typedef struct {
   int32_t reserved;
 } ck_fmha_problem;
 
-/** Options of a registry. Texts are copied; NULL, 0 and all that `ck_options_init` leaves are the
- *  defaults. */
+/** Options of a registry. Texts are copied; NULL, 0 and what `ck_options_init` leaves are defaults. */
 typedef struct {
   size_t struct_size;
   int32_t mode;                /**< A `ck_mode`. */
@@ -333,12 +326,10 @@ typedef struct {
                                     runtime. The driver is always the current one. */
   void *stream;                /**< The stream to measure on (`hipStream_t`), which must live as long as
                                     the registry uses these options; NULL for the default stream. */
-  int32_t refine;              /**< How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means
-                                    3. */
+  int32_t refine;              /**< How many of the best kernels `CK_MODE_REFINE` measures; 0 means 3. */
   int32_t refine_out_of_range; /**< How many of the model's best kernels `CK_MODE_MODEL` measures if the
                                     problem is outside the model's training range; 0 for none. */
-  int32_t search;              /**< Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the
-                                    problem. */
+  int32_t search;              /**< Not 0: without a model `CK_MODE_MODEL` measures all kernels. */
   int32_t repeats;             /**< Timed runs of each kernel; 0 means 10. Kernels within noise of the
                                     fastest are run again, alternating. */
   int32_t warmup;              /**< Warm-up runs of each kernel; 0 means 3, less than 0 means none. */
@@ -349,8 +340,7 @@ typedef struct {
   int32_t embedded_models;     /**< Not 0: built-in models answer problems that no loaded model serves. A
                                     universal model, loaded or built in, answers only those for which no
                                     other model was trained. */
-  int32_t no_estimate;         /**< Not 0: if no other source has an answer, the priority decides, without
-                                    the estimate. */
+  int32_t no_estimate;         /**< Not 0: the estimate is no source; the priority answers instead. */
   double budget_ms;            /**< Time limit of one search in milliseconds; 0 means one minute. */
   double cutoff;               /**< A kernel is abandoned if its runs take this many times longer than the
                                     best kernel's; 0 means 3. */
@@ -371,8 +361,7 @@ typedef struct {
 /** Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the
  *  selecting thread. They must not change the registry that calls them, but may select: a problem without
  *  an answer yet is then not measured but answered by the next source, and that answer is not cached.
- *  `supports` callbacks are called on the select path and return not 0 for yes; NULL means always, for
- *  attention what CK's rules say.
+ *  `supports` returns not 0 for yes; NULL means always, for attention what CK's rules say.
  *
  *  A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem
  *  is not measured again until the registry changes, its thread can measure again after `run_timeout_ms`
@@ -383,8 +372,7 @@ typedef struct {
   size_t struct_size;
   void *user;                     /**< Returned with each selection, and passed to the callbacks unless
                                        there is a `context`. Never dereferenced. */
-  int32_t priority;               /**< Rank among kernels of equal scores, and if no better source answers;
-                                       higher is better. */
+  int32_t priority;               /**< Higher wins among equal scores, and if no better source answers. */
   int32_t reserved;
   int32_t (*supports_conv)(const ck_conv_problem *problem, void *user);
                                   /**< Whether the kernel can run a convolution. */
@@ -401,8 +389,7 @@ typedef struct {
                                   /**< Whether the kernel can run an attention problem. */
   float (*run_fmha)(const ck_fmha_problem *problem, void *stream, void *user);
                                   /**< Runs a stage of attention once; see `run_conv`. */
-  void *context;                  /**< Passed to the callbacks in the place of `user`; NULL: `user`.
-                                       Selections still return `user`. */
+  void *context;                  /**< Passed to the callbacks instead of `user`, unless it is NULL. */
   void (*release)(void *context); /**< Called once with what the callbacks receive, if the kernel was
                                        added, when none of them will be called any more: the kernel was
                                        removed or replaced and no call that may use it still runs, or the
@@ -413,8 +400,7 @@ typedef struct {
 /** A registered kernel. */
 typedef struct {
   size_t struct_size;
-  const char *name; /**< The kernel's name. Lives until the registry is destroyed, even if the kernel is
-                         removed. */
+  const char *name; /**< The kernel's name. */
   void *user;       /**< The `user` pointer of its hooks. */
   size_t index;     /**< Its index in the order of registration, not counting removed kernels. */
   int32_t priority; /**< The priority of its hooks. */
@@ -621,8 +607,7 @@ typedef struct {
   int64_t num_xcd;          /**< Dies that share the work. */
 } ck_hardware;
 
-/** The problems that a model serves. A model with a more specific key takes precedence over one with a
- *  less specific key. */
+/** The problems that a model serves. A more specific key takes precedence. */
 typedef struct {
   size_t struct_size;
   int32_t op;        /**< A `ck_op`. */
@@ -659,25 +644,21 @@ typedef struct {
 /** A chosen kernel. */
 typedef struct {
   size_t struct_size;
-  const char *name;             /**< The kernel's name. Lives until the registry is destroyed, even if the
-                                     kernel is removed. */
+  const char *name;             /**< The kernel's name. */
   void *user;                   /**< The `user` pointer of its hooks. */
   size_t index;                 /**< Its index among the registered kernels at the time of the call. */
   int32_t split_k;              /**< The parts into which the reduction is split (CK's `k_batch`): the
                                      problem's, unless it is 0 there. 1 for attention. */
   int32_t reserved;
   size_t rank;                  /**< Its rank in the order of the source, counted from 0. */
-  size_t unsupported;           /**< Number of kernels before it in that order that do not support the
-                                     problem. */
+  size_t unsupported;           /**< Number of kernels before it that do not support the problem. */
   double score;                 /**< The model's score in the unit of its target, usually TFLOPS; the
                                      estimate's time in microseconds; NaN from other sources. */
   double measured_ms;           /**< Its measured time in milliseconds; NaN if it was not measured. */
-  uint64_t generation;          /**< The number of the registry's state that answered; see
-                                     `ck_registry_generation`. */
+  uint64_t generation;          /**< The state that answered; see `ck_registry_generation`. */
   int32_t source;               /**< A `ck_source`: the source that chose it. */
   int32_t out_of_range;         /**< 1 if the problem is outside the model's training range, else 0. */
-  uint64_t out_of_range_fields; /**< The fields that are out of range, one bit each;
-                                     `ck_problem_field_name` returns their names. */
+  uint64_t out_of_range_fields; /**< A bit for each such field; see `ck_problem_field_name`. */
   int32_t unmeasured;           /**< 1 if no kernel measured for the model had this kernel's pipeline or
                                      suffixes, else 0. */
   int32_t arch_unknown;         /**< 1 if the model is for one architecture and neither the problem nor the
@@ -694,17 +675,15 @@ typedef struct {
 /** One place of a ranking. */
 typedef struct {
   size_t struct_size;
-  const char *name;   /**< The kernel's name. Lives as long as that of a selection. */
+  const char *name;   /**< The kernel's name. */
   void *user;         /**< The `user` pointer of its hooks. */
   size_t index;       /**< Its index among the registered kernels. */
-  int32_t split_k;    /**< The parts into which the reduction is split: the problem's, unless it is 0
-                           there. */
+  int32_t split_k;    /**< The parts of the reduction, as in `ck_selection`. */
   int32_t reserved;
   double score;       /**< The model's score. */
   int32_t tied;       /**< 1 if the previous or the next place has the same score, so that the model does
                            not distinguish them, else 0. */
-  int32_t unmeasured; /**< 1 if no kernel measured for the model had this kernel's pipeline or suffixes,
-                           else 0. */
+  int32_t unmeasured; /**< As in `ck_selection`. */
 } ck_ranked;
 
 /** A model's predictions for one kernel; NaN for targets without a forest. */
@@ -791,14 +770,13 @@ ck_status ck_fmha_problem_init(ck_fmha_problem *problem);
 /** Initialises options with `struct_size` and the defaults. */
 ck_status ck_options_init(ck_options *options);
 
-/** Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and
- *  overrides the options. */
+/** Creates an empty registry. The environment is read now and overrides the options. */
 ck_status ck_registry_create(const ck_options *options, ck_registry **registry);
 
 /** Destroys a registry and everything that it returned, including kernel names. */
 void ck_registry_destroy(ck_registry *registry);
 
-/** Replaces the options. `options` may be NULL for the defaults. */
+/** Replaces the options. */
 ck_status ck_registry_set_options(ck_registry *registry, const ck_options *options);
 
 /** Writes the number of the registry's current state, which increases with every change of kernels, models
@@ -815,10 +793,10 @@ ck_status ck_registry_refresh_store(ck_registry *registry);
 
 /** Reports whether measured winners still have to be written, because the store was locked by another
  *  process, damaged, full, or not writable. `waiting` receives the number of winners that are only in
- *  memory; `reason` why the store could not be used the last time, as text to be freed with
- *  `ck_string_free`, or NULL if it could; either may be NULL. Waiting winners are used like others; they
- *  are written with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits
- *  while another thread uses the store's file. */
+ *  memory; `reason` why the store could not be used the last time, or NULL if it could; either may be
+ *  NULL. Waiting winners are used like others; they are written with a later winner, by
+ *  `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another thread uses the store's
+ *  file. */
 ck_status ck_registry_store_status(const ck_registry *registry, size_t *waiting, char **reason);
 
 /** Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier.
@@ -898,7 +876,7 @@ ck_status ck_registry_import_json(ck_registry *registry, const uint8_t *json, si
 ck_status ck_export_options_init(ck_export_options *options);
 
 /** Exports the kernels of one operation, a `ck_op`, in the JSON format of CK's registry for that
- *  operation. `options` may be NULL for the defaults. Free the string with `ck_string_free`. */
+ *  operation. */
 ck_status ck_registry_export_json(const ck_registry *registry, int32_t op,
     const ck_export_options *options, char **text);
 
@@ -913,10 +891,9 @@ ck_status ck_hardware_init(ck_hardware *hardware, const char *arch);
 ck_status ck_model_options_init(ck_model_options *options);
 
 /** Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.gz`, or `.packed`) and so
- *  on; "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model
- *  then serves the problems that its spec names (operation, direction, dtype, architecture) and no others.
- *  It replaces a model that was loaded for the same problems; concurrent selections use the old one until
- *  the new one is ready. */
+ *  on; "embedded:NAME" is `ck_registry_load_embedded`. Without options the model serves the problems that
+ *  its spec names (operation, direction, dtype, architecture) and no others. It replaces a model that was
+ *  loaded for the same problems; concurrent selections use the old one until the new one is ready. */
 ck_status ck_registry_load_model(ck_registry *registry, const char *directory,
     const ck_model_options *options);
 
@@ -925,11 +902,10 @@ ck_status ck_registry_load_model(ck_registry *registry, const char *directory,
 ck_status ck_registry_load_embedded(ck_registry *registry, const char *name,
     const ck_model_options *options);
 
-/** Writes the name of the built-in model at an index. The string is constant. */
+/** Writes the name of the built-in model at an index. */
 ck_status ck_embedded_model_name(size_t index, const char **name);
 
-/** Loads a model from memory, with the options of `ck_registry_load_model`. `name` is its name in
- *  messages. */
+/** Loads a model from memory, as `ck_registry_load_model` does; `name` is for messages. */
 ck_status ck_registry_load_model_bytes(ck_registry *registry, const char *name, const uint8_t *spec,
     size_t spec_len, const ck_forest_bytes *forests, size_t forest_count, const ck_model_options *options);
 
@@ -947,8 +923,7 @@ ck_status ck_registry_prepare(ck_registry *registry);
 /* Choosing ----------------------------------------------------------------------------------------------- */
 
 /** Writes the name of a problem field of an operation, a `ck_op`, by its bit in `out_of_range_fields`:
- *  "N", "direction" and so on; "features" stands for the features that the model computes from them. The
- *  string is constant. */
+ *  "N", "direction" and so on; "features" stands for the features that the model computes from them. */
 ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
 
 /** Chooses the kernel to run for a problem: the best supported kernel by the first source that has an
@@ -959,9 +934,8 @@ ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
  *
  *  Suited for the hot path: unless the options let it measure, it takes no lock, makes no system call and
  *  does not allocate once warm, except to write a problem that is new to the file of `CK_SELECT_CAPTURE`.
- *  A call that measures runs kernels on the options' stream and waits for them. A registry that chooses
- *  without a model (`no_model`), or by a built-in one although no architecture was given (`arch_unknown`),
- *  warns once: see `ck_log_set_callback`. */
+ *  A call that measures runs kernels on the options' stream and waits for them. With `no_model` or
+ *  `arch_unknown` a registry warns once: see `ck_log_set_callback`. */
 ck_status ck_registry_select_conv(const ck_registry *registry, const ck_conv_problem *problem,
     ck_selection *selection);
 ck_status ck_select_kernel(const ck_registry *registry, const ck_conv_problem *problem,
@@ -1001,7 +975,7 @@ ck_status ck_registry_extract_fmha(const ck_registry *registry, const ck_fmha_pr
     size_t index, size_t capacity, double *features, size_t *count);
 
 /** Explains a selection as human-readable text: which sources were asked, what each answered, and why it
- *  was passed over. Free it with `ck_string_free`. */
+ *  was passed over. */
 ck_status ck_registry_explain_conv(const ck_registry *registry, const ck_conv_problem *problem,
     char **text);
 ck_status ck_registry_explain_gemm(const ck_registry *registry, const ck_gemm_problem *problem,

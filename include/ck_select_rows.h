@@ -93,8 +93,7 @@ extern "C" {
 ck_status ck_row_options_init(ck_row_options *options);
 
 /** Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
- *  `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
- *  forest. */
+ *  Fails with `CK_STATUS_NOT_FOUND` if the directory has no such forest. */
 ck_status ck_model_create(const char *directory, const ck_row_options *options, ck_model **model);
 
 /** Destroys a model. Pools created from it stay valid. */
@@ -104,14 +103,13 @@ void ck_model_destroy(ck_model *model);
  *  `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs`
  *  (cells that may contain a kernel's name, or must agree with it), `word_inputs` (those of all these that
  *  contain words), `hardware` and more. Reads and checks the spec but no forest; the target in the options
- *  is ignored. Free the string with `ck_string_free`. */
+ *  is ignored. */
 ck_status ck_spec_describe(const char *directory, const ck_row_options *options, char **text);
 
 /** Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
  *  convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
  *  `gemm_n_per_block`. The name is among them as `kernel_name`, so that every model gets its own reading.
- *  Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string with
- *  `ck_string_free`. */
+ *  Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. */
 ck_status ck_kernel_cells(const char *name, char **text);
 
 /** Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as `{"m": 16,
@@ -126,7 +124,7 @@ ck_status ck_model_predict_row(const ck_model *model, const uint8_t *row, size_t
 
 /** Predicts for each row of a table whose columns contain the cells of problems and kernels; see
  *  `ck_model_predict_row`. Columns that the features do not read are ignored; where absent cells are
- *  errors, names close to those of a problem's or a kernel's cells are refused as misspelt. */
+ *  errors, names close to those of cells are refused as misspelt. */
 ck_status ck_model_predict_rows(const ck_model *model, const ck_column *columns, size_t column_count,
     size_t rows, double *values);
 
@@ -140,8 +138,7 @@ ck_status ck_model_extract_rows(const ck_model *model, const ck_column *columns,
 ck_status ck_pool_create(const ck_model *model, const ck_column *columns, size_t column_count,
     size_t rows, ck_pool **pool);
 
-/** Compiles a pool for many rankings now. Otherwise the second ranking does, because many pools are ranked
- *  once. */
+/** Compiles a pool for many rankings now, which otherwise the second ranking does. */
 ck_status ck_pool_prepare(const ck_pool *pool);
 
 /** Destroys a pool. */
@@ -182,8 +179,7 @@ void ck_table_destroy(ck_table *table);
 /* Feature engines ---------------------------------------------------------------------------------------- */
 
 /** Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine
- *  and may give constants of the GPU; omitted ones are the defaults of upstream's engines. Free the string
- *  with `ck_string_free`. */
+ *  and may give constants of the GPU; omitted ones are the defaults of upstream's engines. */
 ck_status ck_engine_describe(const ck_row_options *options, char **text);
 
 /** Writes the features that an engine computes for each row of a table, as `ck_model_extract_rows` does. */

@@ -3,18 +3,16 @@
 mod bad_forests;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bad_forests::bad_forests;
 use ck_select::forest::{FeatureInfo, Forest, Objective, RowError, Target, Transform};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
 
-/// The files with this extension, in order.
-fn files(folder: impl AsRef<Path>, extension: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect();
+/// The good files, in order.
+fn files() -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(GOLDEN).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty());
     files
@@ -35,11 +33,12 @@ fn each_bad_forest_is_refused_with_its_message() {
 /// Rows with LightGBM's raw score and prediction; the ck-select-parity crate wrote them, and checks them.
 #[test]
 fn each_good_file_scores_as_lightgbm_did() {
-    for path in files(GOLDEN, "scores") {
-        let name = path.display();
-        let forest = Forest::parse(&fs::read(path.with_extension("txt")).unwrap()).unwrap();
-        let scores = fs::read_to_string(&path).unwrap();
-        let lines = scores.lines().filter(|line| !line.starts_with('#'));
+    let scores = fs::read_to_string(format!("{GOLDEN}_scores.txt")).unwrap();
+    for path in files() {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let forest = Forest::parse(&fs::read(&path).unwrap()).unwrap();
+        let lines = scores.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        assert_eq!(lines.clone().count(), 60, "{name}");
         for (index, line) in lines.enumerate() {
             let (expected, values) = line.split_once(" : ").unwrap();
             let (raw, prediction) = expected.split_once(' ').unwrap();

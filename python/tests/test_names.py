@@ -92,26 +92,6 @@ def test_every_shipped_model_ranks_rows_as_the_command_line_does(model):
         same(registry.rank(GroupedConvProblem(**problem, dtype="bf16", direction=direction)), expected)
 
 
-def test_cells_that_contradict_the_name_are_refused():
-    predictor = Predictor(OURS)
-    problem, rows, _ = next(sweeps(OURS))
-    for change, message in [
-        ({"pipeline": "mem"}, "row 1: pipeline: found 'mem', expected 'compv4', as kernel_name 'grouped_conv_forward"),
-        ({"has_si": True}, "row 1: has_si: found 1, expected 0"),
-    ]:
-        for kernels in ([rows[0], {**rows[1], **change}], pandas.DataFrame([rows[0], {**rows[1], **change}])):
-            with pytest.raises(InvalidInputError, match=message):
-                predictor.rank_kernels(problem, kernels)
-        with pytest.raises(InvalidInputError, match=r"found .*, expected"):
-            Predictor(OURS, strict=False).rank_kernels(problem, [{**rows[1], **change}])
-    with pytest.raises(InvalidInputError, match="problem: dtype: .* 'bf16', as the kernels' names say"):
-        predictor.rank_kernels({**problem, "dtype": "fp16"}, [row["kernel_name"] for row in rows])
-    with pytest.raises(InvalidInputError, match="dtype: found 'fp16', expected 'bf16'"):
-        predictor.predict_tflops({**problem, "dtype": "fp16"}, rows[0]["kernel_name"])
-    with pytest.raises(InvalidInputError, match="expected a grouped_conv kernel"):
-        predictor.rank_kernels(problem, [GEMM_NAME])
-
-
 @pytest.mark.parametrize("strict", [None, True, False])
 def test_dictionaries_of_upstreams_scripts_are_the_kernels_that_they_mean(strict):
     """Three numbers in the order of a name and a pipeline, as in ``predict_grouped_conv.py``, for a model that was

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy
-import pandas
 import pytest
-from support import GEMM_MODEL, GOLDENS, bits, booster, gemm_problem, random_gemm_pool
+from support import GOLDENS, bits, booster
 
 from ck_select import Predictor
 
@@ -48,20 +47,3 @@ def test_rankings_of_golden_rows_are_lightgbms(name, asked, golden, trained):
     found = Predictor(trained(name)).rank_kernels(asked, kernels)
     assert [name for name, _ in found] == [name for name, _ in expected]
     assert bits(score for _, score in found) == bits(score for _, score in expected)
-
-
-@pytest.mark.parametrize("count", [1, 7, 30, 33, 500])
-def test_rankings_of_random_pools_are_lightgbms(predictor, count):
-    forest = booster(GEMM_MODEL, "tflops")
-    undo = math.expm1 if "tflops" in predictor.spec.get("log_targets", []) else float
-    pool = random_gemm_pool(count)
-    for m, n, k in [(1, 4096, 4096), (16, 1536, 7168), (20480, 7168, 256)]:
-        problem = gemm_problem(m=m, n=n, k=k)
-        features = numpy.array(predictor.extract_rows([{**problem, **kernel} for kernel in pool]))
-        scores = map(undo, forest.predict(features))
-        expected = sorted(zip([kernel["kernel_name"] for kernel in pool], scores), key=lambda pair: -pair[1])
-        for kernels in (pool, predictor.prepare(pool), pandas.DataFrame(pool)):
-            found = predictor.rank_kernels(problem, kernels)
-            assert [name for name, _ in found] == [name for name, _ in expected]
-            assert bits(score for _, score in found) == bits(score for _, score in expected)
-            assert predictor.select_best(problem, kernels) == expected[0][0]

@@ -139,12 +139,6 @@ def test_names_count_from_the_pool(predictor):
         assert {name for name, _ in predictor.rank_kernels(gemm_problem(), given)} == {"kernel_0", "kernel_1"}
 
 
-def test_ties_keep_their_order():
-    kernels = [gemm_kernel(64, kernel_name=f"same{place}") for place in range(40)]
-    ranked = Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), kernels)
-    assert [name for name, _ in ranked] == [kernel["kernel_name"] for kernel in kernels]
-
-
 def test_only_single_predictions_are_clamped(trained, copied):
     directory = copied(trained("gemm72"))
     (directory / "model_latency.lgbm").replace(directory / "model_tflops.lgbm")
@@ -321,18 +315,6 @@ def test_bad_specs_are_refused_at_once(copied, trained):
     (directory / "feature_spec.json").write_text("{")
     with pytest.raises(InvalidModelError, match=r"feature_spec\.json: EOF"):
         Predictor(directory)
-
-
-def test_a_reordered_subset_of_the_features_is_a_model(trained, copied, golden):
-    directory = copied(trained("gemm78vec"))
-    names = list(reversed(golden("gemm78vec").feature_names[:20]))
-    generator = numpy.random.default_rng(0)
-    save_forest(directory / "model_tflops.lgbm", generator.random((100, 20)), generator.random(100), 3)
-    set_spec(directory, feature_names=names, categorical_features=[])
-    predictor = Predictor(directory)
-    row = {**gemm_problem(arch="gfx950"), **gemm_kernel(vec_a=0, vec_b=0, vec_c=0)}
-    whole = dict(zip(golden("gemm78vec").feature_names, Predictor(trained("gemm78vec")).extract_rows([row])[0]))
-    assert predictor.extract_rows([row]) == [[whole[name] for name in names]]
 
 
 def test_errors_say_what_is_wrong(predictor):

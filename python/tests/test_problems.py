@@ -98,11 +98,3 @@ def test_requests_of_gemms_are_no_misspelt_names():
     for change, message in (({"m": -1}, "M: found -1, expected 1 to "), ({"Split_k": 2}, "expected split_k")):
         with pytest.raises(InvalidInputError, match=message):
             predictor.rank_kernels(gemm_problem(**change), [gemm_kernel()])
-
-
-def test_misspelt_columns_of_kernels_are_refused():
-    predictor = Predictor(OURS)
-    with pytest.raises(InvalidInputError, match="column 'Pipeline', expected pipeline"):
-        predictor.rank_kernels(PROBLEM, [{"kernel_name": name, "Pipeline": "compv3"} for name in NAMES])
-    named = [{"kernel_name": name, "note": name} for name in NAMES]
-    assert predictor.rank_kernels(PROBLEM, named) == predictor.rank_kernels(PROBLEM, NAMES)

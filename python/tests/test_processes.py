@@ -94,27 +94,6 @@ def test_parent_and_child_go_on_after_a_fork(predictor):
     assert same()
 
 
-def test_threads_share_a_predictor(predictor):
-    lists = [random_gemm_pool(count, seed=count) for count in (5, 30, 40, 200)]
-    problems = [gemm_problem(m=m) for m in (1, 16, 4096)]
-    expected = [[Predictor(GEMM_MODEL).rank_kernels(problem, kernels) for problem in problems] for kernels in lists]
-    failures = []
-
-    def work(start):
-        for turn in range(40):
-            which = (start + turn) % len(lists)
-            found = [predictor.rank_kernels(problem, lists[which]) for problem in problems]
-            if found != expected[which]:
-                failures.append(which)
-
-    threads = [threading.Thread(target=work, args=(start,)) for start in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-
-
 def test_the_interpreter_is_free_while_the_library_works():
     """ctypes keeps the interpreter only in functions with this flag, which those of a PyDLL have."""
     for name in _library._FUNCTIONS:

@@ -140,28 +140,26 @@ def test_mistakes_are_exceptions(registry):
         Registry(mode="magic")
 
 
-def test_a_gpu_is_described_by_a_file(tmp_path):
-    file = tmp_path / "small.json"
-    file.write_text('{"based_on": "gfx942", "num_cus": 20}')
+def test_a_model_the_estimate_or_the_priority_chooses(tmp_path):
+    small = tmp_path / "small.json"
+    small.write_text('{"based_on": "gfx942", "num_cus": 20}')
 
-    def time(**options):
+    def chosen(**options):
         registry = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False, **options)
-        return registry.select(PROBLEM).score
+        registry.register(FORWARD[4], priority=5)
+        return registry, registry.select(PROBLEM)
 
-    assert time(hardware=file) > time()
+    built_in, estimated, described = (
+        chosen(**options)[1] for options in ({"embedded_models": True}, {}, {"hardware": small})
+    )
+    assert (built_in.source, built_in.model, built_in.generic) == ("model", "embedded:universal", True)
+    assert (estimated.source, estimated.model) == ("estimate", None) and described.score > estimated.score > 0
+    registry, first = chosen(estimate=False)
+    assert (first.name, first.source, first.score) == (FORWARD[4], "priority", None)
+    with pytest.raises(ck_select.CkSelectError, match="no model"):
+        registry.rank(PROBLEM)
     with pytest.raises(OSError, match="hardware: .*missing.json"):
-        time(hardware=tmp_path / "missing.json")
-
-
-def test_the_universal_model_is_built_in():
-    registry = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False, embedded_models=True)
-    chosen = registry.select(PROBLEM)
-    assert (chosen.source, chosen.model, chosen.generic) == ("model", "embedded:universal", True)
-
-
-def test_the_estimate_chooses_without_a_model():
-    chosen = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False).select(PROBLEM)
-    assert chosen.source == "estimate" and chosen.model is None and chosen.score is not None and chosen.score > 0
+        chosen(hardware=tmp_path / "missing.json")
 
 
 def test_a_universal_model_ranks_in_a_registry_alone():
@@ -172,15 +170,6 @@ def test_a_universal_model_ranks_in_a_registry_alone():
     assert registry.rank(PROBLEM)[0] == (selection.name, selection.score)
     with pytest.raises(InvalidModelError, match="a registry and `ckselect rank` ask it"):
         Predictor(universal).rank_kernels(PROBLEM.to_dict(), FORWARD)
-
-
-def test_priority_chooses_without_a_model():
-    registry = GroupedConvRegistry("gfx950", kernels=FORWARD, environment=False, estimate=False)
-    registry.register(FORWARD[4], priority=5)
-    chosen = registry.select(PROBLEM)
-    assert (chosen.name, chosen.source, chosen.score) == (FORWARD[4], "priority", None)
-    with pytest.raises(ck_select.CkSelectError, match="no model"):
-        registry.rank(PROBLEM)
 
 
 def test_winners_that_wait_are_said(monkeypatch):

@@ -11,8 +11,7 @@ use crate::cells::Fields;
 use crate::rows::{EngineChoice, RowModelOptions, describe_engine, engine_features};
 
 /// Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine
-/// and may give constants of the GPU; omitted ones are the defaults of upstream's engines. Free the string
-/// with `ck_string_free`.
+/// and may give constants of the GPU; omitted ones are the defaults of upstream's engines.
 ///
 /// # Safety
 /// `options` points to a struct with its `struct_size` set, whose strings are NULL or NUL-terminated; `text`

@@ -5,11 +5,10 @@ use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, check_reserved, init_options, read_bytes, read_optional_text, read_registry, read_struct,
+    Versioned, check_reserved, init_options, read_bytes, read_optional_text, read_registry, read_struct, word,
 };
 use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
 use super::memory::give_text;
-use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::pool::ExportOptions;
 use crate::pool::Pool;
@@ -107,7 +106,6 @@ pub unsafe extern "C" fn ck_export_options_init(options: *mut CkExportOptions) -
 }
 
 /// Exports the kernels of one operation, a `ck_op`, in the JSON format of CK's registry for that operation.
-/// `options` may be NULL for the defaults. Free the string with `ck_string_free`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its

@@ -7,6 +7,7 @@ use super::error::{Failure, boundary, boundary_value};
 use super::input::{output, read_array, read_text, write_output};
 use super::rows::{model_failure, write_values};
 use crate::forest::Forest;
+use crate::uhd;
 
 /// A forest without a spec.
 pub struct CkForest {
@@ -107,4 +108,17 @@ unsafe fn read_forest<'a>(forest: *const CkForest) -> Result<&'a Forest, Failure
     // SAFETY: NULL, or an address of a `Forest` that lives as long as the result: `CkForest` is never
     // anything else.
     unsafe { forest.cast::<Forest>().as_ref() }.ok_or_else(|| Failure::null("forest"))
+}
+
+/// Scores a row with the forest at the end of this library's file, which `ckselect uhd export` writes there:
+/// hipDNN's `custom_library` (experimental). NaN if there is none, or the row is of another length.
+///
+/// # Safety
+/// `features` points to `count` values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_uhd_score(features: *const f64, count: usize) -> f64 {
+    boundary_value(f64::NAN, || {
+        // SAFETY: the caller gives NULL or an array of this length.
+        unsafe { read_array(features, count, "features") }.map_or(f64::NAN, uhd::score)
+    })
 }

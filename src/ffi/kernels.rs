@@ -22,9 +22,8 @@ use crate::tuning::search::RunOutcome;
 
 /// Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
 /// thread. They must not change the registry that calls them, but may select: a problem without an answer yet
-/// is then not measured but answered by the next source, and that answer is not cached. `supports` callbacks
-/// are called on the select path and return not 0 for yes; NULL means always, for attention what CK's rules
-/// say.
+/// is then not measured but answered by the next source, and that answer is not cached. `supports` returns
+/// not 0 for yes; NULL means always, for attention what CK's rules say.
 ///
 /// A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is
 /// not measured again until the registry changes, its thread can measure again after `run_timeout_ms` plus
@@ -39,7 +38,7 @@ pub struct CkKernelHooks {
     /// Returned with each selection, and passed to the callbacks unless there is a `context`. Never
     /// dereferenced.
     pub user: *mut c_void,
-    /// Rank among kernels of equal scores, and if no better source answers; higher is better.
+    /// Higher wins among equal scores, and if no better source answers.
     pub priority: i32,
     /// Must be 0.
     pub reserved: i32,
@@ -63,7 +62,7 @@ pub struct CkKernelHooks {
     pub run_fmha: Option<
         unsafe extern "C" fn(problem: *const CkFmhaProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
-    /// Passed to the callbacks in the place of `user`; NULL: `user`. Selections still return `user`.
+    /// Passed to the callbacks instead of `user`, unless it is NULL.
     pub context: *mut c_void,
     /// Called once with what the callbacks receive, if the kernel was added, when none of them will be called
     /// any more: the kernel was removed or replaced and no call that may use it still runs, or the registry
@@ -361,7 +360,7 @@ pub(super) fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Fa
 pub struct CkKernelInfo {
     /// `sizeof(ck_kernel_info)`, set by the caller.
     pub struct_size: usize,
-    /// The kernel's name. Lives until the registry is destroyed, even if the kernel is removed.
+    /// The kernel's name.
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,

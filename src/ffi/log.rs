@@ -4,8 +4,7 @@ use std::ffi::{CString, c_char, c_void};
 
 use super::CkStatus;
 use super::error::boundary;
-use super::input::read_text;
-use super::words::word;
+use super::input::{read_text, word};
 use crate::log::{Level, set_sink, told};
 
 /// How much is logged. A `ck_log_level` is passed as `int32_t`.

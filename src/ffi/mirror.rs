@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use super::error::Failure;
 use super::input::{read_arch, read_optional_text, read_text, write_output};
-use super::{CkStatus, input, words};
+use super::{CkStatus, input};
 use crate::kernel::{FmhaTile, Mnk};
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout,
@@ -293,7 +293,7 @@ macro_rules! numbered {
 
         impl FromC for $type {
             unsafe fn from_c(value: i32, field: &str, _: CkStatus) -> Result<Self, Failure> {
-                words::word(field, value, Self::ALL, Self::WORDS)
+                input::word(field, value, Self::ALL, Self::WORDS)
             }
         }
     )+};

@@ -40,8 +40,6 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod tune;
-mod uhd;
-mod words;
 
 pub use conv::*;
 pub use engines::*;
@@ -62,7 +60,6 @@ pub use select::*;
 pub use status::*;
 pub use tables::*;
 pub use tune::*;
-pub use uhd::*;
 
 /// The structs of C that tables declare, for the header.
 #[doc(hidden)]

@@ -8,9 +8,8 @@ use super::error::{Failure, boundary};
 use super::hardware::CkHardware;
 use super::input::{
     Versioned, check_reserved, init_options, output, read_arch, read_bytes, read_registry, read_struct,
-    read_structs, read_text, write_output,
+    read_structs, read_text, word, write_output,
 };
-use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::embedded;
 use crate::model::{Model, Target};
@@ -27,7 +26,7 @@ pub enum CkTarget {
     Latency = 1,
     /// Gigabytes per second.
     Bandwidth = 2,
-    /// Logarithm of the speed relative to the problem's fastest kernel: only for ranking.
+    /// Logarithm of the speed relative to the fastest kernel, to rank by.
     Relative = 3,
 }
 
@@ -56,8 +55,7 @@ unsafe impl Versioned for CkForestBytes {
 /// Any direction, any type.
 pub const CK_ANY: i32 = -1;
 
-/// The problems that a model serves. A model with a more specific key takes precedence over one with a less
-/// specific key.
+/// The problems that a model serves. A more specific key takes precedence.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkModelKey {
@@ -118,10 +116,9 @@ pub unsafe extern "C" fn ck_model_options_init(options: *mut CkModelOptions) -> 
 }
 
 /// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.gz`, or `.packed`) and so on;
-/// "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then
-/// serves the problems that its spec names (operation, direction, dtype, architecture) and no others. It
-/// replaces a model that was loaded for the same problems; concurrent selections use the old one until the
-/// new one is ready.
+/// "embedded:NAME" is `ck_registry_load_embedded`. Without options the model serves the problems that its
+/// spec names (operation, direction, dtype, architecture) and no others. It replaces a model that was loaded
+/// for the same problems; concurrent selections use the old one until the new one is ready.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `directory` is a NUL-terminated string; `options` is NULL or
@@ -166,7 +163,7 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
     })
 }
 
-/// Writes the name of the built-in model at an index. The string is constant.
+/// Writes the name of the built-in model at an index.
 ///
 /// # Safety
 /// `name` points to a pointer.
@@ -269,7 +266,7 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
     Ok(())
 }
 
-/// Loads a model from memory, with the options of `ck_registry_load_model`. `name` is its name in messages.
+/// Loads a model from memory, as `ck_registry_load_model` does; `name` is for messages.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `spec` points to `spec_len`

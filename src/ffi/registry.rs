@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, init_options, output, read_arch, read_optional_text, read_registry, read_struct, write_output,
+    Versioned, init_options, output, read_arch, read_optional_text, read_registry, read_struct, word,
+    write_output,
 };
 use super::memory::give_text;
-use super::words::word;
 use crate::environment;
 use crate::registry::{Mode, Options, OptionsError, Registry};
 use crate::tuning::device::Stream;
@@ -28,15 +28,15 @@ pub struct CkRegistry {
 pub enum CkMode {
     /// Override, store, model, search if allowed, estimate, priority.
     Model = 0,
-    /// Override, store, search, model, estimate, priority: problems that are not in the store are measured.
+    /// Override, store, search, model, estimate, priority.
     Search = 1,
-    /// Override, store, search among the model's best `refine` kernels, model, estimate, priority.
+    /// The same, with a search among the model's best `refine` kernels.
     Refine = 2,
     /// Override, priority: nothing is predicted or measured.
     Priority = 3,
 }
 
-/// Options of a registry. Texts are copied; NULL, 0 and all that `ck_options_init` leaves are the defaults.
+/// Options of a registry. Texts are copied; NULL, 0 and what `ck_options_init` leaves are defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkOptions {
@@ -60,12 +60,12 @@ pub struct CkOptions {
     /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options;
     /// NULL for the default stream.
     pub stream: *mut c_void,
-    /// How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means 3.
+    /// How many of the best kernels `CK_MODE_REFINE` measures; 0 means 3.
     pub refine: i32,
     /// How many of the model's best kernels `CK_MODE_MODEL` measures if the problem is outside the model's
     /// training range; 0 for none.
     pub refine_out_of_range: i32,
-    /// Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the problem.
+    /// Not 0: without a model `CK_MODE_MODEL` measures all kernels.
     pub search: i32,
     /// Timed runs of each kernel; 0 means 10. Kernels within noise of the fastest are run again, alternating.
     pub repeats: i32,
@@ -78,7 +78,7 @@ pub struct CkOptions {
     /// Not 0: built-in models answer problems that no loaded model serves. A universal model, loaded or built
     /// in, answers only those for which no other model was trained.
     pub embedded_models: i32,
-    /// Not 0: if no other source has an answer, the priority decides, without the estimate.
+    /// Not 0: the estimate is no source; the priority answers instead.
     pub no_estimate: i32,
     /// Time limit of one search in milliseconds; 0 means one minute.
     pub budget_ms: f64,
@@ -114,8 +114,7 @@ pub unsafe extern "C" fn ck_options_init(options: *mut CkOptions) -> CkStatus {
     boundary(|| unsafe { init_options(options) })
 }
 
-/// Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and
-/// overrides the options.
+/// Creates an empty registry. The environment is read now and overrides the options.
 ///
 /// # Safety
 /// `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to a pointer.
@@ -150,7 +149,7 @@ pub unsafe extern "C" fn ck_registry_destroy(registry: *mut CkRegistry) {
     });
 }
 
-/// Replaces the options. `options` may be NULL for the defaults.
+/// Replaces the options.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its
@@ -210,10 +209,9 @@ pub unsafe extern "C" fn ck_registry_refresh_store(registry: *mut CkRegistry) ->
 
 /// Reports whether measured winners still have to be written, because the store was locked by another
 /// process, damaged, full, or not writable. `waiting` receives the number of winners that are only in memory;
-/// `reason` why the store could not be used the last time, as text to be freed with `ck_string_free`, or NULL
-/// if it could; either may be NULL. Waiting winners are used like others; they are written with a later
-/// winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another thread uses the
-/// store's file.
+/// `reason` why the store could not be used the last time, or NULL if it could; either may be NULL. Waiting
+/// winners are used like others; they are written with a later winner, by `ck_registry_refresh_store`, or by
+/// `ck_registry_destroy`. Waits while another thread uses the store's file.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to a pointer; either may

@@ -12,10 +12,9 @@ use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
     Versioned, init_options, output, read_array, read_bytes, read_optional_text, read_struct, read_structs,
-    read_text, write_output,
+    read_text, word, write_output,
 };
 use super::memory::give_text;
-use super::words::word;
 use crate::features::{Engine, Uncoded};
 use crate::model::Target;
 use crate::rows::{
@@ -122,9 +121,8 @@ pub unsafe extern "C" fn ck_row_options_init(options: *mut CkRowOptions) -> CkSt
     boundary(|| unsafe { init_options(options) })
 }
 
-/// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
-/// `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
-/// forest.
+/// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written. Fails
+/// with `CK_STATUS_NOT_FOUND` if the directory has no such forest.
 ///
 /// # Safety
 /// `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size`
@@ -167,7 +165,7 @@ pub unsafe extern "C" fn ck_model_destroy(model: *mut CkModel) {
 /// `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs` (cells
 /// that may contain a kernel's name, or must agree with it), `word_inputs` (those of all these that contain
 /// words), `hardware` and more. Reads and checks the spec but no forest; the target in the options is
-/// ignored. Free the string with `ck_string_free`.
+/// ignored.
 ///
 /// # Safety
 /// As for `ck_model_create`; `text` points to a pointer.
@@ -191,7 +189,7 @@ pub unsafe extern "C" fn ck_spec_describe(
 /// Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
 /// convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
 /// `gemm_n_per_block`. The name is among them as `kernel_name`, so that every model gets its own reading.
-/// Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string with `ck_string_free`.
+/// Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name.
 ///
 /// # Safety
 /// `name` is a NUL-terminated string; `text` points to a pointer.
@@ -237,7 +235,7 @@ pub unsafe extern "C" fn ck_model_predict_row(
 
 /// Predicts for each row of a table whose columns contain the cells of problems and kernels; see
 /// `ck_model_predict_row`. Columns that the features do not read are ignored; where absent cells are errors,
-/// names close to those of a problem's or a kernel's cells are refused as misspelt.
+/// names close to those of cells are refused as misspelt.
 ///
 /// # Safety
 /// `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size`
@@ -313,8 +311,7 @@ pub unsafe extern "C" fn ck_pool_create(
     })
 }
 
-/// Compiles a pool for many rankings now. Otherwise the second ranking does, because many pools are ranked
-/// once.
+/// Compiles a pool for many rankings now, which otherwise the second ranking does.
 ///
 /// # Safety
 /// `pool` is from `ck_pool_create`.

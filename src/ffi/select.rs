@@ -5,10 +5,9 @@ use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, out_struct, output, read_registry, write_output};
+use super::input::{Versioned, out_struct, output, read_registry, word, write_output};
 use super::memory::give_text;
 use super::problems::{AsProblem, read_problem};
-use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::problem::FieldSet;
 use crate::registry::SelectError;
@@ -39,7 +38,7 @@ pub enum CkSource {
 pub struct CkSelection {
     /// `sizeof(ck_selection)`, set by the caller.
     pub struct_size: usize,
-    /// The kernel's name. Lives until the registry is destroyed, even if the kernel is removed.
+    /// The kernel's name.
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,
@@ -52,20 +51,20 @@ pub struct CkSelection {
     pub reserved: i32,
     /// Its rank in the order of the source, counted from 0.
     pub rank: usize,
-    /// Number of kernels before it in that order that do not support the problem.
+    /// Number of kernels before it that do not support the problem.
     pub unsupported: usize,
     /// The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN
     /// from other sources.
     pub score: f64,
     /// Its measured time in milliseconds; NaN if it was not measured.
     pub measured_ms: f64,
-    /// The number of the registry's state that answered; see `ck_registry_generation`.
+    /// The state that answered; see `ck_registry_generation`.
     pub generation: u64,
     /// A `ck_source`: the source that chose it.
     pub source: i32,
     /// 1 if the problem is outside the model's training range, else 0.
     pub out_of_range: i32,
-    /// The fields that are out of range, one bit each; `ck_problem_field_name` returns their names.
+    /// A bit for each such field; see `ck_problem_field_name`.
     pub out_of_range_fields: u64,
     /// 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
     pub unmeasured: i32,
@@ -94,13 +93,13 @@ unsafe impl Versioned for CkSelection {
 pub struct CkRanked {
     /// `sizeof(ck_ranked)`, set by the caller in the first of the array.
     pub struct_size: usize,
-    /// The kernel's name. Lives as long as that of a selection.
+    /// The kernel's name.
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,
     /// Its index among the registered kernels.
     pub index: usize,
-    /// The parts into which the reduction is split: the problem's, unless it is 0 there.
+    /// The parts of the reduction, as in `ck_selection`.
     pub split_k: i32,
     /// 0.
     pub reserved: i32,
@@ -109,7 +108,7 @@ pub struct CkRanked {
     /// 1 if the previous or the next place has the same score, so that the model does not distinguish them,
     /// else 0.
     pub tied: i32,
-    /// 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
+    /// As in `ck_selection`.
     pub unmeasured: i32,
 }
 
@@ -173,8 +172,7 @@ fn select_failure(error: SelectError) -> Failure {
 }
 
 /// Writes the name of a problem field of an operation, a `ck_op`, by its bit in `out_of_range_fields`: "N",
-/// "direction" and so on; "features" stands for the features that the model computes from them. The string is
-/// constant.
+/// "direction" and so on; "features" stands for the features that the model computes from them.
 ///
 /// # Safety
 /// `name` points to a pointer.

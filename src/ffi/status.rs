@@ -14,7 +14,7 @@ pub enum CkStatus {
     NullPointer = 1,
     /// An argument is out of range.
     InvalidArgument = 2,
-    /// Unknown struct size: `struct_size` was not set, or the struct is from a newer version.
+    /// Unknown `struct_size`: not set, or of a newer version.
     InvalidStruct = 3,
     /// A string is not UTF-8.
     NotUtf8 = 4,
@@ -22,7 +22,7 @@ pub enum CkStatus {
     InvalidProblem = 5,
     /// Invalid kernel name or descriptor.
     InvalidKernel = 6,
-    /// A kernel with that name is already registered, with the same or a higher priority.
+    /// A kernel of that name has the same or a higher priority.
     AlreadyRegistered = 7,
     /// There is nothing with that name or at that index.
     NotFound = 8,
@@ -40,7 +40,7 @@ pub enum CkStatus {
     BufferTooSmall = 14,
     /// An internal error (a caught panic); the registry stays usable.
     Panic = 15,
-    /// Nothing can be measured: no device, no architecture, a failed device.
+    /// No device, no architecture, or a failed device.
     CannotMeasure = 16,
 }
 

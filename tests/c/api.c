@@ -43,6 +43,16 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 #define IF_ROWS(expected, field, value) \
     ANSWERS_IF(expected, options, row_options(), field, value, ck_model_create(directory, &options, &model))
 
+/* The answers to a usual struct of which one of some fields, given by their offsets, is one of some values. */
+#define EACH(expected, variable, usual, fields, values, call)                                                      \
+    for (size_t field_ = 0; field_ < COUNT(fields); ++field_) {                                                    \
+        for (size_t value_ = 0; value_ < COUNT(values); ++value_) {                                                \
+            (variable) = (usual);                                                                                  \
+            memcpy((char *)&(variable) + (fields)[field_], &(values)[value_], sizeof (values)[0]);                 \
+            ANSWERS(expected, call);                                                                               \
+        }                                                                                                          \
+    }
+
 static const char *const KERNELS[] = {
     "grouped_conv_forward_bf16_2d_64x64x64_compv3",
     "grouped_conv_forward_bf16_2d_64x128x64_compv4",
@@ -447,35 +457,23 @@ static void kernels_are_described(void) {
                               offsetof(ck_conv_kernel_desc, vector),       offsetof(ck_conv_kernel_desc, block_per_cu),
                               offsetof(ck_conv_kernel_desc, num_wave_groups),
                               offsetof(ck_conv_kernel_desc, num_groups_to_merge)};
-    for (size_t at = 0; at < COUNT(numbers); ++at) {
-        for (size_t number = 0; number < COUNT(wrong); ++number) {
-            conv[0] = conv_kernel();
-            memcpy((char *)&conv[0] + numbers[at], &wrong[number], sizeof(int32_t));
-            ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-        }
-    }
+    EACH(CK_STATUS_INVALID_KERNEL, conv[0], conv_kernel(), numbers, wrong,
+         ck_registry_add_conv_kernels(registry, conv, NULL, 1));
     const size_t words[] = {offsetof(ck_conv_kernel_desc, direction), offsetof(ck_conv_kernel_desc, dtype_in),
                             offsetof(ck_conv_kernel_desc, dtype_wei), offsetof(ck_conv_kernel_desc, dtype_out),
                             offsetof(ck_conv_kernel_desc, layout)};
-    for (size_t at = 0; at < COUNT(words); ++at) {
-        for (size_t number = 1; number < COUNT(wrong); ++number) {
-            conv[0] = conv_kernel();
-            memcpy((char *)&conv[0] + words[at], &wrong[number], sizeof(int32_t));
-            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-        }
-    }
+    const int32_t no_words[] = {-1, INT32_MIN, INT32_MAX};
+    EACH(CK_STATUS_INVALID_ARGUMENT, conv[0], conv_kernel(), words, no_words,
+         ck_registry_add_conv_kernels(registry, conv, NULL, 1));
     const size_t texts[] = {offsetof(ck_conv_kernel_desc, pipeline), offsetof(ck_conv_kernel_desc, scheduler),
                             offsetof(ck_conv_kernel_desc, epilogue)};
-    for (size_t at = 0; at < COUNT(texts); ++at) {
-        const char *const bad_words[] = {"of my own", "", NOT_UTF8, NULL};
-        const int32_t answers[] = {CK_STATUS_INVALID_KERNEL, CK_STATUS_INVALID_KERNEL, CK_STATUS_NOT_UTF8,
-                                   CK_STATUS_NULL_POINTER};
-        for (size_t word = 0; word < COUNT(bad_words); ++word) {
-            conv[0] = conv_kernel();
-            memcpy((char *)&conv[0] + texts[at], &bad_words[word], sizeof bad_words[word]);
-            ANSWERS(answers[word], ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-        }
-    }
+    const char *const unknown[] = {"of my own", ""}, *const no_text[] = {NOT_UTF8}, *const null[] = {NULL};
+    EACH(CK_STATUS_INVALID_KERNEL, conv[0], conv_kernel(), texts, unknown,
+         ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+    EACH(CK_STATUS_NOT_UTF8, conv[0], conv_kernel(), texts, no_text,
+         ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+    EACH(CK_STATUS_NULL_POINTER, conv[0], conv_kernel(), texts, null,
+         ck_registry_add_conv_kernels(registry, conv, NULL, 1));
     IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, specialization, "of my own");
     IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, stream_k.persistent, 1);
     IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, name, "");
@@ -570,20 +568,13 @@ static void models_have_keys(const char *repository) {
     problem.arch = "gfx950";
 
     const int32_t wrong[] = {-2, 99, INT32_MIN, INT32_MAX};
-    for (size_t at = 0; at < COUNT(wrong); ++at) {
-        const size_t words[] = {offsetof(ck_model_key, op), offsetof(ck_model_key, direction),
-                                offsetof(ck_model_key, dtype), offsetof(ck_model_key, reserved)};
-        for (size_t word = 0; word < COUNT(words); ++word) {
-            ck_model_key bad = key;
-            memcpy((char *)&bad + words[word], &wrong[at], sizeof(int32_t));
-            options.key = &bad;
-            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
-            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_remove_model(registry, &bad));
-            options.key = &key;
-        }
-    }
-    ck_model_key bad = key;
+    const size_t words[] = {offsetof(ck_model_key, op), offsetof(ck_model_key, direction),
+                            offsetof(ck_model_key, dtype), offsetof(ck_model_key, reserved)};
+    ck_model_key bad;
     options.key = &bad;
+    EACH(CK_STATUS_INVALID_ARGUMENT, bad, key, words, wrong, ck_registry_load_model(registry, directory, &options));
+    EACH(CK_STATUS_INVALID_ARGUMENT, bad, key, words, wrong, ck_registry_remove_model(registry, &bad));
+    bad = key;
     bad.op = CK_OP_GEMM; /* what the model is not */
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
     bad.direction = CK_DIRECTION_FORWARD; /* what a GEMM has not */
@@ -752,29 +743,19 @@ static void bad_problems_are_refused(void) {
         selection.struct_size = sizeof selection;
     }
     const int32_t wrong_words[] = {-1, 16, 4711, INT32_MIN, INT32_MAX};
-    for (size_t at = 0; at < COUNT(wrong_words); ++at) {
-        const size_t words[] = {offsetof(ck_conv_problem, direction), offsetof(ck_conv_problem, dtype_in),
-                                offsetof(ck_conv_problem, dtype_wei), offsetof(ck_conv_problem, dtype_out),
-                                offsetof(ck_conv_problem, layout),    offsetof(ck_conv_problem, reserved)};
-        for (size_t word = 0; word < COUNT(words); ++word) {
-            problem = resnet();
-            memcpy((char *)&problem + words[word], &wrong_words[at], sizeof(int32_t));
-            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_conv(registry, &problem, &selection));
-        }
-        IF_CONV(CK_STATUS_INVALID_PROBLEM, ndim, wrong_words[at]);
-    }
+    const size_t words[] = {offsetof(ck_conv_problem, direction), offsetof(ck_conv_problem, dtype_in),
+                            offsetof(ck_conv_problem, dtype_wei), offsetof(ck_conv_problem, dtype_out),
+                            offsetof(ck_conv_problem, layout),    offsetof(ck_conv_problem, reserved)};
+    EACH(CK_STATUS_INVALID_ARGUMENT, problem, resnet(), words, wrong_words,
+         ck_registry_select_conv(registry, &problem, &selection));
+    IF_CONV(CK_STATUS_INVALID_PROBLEM, ndim, 4711);
     const int64_t wrong_extents[] = {0, -1, INT64_MIN, INT64_MAX};
     const size_t extents[] = {offsetof(ck_conv_problem, n),      offsetof(ck_conv_problem, c),
                               offsetof(ck_conv_problem, k),      offsetof(ck_conv_problem, g),
                               offsetof(ck_conv_problem, input),  offsetof(ck_conv_problem, filter),
                               offsetof(ck_conv_problem, stride), offsetof(ck_conv_problem, dilation)};
-    for (size_t at = 0; at < COUNT(wrong_extents); ++at) {
-        for (size_t extent = 0; extent < COUNT(extents); ++extent) {
-            problem = resnet();
-            memcpy((char *)&problem + extents[extent], &wrong_extents[at], sizeof(int64_t));
-            ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
-        }
-    }
+    EACH(CK_STATUS_INVALID_PROBLEM, problem, resnet(), extents, wrong_extents,
+         ck_registry_select_conv(registry, &problem, &selection));
     IF_CONV(CK_STATUS_INVALID_PROBLEM, g, 3);
     IF_CONV(CK_STATUS_INVALID_PROBLEM, filter[1], 31);
     IF_CONV(CK_STATUS_INVALID_PROBLEM, split_k, 0);

@@ -1,5 +1,6 @@
 /* Searching through the C interface, on a scripted device: tests/hip_double in place of AMD's runtime. What a search does
- * with kernels that fail or are slow is tested in src/tuning/search.
+ * with kernels that fail or are slow is tested in src/tuning/search, what it does without a device or a runtime in
+ * tests/registry.rs, search_hip.rs and api.c.
  *
  * Arguments: the double. Each scenario has a thread of its own, because the double's state is the thread's. */
 
@@ -20,8 +21,6 @@
 /* The double's script. */
 static struct {
     void (*launch)(double ms);
-    void (*fail_next)(const char *function, int code);
-    void (*set_count)(int count);
     int (*live_events)(void);
 } hip;
 
@@ -232,38 +231,6 @@ static void *tuning_measures_between_selections(void *unused) {
     return unused;
 }
 
-static void *without_a_device_the_chain_goes_on(void *unused) {
-    kernel kernels[] = {{.ms = 1}, {.ms = 0.5}};
-    ck_options options = searching();
-    for (int count = -1; count <= 0; ++count) {
-        hip.set_count(count);
-        ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
-        char *text = NULL;
-        ck_conv_problem problem = layer();
-        ANSWERS(CK_STATUS_OK, ck_registry_explain_conv(registry, &problem, &text));
-        CHECK(strstr(text, "search: all kernels, before the model, but ") != NULL);
-        CHECK(strstr(text, "finds no device: hipErrorNoDevice (100)") != NULL);
-        ck_string_free(text);
-        falls_through(registry, "finds no device: hipErrorNoDevice (100)");
-    }
-    hip.set_count(1);
-    hip.fail_next("hipGetDevice", 999);
-    falls_through(registry_of(&options, kernels, COUNT(kernels)), "hipGetDevice: hipErrorUnknown (999)");
-    CHECK(kernels[0].runs == 0 && kernels[1].runs == 0);
-    return unused;
-}
-
-/* The library is none: the chain goes on, too. */
-static void *without_a_runtime_the_chain_goes_on(void *unused) {
-    kernel kernels[] = {{.ms = 1}};
-    ck_options options = searching();
-    falls_through(registry_of(&options, kernels, 1), "no HIP runtime can be loaded (/there/is/no/such/runtime");
-    CHECK(kernels[0].runs == 0);
-    return unused;
-}
-
-static int no_events(void) { return 0; }
-
 int main(int argc, char **argv) {
     if (argc != 2) {
         printf("usage: search HIP_DOUBLE\n");
@@ -273,20 +240,16 @@ int main(int argc, char **argv) {
     setenv("CK_SELECT_HIP_LIBRARY", argv[1], 1);
     void *library = dlopen(argv[1], RTLD_NOW);
     if (library == NULL) {
-        hip.live_events = no_events;
-        (void)without_a_runtime_the_chain_goes_on(NULL);
-        return finish("search without a runtime");
+        printf("%s\n", dlerror());
+        return 2;
     }
     find(library, "hip_double_launch", &hip.launch, sizeof hip.launch);
-    find(library, "hip_double_fail_next", &hip.fail_next, sizeof hip.fail_next);
-    find(library, "hip_double_set_count", &hip.set_count, sizeof hip.set_count);
     find(library, "hip_double_live_events", &hip.live_events, sizeof hip.live_events);
     void *(*const scenarios[])(void *) = {
         the_fastest_wins,
         what_times_itself_is_believed,
         a_hanging_kernel_hangs_nobody,
         tuning_measures_between_selections,
-        without_a_device_the_chain_goes_on,
     };
     for (size_t at = 0; at < COUNT(scenarios); ++at) {
         pthread_t thread;

@@ -12,6 +12,12 @@
 
 namespace common {
 
+/// The repository, the only argument of these programs.
+inline std::string repository(int argc, char** argv) {
+  CHECK(argc == 2);
+  return argc == 2 ? argv[1] : ".";
+}
+
 /// The status of what the body throws; ok when it does not.
 template <class Body>
 ck_select::Status thrown(Body body) {

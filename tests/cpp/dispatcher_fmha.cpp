@@ -547,10 +547,6 @@ void equal_scores_go_by_priority(const std::string& root) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    printf("usage: dispatcher_fmha REPOSITORY\n");
-    return 2;
-  }
   // Refusals are meant here.
   ck_log_set_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
   only_what_supports_the_problem_is_chosen();
@@ -566,6 +562,6 @@ int main(int argc, char** argv) {
   there_is_a_kernel_where_ck_finds_one();
   ck_fits_tiles_first();
   what_cannot_be_described_is_told();
-  equal_scores_go_by_priority(argv[1]);
+  equal_scores_go_by_priority(repository(argc, argv));
   return finish("attention");
 }

@@ -366,16 +366,12 @@ void stream_k_is_for_those_who_ask() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    printf("usage: dispatcher_gemm REPOSITORY\n");
-    return 2;
-  }
   keys_say_everything();
   older_keys_are_read_by_their_enumerators();
   only_kernels_that_fit_are_chosen();
   parts_are_chosen();
   two_types_are_told_once();
-  what_is_named_is_what_runs(argv[1] + std::string("/tests/golden/models"));
+  what_is_named_is_what_runs(repository(argc, argv) + "/tests/golden/models");
   searches_bring_operands();
 #ifdef WITH_STREAM_K
   stream_k_is_for_those_who_ask();

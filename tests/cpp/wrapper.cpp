@@ -389,18 +389,15 @@ void owning() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::printf("usage: wrapper REPOSITORY\n");
-    return 2;
-  }
+  const std::string repository = common::repository(argc, argv);
   words();
   problems();
   kernels();
   described_kernels();
-  models_by_key(argv[1]);
+  models_by_key(repository);
   host_timing();
   removed_kernels_are_freed();
-  selecting(argv[1]);
+  selecting(repository);
   statuses();
   owning();
   return finish("wrapper");

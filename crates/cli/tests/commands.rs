@@ -268,12 +268,12 @@ fn predict_finds_columns_by_name_or_by_order() {
 
 #[test]
 fn predict_scores_a_bare_file_as_lightgbm_does() {
-    // Rows with LightGBM's own raw scores and predictions as bits, see tests/golden/forest.
+    // Rows with LightGBM's own raw scores and predictions as bits.
+    let text = fs::read_to_string(root().join("tests/golden/forest_scores.txt")).unwrap();
     for name in ["numbers", "zero-missing", "categories", "random-forest"] {
         let golden = root().join(format!("tests/golden/forest/{name}"));
-        let text = fs::read_to_string(golden.with_extension("scores")).unwrap();
         let (mut matrix, mut expected) = (String::new(), Vec::new());
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
+        for line in text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')) {
             let (scores, values) = line.split_once(" :").unwrap();
             expected.push(u64::from_str_radix(scores.split_once(' ').unwrap().1, 16).unwrap());
             // An empty cell is NaN.

@@ -1,5 +1,6 @@
 //! Files that `ckselect bench` keeps next to its log: its sessions (`.meta.json`), and details of each
-//! measurement beyond its row (`.details.jsonl`).
+//! measurement beyond its row (`.details.jsonl`). Tables that are kept in one folder may have all their
+//! sessions in one file (`sidecars.json`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -122,6 +123,7 @@ pub struct SidecarError {
 }
 
 const DETAILS: &str = ".details.jsonl";
+const SHARED: &str = "sidecars.json";
 
 impl Sidecar {
     /// The file of measurements for a path: for the details of a log, the log.
@@ -155,11 +157,18 @@ impl Sidecar {
 
     /// The sidecar of a file as it is; `None` without one.
     pub(crate) fn meta_beside(path: &Path) -> Result<Option<Value>, SidecarError> {
-        // A table that was converted by hand has its sidecar under its own stem.
-        let metas = [Self::meta_of(path), path.with_extension("meta.json")];
+        // A table that was converted by hand has its sidecar under its own stem; tables of a folder may share one
+        // file, which has them by their names.
+        let shared = path.with_file_name(SHARED);
+        let metas = [Self::meta_of(path), path.with_extension("meta.json"), shared.clone()];
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(path) = metas.into_iter().find(|path| path.is_file()) else { return Ok(None) };
         let text = files::read_to_string(&path).map_err(|error| fault(&path, error))?;
-        let meta: Value = serde_json::from_str(&text).map_err(|error| fault(&path, error.into()))?;
+        let mut meta: Value = serde_json::from_str(&text).map_err(|error| fault(&path, error.into()))?;
+        if path == shared {
+            let Some(own) = meta.get_mut(&name) else { return Ok(None) };
+            meta = own.take();
+        }
         Meta::deserialize(&meta).map_err(|error| fault(&path, error.into()))?;
         Ok(Some(meta))
     }
@@ -363,5 +372,11 @@ mod tests {
         assert_eq!((sessions[1].seconds(), &sessions[1].end), (None, &None));
         std::fs::write(folder.path().join("sweep.meta.json"), "{").unwrap();
         assert!(Sidecar::beside(&table).unwrap_err().to_string().contains("sweep.meta.json: "));
+        std::fs::remove_file(folder.path().join("sweep.meta.json")).unwrap();
+        std::fs::write(folder.path().join(SHARED), format!(r#"{{"sweep.parquet": {text}, "b.csv": 3}}"#))
+            .unwrap();
+        let of = |name: &str| Sidecar::beside(&folder.path().join(name)).map(|sidecar| sidecar.sessions);
+        assert_eq!((of("sweep.parquet").unwrap(), of("a.csv").unwrap()), (sessions, vec![]));
+        assert!(of("b.csv").unwrap_err().to_string().contains("sidecars.json: "));
     }
 }

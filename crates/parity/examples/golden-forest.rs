@@ -1,11 +1,10 @@
-//! Writes the models and scores in tests/golden/forest that the ordinary tests check:
+//! Writes the models of tests/golden/forest and their scores, which the ordinary tests check:
 //! `cargo run -p ck-select-parity --example golden-forest`.
 
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use ck_select::forest::Forest;
 use ck_select_parity::{Training, golden, synthetic};
 
 /// One row a model: the file's name, parameters, iterations.
@@ -31,10 +30,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             Training::new(&data, &params, iterations).run()?.to_text()?,
         )?;
     }
-    for path in golden::models()? {
-        let model = fs::read_to_string(&path)?;
-        let forest = Forest::parse(model.as_bytes())?;
-        fs::write(path.with_extension("scores"), golden::scores(&model, &forest)?)?;
-    }
+    fs::write(golden::SCORES, golden::scores()?)?;
     Ok(())
 }

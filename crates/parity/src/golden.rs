@@ -1,15 +1,19 @@
-//! The models and expected scores in `tests/golden/forest`, which the ordinary tests check without LightGBM.
+//! The models in `tests/golden/forest` and their expected scores, which the ordinary tests check without
+//! LightGBM.
 
+use std::error::Error;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::{fs, io};
 
 use ck_select::forest::Forest;
 
-use crate::{Booster, LightGbmError, Output, synthetic};
+use crate::{Booster, Output, synthetic};
 
-/// Where the models and their scores are.
+/// Where the models are.
 pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest");
+/// The table of their scores.
+pub const SCORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest_scores.txt");
 
 const ROWS: usize = 60;
 
@@ -26,23 +30,28 @@ pub fn models() -> io::Result<Vec<PathBuf>> {
     Ok(models)
 }
 
-/// Rows, and LightGBM's raw score and prediction for each of them, as text:
-/// `raw prediction : value value ...`. Scores are the bits in hexadecimal, values are the shortest decimals
-/// that read back as the same number.
-pub fn scores(model: &str, forest: &Forest) -> Result<String, LightGbmError> {
-    let booster = Booster::from_text(model)?;
-    let values = synthetic::trouble(forest, ROWS, 7);
-    let raw = booster.predict(&values, Output::RawScore)?;
-    let predictions = booster.predict(&values, Output::Prediction)?;
-    let mut text = String::from("# raw_score prediction : the row's values\n");
-    for (row, (raw, prediction)) in
-        values.chunks_exact(forest.num_features()).zip(raw.iter().zip(predictions))
-    {
-        let _ = write!(text, "{:016x} {:016x} :", raw.to_bits(), prediction.to_bits());
-        for value in row {
-            let _ = write!(text, " {value:?}");
+/// Rows of each model, and LightGBM's raw score and prediction for each of them, as text:
+/// `model raw prediction : value value ...`. Scores are the bits in hexadecimal, values are the shortest
+/// decimals that read back as the same number.
+pub fn scores() -> Result<String, Box<dyn Error>> {
+    let mut text = String::from("# model raw_score prediction : the row's values\n");
+    for path in models()? {
+        let name = path.file_stem().unwrap_or_default().display();
+        let model = fs::read_to_string(&path)?;
+        let forest = Forest::parse(model.as_bytes())?;
+        let booster = Booster::from_text(&model)?;
+        let values = synthetic::trouble(&forest, ROWS, 7);
+        let raw = booster.predict(&values, Output::RawScore)?;
+        let predictions = booster.predict(&values, Output::Prediction)?;
+        for (row, (raw, prediction)) in
+            values.chunks_exact(forest.num_features()).zip(raw.iter().zip(predictions))
+        {
+            write!(text, "{name} {:016x} {:016x} :", raw.to_bits(), prediction.to_bits())?;
+            for value in row {
+                write!(text, " {value:?}")?;
+            }
+            text.push('\n');
         }
-        text.push('\n');
     }
     Ok(text)
 }

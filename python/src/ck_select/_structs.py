@@ -21,6 +21,8 @@ from typing import Any
 class Sized(Structure):
     """A struct that begins with its own size."""
 
+    _fields_ = [("struct_size", c_size_t)]
+
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
         self.struct_size = sizeof(self)
@@ -33,7 +35,6 @@ def _of(kind: Any, names: str) -> list[tuple[str, Any]]:
 
 class ConvProblem(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_char_p, "arch"),
         *_of(c_int32, "direction ndim"),
         *_of(c_int64, "n c k g"),
@@ -68,7 +69,6 @@ class GemmRequest(Structure):
 
 class GemmProblem(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_char_p, "arch"),
         *_of(c_int64, "m n k"),
         *_of(c_int32, "split_k dtype_a dtype_b dtype_c"),
@@ -79,7 +79,6 @@ class GemmProblem(Sized):
 
 class FmhaProblem(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_char_p, "arch"),
         *_of(c_int32, "api_family family dtype"),
         *_of(c_int64, "batch seqlen_q seqlen_k nhead_q nhead_k hdim_q hdim_v"),
@@ -95,7 +94,6 @@ class FmhaProblem(Sized):
 
 class Options(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_int32, "mode ignore_environment"),
         *_of(c_char_p, "override_file arch store device_name"),
         *_of(c_void_p, "stream"),
@@ -117,7 +115,6 @@ Release = CFUNCTYPE(None, c_void_p)
 
 class KernelHooks(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_void_p, "user"),
         *_of(c_int32, "priority reserved"),
         *_of(SupportsConv, "supports_conv"),
@@ -133,7 +130,6 @@ class KernelHooks(Sized):
 
 class ModelOptions(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_void_p, "key hardware"),
         *_of(c_int32, "force reserved"),
     ]
@@ -141,7 +137,6 @@ class ModelOptions(Sized):
 
 class Selection(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_char_p, "name"),
         *_of(c_void_p, "user"),
         *_of(c_size_t, "index"),
@@ -158,7 +153,6 @@ class Selection(Sized):
 
 class Ranked(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_char_p, "name"),
         *_of(c_void_p, "user"),
         *_of(c_size_t, "index"),
@@ -170,14 +164,12 @@ class Ranked(Sized):
 
 class Predictions(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_double, "tflops latency_ms bandwidth_gb_s"),
     ]
 
 
 class TuneBudget(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_double, "time_ms"),
         *_of(c_void_p, "stream"),
         *_of(c_int32, "kernels reserved"),
@@ -186,14 +178,13 @@ class TuneBudget(Sized):
 
 class TuneReport(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size measured improved failed waiting"),
+        *_of(c_size_t, "measured improved failed waiting"),
         *_of(c_double, "saved_ms elapsed_ms"),
     ]
 
 
 class RowOptions(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_int32, "target uncoded tolerate_no_spec force"),
         *_of(c_char_p, "engine hardware"),
         *_of(c_size_t, "threads"),
@@ -202,7 +193,6 @@ class RowOptions(Sized):
 
 class Column(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_char_p, "name"),
         *_of(c_void_p, "integers numbers codes"),
         *_of(POINTER(c_char_p), "words"),
@@ -212,7 +202,6 @@ class Column(Sized):
 
 class Objects(Sized):
     _fields_ = [
-        *_of(c_size_t, "struct_size"),
         *_of(c_void_p, "list_item dict_next utf8 whole number none"),
         *_of(c_void_p * 5, "types"),
         *_of(POINTER(c_char_p), "names"),

@@ -15,9 +15,8 @@ use crate::ffi::{CkRegistry, CkStatus};
 ///
 /// Suited for the hot path: unless the options let it measure, it takes no lock, makes no system call and
 /// does not allocate once warm, except to write a problem that is new to the file of `CK_SELECT_CAPTURE`. A
-/// call that measures runs kernels on the options' stream and waits for them. A registry that chooses without
-/// a model (`no_model`), or by a built-in one although no architecture was given (`arch_unknown`), warns
-/// once: see `ck_log_set_callback`.
+/// call that measures runs kernels on the options' stream and waits for them. With `no_model` or
+/// `arch_unknown` a registry warns once: see `ck_log_set_callback`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
@@ -105,7 +104,7 @@ pub unsafe extern "C" fn ck_registry_extract_conv(
 }
 
 /// Explains a selection as human-readable text: which sources were asked, what each answered, and why it was
-/// passed over. Free it with `ck_string_free`.
+/// passed over.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`

@@ -2,7 +2,6 @@
 //! would cost, how close the fastest come to the device's peaks, how stable the times are, what failed, and
 //! where the time went.
 
-mod coverage;
 mod noise;
 mod pool;
 mod roofline;
@@ -15,7 +14,6 @@ use ck_select_data::figures::mean;
 use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
-pub use coverage::Coverage;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
@@ -23,6 +21,31 @@ pub use winners::KernelFigures;
 
 /// Share of the fastest kernel's speed from which another one counts as nearly as good.
 pub const NEAR: f64 = 0.95;
+
+/// How many pairs were measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coverage {
+    /// Rows.
+    pub rows: usize,
+    /// Pairs of a problem and a kernel that have a valid row.
+    pub measured: usize,
+    /// All pairs.
+    pub possible: usize,
+}
+
+impl Coverage {
+    fn of(measurements: &Measurements) -> Self {
+        let valid = measurements.rows().iter().filter(|row| row.is_valid);
+        let mut pairs: Vec<(u32, u32)> = valid.map(|row| (row.problem, row.kernel)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        Self {
+            rows: measurements.rows().len(),
+            measured: pairs.len(),
+            possible: measurements.problems().len() * measurements.kernels().len(),
+        }
+    }
+}
 
 /// Rows of one class of failures.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,8 +33,7 @@ fields! {
         layout: GemmLayout = GemmLayout::RCR, 0, ["layout"], "Memory orders of the operands.";
     }
     nested {
-        request: GemmRequest,
-            "What it asks for besides one plain GEMM. With a list of GEMMs the extents are those of the largest.";
+        request: GemmRequest, "What it asks for besides one plain GEMM.";
     }
     beside { arch: Option<Arch> = None, "The architecture that will run it, when known."; }
 }

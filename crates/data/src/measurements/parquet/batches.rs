@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
+use ck_select_types::panics;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -16,7 +17,6 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::Failed;
-use super::guard::guarded;
 
 /// Rows of a batch. Our own row groups consist of whole batches.
 const BATCH: usize = 1 << 14;
@@ -174,5 +174,26 @@ impl Read for Onwards {
         let read = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.offset)?;
         self.offset += read as u64;
         Ok(read)
+    }
+}
+
+/// Runs code of the parquet reader, which panics on some damaged files. A panic in it becomes an error; what was being read must no longer be used.
+fn guarded<T>(body: impl FnOnce() -> T) -> Result<T, ParquetError> {
+    panics::catch(body).map_err(|panicked| {
+        let message = panicked.message.as_deref().unwrap_or("the reader gave up");
+        ParquetError::General(format!("damaged: {message}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_message() {
+        assert_eq!(guarded(|| 7).unwrap(), 7);
+        let missing: Option<u8> = None;
+        let found = guarded(|| [1, 2][missing.map_or(5, usize::from)]).unwrap_err().to_string();
+        assert!(found.contains("damaged: index out of bounds"), "{found}");
     }
 }

@@ -4,7 +4,6 @@
 //! among them, flags as booleans or numbers, texts as strings of any width or as dictionaries.
 
 mod batches;
-mod guard;
 mod values;
 
 use std::fs::File;
