@@ -79,8 +79,7 @@ typedef struct {
 typedef struct {
   const ck_column *columns; /**< Its columns. */
   size_t column_count;      /**< Number of columns. */
-  const uint8_t *states;    /**< For each name that was asked for 0 if there is no such column, 1 if some
-                                 of its cells are absent, 2 if none is. */
+  const uint8_t *states;    /**< For each name: 0 for no such column, 1 for absent cells, 2 for none. */
 } ck_table;
 
 #ifdef __cplusplus
@@ -158,8 +157,7 @@ void ck_pool_destroy(ck_pool *pool);
 ck_status ck_pool_rank(const ck_pool *pool, const uint8_t *problem, size_t len, size_t capacity,
     size_t *rows, double *scores);
 
-/** Copies the cells of a list of dicts: exact Python types alone, without anything that would have to be
- *  refused, or the answer is `CK_STATUS_INVALID_ARGUMENT`. Destroy the table with `ck_table_destroy`. */
+/** Copies the cells of a list of dicts; those of other types are `CK_STATUS_INVALID_ARGUMENT`. */
 ck_status ck_table_read(const ck_objects *objects, const void *rows, size_t count, ck_table **table);
 
 /** The same for a matrix of objects, and a list of their columns' names. `strides` are the bytes from row

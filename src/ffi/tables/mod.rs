@@ -60,13 +60,11 @@ pub struct CkTable {
     pub columns: *const CkColumn,
     /// Number of columns.
     pub column_count: usize,
-    /// For each name that was asked for 0 if there is no such column, 1 if some of its cells are absent, 2 if
-    /// none is.
+    /// For each name: 0 for no such column, 1 for absent cells, 2 for none.
     pub states: *const u8,
 }
 
-/// Copies the cells of a list of dicts: exact Python types alone, without anything that would have to be
-/// refused, or the answer is `CK_STATUS_INVALID_ARGUMENT`. Destroy the table with `ck_table_destroy`.
+/// Copies the cells of a list of dicts; those of other types are `CK_STATUS_INVALID_ARGUMENT`.
 ///
 /// # Safety
 /// `objects` points to a struct with its `struct_size` set and what its fields say; `rows` is a list of at
