@@ -3,6 +3,7 @@
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{Field, InvalidField, Record};
+pub use crate::operations::VariantOf;
 use crate::scan::NameError;
 use crate::vocab::Dtype;
 

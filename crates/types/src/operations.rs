@@ -19,6 +19,35 @@ pub(crate) mod kernels {
     pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
 }
 
+/// What an enum of [`operation_enum!`] holds for one operation.
+pub trait VariantOf<E>: Into<E> {
+    /// What it holds, if it is of this operation.
+    fn of(any: &E) -> Option<&Self>;
+}
+
+/// A struct with a field for each operation, which is `$of` of the type of the operation's problems, and is
+/// found by its type.
+#[macro_export]
+macro_rules! operation_struct {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident($of:ident);) => {
+        $(#[$meta])*
+        $vis struct $name {
+            conv: $of<$crate::conv::ConvProblem>,
+            gemm: $of<$crate::gemm::GemmProblem>,
+            fmha: $of<$crate::fmha::FmhaProblem>,
+        }
+
+        $crate::operation_struct! { @as $name, $of, conv ConvProblem, gemm GemmProblem, fmha FmhaProblem }
+    };
+    (@as $name:ident, $of:ident, $($module:ident $problem:ident),+) => {$(
+        impl AsMut<$of<$crate::$module::$problem>> for $name {
+            fn as_mut(&mut self) -> &mut $of<$crate::$module::$problem> {
+                &mut self.$module
+            }
+        }
+    )+};
+}
+
 /// An enum with a variant for each operation, which holds `$of` of the type of the operation's problems.
 #[macro_export]
 macro_rules! operation_enum {
@@ -51,6 +80,12 @@ macro_rules! operation_enum {
         impl From<$of<$crate::$module::$problem>> for $name {
             fn from(value: $of<$crate::$module::$problem>) -> Self {
                 Self::$op(value)
+            }
+        }
+
+        impl $crate::operation::VariantOf<$name> for $of<$crate::$module::$problem> {
+            fn of(any: &$name) -> Option<&Self> {
+                if let $name::$op(value) = any { Some(value) } else { None }
             }
         }
     )+};

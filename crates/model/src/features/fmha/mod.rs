@@ -10,7 +10,7 @@ mod codes;
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::blocks;
 use super::exact::{flag, float, log2, max1, product, ratio};
-use super::{Feature, FmhaEncoding, PairWith, features};
+use super::{Feature, FmhaEncoding, PairInputs, PairWith, features};
 use crate::hardware::Hardware;
 
 /// The numbers of a problem as features see them.
@@ -194,6 +194,12 @@ impl PairWith<FmhaKernelTerms> for FmhaTerms {
 
     fn tile(kernel: &FmhaKernelTerms) -> [i64; 3] {
         [kernel.tile[0], kernel.tile[1], kernel.tile[2]]
+    }
+
+    fn pair_inputs(kernel: &FmhaKernelTerms, _own: bool) -> PairInputs {
+        let mut inputs = PairInputs::default();
+        inputs[..4].copy_from_slice(&kernel.tile[..4]);
+        inputs
     }
 
     fn shape(kernel: &FmhaKernelTerms, _hardware: &Hardware) -> FmhaShape {
