@@ -37,7 +37,7 @@ pub use claims::NameClaim;
 pub use conv::ConvPair;
 pub use conv::work as conv_work;
 pub use engine::Engine;
-pub(crate) use engine::{NAMED, NamedEngine};
+pub(crate) use engine::{NamedEngine, named as named_engines};
 pub use fields::RowInputs;
 pub(crate) use fields::{named_sides, sides};
 pub use gemm::GemmPair;

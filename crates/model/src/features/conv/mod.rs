@@ -1,6 +1,7 @@
 //! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas
 //! pick.
 
+mod engines;
 mod inputs;
 mod pair;
 mod terms;

@@ -6,6 +6,7 @@
 //! formed in floats (`FmhaTerms::product`).
 
 mod codes;
+mod engines;
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::blocks;

@@ -1,6 +1,7 @@
 //! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's
 //! description.
 
+mod engines;
 mod inputs;
 mod pair;
 mod terms;

@@ -1,0 +1,48 @@
+//! The engines of GEMMs.
+
+use super::{BUILD, FEATURES, VECTOR};
+use crate::features::engine::{Engines, NamedEngine};
+use crate::features::{Engine, PipelineCodes, Rules};
+use crate::hardware::Hardware;
+
+pub(super) const ENGINES: Engines = Engines {
+    own: Engine::Gemm72,
+    upstream: Engine::Gemm72,
+    categories: &["layout", "pipeline", "scheduler", "epilogue"],
+    hardware: Hardware::USUAL,
+    named: &[
+        NamedEngine {
+            op_type: "gemm_universal",
+            class: "GemmUniversalFeatureEngine",
+            engine: Engine::Gemm72,
+            encoding_version: 0,
+        },
+        NamedEngine {
+            op_type: "gemm_universal_vec",
+            class: "GemmUniversalVecFeatureEngine",
+            engine: Engine::Gemm78Vec,
+            encoding_version: 1,
+        },
+    ],
+    all: &[
+        (Engine::Gemm55, Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 }, || {
+            without(ONLY_IN_72)
+        }),
+        (Engine::Gemm72, Rules::CONV97, || without(&[])),
+        (Engine::Gemm78Vec, Rules::CONV97, || [&without(&[]), VECTOR].concat()),
+    ],
+};
+
+const ONLY_IN_72: &[&str] = &[
+    "ratio_M_to_tile_m", "ratio_N_to_tile_n", "ratio_K_to_tile_k", "problem_smaller_than_tile_m",
+    "problem_smaller_than_tile_n", "problem_smaller_than_tile_k", "any_dim_too_small", "needs_padding_m",
+    "needs_padding_n", "needs_padding_k", "has_padding_when_needed_m", "has_padding_when_needed_n",
+    "has_padding_when_needed_k", "missing_required_padding_m", "missing_required_padding_n",
+    "missing_required_padding_k", "missing_any_required_padding",
+];
+
+/// Upstream's features but these.
+fn without(dropped: &[&str]) -> Vec<&'static str> {
+    let kept = |name: &&str| ![dropped, VECTOR, BUILD].iter().any(|list| list.contains(name));
+    FEATURES.iter().map(|feature| feature.name).filter(kept).collect()
+}
