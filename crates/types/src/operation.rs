@@ -3,6 +3,7 @@
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{Field, InvalidField, Record};
+use crate::kernel::KernelKind;
 pub use crate::operations::VariantOf;
 use crate::scan::NameError;
 use crate::vocab::Dtype;
@@ -10,7 +11,7 @@ use crate::vocab::Dtype;
 /// Problems of an operation, whose type stands for the operation.
 pub trait OperationProblem: Record + Copy {
     /// The kernels that compute them.
-    type Kernel: Record;
+    type Kernel: Record + VariantOf<KernelKind>;
     /// What the operation says about itself.
     const OPERATION: Operation;
 

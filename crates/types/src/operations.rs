@@ -48,10 +48,17 @@ macro_rules! operation_struct {
     )+};
 }
 
-/// An enum with a variant for each operation, which holds `$of` of the type of the operation's problems.
+/// An enum with a variant for each operation, which holds `$of` of the type of the operation's problems, and
+/// is made from it; with `not by type` where operations may hold the same.
 #[macro_export]
 macro_rules! operation_enum {
     ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident);) => {
+        $crate::operation_enum! { $(#[$meta])* $vis enum $name($of), not by type; }
+        $crate::operation_enum! {
+            @by_type $name, $of, Conv conv::ConvProblem, Gemm gemm::GemmProblem, Fmha fmha::FmhaProblem
+        }
+    };
+    ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident), not by type;) => {
         $(#[$meta])*
         $vis enum $name {
             /// Of grouped convolutions.
@@ -73,10 +80,8 @@ macro_rules! operation_enum {
                 }
             }
         }
-
-        $crate::operation_enum! { @from $name, $of, Conv conv::ConvProblem, Gemm gemm::GemmProblem, Fmha fmha::FmhaProblem }
     };
-    (@from $name:ident, $of:ident, $($op:ident $module:ident::$problem:ident),+) => {$(
+    (@by_type $name:ident, $of:ident, $($op:ident $module:ident::$problem:ident),+) => {$(
         impl From<$of<$crate::$module::$problem>> for $name {
             fn from(value: $of<$crate::$module::$problem>) -> Self {
                 Self::$op(value)
@@ -124,6 +129,34 @@ macro_rules! each_operation {
             $crate::vocab::Op::Fmha => {
                 type $problem = $crate::fmha::FmhaProblem;
                 $value
+            }
+        }
+    };
+}
+
+/// The same, where the expression becomes what another enum of [`operation_enum!`] holds for the operation.
+#[macro_export]
+macro_rules! map_operation {
+    ($any:expr, $enum:ident($of:pat) => $to:ident($value:expr)) => {
+        match $any {
+            $enum::Conv($of) => $to::Conv($value),
+            $enum::Gemm($of) => $to::Gemm($value),
+            $enum::Fmha($of) => $to::Fmha($value),
+        }
+    };
+    ($op:expr, $problem:ident => $to:ident($value:expr)) => {
+        match $op {
+            $crate::vocab::Op::Conv => {
+                type $problem = $crate::conv::ConvProblem;
+                $to::Conv($value)
+            }
+            $crate::vocab::Op::Gemm => {
+                type $problem = $crate::gemm::GemmProblem;
+                $to::Gemm($value)
+            }
+            $crate::vocab::Op::Fmha => {
+                type $problem = $crate::fmha::FmhaProblem;
+                $to::Fmha($value)
             }
         }
     };

@@ -41,7 +41,7 @@ vocabulary! {
 }
 
 /// An engine that a spec names, by its operation or by its class.
-pub struct NamedEngine {
+pub(crate) struct NamedEngine {
     pub(crate) op_type: &'static str,
     pub(crate) class: &'static str,
     pub(crate) engine: Engine,
@@ -66,7 +66,7 @@ pub struct Engines {
 
 /// An engine; the rules of the upstream version that it comes from, our own following the newest; and its
 /// features, in upstream's order if the schema is upstream's.
-pub type EngineRecord = (Engine, Rules, fn() -> Vec<&'static str>);
+pub(super) type EngineRecord = (Engine, Rules, fn() -> Vec<&'static str>);
 
 impl Engines {
     fn of(op: Op) -> &'static Self {

@@ -11,7 +11,7 @@
 //! Other families do the same work in another order: backward kernels take keys as rows and form five
 //! products; kernels that combine, append or convert only move bytes. `docs/fmha.md` has the terms.
 
-pub(super) mod columns;
+mod columns;
 mod load;
 
 pub use load::FmhaLoad;
@@ -20,14 +20,17 @@ use load::Steps;
 
 use crate::estimate::constants::{FLOWING, LANES};
 use crate::estimate::device::{Device, Library};
+use crate::estimate::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 
 use crate::estimate::shape::ShapeError;
 use crate::estimate::terms::{Terms, norm, sharp_norm};
+use crate::isa::Isa;
 use crate::kernel::FmhaKernel;
+use crate::problem::FmhaProblem;
 use crate::vocab::{FmhaBias, FmhaFamily, FmhaPipeline, FmhaQscale};
 
 /// Names of the terms, in the order in which they are added.
-pub const FMHA_TERMS: [&str; 11] = [
+const TERMS: [&str; Terms::COUNT] = [
     "launch", "products", "softmax", "fragments", "loads", "barriers", "waits", "workgroups", "cache",
     "memory", "second_stage",
 ];
@@ -141,8 +144,58 @@ pub struct FmhaShape {
     staged: f64,
 }
 
+impl OperationEstimate for FmhaProblem {
+    type Load = FmhaLoad;
+
+    fn load(&self) -> FmhaLoad {
+        FmhaLoad::new(self)
+    }
+}
+
+impl KernelEstimate for FmhaKernel {
+    type Shape = FmhaShape;
+
+    fn shape(&self, device: &Device) -> Result<FmhaShape, ShapeError> {
+        FmhaShape::new(self, device)
+    }
+}
+
+impl Formula for FmhaLoad {
+    type Shape = FmhaShape;
+    type Cycles = FmhaCycles;
+    const TERMS: &'static [&'static str; Terms::COUNT] = &TERMS;
+    const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
+    const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
+
+    fn bytes(&self) -> f64 {
+        self.bytes_of(self.problem.family)
+    }
+
+    fn tile(shape: &FmhaShape) -> [f64; 3] {
+        shape.tile
+    }
+
+    fn cycles(&self, _isa: Isa, shape: &FmhaShape, device: &Device) -> (FmhaCycles, f64) {
+        let cycles = FmhaCycles::new(self, shape, device);
+        (cycles, cycles.time())
+    }
+
+    fn least(&self, cycles: &FmhaCycles, _shape: &FmhaShape, _device: &Device) -> f64 {
+        cycles.products_alone()
+    }
+
+    #[inline]
+    fn time(&self, shape: &FmhaShape, device: &Device) -> f64 {
+        FmhaCycles::new(self, shape, device).time()
+    }
+
+    fn terms(&self, shape: &FmhaShape, device: &Device) -> Terms {
+        FmhaCycles::new(self, shape, device).terms()
+    }
+}
+
 impl FmhaShape {
-    pub(super) fn new(kernel: &FmhaKernel, device: &Device) -> Result<Self, ShapeError> {
+    fn new(kernel: &FmhaKernel, device: &Device) -> Result<Self, ShapeError> {
         let constants = Constants::of(device.library);
         let dtype = kernel.dtype;
         let macs = device.macs(dtype);
@@ -227,7 +280,7 @@ impl FmhaShape {
 
 /// What the time is computed from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FmhaCycles {
+pub struct FmhaCycles {
     /// Cycles of a step of one workgroup, each as if it were alone.
     pub(super) products: f64,
     pub(super) softmax: f64,
@@ -265,11 +318,11 @@ impl FmhaCycles {
         let whole = (workgroups / slots).floor();
         let cache_rate = device.rates.cache_gb_s * 1e3 * constants.shares[0];
         let memory_rate = device.rates.memory_gb_s * 1e3 * constants.shares[1];
-        let uncached = (load.bytes(shape.family) - device.rates.cache_kb * 1024.0).max(0.0);
+        let uncached = (load.bytes_of(shape.family) - device.rates.cache_kb * 1024.0).max(0.0);
         let multiplies = shape.family.is_forward() || shape.family == FmhaFamily::BwdDqDkDv;
         let or_none = |value: f64| if multiplies { value } else { 0.0 };
         let staged =
-            if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes(shape.family) };
+            if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes_of(shape.family) };
         let accesses = shape.staged / 16.0;
         let [begin, each] = constants.workgroup;
         // Cycles are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them
@@ -351,7 +404,7 @@ impl FmhaCycles {
             launch: 0.0,
             ..*self
         };
-        let add: [fn(&mut Self, &Self); FMHA_TERMS.len()] = [
+        let add: [fn(&mut Self, &Self); TERMS.len()] = [
             |parts, all| parts.launch = all.launch,
             |parts, all| parts.products = all.products,
             |parts, all| parts.softmax = all.softmax,
@@ -372,6 +425,6 @@ impl FmhaCycles {
             known = time;
             grown
         });
-        Terms { names: &FMHA_TERMS, values }
+        Terms { names: &TERMS, values }
     }
 }
