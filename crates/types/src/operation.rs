@@ -5,13 +5,14 @@ use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{Field, InvalidField, Record};
 use crate::kernel::KernelKind;
 pub use crate::operations::VariantOf;
+use crate::pool::KernelJson;
 use crate::scan::NameError;
 use crate::vocab::Dtype;
 
 /// Problems of an operation, whose type stands for the operation.
 pub trait OperationProblem: Record + Copy {
     /// The kernels that compute them.
-    type Kernel: Record + VariantOf<KernelKind>;
+    type Kernel: Record + KernelJson + VariantOf<KernelKind>;
     /// What the operation says about itself.
     const OPERATION: Operation;
 

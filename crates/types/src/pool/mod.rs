@@ -4,6 +4,7 @@ mod error;
 mod export;
 mod folder;
 mod json;
+mod keys;
 mod list;
 
 use std::io::Read as _;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 pub use error::PoolError;
 pub use export::{ExportOptions, config_json, export_json, kernel_json};
 pub use folder::{Folder, FolderKernel};
+pub(crate) use keys::KernelJson;
 
 use crate::files;
 use crate::kernel::{Kernel, KernelKind};
