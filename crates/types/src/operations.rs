@@ -96,9 +96,9 @@ macro_rules! operation_enum {
     )+};
 }
 
-/// A `match` over operations whose arms are one expression, in three forms: over an enum of
-/// [`operation_enum!`]; over several of them, which should be of one operation; over an [`Op`], where the
-/// expression gets the type of the operation's problems.
+/// A `match` over operations whose arms are one expression: over an enum of [`operation_enum!`]; over several
+/// of them, which should be of one operation; over an [`Op`], where the expression gets the type of the
+/// operation's problems; over an enum with that type.
 #[macro_export]
 macro_rules! each_operation {
     ($any:expr, $enum:ident($of:pat) => $value:expr) => {
@@ -106,6 +106,22 @@ macro_rules! each_operation {
             $enum::Conv($of) => $value,
             $enum::Gemm($of) => $value,
             $enum::Fmha($of) => $value,
+        }
+    };
+    ($any:expr, $enum:ident($of:pat) as $problem:ident => $value:expr) => {
+        match $any {
+            $enum::Conv($of) => {
+                type $problem = $crate::conv::ConvProblem;
+                $value
+            }
+            $enum::Gemm($of) => {
+                type $problem = $crate::gemm::GemmProblem;
+                $value
+            }
+            $enum::Fmha($of) => {
+                type $problem = $crate::fmha::FmhaProblem;
+                $value
+            }
         }
     };
     ($any:expr, ($($enum:ident($of:pat)),+) => $value:expr, $else:expr) => {
