@@ -22,6 +22,12 @@ pub trait OperationProblem: Record + Copy {
     /// The problem as a kernel would run it, if a file states only some of its words.
     fn filled(self, stated: StatedFields, kernel: &Self::Kernel) -> Self;
 
+    /// What a kernel says about problems that leave it out: words of theirs.
+    fn tell(kernel: &Self::Kernel, defaults: &mut ProblemDefaults);
+
+    /// What it asks for, in a few words for messages.
+    fn summary(&self) -> String;
+
     /// The element type of its first input.
     fn dtype(&self) -> Dtype;
 

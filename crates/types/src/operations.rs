@@ -3,7 +3,19 @@
 use crate::defaults::ProblemDefaults;
 use crate::gemm::GemmRequest;
 use crate::operation::{Operation, OperationProblem};
-use crate::vocab::{ConvLayout, Direction, GemmLayout, Op};
+use crate::vocab::{ConvLayout, Direction, GemmLayout};
+use crate::vocabulary;
+
+vocabulary! {
+    /// The operation that kernels of a pool compute.
+    Op, "operation" { Gemm = "gemm_universal", Conv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
+}
+
+/// The words of one operation alone.
+pub(crate) mod words {
+    pub use super::Op;
+    pub use crate::fmha::words::*;
+}
 
 /// What makes problems.
 pub(crate) mod problems {

@@ -9,6 +9,7 @@ mod problem;
 mod supports;
 #[cfg(test)]
 mod tests;
+pub mod words;
 
 pub use kernel::{FmhaKernel, FmhaTile};
 pub(crate) use problem::has_signature;
@@ -65,6 +66,14 @@ impl OperationProblem for FmhaProblem {
     fn filled(self, stated: StatedFields, kernel: &FmhaKernel) -> Self {
         let problem = if stated.signature { self } else { kernel.sign(&self) };
         Self { dtype: if stated.dtype { self.dtype } else { kernel.dtype }, ..problem }
+    }
+
+    fn tell(kernel: &FmhaKernel, defaults: &mut ProblemDefaults) {
+        defaults.dtype = kernel.dtype;
+    }
+
+    fn summary(&self) -> String {
+        format!("attention ({}, {})", self.family, self.dtype)
     }
 
     #[inline]

@@ -88,12 +88,7 @@ macro_rules! vocabulary {
     };
 }
 
-mod fmha;
-
-pub use fmha::{
-    FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale,
-    FmhaRope,
-};
+pub use crate::operations::words::*;
 
 vocabulary! {
     /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five
@@ -214,11 +209,6 @@ vocabulary! {
         MultiDMultiply = "MultiDMultiply", Relu = "Relu", Gelu = "Gelu", Clamp = "Clamp", Sigmoid = "Sigmoid",
         Tanh = "Tanh", Swish = "Swish", HardSwish = "HardSwish",
     }
-}
-
-vocabulary! {
-    /// The operation that kernels of a pool compute.
-    Op, "operation" { Gemm = "gemm_universal", Conv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
 }
 
 impl Pipeline {
