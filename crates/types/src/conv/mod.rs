@@ -1,5 +1,6 @@
 //! Grouped convolutions: problems, kernels, and the names of kernels.
 
+mod json;
 mod kernel;
 mod name;
 mod problem;

@@ -4,6 +4,8 @@ mod body;
 mod ck_name;
 mod config_name;
 mod identifier;
+mod json;
+mod json_config;
 mod kernel;
 mod problem;
 mod supports;

@@ -3,6 +3,7 @@
 mod aiter_name;
 mod body;
 mod family;
+mod json;
 mod kernel;
 mod name;
 mod problem;

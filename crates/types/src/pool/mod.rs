@@ -1,10 +1,10 @@
 //! Pools: the kernels to choose from, and the files that they come from.
 
-mod error;
+pub(crate) mod error;
 mod export;
 mod folder;
-mod json;
-mod keys;
+pub(crate) mod json;
+pub(crate) mod keys;
 mod list;
 
 use std::io::Read as _;

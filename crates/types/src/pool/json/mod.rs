@@ -2,11 +2,7 @@
 //!
 //! Elements become kernels one by one while the text is read, so memory does not grow with what is discarded.
 
-mod conv;
-mod fmha;
-mod fmha_config;
-mod gemm;
-mod part;
+pub(crate) mod part;
 
 use std::fmt;
 
@@ -40,17 +36,17 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
 /// A kernel as exporters write it. Every key may be missing; unlisted ones are ignored.
 #[derive(Default, Deserialize)]
 pub struct RawKernel {
-    name: Option<String>,
-    identifier: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) identifier: Option<String>,
     /// What it computes, and how, whose keys depend on the operation.
-    signature: Option<Strict>,
-    algorithm: Option<Strict>,
-    arch: Option<String>,
-    gfx_arch: Option<String>,
+    pub(crate) signature: Option<Strict>,
+    pub(crate) algorithm: Option<Strict>,
+    pub(crate) arch: Option<String>,
+    pub(crate) gfx_arch: Option<String>,
     // Attention has these instead of parts.
-    family: Option<String>,
-    dtype: Option<String>,
-    pipeline: Option<String>,
+    pub(crate) family: Option<String>,
+    pub(crate) dtype: Option<String>,
+    pub(crate) pipeline: Option<String>,
 }
 
 /// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only
