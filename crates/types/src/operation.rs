@@ -3,16 +3,13 @@
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{Field, InvalidField, Record};
-use crate::kernel::KernelKind;
-pub use crate::operations::VariantOf;
-use crate::pool::KernelJson;
 use crate::scan::NameError;
 use crate::vocab::Dtype;
 
 /// Problems of an operation, whose type stands for the operation.
 pub trait OperationProblem: Record + Copy {
     /// The kernels that compute them.
-    type Kernel: Record + KernelJson + VariantOf<KernelKind>;
+    type Kernel: Record;
     /// What the operation says about itself.
     const OPERATION: Operation;
 
@@ -57,6 +54,12 @@ pub trait OperationProblem: Record + Copy {
 
     /// Reads a kernel's name.
     fn kernel_of_name(name: &str) -> Result<Self::Kernel, NameError>;
+}
+
+/// What an enum of [`operation_enum!`](crate::operation_enum) holds for one operation.
+pub trait VariantOf<E>: Into<E> {
+    /// What it holds, if it is of this operation.
+    fn of(any: &E) -> Option<&Self>;
 }
 
 /// An operation's record, which stands in its folder.

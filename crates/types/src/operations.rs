@@ -3,19 +3,7 @@
 use crate::defaults::ProblemDefaults;
 use crate::gemm::GemmRequest;
 use crate::operation::{Operation, OperationProblem};
-use crate::vocab::{ConvLayout, Direction, GemmLayout};
-use crate::vocabulary;
-
-vocabulary! {
-    /// The operation that kernels of a pool compute.
-    Op, "operation" { Gemm = "gemm_universal", Conv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
-}
-
-/// The words of one operation alone.
-pub(crate) mod words {
-    pub use super::Op;
-    pub use crate::fmha::words::*;
-}
+use crate::vocab::{ConvLayout, Direction, GemmLayout, Op};
 
 /// What makes problems.
 pub(crate) mod problems {
@@ -29,12 +17,6 @@ pub(crate) mod kernels {
     pub use crate::conv::{ConvKernel, ConvName, ConvTile, StreamK};
     pub use crate::fmha::{FmhaKernel, FmhaTile, Unsupported};
     pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
-}
-
-/// What an enum of [`operation_enum!`] holds for one operation.
-pub trait VariantOf<E>: Into<E> {
-    /// What it holds, if it is of this operation.
-    fn of(any: &E) -> Option<&Self>;
 }
 
 /// The list of operations, with the folder and the problems of each: passes it to a macro.

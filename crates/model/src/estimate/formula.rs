@@ -3,17 +3,18 @@
 
 use std::fmt::Debug;
 
-use ck_select_types::operation::OperationProblem;
+use ck_select_types::operation::{OperationProblem, VariantOf};
 
 use super::device::{Device, Library};
 use super::shape::ShapeError;
 use super::terms::Terms;
 use crate::isa::Isa;
+use crate::kernel::KernelKind;
 use crate::scoring::Column;
 
 /// Problems of an operation, as the estimate sees them.
 pub trait OperationEstimate:
-    OperationProblem<Kernel: KernelEstimate<Shape = <Self::Load as Formula>::Shape>>
+    OperationProblem<Kernel: KernelEstimate<Shape = <Self::Load as Formula>::Shape> + VariantOf<KernelKind>>
 {
     /// The problem's side of the operation's formula.
     type Load: Formula;

@@ -1,6 +1,6 @@
 //! Schemas by name, upstream's and our own: which features, in which order, under which rules.
 
-use super::{OperationTerms, Rules};
+use super::Rules;
 use crate::hardware::Hardware;
 use crate::vocab::Op;
 use ck_select_types::{each_operation, vocabulary};
@@ -49,7 +49,7 @@ pub(crate) struct NamedEngine {
 }
 
 /// What an operation says about its engines.
-pub struct Engines {
+pub(crate) struct Engines {
     /// The default for models of a user's own GPU.
     pub(super) own: Engine,
     /// That of upstream's newest trainer.
@@ -68,9 +68,15 @@ pub struct Engines {
 /// features, in upstream's order if the schema is upstream's.
 pub(super) type EngineRecord = (Engine, Rules, fn() -> Vec<&'static str>);
 
+/// Problems of an operation, for which there are engines.
+pub(super) trait OperationEngines {
+    /// What is said about them.
+    const ENGINES: Engines;
+}
+
 impl Engines {
     fn of(op: Op) -> &'static Self {
-        each_operation!(op, Own => &<Own as OperationTerms>::ENGINES)
+        each_operation!(op, Own => &<Own as OperationEngines>::ENGINES)
     }
 }
 

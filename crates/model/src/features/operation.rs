@@ -5,7 +5,6 @@ use std::fmt::Debug;
 use ck_select_types::operation::{OperationProblem, VariantOf};
 use ck_select_types::operation_enum;
 
-use super::engine::Engines;
 use super::{Feature, PairWith};
 
 /// Problems of an operation, and what its features read of them.
@@ -15,9 +14,6 @@ pub trait OperationTerms: OperationProblem {
 
     /// What they know about a kernel.
     type KernelTerms: VariantOf<KernelTerms> + Debug + Copy + PartialEq + 'static;
-
-    /// Its schemas.
-    const ENGINES: Engines;
 
     /// All features of the operation.
     fn features() -> impl Iterator<Item = &'static FeatureOf<Self>>;

@@ -1,6 +1,5 @@
 //! Grouped convolutions: problems, kernels, and the names of kernels.
 
-mod json;
 mod kernel;
 mod name;
 mod problem;

@@ -4,14 +4,11 @@ mod body;
 mod ck_name;
 mod config_name;
 mod identifier;
-mod json;
-mod json_config;
 mod kernel;
 mod problem;
 mod supports;
 #[cfg(test)]
 mod tests;
-pub mod words;
 
 pub use kernel::{FmhaKernel, FmhaTile};
 pub(crate) use problem::has_signature;

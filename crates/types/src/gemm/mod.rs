@@ -3,7 +3,6 @@
 mod aiter_name;
 mod body;
 mod family;
-mod json;
 mod kernel;
 mod name;
 mod problem;

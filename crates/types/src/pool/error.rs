@@ -18,30 +18,30 @@ pub struct PoolError {
 }
 
 impl PoolError {
-    pub(crate) fn new(reason: impl fmt::Display) -> Self {
+    pub(super) fn new(reason: impl fmt::Display) -> Self {
         Self { file: None, line: None, field: None, reason: reason.to_string(), is_unreadable: false }
     }
 
-    pub(crate) fn value(found: impl fmt::Display, expected: impl fmt::Display) -> Self {
+    pub(super) fn value(found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         Self::new(format_args!("found {found}, expected {expected}"))
     }
 
-    pub(crate) fn unreadable(error: &std::io::Error) -> Self {
+    pub(super) fn unreadable(error: &std::io::Error) -> Self {
         Self { is_unreadable: true, ..Self::new(format_args!("cannot be read: {error}")) }
     }
 
-    pub(crate) fn file(mut self, label: &str) -> Self {
+    pub(super) fn file(mut self, label: &str) -> Self {
         self.file = Some(label.to_owned());
         self
     }
 
-    pub(crate) fn line(mut self, line: u64) -> Self {
+    pub(super) fn line(mut self, line: u64) -> Self {
         self.line = Some(line);
         self
     }
 
     /// Puts `outer` before the field that is known so far.
-    pub(crate) fn within(mut self, outer: &str) -> Self {
+    pub(super) fn within(mut self, outer: &str) -> Self {
         self.field = Some(match self.field {
             Some(inner) => format!("{outer}.{inner}"),
             None => outer.to_owned(),
@@ -51,7 +51,7 @@ impl PoolError {
 }
 
 /// A value of a file between quotes, cut when it is long.
-pub(crate) fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     const MOST: usize = 100;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("'{}…'", &text[..end]),

@@ -8,30 +8,30 @@ use crate::operation::OperationProblem;
 use crate::vocab::{Arch, Op};
 
 /// Keys, with blanks between them.
-pub(crate) type Keys = &'static str;
+pub(super) type Keys = &'static str;
 
 /// Keys in the parts of a kernel's object: the name of each part, which is empty for the object itself.
 type Parts = &'static [(&'static str, Keys)];
 
 /// The keys of an operation's kernels.
-pub struct KernelKeys {
+pub(super) struct KernelKeys {
     /// The form of those that are not the field of that name.
-    pub(crate) forms: &'static [(&'static str, Form)],
+    pub(super) forms: &'static [(&'static str, Form)],
     /// What CK's registry exports.
-    pub(crate) export: Parts,
+    pub(super) export: Parts,
     /// What upstream's builder writes.
-    pub(crate) config: Parts,
+    pub(super) config: Parts,
     /// By which words a registry's kernels are counted.
-    pub(crate) statistics: &'static [(&'static str, Keys)],
+    pub(super) statistics: &'static [(&'static str, Keys)],
     /// The version of a registry's export, if it has one; then it has a time, too.
-    pub(crate) export_version: Option<&'static str>,
+    pub(super) export_version: Option<&'static str>,
     /// Whether its exporter writes `unknown` for words of these keys that it cannot spell.
-    pub(crate) unspelled: fn(&str) -> bool,
+    pub(super) unspelled: fn(&str) -> bool,
 }
 
 /// What a key of a kernel holds.
 #[derive(Clone, Copy)]
-pub(crate) enum Form {
+pub(super) enum Form {
     /// The field of that name, or its word of CK's (see [`KernelJson::word`]).
     Own(&'static str),
     /// Three fields, this one first, as `MxNxK`.
@@ -43,7 +43,7 @@ pub(crate) enum Form {
 }
 
 /// Kernels of an operation in JSON.
-pub trait KernelJson: Sized {
+pub(super) trait KernelJson: Sized {
     /// Their keys.
     const KEYS: KernelKeys;
 
@@ -65,18 +65,18 @@ pub trait KernelJson: Sized {
 type KernelOf<P> = <P as OperationProblem>::Kernel;
 
 impl KernelKeys {
-    pub(crate) fn of(op: Op) -> &'static Self {
+    pub(super) fn of(op: Op) -> &'static Self {
         each_operation!(op, Own => &<KernelOf<Own> as KernelJson>::KEYS)
     }
 }
 
 /// The operation of a kernel's object. Names of GEMMs have no common beginning: they come last.
-pub(crate) fn op_of(raw: &RawKernel) -> Option<Op> {
+pub(super) fn op_of(raw: &RawKernel) -> Option<Op> {
     let is_of = |op: Op| each_operation!(op, Own => KernelOf::<Own>::is_one(raw));
     Op::ALL.iter().rev().copied().find(|op| is_of(*op))
 }
 
 /// Reads a kernel of an operation.
-pub(crate) fn read(op: Op, raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+pub(super) fn read(op: Op, raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
     each_operation!(op, Own => KernelOf::<Own>::read_json(raw, arch))
 }

@@ -1,10 +1,10 @@
 //! Pools: the kernels to choose from, and the files that they come from.
 
-pub(crate) mod error;
+mod error;
 mod export;
 mod folder;
-pub(crate) mod json;
-pub(crate) mod keys;
+mod json;
+mod keys;
 mod list;
 
 use std::io::Read as _;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub use error::PoolError;
 pub use export::{ExportOptions, config_json, export_json, kernel_json};
 pub use folder::{Folder, FolderKernel};
-pub(crate) use keys::KernelJson;
 
 use crate::files;
 use crate::kernel::{Kernel, KernelKind};

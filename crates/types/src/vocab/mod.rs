@@ -88,7 +88,9 @@ macro_rules! vocabulary {
     };
 }
 
-pub use crate::operations::words::*;
+mod fmha;
+
+pub use fmha::*;
 
 vocabulary! {
     /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five
@@ -209,6 +211,11 @@ vocabulary! {
         MultiDMultiply = "MultiDMultiply", Relu = "Relu", Gelu = "Gelu", Clamp = "Clamp", Sigmoid = "Sigmoid",
         Tanh = "Tanh", Swish = "Swish", HardSwish = "HardSwish",
     }
+}
+
+vocabulary! {
+    /// The operation that kernels of a pool compute.
+    Op, "operation" { Gemm = "gemm_universal", Conv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
 }
 
 impl Pipeline {

@@ -1,35 +1,38 @@
 //! The engines of grouped convolutions.
 
 use super::{FEATURES, ONLY_IN_SUPERSET, work};
-use crate::features::engine::{Engines, NamedEngine};
+use crate::features::engine::{Engines, NamedEngine, OperationEngines};
 use crate::features::{Engine, Rules};
 use crate::hardware::Hardware;
+use crate::problem::ConvProblem;
 
-pub(super) const ENGINES: Engines = Engines {
-    own: Engine::ConvWork,
-    upstream: Engine::Conv97,
-    categories: &["pipeline"],
-    hardware: Hardware::USUAL,
-    named: &[NamedEngine {
-        op_type: "grouped_conv",
-        class: "GroupedConvFeatureEngine",
-        engine: Engine::Conv97,
-        encoding_version: 0,
-    }],
-    all: &[
-        (Engine::Conv74, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97, NEW_IN_91, NEW_IN_83])),
-        (Engine::Conv83, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97, NEW_IN_91])),
-        (Engine::Conv91, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97])),
-        (Engine::Conv97, Rules::CONV97, || without(&[ONLY_IN_SUPERSET])),
-        (Engine::ConvSuperset, Rules::SUPERSET, || without(&[])),
-        (Engine::ConvGfx942, Rules::SUPERSET, || without(&[NOT_ON_GFX942])),
-        (Engine::ConvGfx950, Rules::SUPERSET, || {
-            without(&[NOT_ON_GFX950, NEW_IN_97, NEW_IN_91, &hardware()])
-        }),
-        (Engine::ConvSelect, Rules::SUPERSET, || own(work::OF_DIRECTIONS).collect()),
-        (Engine::ConvWork, Rules::SUPERSET, || own(&[]).chain(["is_mem"]).collect()),
-    ],
-};
+impl OperationEngines for ConvProblem {
+    const ENGINES: Engines = Engines {
+        own: Engine::ConvWork,
+        upstream: Engine::Conv97,
+        categories: &["pipeline"],
+        hardware: Hardware::USUAL,
+        named: &[NamedEngine {
+            op_type: "grouped_conv",
+            class: "GroupedConvFeatureEngine",
+            engine: Engine::Conv97,
+            encoding_version: 0,
+        }],
+        all: &[
+            (Engine::Conv74, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97, NEW_IN_91, NEW_IN_83])),
+            (Engine::Conv83, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97, NEW_IN_91])),
+            (Engine::Conv91, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97])),
+            (Engine::Conv97, Rules::CONV97, || without(&[ONLY_IN_SUPERSET])),
+            (Engine::ConvSuperset, Rules::SUPERSET, || without(&[])),
+            (Engine::ConvGfx942, Rules::SUPERSET, || without(&[NOT_ON_GFX942])),
+            (Engine::ConvGfx950, Rules::SUPERSET, || {
+                without(&[NOT_ON_GFX950, NEW_IN_97, NEW_IN_91, &hardware()])
+            }),
+            (Engine::ConvSelect, Rules::SUPERSET, || own(work::OF_DIRECTIONS).collect()),
+            (Engine::ConvWork, Rules::SUPERSET, || own(&[]).chain(["is_mem"]).collect()),
+        ],
+    };
+}
 
 const NEW_IN_97: &[&str] = &["is_intrawave", "has_dsb", "has_si", "is_basic", "is_compv6", "is_mem"];
 const NEW_IN_91: &[&str] = &["is_3d", "Di", "Z", "Do", "stride_d", "pad_d", "dilation_h", "dilation_w"];

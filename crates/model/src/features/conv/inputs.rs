@@ -1,13 +1,11 @@
 //! What features know about a convolution and its kernels, from values and from cells.
 
 use super::super::claims::{Claims, NameClaim};
-use super::super::engine::Engines;
 use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::coded_element_bytes;
 use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
 use super::super::{Extractor, Feature, FieldError, KTile, KernelMapping, SideError, aliases};
-use super::engines::ENGINES;
 use super::tile_cells::{self, TILE_CELLS};
 use super::{ConvKernelTerms, ConvTerms, PipelineFlags};
 use crate::cells::{Cell, Fields};
@@ -18,7 +16,6 @@ use crate::vocab::{Direction, Op, Scheduler};
 impl OperationTerms for ConvProblem {
     type Terms = ConvTerms;
     type KernelTerms = ConvKernelTerms;
-    const ENGINES: Engines = ENGINES;
 
     fn features() -> impl Iterator<Item = &'static Feature<ConvTerms, ConvKernelTerms>> {
         super::all()

@@ -1,10 +1,8 @@
 //! What features know about attention and its kernels, from values and from cells: words become the numbers
 //! of the model's encoding.
 
-use super::engines::ENGINES;
 use super::{FEATURES, FmhaKernelTerms, FmhaTerms};
 use crate::cells::Fields;
-use crate::features::engine::Engines;
 use crate::features::operation::OperationTerms;
 use crate::features::reader::Reader;
 use crate::features::rules::no_number;
@@ -78,7 +76,6 @@ impl Extractor {
 impl OperationTerms for FmhaProblem {
     type Terms = FmhaTerms;
     type KernelTerms = FmhaKernelTerms;
-    const ENGINES: Engines = ENGINES;
 
     fn features() -> impl Iterator<Item = &'static Feature<FmhaTerms, FmhaKernelTerms>> {
         FEATURES.iter()

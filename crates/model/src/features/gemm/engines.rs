@@ -1,37 +1,40 @@
 //! The engines of GEMMs.
 
 use super::{BUILD, FEATURES, VECTOR};
-use crate::features::engine::{Engines, NamedEngine};
+use crate::features::engine::{Engines, NamedEngine, OperationEngines};
 use crate::features::{Engine, PipelineCodes, Rules};
 use crate::hardware::Hardware;
+use crate::problem::GemmProblem;
 
-pub(super) const ENGINES: Engines = Engines {
-    own: Engine::Gemm72,
-    upstream: Engine::Gemm72,
-    categories: &["layout", "pipeline", "scheduler", "epilogue"],
-    hardware: Hardware::USUAL,
-    named: &[
-        NamedEngine {
-            op_type: "gemm_universal",
-            class: "GemmUniversalFeatureEngine",
-            engine: Engine::Gemm72,
-            encoding_version: 0,
-        },
-        NamedEngine {
-            op_type: "gemm_universal_vec",
-            class: "GemmUniversalVecFeatureEngine",
-            engine: Engine::Gemm78Vec,
-            encoding_version: 1,
-        },
-    ],
-    all: &[
-        (Engine::Gemm55, Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 }, || {
-            without(ONLY_IN_72)
-        }),
-        (Engine::Gemm72, Rules::CONV97, || without(&[])),
-        (Engine::Gemm78Vec, Rules::CONV97, || [&without(&[]), VECTOR].concat()),
-    ],
-};
+impl OperationEngines for GemmProblem {
+    const ENGINES: Engines = Engines {
+        own: Engine::Gemm72,
+        upstream: Engine::Gemm72,
+        categories: &["layout", "pipeline", "scheduler", "epilogue"],
+        hardware: Hardware::USUAL,
+        named: &[
+            NamedEngine {
+                op_type: "gemm_universal",
+                class: "GemmUniversalFeatureEngine",
+                engine: Engine::Gemm72,
+                encoding_version: 0,
+            },
+            NamedEngine {
+                op_type: "gemm_universal_vec",
+                class: "GemmUniversalVecFeatureEngine",
+                engine: Engine::Gemm78Vec,
+                encoding_version: 1,
+            },
+        ],
+        all: &[
+            (Engine::Gemm55, Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 }, || {
+                without(ONLY_IN_72)
+            }),
+            (Engine::Gemm72, Rules::CONV97, || without(&[])),
+            (Engine::Gemm78Vec, Rules::CONV97, || [&without(&[]), VECTOR].concat()),
+        ],
+    };
+}
 
 const ONLY_IN_72: &[&str] = &[
     "ratio_M_to_tile_m", "ratio_N_to_tile_n", "ratio_K_to_tile_k", "problem_smaller_than_tile_m",

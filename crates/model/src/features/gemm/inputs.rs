@@ -2,7 +2,6 @@
 
 use super::super::claims::{Claims, NameClaim, claims};
 use super::super::conv::PipelineFlags;
-use super::super::engine::Engines;
 use super::super::named::agree;
 use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
@@ -10,7 +9,6 @@ use super::super::rules::{coded_element_bytes, coded_word};
 use super::super::schema::SCHEDULERS;
 use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
 use super::super::{Extractor, Feature, FieldError, aliases};
-use super::engines::ENGINES;
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{FEATURES, GemmBuild, GemmKernelTerms, GemmTerms};
 use crate::cells::{self, Fields};
@@ -25,7 +23,6 @@ const EPILOGUES: &[&str] = &["default", "cshuffle"];
 impl OperationTerms for GemmProblem {
     type Terms = GemmTerms;
     type KernelTerms = GemmKernelTerms;
-    const ENGINES: Engines = ENGINES;
 
     fn features() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms>> {
         FEATURES.iter()

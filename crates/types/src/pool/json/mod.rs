@@ -2,7 +2,11 @@
 //!
 //! Elements become kernels one by one while the text is read, so memory does not grow with what is discarded.
 
-pub(crate) mod part;
+mod conv;
+mod fmha;
+mod fmha_config;
+mod gemm;
+mod part;
 
 use std::fmt;
 
@@ -35,18 +39,18 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
 
 /// A kernel as exporters write it. Every key may be missing; unlisted ones are ignored.
 #[derive(Default, Deserialize)]
-pub struct RawKernel {
-    pub(crate) name: Option<String>,
-    pub(crate) identifier: Option<String>,
+pub(super) struct RawKernel {
+    name: Option<String>,
+    identifier: Option<String>,
     /// What it computes, and how, whose keys depend on the operation.
-    pub(crate) signature: Option<Strict>,
-    pub(crate) algorithm: Option<Strict>,
-    pub(crate) arch: Option<String>,
-    pub(crate) gfx_arch: Option<String>,
+    signature: Option<Strict>,
+    algorithm: Option<Strict>,
+    arch: Option<String>,
+    gfx_arch: Option<String>,
     // Attention has these instead of parts.
-    pub(crate) family: Option<String>,
-    pub(crate) dtype: Option<String>,
-    pub(crate) pipeline: Option<String>,
+    family: Option<String>,
+    dtype: Option<String>,
+    pipeline: Option<String>,
 }
 
 /// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only

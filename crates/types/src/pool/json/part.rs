@@ -15,10 +15,10 @@ use crate::pool::keys::{Form, KernelKeys};
 use crate::vocab::{Op, UnknownWord};
 
 /// The keys of a part.
-pub(crate) type Part = Map<String, Value>;
+pub(super) type Part = Map<String, Value>;
 
 /// Reads a part, the key `key` of a kernel; one that is absent has no keys.
-pub(crate) fn part(key: &str, part: Option<Strict>) -> Result<Part, PoolError> {
+pub(super) fn part(key: &str, part: Option<Strict>) -> Result<Part, PoolError> {
     match part {
         None | Some(Strict(Value::Null)) => Ok(Part::new()),
         Some(Strict(Value::Object(part))) => Ok(part),
@@ -27,12 +27,12 @@ pub(crate) fn part(key: &str, part: Option<Strict>) -> Result<Part, PoolError> {
 }
 
 /// A value of a type of JSON.
-pub(crate) fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, PoolError> {
+pub(super) fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, PoolError> {
     T::deserialize(value).map_err(PoolError::new)
 }
 
 /// A word that no vocabulary has.
-pub(crate) fn unknown(error: &UnknownWord) -> PoolError {
+pub(super) fn unknown(error: &UnknownWord) -> PoolError {
     PoolError::value(quoted(&error.found), format!("one of: {}", error.accepted.join(", ")))
 }
 
@@ -44,23 +44,23 @@ const SPELLED: [&str; 18] = [
 ];
 
 /// The fields of a kernel, from its name first and then from keys, which must not contradict the name.
-pub(crate) struct Fields<'a> {
+pub(super) struct Fields<'a> {
     op: Op,
     name: &'a str,
     /// Whether the name says what the field is, or leaves it out.
     states: &'a dyn Fn(&str, i64) -> bool,
     /// The numbers of the kernel's fields.
-    pub(crate) values: [i64; MOST_FIELDS],
+    pub(super) values: [i64; MOST_FIELDS],
 }
 
 impl<'a> Fields<'a> {
     /// What a name says; `states` knows whether it does so of a field with that value, or leaves it out.
-    pub(crate) fn new(kind: &KernelKind, name: &'a str, states: &'a dyn Fn(&str, i64) -> bool) -> Self {
+    pub(super) fn new(kind: &KernelKind, name: &'a str, states: &'a dyn Fn(&str, i64) -> bool) -> Self {
         Self { op: kind.op(), name, states, values: kind.values() }
     }
 
     /// Sets the fields of which a part has a key. The part of no name is the kernel itself.
-    pub(crate) fn set(&mut self, name: &str, part: &Part) -> Result<(), PoolError> {
+    pub(super) fn set(&mut self, name: &str, part: &Part) -> Result<(), PoolError> {
         for (key, value) in part.iter().filter(|(_, value)| !value.is_null()) {
             self.key(key, value).map_err(|error| if name.is_empty() { error } else { error.within(name) })?;
         }
@@ -117,7 +117,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The place of a field, by any of its names.
-    pub(crate) fn place(&self, name: &str) -> usize {
+    pub(super) fn place(&self, name: &str) -> usize {
         crate::field::place(KernelKind::fields(self.op), name).unwrap_or_default()
     }
 
@@ -174,6 +174,6 @@ impl<'a> Fields<'a> {
 }
 
 /// A name and a field that say different things.
-pub(crate) fn contradiction(name: &str, in_name: impl Display, in_field: impl Display) -> PoolError {
+pub(super) fn contradiction(name: &str, in_name: impl Display, in_field: impl Display) -> PoolError {
     PoolError::new(format_args!("the field says {in_field}, but the name '{name}' says {in_name}"))
 }

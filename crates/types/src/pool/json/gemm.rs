@@ -1,11 +1,11 @@
 //! GEMM kernels: the C++ registry's export.
 
+use super::RawKernel;
+use super::part::{Fields, contradiction, part, typed, unknown};
 use crate::field::Record as _;
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind};
 use crate::pool::PoolError;
 use crate::pool::error::quoted;
-use crate::pool::json::RawKernel;
-use crate::pool::json::part::{Fields, contradiction, part, typed, unknown};
 use crate::pool::keys::{Form, KernelJson, KernelKeys};
 use crate::vocab::{Arch, Elementwise, Major};
 

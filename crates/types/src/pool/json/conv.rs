@@ -1,11 +1,11 @@
 //! Convolution kernels: the C++ registry's export and Python configurations.
 
+use super::RawKernel;
+use super::part::{Fields, part};
 use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
 use crate::operation::VariantOf as _;
 use crate::pool::PoolError;
-use crate::pool::json::RawKernel;
-use crate::pool::json::part::{Fields, part};
 use crate::pool::keys::{Form, KernelJson, KernelKeys};
 use crate::vocab::Arch;
 

@@ -1,11 +1,10 @@
 //! Attention kernels: the C++ registry's export, which has tile and flags only inside the identifier.
 
-use super::json_config;
+use super::part::{Fields, Part};
+use super::{RawKernel, fmha_config};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
 use crate::pool::PoolError;
-use crate::pool::json::RawKernel;
-use crate::pool::json::part::{Fields, Part};
 use crate::pool::keys::{Form, KernelJson, KernelKeys};
 use crate::vocab::Arch;
 
@@ -39,13 +38,13 @@ impl KernelJson for FmhaKernel {
     fn is_one(raw: &RawKernel) -> bool {
         match raw.identifier.as_ref().or(raw.name.as_ref()) {
             Some(text) => text.starts_with("fmha_"),
-            None => json_config::is_one(raw.signature.as_ref(), raw.algorithm.as_ref()),
+            None => fmha_config::is_one(raw.signature.as_ref(), raw.algorithm.as_ref()),
         }
     }
 
     fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
         match (&raw.identifier, &raw.name) {
-            (None, None) => json_config::kernel(raw.signature, raw.algorithm, arch),
+            (None, None) => fmha_config::kernel(raw.signature, raw.algorithm, arch),
             _ => kernel(raw, arch),
         }
     }

@@ -1,8 +1,6 @@
 //! The words of attention. Files and upstream's headers also have most of them as numbers, which are their
 //! places here.
 
-use crate::vocabulary;
-
 vocabulary! {
     /// What a caller wants of attention.
     FmhaApi, "attention API" {
