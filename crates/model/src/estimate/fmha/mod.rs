@@ -184,7 +184,7 @@ impl Formula for FmhaLoad {
         cycles.products_alone()
     }
 
-    #[inline]
+    #[inline(always)]
     fn time(&self, shape: &FmhaShape, device: &Device) -> f64 {
         FmhaCycles::new(self, shape, device).time()
     }

@@ -78,7 +78,7 @@ impl Formula for Load {
         self.multiply_adds / (shape.macs * units)
     }
 
-    #[inline]
+    #[inline(always)]
     fn time(&self, shape: &Shape, device: &Device) -> f64 {
         Cycles::new(self, shape, device).time()
     }
