@@ -161,7 +161,7 @@ impl UniversalPool {
             (&self.shapes, load),
             (Shapes(shapes), Load(load)) => {
                 let bytes = load.bytes() / (device.rates.memory_gb_s * 1e3);
-                in_blocks(shapes, columns.map(|column| column.place), values, wanted, |shape| {
+                in_blocks(shapes, &columns.map(|column| column.place), values, wanted, |shape| {
                     let (cycles, time) = load.cycles(self.isa, shape, device);
                     let least = START + bytes.max(load.least(&cycles, shape, device));
                     Seen { cycles, load, shape, device, time, least }
@@ -210,7 +210,7 @@ impl Wanted<'_> {
 /// Computes columns and times of some kernels after the others.
 fn in_blocks<'a, L: Formula>(
     shapes: &'a [L::Shape],
-    columns: impl Iterator<Item = usize> + Clone,
+    columns: &(impl Iterator<Item = usize> + Clone),
     values: &mut [f64],
     mut wanted: Wanted<'_>,
     see: impl Fn(&'a L::Shape) -> Seen<'a, L>,

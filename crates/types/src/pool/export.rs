@@ -203,9 +203,10 @@ fn word(kind: &KernelKind, key: &str) -> String {
         return kind.arch().map_or_else(String::new, |arch| arch.to_string());
     }
     let own = each_operation!(kind, KernelKind(own) => own.word(key));
-    own.map(str::to_owned).unwrap_or_else(|| {
+    let of_field = || {
         let fields = KernelKind::fields(kind.op());
         let text = |place: usize| fields[place].text(kind.values()[place]);
         field::place(fields, key).map_or_else(String::new, text)
-    })
+    };
+    own.map_or_else(of_field, str::to_owned)
 }
