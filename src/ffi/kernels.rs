@@ -166,17 +166,6 @@ impl Callbacks {
         (*supports, *run)
     }
 
-    /// Whether an operation of which `has` holds has one of two callbacks.
-    fn any(&self, has: fn(bool, bool) -> bool) -> bool {
-        let has = |op: Op| {
-            each_operation!(op, Own => {
-                let (supports, run) = self.own::<Own>();
-                has(supports.is_some(), run.is_some())
-            })
-        };
-        Op::ALL.iter().any(|op| has(*op))
-    }
-
     fn supports_own<P: Hooked>(&self, problem: &P) -> bool {
         self.own::<P>().0.is_none_or(|supports| {
             let problem = problem.to_c();
@@ -201,7 +190,7 @@ impl Hooks for Callbacks {
     }
 
     fn may_refuse(&self) -> bool {
-        self.any(|supports, _| supports)
+        Op::ALL.iter().any(|op| each_operation!(op, Own => self.own::<Own>().0.is_some()))
     }
 
     fn added(&self) {
@@ -209,7 +198,7 @@ impl Hooks for Callbacks {
     }
 
     fn can_run(&self) -> bool {
-        self.any(|_, run| run)
+        Op::ALL.iter().any(|op| each_operation!(op, Own => self.own::<Own>().1.is_some()))
     }
 
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {

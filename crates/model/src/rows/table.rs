@@ -161,13 +161,6 @@ pub struct Row<'a> {
 }
 
 impl Fields for Row<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        match self.cell(name) {
-            Some(Cell::Word(word)) => Some(word),
-            _ => None,
-        }
-    }
-
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         match &self.table.find(name).ok()?.cells {
             Cells::Whole(cells) => cells.get(self.index).copied().map(Cell::Whole),

@@ -156,7 +156,85 @@ impl KernelEstimate for FmhaKernel {
     type Shape = FmhaShape;
 
     fn shape(&self, device: &Device) -> Result<FmhaShape, ShapeError> {
-        FmhaShape::new(self, device)
+        let constants = Constants::of(device.library);
+        let dtype = self.dtype;
+        let macs = device.macs(dtype);
+        if macs <= 0.0 {
+            return Err(ShapeError { dtype });
+        }
+        let hardware = &device.hardware;
+        let [m0, n0, k0, n1, _, k0max] = self.tile.numbers().map(f64::from);
+        let (m0, n0) = (m0.max(1.0), n0.max(1.0));
+        // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels
+        // have other numbers in its place.
+        let whole = self.family == FmhaFamily::BwdDqDkDv;
+        let depth = if k0max > 0.0 && !whole { k0max } else { f64::from(self.hdim_q) };
+        let values = if n1 > 0.0 && !whole { n1 } else { f64::from(self.hdim_v) };
+        let bytes = f64::from(dtype.bits()) / 8.0;
+        let waves = f64::from(self.waves().max(1));
+        let threads = waves * hardware.wavefront_size.max(1) as f64;
+
+        let ahead = !matches!(
+            self.pipeline,
+            FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv | FmhaPipeline::QrHpad
+        );
+        let staged = n0 * (depth + values) * bytes;
+        let held = match (device.library, ahead) {
+            // All keys and values of a step, twice if the next step's are loaded meanwhile.
+            (Library::Cuda | Library::Triton, _) => staged * (1.0 + f64::from(u8::from(ahead))),
+            // Three pieces of the larger operand, or one slice of both.
+            (_, true) => 3.0 * n0 * k0.max(32.0) * bytes,
+            (_, false) => (m0 + n0) * k0.max(16.0) * bytes,
+        };
+        let by_memory = hardware.lds_capacity as f64 / held.max(1.0);
+        let by_waves = hardware.max_waves_per_cu as f64 / waves;
+        // Scores and results in 32 bits, queries in their own type.
+        let [constant, most] = constants.registers;
+        let registers = ((m0 * (n0 + values) + m0 * depth * bytes / 4.0) / threads + constant).min(most);
+        let by_registers = device.rates.registers_per_cu / (threads * registers);
+        // `block_per_cu` is a minimum that the compiler makes room for, not a limit.
+        let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
+
+        let instruction = |at: usize| f64::from(self.warp_tile[at]) * f64::from(self.warp_tile[at + 2]);
+        let rate =
+            |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at), 0.5);
+        let products = match self.family {
+            // The scores again, and four products of gradients.
+            FmhaFamily::BwdDqDkDv => m0 * n0 * (3.0 * depth + 2.0 * values) / rate(0),
+            _ => m0 * n0 * depth / rate(0) + m0 * n0 * values / rate(3),
+        };
+        let [cap, bias, dropout, mask] = constants.extras;
+        let scaled = if self.qscale == FmhaQscale::No { 0.0 } else { 2.0 };
+        let added = if self.bias == FmhaBias::No { 0.0 } else { bias };
+        let operations = constants.softmax
+            + added
+            + scaled
+            + if self.logits { cap } else { 0.0 }
+            + if self.dropout { dropout } else { 0.0 };
+        // Each wave reads all keys and values for its own queries.
+        let rows = f64::from(self.wave[0].max(1));
+        let pages = if self.paged_kv {
+            1.0 + (constants.paged - 1.0) / f64::from(self.page_size).sqrt()
+        } else {
+            1.0
+        };
+        Ok(FmhaShape {
+            family: self.family,
+            tile: [m0, n0, values],
+            depth_step: k0,
+            waves,
+            ahead,
+            pads: self.pad.into_iter().map(u8::from).sum(),
+            resident,
+            occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
+            products,
+            softmax: (m0 * n0 * operations + m0 * values * constants.rescale) / LANES,
+            masked: m0 * n0 * mask / LANES,
+            fragments: staged * rows * constants.fragment_share / device.rates.lds_bytes_per_cycle,
+            waits: (constants.waits[usize::from(ahead)] + constants.waits[2] * staged / 16.0 / threads)
+                * pages,
+            staged: staged * pages,
+        })
     }
 }
 
@@ -191,90 +269,6 @@ impl Formula for FmhaLoad {
 
     fn terms(&self, shape: &FmhaShape, device: &Device) -> Terms {
         FmhaCycles::new(self, shape, device).terms()
-    }
-}
-
-impl FmhaShape {
-    fn new(kernel: &FmhaKernel, device: &Device) -> Result<Self, ShapeError> {
-        let constants = Constants::of(device.library);
-        let dtype = kernel.dtype;
-        let macs = device.macs(dtype);
-        if macs <= 0.0 {
-            return Err(ShapeError { dtype });
-        }
-        let hardware = &device.hardware;
-        let [m0, n0, k0, n1, _, k0max] = kernel.tile.numbers().map(f64::from);
-        let (m0, n0) = (m0.max(1.0), n0.max(1.0));
-        // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels
-        // have other numbers in its place.
-        let whole = kernel.family == FmhaFamily::BwdDqDkDv;
-        let depth = if k0max > 0.0 && !whole { k0max } else { f64::from(kernel.hdim_q) };
-        let values = if n1 > 0.0 && !whole { n1 } else { f64::from(kernel.hdim_v) };
-        let bytes = f64::from(dtype.bits()) / 8.0;
-        let waves = f64::from(kernel.waves().max(1));
-        let threads = waves * hardware.wavefront_size.max(1) as f64;
-
-        let ahead = !matches!(
-            kernel.pipeline,
-            FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv | FmhaPipeline::QrHpad
-        );
-        let staged = n0 * (depth + values) * bytes;
-        let held = match (device.library, ahead) {
-            // All keys and values of a step, twice if the next step's are loaded meanwhile.
-            (Library::Cuda | Library::Triton, _) => staged * (1.0 + f64::from(u8::from(ahead))),
-            // Three pieces of the larger operand, or one slice of both.
-            (_, true) => 3.0 * n0 * k0.max(32.0) * bytes,
-            (_, false) => (m0 + n0) * k0.max(16.0) * bytes,
-        };
-        let by_memory = hardware.lds_capacity as f64 / held.max(1.0);
-        let by_waves = hardware.max_waves_per_cu as f64 / waves;
-        // Scores and results in 32 bits, queries in their own type.
-        let [constant, most] = constants.registers;
-        let registers = ((m0 * (n0 + values) + m0 * depth * bytes / 4.0) / threads + constant).min(most);
-        let by_registers = device.rates.registers_per_cu / (threads * registers);
-        // `block_per_cu` is a minimum that the compiler makes room for, not a limit.
-        let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
-
-        let instruction = |at: usize| f64::from(kernel.warp_tile[at]) * f64::from(kernel.warp_tile[at + 2]);
-        let rate =
-            |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at), 0.5);
-        let products = match kernel.family {
-            // The scores again, and four products of gradients.
-            FmhaFamily::BwdDqDkDv => m0 * n0 * (3.0 * depth + 2.0 * values) / rate(0),
-            _ => m0 * n0 * depth / rate(0) + m0 * n0 * values / rate(3),
-        };
-        let [cap, bias, dropout, mask] = constants.extras;
-        let scaled = if kernel.qscale == FmhaQscale::No { 0.0 } else { 2.0 };
-        let added = if kernel.bias == FmhaBias::No { 0.0 } else { bias };
-        let operations = constants.softmax
-            + added
-            + scaled
-            + if kernel.logits { cap } else { 0.0 }
-            + if kernel.dropout { dropout } else { 0.0 };
-        // Each wave reads all keys and values for its own queries.
-        let rows = f64::from(kernel.wave[0].max(1));
-        let pages = if kernel.paged_kv {
-            1.0 + (constants.paged - 1.0) / f64::from(kernel.page_size).sqrt()
-        } else {
-            1.0
-        };
-        Ok(Self {
-            family: kernel.family,
-            tile: [m0, n0, values],
-            depth_step: k0,
-            waves,
-            ahead,
-            pads: kernel.pad.into_iter().map(u8::from).sum(),
-            resident,
-            occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
-            products,
-            softmax: (m0 * n0 * operations + m0 * values * constants.rescale) / LANES,
-            masked: m0 * n0 * mask / LANES,
-            fragments: staged * rows * constants.fragment_share / device.rates.lds_bytes_per_cycle,
-            waits: (constants.waits[usize::from(ahead)] + constants.waits[2] * staged / 16.0 / threads)
-                * pages,
-            staged: staged * pages,
-        })
     }
 }
 

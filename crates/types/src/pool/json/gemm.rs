@@ -122,45 +122,41 @@ impl KernelJson for GemmKernel {
     }
 
     fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
-        kernel(raw, arch)
+        let Source { name, kernel, complete } = Source::new(raw.identifier, raw.name)?;
+        let layouts =
+            [("layout_a", kernel.layout.a), ("layout_b", kernel.layout.b), ("layout_c", kernel.layout.c)];
+        let kind = KernelKind::Gemm(kernel);
+        let states = |field: &str, value: i64| match field {
+            "split_k" => complete || value != 1,
+            "elementwise" | "num_d_tensors" | "structured_sparsity" | "preshuffle" => complete || value != 0,
+            "vector_a" | "vector_b" | "vector_c" => value != 0,
+            "dtype_b" | "dtype_c" | "dtype_acc" | "transpose_a" | "transpose_b" | "transpose_c"
+            | "grouped" | "double_buffer" | "block_size" | "num_wave_groups" => false,
+            _ => true,
+        };
+        let mut fields = Fields::new(&kind, &name, &states);
+        let (mut signature, algorithm) =
+            (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
+        for (key, told) in layouts {
+            let Some(value) = signature.remove(key).filter(|value| !value.is_null()) else { continue };
+            let major = typed::<String>(&value)
+                .and_then(|text| text.parse::<Major>().map_err(|error| unknown(&error)))
+                .and_then(|major| {
+                    let differs = || contradiction(&name, told.to_string(), major.to_string());
+                    if major == told { Ok(()) } else { Err(differs()) }
+                });
+            major.map_err(|error| error.within(key).within("signature"))?;
+        }
+        // A registry may write 0 for no split, as in a key that was never filled in.
+        if let Some(split_k) = signature.get_mut("split_k").filter(|split_k| **split_k == 0) {
+            *split_k = 1.into();
+        }
+        fields.set("signature", &signature)?;
+        fields.set("algorithm", &algorithm)?;
+        let mut kernel = GemmKernel::read(&fields.values, &GemmKernel::USUAL);
+        if let Some(arch) = arch {
+            kernel.set_arch(arch);
+        }
+        Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
     }
-}
-
-/// The kernel of the registry's export.
-fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
-    let Source { name, kernel, complete } = Source::new(raw.identifier, raw.name)?;
-    let layouts =
-        [("layout_a", kernel.layout.a), ("layout_b", kernel.layout.b), ("layout_c", kernel.layout.c)];
-    let kind = KernelKind::Gemm(kernel);
-    let states = |field: &str, value: i64| match field {
-        "split_k" => complete || value != 1,
-        "elementwise" | "num_d_tensors" | "structured_sparsity" | "preshuffle" => complete || value != 0,
-        "vector_a" | "vector_b" | "vector_c" => value != 0,
-        "dtype_b" | "dtype_c" | "dtype_acc" | "transpose_a" | "transpose_b" | "transpose_c" | "grouped"
-        | "double_buffer" | "block_size" | "num_wave_groups" => false,
-        _ => true,
-    };
-    let mut fields = Fields::new(&kind, &name, &states);
-    let (mut signature, algorithm) = (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
-    for (key, told) in layouts {
-        let Some(value) = signature.remove(key).filter(|value| !value.is_null()) else { continue };
-        let major = typed::<String>(&value)
-            .and_then(|text| text.parse::<Major>().map_err(|error| unknown(&error)))
-            .and_then(|major| {
-                let differs = || contradiction(&name, told.to_string(), major.to_string());
-                if major == told { Ok(()) } else { Err(differs()) }
-            });
-        major.map_err(|error| error.within(key).within("signature"))?;
-    }
-    // A registry may write 0 for no split, as in a key that was never filled in.
-    if let Some(split_k) = signature.get_mut("split_k").filter(|split_k| **split_k == 0) {
-        *split_k = 1.into();
-    }
-    fields.set("signature", &signature)?;
-    fields.set("algorithm", &algorithm)?;
-    let mut kernel = GemmKernel::read(&fields.values, &GemmKernel::USUAL);
-    if let Some(arch) = arch {
-        kernel.set_arch(arch);
-    }
-    Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
 }
