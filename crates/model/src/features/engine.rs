@@ -48,6 +48,17 @@ pub(crate) struct NamedEngine {
     pub(crate) encoding_version: i64,
 }
 
+impl NamedEngine {
+    pub(super) const fn new(
+        op_type: &'static str,
+        class: &'static str,
+        engine: Engine,
+        version: i64,
+    ) -> Self {
+        Self { op_type, class, engine, encoding_version: version }
+    }
+}
+
 /// What an operation says about its engines.
 pub(crate) struct Engines {
     /// The default for models of a user's own GPU.

@@ -12,12 +12,7 @@ impl OperationEngines for ConvProblem {
         upstream: Engine::Conv97,
         categories: &["pipeline"],
         hardware: Hardware::USUAL,
-        named: &[NamedEngine {
-            op_type: "grouped_conv",
-            class: "GroupedConvFeatureEngine",
-            engine: Engine::Conv97,
-            encoding_version: 0,
-        }],
+        named: &[NamedEngine::new("grouped_conv", "GroupedConvFeatureEngine", Engine::Conv97, 0)],
         all: &[
             (Engine::Conv74, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97, NEW_IN_91, NEW_IN_83])),
             (Engine::Conv83, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97, NEW_IN_91])),

@@ -13,12 +13,7 @@ impl OperationEngines for FmhaProblem {
         categories: &["dtype", "pipeline", "mask", "bias", "qscale"],
         // Attention's tools do not know that an MI355X has 256 compute units.
         hardware: Hardware { num_cus: 304, ..Hardware::USUAL },
-        named: &[NamedEngine {
-            op_type: "fmha",
-            class: "FmhaFwdFeatureEngine",
-            engine: Engine::Fmha68Python,
-            encoding_version: 0,
-        }],
+        named: &[NamedEngine::new("fmha", "FmhaFwdFeatureEngine", Engine::Fmha68Python, 0)],
         all: &[
             (Engine::Fmha68, Rules { fmha_encoding: FmhaEncoding::Header, ..Rules::CONV97 }, names),
             (Engine::Fmha68Python, Rules::CONV97, names),

@@ -13,18 +13,8 @@ impl OperationEngines for GemmProblem {
         categories: &["layout", "pipeline", "scheduler", "epilogue"],
         hardware: Hardware::USUAL,
         named: &[
-            NamedEngine {
-                op_type: "gemm_universal",
-                class: "GemmUniversalFeatureEngine",
-                engine: Engine::Gemm72,
-                encoding_version: 0,
-            },
-            NamedEngine {
-                op_type: "gemm_universal_vec",
-                class: "GemmUniversalVecFeatureEngine",
-                engine: Engine::Gemm78Vec,
-                encoding_version: 1,
-            },
+            NamedEngine::new("gemm_universal", "GemmUniversalFeatureEngine", Engine::Gemm72, 0),
+            NamedEngine::new("gemm_universal_vec", "GemmUniversalVecFeatureEngine", Engine::Gemm78Vec, 1),
         ],
         all: &[
             (Engine::Gemm55, Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 }, || {
