@@ -10,7 +10,7 @@ use super::input::{
     Structs, Versioned, check_reserved, out_struct, output, read_arch, read_array, read_registry,
     read_struct, read_structs, read_text, write_output,
 };
-use super::mirror::AsC as _;
+use super::mirror::AsC;
 use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::log::{self, Level};
@@ -19,6 +19,8 @@ use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
+use crate::vocab::Op;
+use ck_select_types::each_operation;
 
 /// Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
 /// thread. They must not change the registry that calls them, but may select: a problem without an answer yet
@@ -140,34 +142,54 @@ unsafe impl Send for Callbacks {}
 // SAFETY: as above, and by several threads at a time.
 unsafe impl Sync for Callbacks {}
 
-/// Calls the callback for a problem's operation, if there is one.
-macro_rules! callback {
-    ($self:ident, $problem:ident, $conv:ident $gemm:ident $fmha:ident $(, $stream:expr)?) => {
-        match $problem {
-            Problem::Conv(problem) => callback!($self, problem, $conv $(, $stream)?),
-            Problem::Gemm(problem) => callback!($self, problem, $gemm $(, $stream)?),
-            Problem::Fmha(problem) => callback!($self, problem, $fmha $(, $stream)?),
-        }
-    };
-    ($self:ident, $problem:ident, $hook:ident $(, $stream:expr)?) => {
-        $self.hooks.$hook.map(|call| {
-            let problem = $problem.to_c();
+/// Whether a kernel can run a problem.
+pub type Supports<P> = unsafe extern "C" fn(problem: *const <P as AsC>::C, user: *mut c_void) -> i32;
+
+/// Runs a problem once.
+pub type Run<P> =
+    unsafe extern "C" fn(problem: *const <P as AsC>::C, stream: *mut c_void, user: *mut c_void) -> f32;
+
+/// Problems of an operation, whose kernels have callbacks of their own.
+pub trait Hooked: AsC + 'static {
+    /// The function of `ck_select_bench.h` by which a library of kernels prepares for a problem.
+    const PREPARE: &'static str;
+
+    /// The operation's callbacks among a kernel's.
+    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>);
+}
+
+impl Callbacks {
+    fn own<P: Hooked>(&self) -> (Option<Supports<P>>, Option<Run<P>>) {
+        let mut hooks = self.hooks;
+        let (supports, run) = P::callbacks(&mut hooks);
+        (*supports, *run)
+    }
+
+    fn supports_own<P: Hooked>(&self, problem: &P) -> bool {
+        self.own::<P>().0.is_none_or(|supports| {
+            let problem = problem.to_c();
             // SAFETY: `ck_kernel_hooks` requires a callback that may be called from any thread with a problem
-            // of its kind, with what its owner gave it, and with the stream of the options.
-            unsafe { call(&raw const problem, $($stream,)? $self.context()) }
+            // of its kind and with what its owner gave it.
+            unsafe { supports(&raw const problem, self.context()) != 0 }
         })
-    };
+    }
+
+    fn run_own<P: Hooked>(&self, problem: &P, stream: Stream) -> RunOutcome {
+        self.own::<P>().1.map_or(RunOutcome::Failed(0), |run| {
+            let problem = problem.to_c();
+            // SAFETY: as above, and with the stream of the options.
+            outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
+        })
+    }
 }
 
 impl Hooks for Callbacks {
     fn supports(&self, problem: &Problem) -> bool {
-        callback!(self, problem, supports_conv supports_gemm supports_fmha).is_none_or(|answer| answer != 0)
+        each_operation!(problem, Problem(problem) => self.supports_own(problem))
     }
 
     fn may_refuse(&self) -> bool {
-        self.hooks.supports_conv.is_some()
-            || self.hooks.supports_gemm.is_some()
-            || self.hooks.supports_fmha.is_some()
+        Op::ALL.iter().any(|op| each_operation!(op, Own => self.own::<Own>().0.is_some()))
     }
 
     fn added(&self) {
@@ -175,12 +197,11 @@ impl Hooks for Callbacks {
     }
 
     fn can_run(&self) -> bool {
-        self.hooks.run_conv.is_some() || self.hooks.run_gemm.is_some() || self.hooks.run_fmha.is_some()
+        Op::ALL.iter().any(|op| each_operation!(op, Own => self.own::<Own>().1.is_some()))
     }
 
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
-        callback!(self, problem, run_conv run_gemm run_fmha, stream.as_raw())
-            .map_or(RunOutcome::Failed(0), outcome)
+        each_operation!(problem, Problem(problem) => self.run_own(problem, stream))
     }
 }
 

@@ -9,11 +9,10 @@ use std::str::FromStr;
 use super::error::Failure;
 use super::input::{read_arch, read_optional_text, read_text, write_output};
 use super::{CkStatus, input};
-use crate::kernel::{FmhaTile, Mnk};
+use crate::kernel::Mnk;
 use crate::vocab::{
-    Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout,
-    FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale, FmhaRope, GemmLayout, GemmLibrary, Major,
-    Pipeline, QuantMode, Scheduler, Specialization, StreamKReduction, UnknownWord,
+    Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline,
+    QuantMode, Scheduler, Specialization, StreamKReduction, UnknownWord,
 };
 
 /// A value as C has it.
@@ -300,7 +299,7 @@ macro_rules! numbered {
 }
 
 /// Words that are words in C, too, because CK adds some with each version.
-trait Spelled: FromStr<Err = UnknownWord> {
+pub(super) trait Spelled: FromStr<Err = UnknownWord> {
     fn spelled(&self) -> &'static CStr;
 }
 
@@ -329,7 +328,7 @@ macro_rules! spelled {
     )+};
 }
 
-fn parsed<T: Spelled>(text: &str, field: &str, status: CkStatus) -> Result<T, Failure> {
+pub(super) fn parsed<T: Spelled>(text: &str, field: &str, status: CkStatus) -> Result<T, Failure> {
     text.parse().map_err(|error| Failure::new(status, format_args!("{field}: {error}")))
 }
 
@@ -443,6 +442,8 @@ macro_rules! arrays {
     )+};
 }
 
+pub(super) use {arrays, numbered, spelled};
+
 small! { u8, u16, u32 }
 
 numbered! {
@@ -451,20 +452,9 @@ numbered! {
     Major = "A `ck_major`.";
     ConvLayout = "A `ck_conv_layout`.";
     GemmLibrary = "";
-    FmhaApi = "A `ck_fmha_api`.";
-    FmhaFamily = "A `ck_fmha_family`.";
-    FmhaMode = "";
-    FmhaMask = "";
-    FmhaBias = "";
-    FmhaQscale = "";
-    FmhaRope = "";
-    FmhaKvLayout = "";
-    FmhaKvLookup = "";
 }
 
-spelled! {
-    Pipeline, Scheduler, Epilogue, Specialization, Elementwise, StreamKReduction, QuantMode, FmhaPipeline
-}
+spelled! { Pipeline, Scheduler, Epilogue, Specialization, Elementwise, StreamKReduction, QuantMode }
 
 arrays! {
     GemmLayout as [Major; 3], "A `ck_major` each.", |layout| [layout.a, layout.b, layout.c],
@@ -473,5 +463,4 @@ arrays! {
     Option<Mnk> as [u32; 3], "m, n, k; zeros for the usual ones.",
         |shape| shape.map_or([0; 3], |shape| [shape.m, shape.n, shape.k]),
         |[m, n, k]| Some(Mnk::new(m, n, k)).filter(|shape| *shape != Mnk::new(0, 0, 0));
-    FmhaTile as [u16; 6], "", |tile| tile.numbers(), |numbers| numbers.into();
 }

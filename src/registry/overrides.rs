@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::files;
-use crate::kernel::{Kernel, KernelKind};
+use crate::kernel::Kernel;
 use crate::problem::{AUTO, MAX_EXTENT, Problem, ProblemDefaults};
 use crate::vocab::{Arch, Op};
 
@@ -129,18 +129,8 @@ fn in_parts(text: &str) -> Result<(&str, Option<i32>), String> {
 
 /// What a problem says that names neither direction, types nor layout: what the kernel's name says.
 fn defaults(op: Op, kernel: &str) -> ProblemDefaults {
-    let mut defaults = ProblemDefaults::of(op);
-    let Some(kernel) = Kernel::from_name(kernel).ok().filter(|kernel| kernel.op() == op) else {
-        return defaults;
-    };
-    defaults.dtype = kernel.kind.dtype();
-    if let KernelKind::Conv(kernel) = &kernel.kind {
-        (defaults.direction, defaults.conv_layout) = (kernel.direction, kernel.layout);
-    }
-    if let KernelKind::Gemm(kernel) = &kernel.kind {
-        defaults.gemm_layout = kernel.layout;
-    }
-    defaults
+    let kernel = Kernel::from_name(kernel).ok().filter(|kernel| kernel.op() == op);
+    kernel.map_or_else(|| ProblemDefaults::of(op), |kernel| kernel.kind.defaults())
 }
 
 #[cfg(test)]

@@ -8,12 +8,16 @@
 //! [`measurements::Measurements`] has distinct problems, distinct kernels and rows that refer to a pair of
 //! them. Training and studies work on that type alone, whatever the format was.
 
+mod conv;
 pub mod convert;
 pub mod digest;
 pub mod features;
 pub mod figures;
+mod fmha;
+mod gemm;
 pub mod gpus;
 pub mod measurements;
+mod operation;
 pub mod places;
 pub mod sidecar;
 pub mod staged;

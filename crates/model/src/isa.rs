@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// The instructions of a loop. Values other than the portable one exist only on a CPU that has the
 /// instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Isa {
+pub enum Isa {
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
     #[cfg(target_arch = "x86_64")]
@@ -16,7 +16,7 @@ pub(crate) enum Isa {
 /// Proof that the CPU has AVX-512 F, VL, BW and DQ, and the bit instructions.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Avx512(());
+pub struct Avx512(());
 
 /// Whether the CPU has AVX2 and the bit instructions. Miri knows neither.
 #[cfg(target_arch = "x86_64")]
@@ -44,7 +44,7 @@ pub(crate) fn has_avx512() -> bool {
 /// Proof that the CPU has AVX2 and the bit instructions.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Avx2(());
+pub struct Avx2(());
 
 impl Isa {
     /// All that this CPU supports, the best first.

@@ -3,10 +3,16 @@
 use crate::invalid::{InvalidField, UnknownWord};
 use crate::table::Row;
 
-/// Named cells. An empty cell counts as absent.
+/// Named cells. An empty cell counts as absent. Each implementation has one of the two functions, which the
+/// other follows.
 pub trait Fields {
     /// The text of a cell, `None` when it is absent or empty.
-    fn get(&self, name: &str) -> Option<&str>;
+    fn get(&self, name: &str) -> Option<&str> {
+        match self.cell(name) {
+            Some(Cell::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
 
     /// The same for cells with a type of their own, which need not be read from text.
     fn cell(&self, name: &str) -> Option<Cell<'_>> {

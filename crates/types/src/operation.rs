@@ -19,6 +19,12 @@ pub trait OperationProblem: Record + Copy {
     /// The problem as a kernel would run it, if a file states only some of its words.
     fn filled(self, stated: StatedFields, kernel: &Self::Kernel) -> Self;
 
+    /// What a kernel says about problems that leave it out: words of theirs.
+    fn tell(kernel: &Self::Kernel, defaults: &mut ProblemDefaults);
+
+    /// What it asks for, in a few words for messages.
+    fn summary(&self) -> String;
+
     /// The element type of its first input.
     fn dtype(&self) -> Dtype;
 
@@ -48,6 +54,12 @@ pub trait OperationProblem: Record + Copy {
 
     /// Reads a kernel's name.
     fn kernel_of_name(name: &str) -> Result<Self::Kernel, NameError>;
+}
+
+/// What an enum of [`operation_enum!`](crate::operation_enum) holds for one operation.
+pub trait VariantOf<E>: Into<E> {
+    /// What it holds, if it is of this operation.
+    fn of(any: &E) -> Option<&Self>;
 }
 
 /// An operation's record, which stands in its folder.

@@ -19,18 +19,50 @@ pub(crate) mod kernels {
     pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
 }
 
-/// An enum with a variant for each operation, which holds `$of` of the type of the operation's problems.
+/// The list of operations, with the folder and the problems of each: passes it to a macro.
+#[macro_export]
+macro_rules! operations {
+    ($to:ident $($rest:tt)*) => {
+        $crate::$to! { @listed
+            Conv conv ConvProblem "Of grouped convolutions.",
+            Gemm gemm GemmProblem "Of GEMMs.",
+            Fmha fmha FmhaProblem "Of attention.";
+            $($rest)*
+        }
+    };
+}
+
+/// A struct with a field for each operation, which is `$of` of the type of the operation's problems, and is
+/// found by its type.
+#[macro_export]
+macro_rules! operation_struct {
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     [$(#[$meta:meta])*] $vis:vis $name:ident $of:ident) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $(#[doc = $doc] $module: $of<$crate::$module::$problem>),+
+        }
+
+        $(impl AsMut<$of<$crate::$module::$problem>> for $name {
+            fn as_mut(&mut self) -> &mut $of<$crate::$module::$problem> {
+                &mut self.$module
+            }
+        })+
+    };
+    ($(#[$meta:meta])* $vis:vis struct $name:ident($of:ident);) => {
+        $crate::operations! { operation_struct [$(#[$meta])*] $vis $name $of }
+    };
+}
+
+/// An enum with a variant for each operation, which holds `$of` of the type of the operation's problems, and
+/// is made from it; with `not by type` where operations may hold the same.
 #[macro_export]
 macro_rules! operation_enum {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident);) => {
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     [$(#[$meta:meta])*] $vis:vis $name:ident $of:ident) => {
         $(#[$meta])*
         $vis enum $name {
-            /// Of grouped convolutions.
-            Conv($of<$crate::conv::ConvProblem>),
-            /// Of GEMMs.
-            Gemm($of<$crate::gemm::GemmProblem>),
-            /// Of attention.
-            Fmha($of<$crate::fmha::FmhaProblem>),
+            $(#[doc = $doc] $op($of<$crate::$module::$problem>)),+
         }
 
         #[allow(dead_code, reason = "not every such enum is asked")]
@@ -38,59 +70,106 @@ macro_rules! operation_enum {
             /// The operation.
             $vis const fn op(&self) -> $crate::vocab::Op {
                 match self {
-                    Self::Conv(_) => $crate::vocab::Op::Conv,
-                    Self::Gemm(_) => $crate::vocab::Op::Gemm,
-                    Self::Fmha(_) => $crate::vocab::Op::Fmha,
+                    $(Self::$op(_) => $crate::vocab::Op::$op),+
                 }
             }
         }
-
-        $crate::operation_enum! { @from $name, $of, Conv conv::ConvProblem, Gemm gemm::GemmProblem, Fmha fmha::FmhaProblem }
     };
-    (@from $name:ident, $of:ident, $($op:ident $module:ident::$problem:ident),+) => {$(
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+; by type $name:ident $of:ident) => {$(
         impl From<$of<$crate::$module::$problem>> for $name {
             fn from(value: $of<$crate::$module::$problem>) -> Self {
                 Self::$op(value)
             }
         }
+
+        impl $crate::operation::VariantOf<$name> for $of<$crate::$module::$problem> {
+            fn of(any: &$name) -> Option<&Self> {
+                if let $name::$op(value) = any { Some(value) } else { None }
+            }
+        }
     )+};
+    ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident), not by type;) => {
+        $crate::operations! { operation_enum [$(#[$meta])*] $vis $name $of }
+    };
+    ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident);) => {
+        $crate::operations! { operation_enum [$(#[$meta])*] $vis $name $of }
+        $crate::operations! { operation_enum by type $name $of }
+    };
 }
 
-/// A `match` over operations whose arms are one expression, in three forms: over an enum of
-/// [`operation_enum!`]; over several of them, which should be of one operation; over an [`Op`], where the
-/// expression gets the type of the operation's problems.
+/// A `match` over operations whose arms are one expression: over an enum of [`operation_enum!`]; over two or
+/// three of them, which should be of one operation; over an [`Op`], where the expression gets the type of the
+/// operation's problems; over an enum with that type.
 #[macro_export]
 macro_rules! each_operation {
-    ($any:expr, $enum:ident($of:pat) => $value:expr) => {
-        match $any {
-            $enum::Conv($of) => $value,
-            $enum::Gemm($of) => $value,
-            $enum::Fmha($of) => $value,
-        }
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $enum:ident($of:pat), $value:expr) => {
+        match $any { $($enum::$op($of) => $value),+ }
     };
-    ($any:expr, ($($enum:ident($of:pat)),+) => $value:expr, $else:expr) => {
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $a:ident($of_a:pat) $b:ident($of_b:pat), $value:expr, $else:expr) => {
         match $any {
-            ($($enum::Conv($of)),+) => $value,
-            ($($enum::Gemm($of)),+) => $value,
-            ($($enum::Fmha($of)),+) => $value,
+            $(($a::$op($of_a), $b::$op($of_b)) => $value,)+
             _ => $else,
         }
     };
-    ($op:expr, $problem:ident => $value:expr) => {
-        match $op {
-            $crate::vocab::Op::Conv => {
-                type $problem = $crate::conv::ConvProblem;
-                $value
-            }
-            $crate::vocab::Op::Gemm => {
-                type $problem = $crate::gemm::GemmProblem;
-                $value
-            }
-            $crate::vocab::Op::Fmha => {
-                type $problem = $crate::fmha::FmhaProblem;
-                $value
-            }
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $a:ident($of_a:pat) $b:ident($of_b:pat) $c:ident($of_c:pat), $value:expr, $else:expr) => {
+        match $any {
+            $(($a::$op($of_a), $b::$op($of_b), $c::$op($of_c)) => $value,)+
+            _ => $else,
         }
+    };
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $own:ident, $value:expr) => {
+        match $any {
+            $($crate::vocab::Op::$op => {
+                type $own = $crate::$module::$problem;
+                $value
+            })+
+        }
+    };
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $enum:ident($of:pat) as $own:ident, $value:expr) => {
+        match $any {
+            $($enum::$op($of) => {
+                type $own = $crate::$module::$problem;
+                $value
+            })+
+        }
+    };
+    ($any:expr, $enum:ident($of:pat) $(as $own:ident)? => $value:expr) => {
+        $crate::operations! { each_operation $any, $enum($of) $(as $own)?, $value }
+    };
+    ($any:expr, ($($enum:ident($of:pat)),+) => $value:expr, $else:expr) => {
+        $crate::operations! { each_operation $any, $($enum($of))+, $value, $else }
+    };
+    ($op:expr, $own:ident => $value:expr) => {
+        $crate::operations! { each_operation $op, $own, $value }
+    };
+}
+
+/// The same, where the expression becomes what another enum of [`operation_enum!`] holds for the operation.
+#[macro_export]
+macro_rules! map_operation {
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $enum:ident($of:pat), $to:ident, $value:expr) => {
+        match $any { $($enum::$op($of) => $to::$op($value)),+ }
+    };
+    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $own:ident, $to:ident, $value:expr) => {
+        match $any {
+            $($crate::vocab::Op::$op => {
+                type $own = $crate::$module::$problem;
+                $to::$op($value)
+            })+
+        }
+    };
+    ($any:expr, $enum:ident($of:pat) => $to:ident($value:expr)) => {
+        $crate::operations! { map_operation $any, $enum($of), $to, $value }
+    };
+    ($op:expr, $own:ident => $to:ident($value:expr)) => {
+        $crate::operations! { map_operation $op, $own, $to, $value }
     };
 }
 

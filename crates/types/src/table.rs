@@ -199,13 +199,6 @@ impl<'a> Row<'a> {
 }
 
 impl Fields for Row<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        match self.at(name) {
-            Some(Cell::Word(word)) => Some(word),
-            _ => None,
-        }
-    }
-
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         self.at(name)
     }

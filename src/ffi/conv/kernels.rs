@@ -5,10 +5,11 @@ use std::ffi::c_char;
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::check_reserved;
-use crate::ffi::kernels::CkKernelHooks;
+use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
 use crate::ffi::mirror::{AsC, FromC, init, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{ConvKernel, Kernel, KernelKind, Mnk, StreamK};
+use crate::problem::ConvProblem;
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler, Specialization, StreamKReduction,
 };
@@ -65,6 +66,14 @@ impl FromC for Option<StreamK> {
             return Err(Failure::new(status, "stream_k.persistent is set, but stream_k.reduction is NULL"));
         }
         Ok(reduction.map(|reduction| StreamK { reduction, persistent }))
+    }
+}
+
+impl Hooked for ConvProblem {
+    const PREPARE: &'static str = "ck_bench_prepare_conv";
+
+    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>) {
+        (&mut hooks.supports_conv, &mut hooks.run_conv)
     }
 }
 

@@ -4,10 +4,11 @@ use std::ffi::c_char;
 
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::kernels::CkKernelHooks;
+use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
 use crate::ffi::mirror::{AsC, FromC, init, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
+use crate::problem::FmhaProblem;
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
     FmhaQscale, FmhaRope,
@@ -24,6 +25,14 @@ fmha_kernel! {
         name: *const c_char = std::ptr::null(),
             "The name under which it is registered; NULL for its identifier.";
     ] []
+}
+
+impl Hooked for FmhaProblem {
+    const PREPARE: &'static str = "ck_bench_prepare_fmha";
+
+    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>) {
+        (&mut hooks.supports_fmha, &mut hooks.run_fmha)
+    }
 }
 
 /// As `ck_conv_kernel_desc_init`, for forward fp16 attention.

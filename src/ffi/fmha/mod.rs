@@ -3,6 +3,7 @@
 mod kernels;
 mod problem;
 mod select;
+mod words;
 
 pub use kernels::*;
 pub use problem::*;

@@ -4,10 +4,11 @@ use std::ffi::c_char;
 
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::kernels::CkKernelHooks;
+use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
 use crate::ffi::mirror::{AsC, FromC, init, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant};
+use crate::problem::GemmProblem;
 use crate::vocab::{
     Arch, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline, Scheduler, StreamKReduction,
 };
@@ -30,6 +31,14 @@ gemm_variant! {
     mirror
     /// What sets a GEMM kernel apart from a plain one.
     CkGemmVariant, [] []
+}
+
+impl Hooked for GemmProblem {
+    const PREPARE: &'static str = "ck_bench_prepare_gemm";
+
+    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>) {
+        (&mut hooks.supports_gemm, &mut hooks.run_gemm)
+    }
 }
 
 /// As `ck_conv_kernel_desc_init`, for an fp8 GEMM of layout rcr.

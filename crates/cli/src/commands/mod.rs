@@ -395,31 +395,19 @@ pub(crate) fn load_model(directory: &Path) -> Result<Model, CliError> {
 /// Sets the defaults to what all kernels of the pool share: the layout and, where the model does not record
 /// them, direction and type.
 fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: bool, dtype: bool) {
-    fn common<T: PartialEq>(pool: &Pool, of: impl Fn(&KernelKind) -> Option<T>) -> Option<T> {
-        let mut all = pool.iter().map(|kernel| of(&kernel.kind));
-        let first = all.next()??;
-        all.all(|other| other.as_ref() == Some(&first)).then_some(first)
+    fn common<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
     }
-    let conv = |kind: &KernelKind| match kind {
-        KernelKind::Conv(kernel) => Some((kernel.direction, kernel.layout)),
-        _ => None,
-    };
-    if let Some(found) = common(pool, |kind| conv(kind).map(|(direction, _)| direction)).filter(|_| direction)
-    {
+    let told = || pool.iter().map(|kernel| kernel.kind.defaults());
+    if let Some(found) = common(told().map(|told| told.direction)).filter(|_| direction) {
         defaults.direction = found;
     }
-    if let Some(found) = common(pool, |kind| conv(kind).map(|(_, layout)| layout)) {
-        defaults.conv_layout = found;
-    }
-    let layout = |kind: &KernelKind| match kind {
-        KernelKind::Gemm(kernel) => Some(kernel.layout),
-        _ => None,
-    };
-    if let Some(found) = common(pool, layout) {
-        defaults.gemm_layout = found;
-    }
-    if let Some(found) = common(pool, |kind| Some(kind.dtype())).filter(|_| dtype) {
+    if let Some(found) = common(told().map(|told| told.dtype)).filter(|_| dtype) {
         defaults.dtype = found;
+    }
+    if let Some(found) = common(told().map(|told| (told.conv_layout, told.gemm_layout))) {
+        (defaults.conv_layout, defaults.gemm_layout) = found;
     }
     // AITER's tables and its log give extents and types only. Some of its kernels read B in either order.
     let request = |kind: &KernelKind| match kind {
@@ -428,7 +416,7 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
         }
         _ => None,
     };
-    if let Some((found, dtype_c)) = common(pool, request) {
+    if let Some((found, dtype_c)) = common(pool.iter().map(|kernel| request(&kernel.kind))).flatten() {
         let is_shuffled = |kind: &KernelKind| matches!(kind, KernelKind::Gemm(kernel) if kernel.preshuffle);
         let preshuffle = pool.iter().all(|kernel| is_shuffled(&kernel.kind));
         (defaults.gemm_request, defaults.dtype_c) = (GemmRequest { preshuffle, ..found }, Some(dtype_c));

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ck_select::estimate::{EstimateScratch, Estimator, FMHA_TERMS, GpuOverride, PoolEstimate, TERMS};
+use ck_select::estimate::{EstimateScratch, Estimator, GpuOverride, PoolEstimate, term_names};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
-use ck_select::vocab::Op;
 
 use super::gpu::{Gpu, check_arch};
 use super::rank_notes::{self, Skipped};
@@ -59,7 +58,7 @@ pub(super) fn run(asked: EstimateRequest<'_>) -> Result<(), CliError> {
     header.extend(["rank", "kernel"]);
     header.extend(shows_split.then_some("split_k"));
     header.push("time_us");
-    header.extend(if op == Op::Fmha { FMHA_TERMS } else { TERMS });
+    header.extend(term_names(op));
     header.push("tie");
     let mut scratch = EstimateScratch::default();
     let mut rows = None;

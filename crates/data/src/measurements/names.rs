@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use ck_select_types::kernel::{GemmVariant, Kernel, KernelKind};
-use ck_select_types::problem::FmhaProblem;
-use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op};
+use ck_select_types::each_operation;
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
+
+use crate::operation::OperationData as _;
 
 /// What to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,29 +30,6 @@ impl Filter {
         self.op.is_none_or(|op| op == kernel.op())
             && self.dtype.is_none_or(|dtype| dtype == kernel.dtype())
             && (self.direction.is_none() || kernel.direction().is_none_or(|own| Some(own) == self.direction))
-    }
-}
-
-/// What a kernel's name says about the problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(clippy::large_enum_variant)] // a few of them
-enum Class {
-    Conv(Direction, Dtype, u8),
-    Gemm([Dtype; 3], GemmLayout, GemmVariant, bool),
-    /// The whole signature, as a problem without sizes.
-    Fmha(FmhaProblem),
-}
-
-impl Class {
-    fn of(kernel: &KernelKind) -> Self {
-        match kernel {
-            KernelKind::Conv(conv) => Self::Conv(conv.direction, conv.dtype_in, conv.ndim),
-            KernelKind::Fmha(kernel) => Self::Fmha(kernel.sign(&FmhaProblem::new([1, 1], 1, 1))),
-            KernelKind::Gemm(gemm) => {
-                let types = [gemm.dtype_a, gemm.dtype_b, gemm.dtype_c];
-                Self::Gemm(types, gemm.layout, gemm.variant, gemm.grouped)
-            }
-        }
     }
 }
 
@@ -79,7 +58,7 @@ pub(super) struct Names {
     spelled: Vec<(Box<[u8]>, Named, u32)>,
     /// The index of the previous name.
     last: u32,
-    classes: HashMap<Class, u32>,
+    classes: HashMap<(Op, String), u32>,
 }
 
 impl Names {
@@ -128,7 +107,8 @@ impl Names {
         let kernel = Kernel::from_name(text).map_err(|error| error.to_string())?;
         let named = if self.filter.takes(&kernel.kind) {
             let next = self.classes.len() as u32;
-            let class = *self.classes.entry(Class::of(&kernel.kind)).or_insert(next);
+            let class = each_operation!(&kernel.kind, KernelKind(kernel) as Own => Own::class(kernel));
+            let class = *self.classes.entry((kernel.op(), class)).or_insert(next);
             let id = self.kernels.len() as u32;
             self.kernels.push(kernel);
             Named::Taken { id, class }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ck_select_types::cells::Fields;
+use ck_select_types::each_operation;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
 use ck_select_types::operation::Operation;
@@ -11,6 +12,7 @@ use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
 
 use super::DataError;
+use crate::operation::OperationData as _;
 
 /// Columns that describe the problem. Direction, type and layout are in the kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
@@ -111,34 +113,6 @@ impl Problems {
     }
 }
 
-/// Cells that the kernel's name overrides.
-struct ByName<'a> {
-    cells: &'a dyn Fields,
-    ndim: Option<&'static str>,
-}
-
-impl Fields for ByName<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        match name {
-            "ndim" => self.ndim,
-            "direction" | "dtype" | "dtype_in" | "dtype_wei" | "dtype_out" | "dtype_a" | "dtype_b"
-            | "dtype_c" | "layout" => None,
-            // An architecture is parsed by the reader, which can report where it is.
-            name => self.cells.get(name),
-        }
-    }
-}
-
-/// The cells of attention that do not follow from the kernel.
-struct Sizes<'a>(&'a dyn Fields);
-
-impl Fields for Sizes<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        let is_size = FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name);
-        if is_size || name == "arch" { self.0.get(name) } else { None }
-    }
-}
-
 /// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's
 /// name.
 pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
@@ -154,46 +128,13 @@ pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Re
     }
 }
 
-/// The same for a row that says of its GPU no more than its architecture, by default `arch`.
+/// The same for a row that says of its GPU no more than its architecture, by default `arch`, which the reader
+/// parses, because it can report where it is.
 fn sized(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
-    let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
-    let mut ndim = None;
-    if let KernelKind::Conv(conv) = &kernel.kind {
-        defaults.direction = conv.direction;
-        defaults.dtype = conv.dtype_in;
-        ndim = Some(match conv.ndim {
-            1 => "1",
-            2 => "2",
-            _ => "3",
-        });
-    }
-    if let KernelKind::Fmha(own) = &kernel.kind {
-        let read =
-            Problem::from_fields(kernel.op(), &Sizes(cells), &defaults).map_err(|error| error.to_string())?;
-        return match read {
-            Problem::Fmha(sizes) => Ok(own.sign(&sizes).into()),
-            other => Ok(other),
-        };
-    }
-    let read = Problem::from_fields(kernel.op(), &ByName { cells, ndim }, &defaults);
-    let mut problem = read.map_err(|error| error.to_string())?;
-    if let (Problem::Gemm(gemm), KernelKind::Gemm(named)) = (&mut problem, &kernel.kind) {
-        gemm.dtype_a = named.dtype_a;
-        gemm.dtype_b = named.dtype_b;
-        gemm.dtype_c = named.dtype_c;
-        gemm.layout = named.layout;
-        gemm.request.stream_k = named.variant.stream_k;
-        (gemm.request.quant, gemm.request.group_a, gemm.request.group_b) = (None, None, None);
-        if let Some(scales) = named.variant.quant {
-            gemm.request = gemm.request.scaled(scales);
-        }
-        if !named.answers(gemm) {
-            let expected = if named.grouped { "a list of GEMMs as 'groups'" } else { "no list of GEMMs" };
-            let batch = if named.variant.batched { "'batch' of 1 or more" } else { "no batch" };
-            return Err(format!("kernel '{}' needs {batch} and {expected}", kernel.name));
-        }
-    }
-    Ok(problem)
+    let defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
+    each_operation!(&kernel.kind, KernelKind(own) as Own => {
+        Own::of_row((&kernel.name, own), cells, &defaults).map(Problem::from)
+    })
 }
 
 /// A few cells with their own texts.

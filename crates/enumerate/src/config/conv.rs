@@ -1,8 +1,11 @@
 //! Configurations of grouped-convolution sweeps.
 
+use ck_select_types::problem::ConvProblem;
 use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
+use serde_json::Value;
 
 use super::reader::{Fault, Object, count, flag, word};
+use super::{Config, Configured, instances};
 
 /// A sweep: allow-lists by trait. `None` means the rules' default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,13 +74,26 @@ const TRAIT_HINTS: &[(&str, &str)] = &[
 ];
 
 /// Keys of instance lists, which have no meaning in a sweep.
-pub(super) const ROOT_HINTS: &[(&str, &str)] = &[
+const ROOT_HINTS: &[(&str, &str)] = &[
     ("datatype", "types of a sweep are 'trait_config.data_type'"),
     ("ndim_spatial", "dimensions of a sweep are 'trait_config.ndim_spatial'"),
     ("layout", "every kernel of a sweep has the layout of the rules"),
 ];
 
-pub(super) fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
+impl Configured for ConvProblem {
+    fn config(mut object: Object<'_>, root: &Value) -> Result<Config, Fault> {
+        if root.get("instances").is_some() {
+            let config = instances::read(&mut object)?;
+            object.finish()?;
+            return Ok(Config::Instances(config));
+        }
+        let config = read(&mut object)?;
+        object.finish_with(ROOT_HINTS)?;
+        Ok(Config::Conv(Box::new(config)))
+    }
+}
+
+fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
     let direction = root.needed("variant", "forward, bwd_data or bwd_weight", word)?;
     let mut config = ConvConfig {
         direction,

@@ -1,8 +1,11 @@
 //! Configurations of attention sweeps.
 
+use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
+use serde_json::Value;
 
 use super::reader::{Fault, Object, flag, kind, word};
+use super::{Config, Configured};
 
 /// A sweep: allow-lists by trait. `None` allows everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,7 +48,15 @@ const TRAIT_HINTS: &[(&str, &str)] = &[
     ("causal", "a causal mask is 'top_left' under 'mask'"),
 ];
 
-pub(super) fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
+impl Configured for FmhaProblem {
+    fn config(mut object: Object<'_>, _root: &Value) -> Result<Config, Fault> {
+        let config = read(&mut object)?;
+        object.finish()?;
+        Ok(Config::Fmha(Box::new(config)))
+    }
+}
+
+fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
     root.needed("variant", "fwd", |value| match value.as_str() {
         Some("fwd") => Ok(()),
         _ => Err(format!("found {}, expected fwd: the rules have no tiles of other families", kind(value))),

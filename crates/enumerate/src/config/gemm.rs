@@ -1,10 +1,12 @@
 //! Configurations of GEMM enumerations.
 
+use ck_select_types::problem::GemmProblem;
 use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
 use serde_json::Value;
 
 use super::gemm_variant::{self, GemmVariants, TRAIT_HINTS, needed};
 use super::reader::{Fault, Object, count, flag, kind, word};
+use super::{Config, Configured};
 
 /// Which GEMM kernels to enumerate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +58,15 @@ const MAX_VALUES: usize = 4096;
 /// The largest value of one parameter.
 const MAX_VALUE: u32 = 1 << 16;
 
-pub(super) fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
+impl Configured for GemmProblem {
+    fn config(mut object: Object<'_>, root: &Value) -> Result<Config, Fault> {
+        let config = read(&mut object, root)?;
+        object.finish_with(gemm_variant::ROOT_HINTS)?;
+        Ok(Config::Gemm(config))
+    }
+}
+
+fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     let mut lds = LdsLimit::Hardware;
     let mut sweep = false;
     let mut ours = root.object("ck_select")?;

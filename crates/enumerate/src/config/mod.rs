@@ -19,9 +19,9 @@ pub use instances::{Family, Instances, OtherKernel};
 use std::io::Read as _;
 use std::path::Path;
 
-use ck_select_types::files;
 use ck_select_types::json::Strict;
 use ck_select_types::vocab::{FmhaPipeline, Op};
+use ck_select_types::{each_operation, files};
 use serde_json::Value;
 
 use reader::{Fault, Object, in_file};
@@ -42,6 +42,12 @@ pub enum Config {
     Fmha(Box<FmhaConfig>),
     /// A family of AITER's kernels.
     Aiter(String),
+}
+
+/// Problems of an operation whose kernels a file can ask for.
+trait Configured {
+    /// Reads a file.
+    fn config(object: Object<'_>, root: &Value) -> Result<Config, Fault>;
 }
 
 /// A configuration that cannot be used.
@@ -103,7 +109,7 @@ impl Config {
     }
 
     fn of_value(root: &Value, op: Option<Op>) -> Result<Self, Fault> {
-        let mut object = Object::at(String::new(), root)?;
+        let object = Object::at(String::new(), root)?;
         let op = match (op, root.get("variant")) {
             (Some(op), _) => Some(op),
             (None, Some(variant)) => Some(op_of(variant, root.get("trait_config"))?),
@@ -112,26 +118,7 @@ impl Config {
             }
         };
         match op {
-            Some(Op::Conv) if root.get("instances").is_some() => {
-                let config = instances::read(&mut object)?;
-                object.finish()?;
-                Ok(Self::Instances(config))
-            }
-            Some(Op::Conv) => {
-                let config = conv::read(&mut object)?;
-                object.finish_with(conv::ROOT_HINTS)?;
-                Ok(Self::Conv(Box::new(config)))
-            }
-            Some(Op::Gemm) => {
-                let config = gemm::read(&mut object, root)?;
-                object.finish_with(gemm_variant::ROOT_HINTS)?;
-                Ok(Self::Gemm(config))
-            }
-            Some(Op::Fmha) => {
-                let config = fmha::read(&mut object)?;
-                object.finish()?;
-                Ok(Self::Fmha(Box::new(config)))
-            }
+            Some(op) => each_operation!(op, Own => Own::config(object, root)),
             None if root.get("tile_configs").is_some() => Err((
                 "tile_configs".to_owned(),
                 "a key of the code generators, whose configurations are not enumerated; the tile engine's have \

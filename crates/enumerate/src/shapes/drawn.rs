@@ -1,7 +1,8 @@
 //! Problems for judging a model, drawn at random.
 
-use ck_select_types::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
-use ck_select_types::vocab::{ConvLayout, FmhaMask, Op};
+use ck_select_types::each_operation;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::Op;
 use serde::Deserialize;
 
 use super::Choice;
@@ -17,10 +18,16 @@ pub(super) struct Draw {
     count: usize,
     /// Whether convolutions have arbitrary numbers of channels, even odd ones, instead of only usual ones.
     #[serde(default)]
-    any_channels: bool,
+    pub(super) any_channels: bool,
     /// Maximum work of a problem, in 10^9 operations, which bounds a sweep's time.
     #[serde(default)]
     most_gflop: Option<f64>,
+}
+
+/// Problems of an operation that can be drawn.
+pub(super) trait Drawn: Sized {
+    /// A random problem, of which so many were drawn before.
+    fn draw(draw: &Draw, choice: &Choice, number: usize, random: &mut Random) -> Self;
 }
 
 impl Draw {
@@ -33,11 +40,8 @@ impl Draw {
             if problems.len() == self.count {
                 break;
             }
-            let problem = match op {
-                Op::Gemm => gemm(choice, &mut random),
-                Op::Conv => self.conv(choice, problems.len() % 6 == 5, &mut random),
-                Op::Fmha => attention(choice, &mut random),
-            };
+            let problem: Problem =
+                each_operation!(op, Own => Own::draw(self, choice, problems.len(), &mut random).into());
             let fits = self.most_gflop.is_none_or(|most| problem.flops() <= most * 1e9);
             if fits && problem.validate().is_ok() && !problems.contains(&problem) {
                 problems.push(problem);
@@ -45,51 +49,13 @@ impl Draw {
         }
         problems
     }
-
-    fn conv(&self, choice: &Choice, sixth: bool, random: &mut Random) -> Problem {
-        let three_d = choice.ndim == 3 && sixth;
-        let filter = [1, 1, 3, 3, 3, 5, 7][random.below(7)];
-        let stride = [1, 1, 1, 2][random.below(4)];
-        let groups = random.below(4) == 0;
-        let g = if groups { 1 << (1 + random.below(5)) } else { 1 };
-        let channels = if self.any_channels { any } else { stepped };
-        let (least, most) = if groups { (2, 6) } else { (4, 10) };
-        let c = g * channels(random, least, most);
-        let k = g * channels(random, least, most);
-        let extent = any(random, 3, if three_d { 6 } else { 8 });
-        let pad = if random.below(5) == 0 { 0 } else { (filter - 1) / 2 };
-        let axes = |value: i64, neutral: i64| [if three_d { value } else { neutral }, value, value];
-        let width = if random.below(4) == 0 { any(random, 3, if three_d { 6 } else { 8 }) } else { extent };
-        let depth = if three_d { any(random, 2, 5) } else { 1 };
-        ConvProblem {
-            direction: choice.direction,
-            ndim: if three_d { 3 } else { 2 },
-            n: stepped(random, 0, if three_d { 3 } else { 6 }),
-            c,
-            k,
-            g,
-            input: [depth, extent, width],
-            filter: axes(filter, 1),
-            stride: axes(stride, 1),
-            dilation: [1; 3],
-            pad_left: axes(pad, 0),
-            pad_right: axes(pad, 0),
-            split_k: 1,
-            dtype_in: choice.dtype,
-            dtype_wei: choice.dtype,
-            dtype_out: choice.dtype,
-            layout: ConvLayout::Nhwgc,
-            arch: None,
-        }
-        .into()
-    }
 }
 
 /// `SplitMix64`.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -99,51 +65,15 @@ impl Random {
 }
 
 /// A power of two, or one and a half of it, between 2^`least` and 2^`most`.
-fn stepped(random: &mut Random, least: usize, most: usize) -> i64 {
+pub(super) fn stepped(random: &mut Random, least: usize, most: usize) -> i64 {
     let value = 1i64 << (least + random.below(most - least + 1));
     if value >= 2 && random.below(3) == 0 { value / 2 * 3 } else { value }
 }
 
 /// Any number with this range of bits, so that all magnitudes are equally likely.
-fn any(random: &mut Random, least: usize, most: usize) -> i64 {
+pub(super) fn any(random: &mut Random, least: usize, most: usize) -> i64 {
     let high = 1i64 << (least + random.below(most - least));
     high + random.below(high as usize) as i64
-}
-
-fn gemm(choice: &Choice, random: &mut Random) -> Problem {
-    let m = if random.below(4) == 0 { any(random, 0, 12) } else { stepped(random, 0, 13) };
-    let n = 8 * any(random, 1, 11);
-    let k = 8 * any(random, 1, 11);
-    GemmProblem::new(m, n, k).of(choice.dtype).into()
-}
-
-/// A random attention: prefill, decoding, or cross-attention.
-fn attention(choice: &Choice, random: &mut Random) -> Problem {
-    let length = |random: &mut Random, least: usize, most: usize| {
-        let power = 1_i64 << (least + random.below(most - least + 1));
-        if random.below(3) == 0 {
-            power - random.below(power.unsigned_abs() as usize / 4 + 1) as i64
-        } else {
-            power
-        }
-    };
-    let lengths = match random.below(4) {
-        0 => [1, length(random, 8, 15)],
-        1 => [length(random, 5, 12), length(random, 5, 12)],
-        _ => [length(random, 6, 13); 2],
-    };
-    let hdim = [32, 64, 64, 80, 128, 128, 128, 256][random.below(8)];
-    let nhead_k = [1, 2, 4, 8, 16, 32][random.below(6)];
-    let shared = [1, 1, 2, 4, 8][random.below(5)];
-    let masks = [FmhaMask::No, FmhaMask::BottomRight];
-    FmhaProblem {
-        batch: 1 << random.below(7),
-        nhead_k,
-        mask: masks[random.below(2)],
-        dtype: choice.dtype,
-        ..FmhaProblem::new(lengths, nhead_k * shared, hdim)
-    }
-    .into()
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, attention of
 //! real models, and lists from elsewhere. Sets are data (`rules/shapes.json`), except for drawn ones.
 
+mod conv;
 mod drawn;
+mod fmha;
+mod gemm;
 mod product;
 mod write;
 

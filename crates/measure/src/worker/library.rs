@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ck_select::ffi::{AsC, Callbacks, CkKernelHooks, CkStatus};
+use ck_select::ffi::{Callbacks, CkKernelHooks, CkStatus, Hooked};
 use ck_select::files;
 use ck_select::pool::FolderKernel;
 use ck_select::problem::Problem;
 use ck_select::registry::Priority;
 use ck_select::vocab::Op;
+use ck_select_types::each_operation;
 use libloading::Library;
 
 use super::bridge;
@@ -80,20 +81,13 @@ impl KernelLibrary {
     }
 
     fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
-        /// The function of the library, of the hook's type.
-        macro_rules! found {
-            () => {
-                // SAFETY: the header declares functions named after a kernel with the type of its operation's
-                // hook.
-                Some(*unsafe { self.library.get(name.as_bytes()) }.ok()?)
-            };
-        }
-        let none = CkKernelHooks::none(Priority::NORMAL);
-        Some(match op {
-            Op::Conv => CkKernelHooks { run_conv: found!(), ..none },
-            Op::Gemm => CkKernelHooks { run_gemm: found!(), ..none },
-            Op::Fmha => CkKernelHooks { run_fmha: found!(), ..none },
-        })
+        let mut hooks = CkKernelHooks::none(Priority::NORMAL);
+        each_operation!(op, Own => {
+            let (_, run) = Own::callbacks(&mut hooks);
+            // SAFETY: the header declares functions named after a kernel with the type of its operation's hook.
+            *run = Some(*unsafe { self.library.get(name.as_bytes()) }.ok()?);
+        });
+        Some(hooks)
     }
 
     /// Lets the library prepare for a problem, once; the error is the library's code.
@@ -102,11 +96,7 @@ impl KernelLibrary {
             return Ok(());
         }
         self.prepared = None;
-        let code = match problem {
-            Problem::Conv(problem) => self.prepare_by(b"ck_bench_prepare_conv", problem),
-            Problem::Gemm(problem) => self.prepare_by(b"ck_bench_prepare_gemm", problem),
-            Problem::Fmha(problem) => self.prepare_by(b"ck_bench_prepare_fmha", problem),
-        };
+        let code = each_operation!(problem, Problem(problem) => self.prepare_for(problem));
         if code != 0 {
             return Err(code);
         }
@@ -114,9 +104,10 @@ impl KernelLibrary {
         Ok(())
     }
 
-    fn prepare_by<P: AsC>(&self, function: &[u8], problem: &P) -> i32 {
+    fn prepare_for<P: Hooked>(&self, problem: &P) -> i32 {
+        let name = P::PREPARE.as_bytes();
         // SAFETY: the header declares the functions with this type.
-        let prepare = unsafe { self.library.get::<unsafe extern "C" fn(*const P::C) -> i32>(function) };
+        let prepare = unsafe { self.library.get::<unsafe extern "C" fn(*const P::C) -> i32>(name) };
         let problem = problem.to_c();
         // SAFETY: the problem outlives the call.
         prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })

@@ -7,86 +7,22 @@
 
 use std::collections::HashMap;
 
-use super::column::{GemmSeen, ROUNDS, Seen, UniversalColumn, Value, balance, columns, compute_units, ratio};
-use super::fmha::columns::FMHA_COLUMNS;
-use super::fmha::{FmhaCycles, FmhaShape};
-use super::shape::Kernels as _;
-use super::terms;
-use super::{Estimator, Load, Shape, shape};
+use super::formula::{
+    Formula, KernelEstimate as _, LoadFor, OperationEstimate, Seen, ShapeFor, UniversalColumn,
+};
+use super::{Device, Estimator, Load};
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
-use crate::problem::{FmhaProblem, GemmProblem, Problem};
+use crate::problem::Problem;
 use crate::scoring::Column;
 use crate::vocab::Op;
-
-impl GemmSeen<'_> {
-    fn width(&self, axis: usize) -> f64 {
-        self.shape.widths(self.load)[axis].min(16.0)
-    }
-}
+use ck_select_types::operation::VariantOf as _;
+use ck_select_types::{each_operation, map_operation, operation_enum};
 
 /// All columns of an operation, in the order of a model that does not name its columns.
 pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
-    match op {
-        Op::Conv | Op::Gemm => GEMM_COLUMNS,
-        Op::Fmha => FMHA_COLUMNS,
-    }
+    each_operation!(op, Own => <LoadFor<Own> as Formula>::COLUMNS)
 }
-
-const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
-    Pair est_over_least = |s| (s.time / s.least).min(64.0),
-        "estimated time over the least: all multiply-adds, or all bytes, at the device's rate";
-    Pair est_rounds = |s| s.cycles.flowing.clamp(1.0 / ROUNDS, ROUNDS),
-        "rounds of workgroups, as if they could be divided";
-    Pair est_whole_rounds = |s| s.cycles.rounds.min(8.0), "whole rounds, 8 at most";
-    Pair est_last_round = |s| s.cycles.last / s.cycles.resident,
-        "share of the device that the last round fills";
-    Pair est_uneven = |s| ratio(s.cycles.rounds + s.cycles.last / s.cycles.resident, s.cycles.flowing),
-        "rounds over those as if they could be divided";
-    Kernel est_resident = |s| s.cycles.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
-    Kernel est_occupied = |s| s.cycles.occupied, "share of a compute unit's SIMDs that a workgroup occupies";
-    Pair est_steps = |s| s.cycles.steps.min(256.0), "steps of a workgroup, 256 at most";
-    Pair est_parts = |s| s.cycles.split.min(64.0), "parts that the depth is cut into, 64 at most";
-    Pair est_filled_m = |s| s.cycles.filled[0], "share of the tiles' rows that the problem fills";
-    Pair est_filled_n = |s| s.cycles.filled[1], "share of the tiles' columns";
-    Pair est_filled_k = |s| s.cycles.filled[2], "share of the steps' depth";
-    Pair est_filled = |s| s.cycles.filled.iter().product(), "the three together";
-    Pair est_tiles_m = |s| s.cycles.tiles_m.min(64.0),
-        "tiles along m, 64 at most";
-    Kernel est_staged = |s| (s.shape.staged / 1024.0).min(512.0), "KiB that a step stages, 512 at most";
-    Kernel est_tile_m = |s| s.shape.tile[0].min(256.0), "rows of a tile, 256 at most";
-    Kernel est_tile_n = |s| s.shape.tile[1].min(256.0), "columns of a tile";
-    Kernel est_tile_k = |s| s.shape.tile[2].min(256.0), "depth of a step";
-    Kernel est_waves = |s| s.shape.waves.min(16.0), "waves of a workgroup, 16 at most";
-    Kernel est_ahead = |s| s.shape.ahead, "how far loads run ahead: not, a step, a step with a second buffer";
-    Kernel est_compv5 = |s| f64::from(u8::from(s.shape.compv5)),
-        "whether the pipeline is compv5, which the estimate takes for compv3";
-    Kernel est_two_stage = |s| f64::from(u8::from(s.shape.two_stage)),
-        "whether a second kernel adds up parts";
-    Pair est_width_a = |s| s.width(0), "elements of an access to A, 16 at most";
-    Pair est_width_b = |s| s.width(1), "elements of an access to B";
-    Pair est_width_c = |s| s.width(2), "elements of an access to the result";
-    Kernel est_rate = |s| s.shape.tile.iter().product::<f64>() / (s.shape.arithmetic * s.shape.macs),
-        "share of the device's rate that its instructions reach";
-    Pair est_waits_share = |s| (s.cycles.waits * s.cycles.steps / (s.cycles.clock_mhz * s.time)).min(4.0),
-        "waits of a workgroup's steps over the time";
-    Pair est_start_share = |s| ratio(s.cycles.workgroup, s.cycles.steps * (s.cycles.work() + s.cycles.waits)),
-        "cycles to start a workgroup over those of its steps";
-    Pair est_waits_to_work = |s| ratio(s.cycles.waits, s.cycles.work()),
-        "cycles that a step waits over those that it works";
-    Pair est_loads_to_arithmetic = |s| ratio(s.cycles.loads, s.cycles.arithmetic),
-        "cycles of accesses over those of arithmetic";
-    Kernel est_fragments_to_arithmetic = |s| ratio(s.cycles.fragments, s.cycles.arithmetic),
-        "cycles of fragments over those of arithmetic";
-    Pair est_cache_share = |s| (s.cycles.cache / s.time).min(1.0), "what the caches need of the time";
-    Pair est_memory_share = |s| (s.cycles.memory / s.time).min(1.0), "what the memory needs of the time";
-    Pair est_second_stage_share = |s| (s.cycles.second_stage / s.time).min(1.0),
-        "what the second stage needs of the time";
-    Kernel est_compute_units = |s| compute_units(s.device), "compute units, 16 to 512";
-    Kernel est_wave_size = |s| s.device.hardware.wavefront_size as f64, "threads of a wave";
-    Kernel est_balance = |s| balance(s.device),
-        "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
-};
 
 /// The kernels of a pool on a device, for universal models. Those that the estimate cannot tell apart are a
 /// class.
@@ -99,12 +35,13 @@ pub struct UniversalPool {
     classes: Vec<Option<u32>>,
 }
 
-/// A kernel of each class.
-#[derive(Debug)]
-enum Shapes {
-    Gemm(Vec<shape::Shape>),
-    Fmha(Vec<FmhaShape>),
+operation_enum! {
+    /// A kernel of each class.
+    #[derive(Debug)]
+    enum Shapes(ShapesFor), not by type;
 }
+
+type ShapesFor<P> = Vec<ShapeFor<P>>;
 
 /// Kernels that are computed together.
 const BLOCK: usize = 8;
@@ -117,14 +54,10 @@ impl UniversalPool {
         kernels: impl Iterator<Item = &'k KernelKind>,
         apart: impl Fn(usize) -> u32,
     ) -> Self {
-        let (mut gemm, mut fmha) = (Classes::new(), Classes::new());
-        let class = |(index, kernel)| match estimator.shape(kernel).ok()? {
-            Shape::Gemm(shape) => Some(gemm.class_of(shape.tile, (shape, apart(index)))),
-            Shape::Fmha(shape) => Some(fmha.class_of(shape.tile, (shape, apart(index)))),
-        };
-        let classes = kernels.enumerate().map(class).collect();
-        let shapes =
-            if gemm.all.is_empty() { Shapes::Fmha(fmha.shapes()) } else { Shapes::Gemm(gemm.shapes()) };
+        let mut kernels = kernels.peekable();
+        let (op, mut classes) = (kernels.peek().map_or(Op::Gemm, |kernel| kernel.op()), Vec::new());
+        let device = estimator.device();
+        let shapes = map_operation!(op, Own => Shapes(shapes::<Own>(device, kernels, apart, &mut classes)));
         Self { estimator, isa: Isa::best(), shapes, classes }
     }
 
@@ -149,16 +82,11 @@ impl UniversalPool {
         let device = self.estimator.device();
         times.clear();
         times.resize(self.distinct(), f64::NAN);
-        match (&self.shapes, self.estimator.load(problem)) {
-            (Shapes::Gemm(shapes), Load::Gemm(load)) => {
-                terms::times(self.isa, &load, shapes, device, times);
-            }
-            (Shapes::Fmha(shapes), Load::Fmha(load)) => {
-                let time = |shape| FmhaCycles::new(&load, shape, device).time();
-                times.iter_mut().zip(shapes).for_each(|(to, shape)| *to = time(shape));
-            }
-            (_, _) => {}
-        }
+        each_operation!(
+            (&self.shapes, self.estimator.load(problem)),
+            (Shapes(shapes), Load(load)) => load.times(self.isa, shapes, device, times),
+            ()
+        );
     }
 
     /// The values of the columns that depend on device and kernel alone: column after column, with a value for
@@ -166,10 +94,7 @@ impl UniversalPool {
     pub fn of_classes(&self, columns: &[&'static UniversalColumn]) -> Vec<f64> {
         let (mut of_classes, mut times) = (Vec::new(), vec![0.0; self.distinct()]);
         // Whatever the problem is.
-        let load = match &self.shapes {
-            Shapes::Gemm(_) => self.estimator.load(&GemmProblem::new(1, 1, 1).into()),
-            Shapes::Fmha(_) => self.estimator.load(&FmhaProblem::new([1, 1], 1, 1).into()),
-        };
+        let load = map_operation!(self.shapes.op(), Own => Load(Own::USUAL.load()));
         self.columns(columns, Column::Kernel, &load, &mut of_classes, Wanted::Timed(&mut times));
         of_classes
     }
@@ -205,10 +130,7 @@ impl UniversalPool {
 
     /// The number of classes.
     pub fn distinct(&self) -> usize {
-        match &self.shapes {
-            Shapes::Gemm(shapes) => shapes.len(),
-            Shapes::Fmha(shapes) => shapes.len(),
-        }
+        each_operation!(&self.shapes, Shapes(shapes) => shapes.len())
     }
 
     /// Fills in the same columns of these classes alone: a value for each of them.
@@ -235,39 +157,37 @@ impl UniversalPool {
         let device = self.estimator.device();
         let columns = columns.iter().filter(|column| column.scope == scope);
         values.resize(columns.clone().count() * wanted.len(), 0.0);
-        let bytes = load.bytes() / (device.rates.memory_gb_s * 1e3);
-        match (&self.shapes, load) {
-            (Shapes::Gemm(shapes), Load::Gemm(load)) => {
-                let units = (device.hardware.num_cus.max(1) * device.hardware.max_clock_mhz.max(1)) as f64;
-                let columns = columns.filter_map(|column| match column.value {
-                    Value::Gemm(value) => Some(value),
-                    Value::Fmha(_) => None,
-                });
-                in_blocks(shapes, &columns, values, wanted, |shape| {
-                    let (cycles, time) = terms::cycles(self.isa, load, shape, device);
-                    let least = START + bytes.max(load.multiply_adds / (shape.macs * units));
+        each_operation!(
+            (&self.shapes, load),
+            (Shapes(shapes), Load(load)) => {
+                let bytes = load.bytes() / (device.rates.memory_gb_s * 1e3);
+                in_blocks(shapes, &columns.map(|column| column.place), values, wanted, |shape| {
+                    let (cycles, time) = load.cycles(self.isa, shape, device);
+                    let least = START + bytes.max(load.least(&cycles, shape, device));
                     Seen { cycles, load, shape, device, time, least }
                 });
-            }
-            (Shapes::Fmha(shapes), Load::Fmha(load)) => {
-                let columns = columns.filter_map(|column| match column.value {
-                    Value::Fmha(value) => Some(value),
-                    Value::Gemm(_) => None,
-                });
-                in_blocks(shapes, &columns, values, wanted, |shape| {
-                    let cycles = FmhaCycles::new(load, shape, device);
-                    let least = START + bytes.max(cycles.products_alone());
-                    Seen { time: cycles.time(), cycles, load, shape, device, least }
-                });
-            }
+            },
             // A problem of another operation than the kernels'.
-            (_, _) => {
-                if let Wanted::Timed(times) = wanted {
-                    times.fill(f64::NAN);
-                }
+            if let Wanted::Timed(times) = wanted {
+                times.fill(f64::NAN);
             }
-        }
+        );
     }
+}
+
+/// A kernel of each class, and the class of each kernel.
+fn shapes<'k, P: OperationEstimate>(
+    device: &Device,
+    kernels: impl Iterator<Item = &'k KernelKind>,
+    apart: impl Fn(usize) -> u32,
+    classes: &mut Vec<Option<u32>>,
+) -> ShapesFor<P> {
+    let mut known = Classes::new();
+    classes.extend(kernels.enumerate().map(|(index, kernel)| {
+        let shape = P::Kernel::of(kernel)?.shape(device).ok()?;
+        Some(known.class_of(LoadFor::<P>::tile(&shape), (shape, apart(index))))
+    }));
+    known.shapes()
 }
 
 /// Which classes are computed.
@@ -288,12 +208,12 @@ impl Wanted<'_> {
 }
 
 /// Computes columns and times of some kernels after the others.
-fn in_blocks<'a, L: Copy + 'a, S: Copy, P: Copy>(
-    shapes: &'a [S],
-    columns: &(impl Iterator<Item = fn(&[Seen<'_, L, S, P>], &mut [f64])> + Clone),
+fn in_blocks<'a, L: Formula>(
+    shapes: &'a [L::Shape],
+    columns: &(impl Iterator<Item = usize> + Clone),
     values: &mut [f64],
     mut wanted: Wanted<'_>,
-    see: impl Fn(&'a S) -> Seen<'a, L, S, P>,
+    see: impl Fn(&'a L::Shape) -> Seen<'a, L>,
 ) {
     let count = wanted.len();
     for first in (0..count).step_by(BLOCK) {
@@ -311,7 +231,7 @@ fn in_blocks<'a, L: Copy + 'a, S: Copy, P: Copy>(
         });
         let seen = &block[..places.len()];
         for (column, cells) in columns.clone().zip(values.chunks_exact_mut(count)) {
-            column(seen, &mut cells[places.clone()]);
+            L::VALUES[column](seen, &mut cells[places.clone()]);
         }
         if let Wanted::Timed(times) = &mut wanted {
             for (time, seen) in times[places].iter_mut().zip(seen).filter(|(time, _)| !time.is_nan()) {

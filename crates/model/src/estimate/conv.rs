@@ -1,29 +1,31 @@
 //! Convolutions: the GEMM that one is, and the numbers of its kernels.
 
-use super::constants::Constants;
 use super::device::Device;
+use super::formula::{KernelEstimate, OperationEstimate};
 use super::load::{Load, bytes_of, together};
 use super::shape::{Kernel, Shape, ShapeError};
 use crate::kernel::ConvKernel;
 use crate::problem::{ConvProblem, Groups};
 use crate::vocab::{ConvLayout, Direction};
 
-impl Load {
-    pub(super) fn of_conv(problem: &ConvProblem) -> Self {
+impl OperationEstimate for ConvProblem {
+    type Load = Load;
+
+    fn load(&self) -> Load {
         let volume = |extents: [i64; 3]| extents.iter().map(|&extent| extent.max(1) as f64).product::<f64>();
-        let groups = problem.g.max(1);
-        let (channels, out_channels) = (problem.c / groups, problem.k / groups);
-        let outputs = problem.output();
-        let [input, filter, output] = [problem.input, problem.filter, outputs].map(volume);
-        let (n, c, k, g) = (problem.n as f64, channels as f64, out_channels as f64, groups as f64);
-        let in_bytes = n * c * g * input * bytes_of(problem.dtype_in);
-        let filter_bytes = c * k * g * filter * bytes_of(problem.dtype_wei);
-        let out_bytes = n * k * g * output * bytes_of(problem.dtype_out);
-        let width_last = matches!(problem.layout.order(), ConvLayout::Ngchw | ConvLayout::Nchw);
+        let groups = self.g.max(1);
+        let (channels, out_channels) = (self.c / groups, self.k / groups);
+        let outputs = self.output();
+        let [input, filter, output] = [self.input, self.filter, outputs].map(volume);
+        let (n, c, k, g) = (self.n as f64, channels as f64, out_channels as f64, groups as f64);
+        let in_bytes = n * c * g * input * bytes_of(self.dtype_in);
+        let filter_bytes = c * k * g * filter * bytes_of(self.dtype_wei);
+        let out_bytes = n * k * g * output * bytes_of(self.dtype_out);
+        let width_last = matches!(self.layout.order(), ConvLayout::Ngchw | ConvLayout::Nchw);
         let of_tensor = |channels: i64, width: i64| together(if width_last { width } else { channels });
-        let in_together = of_tensor(channels, problem.input[2]);
+        let in_together = of_tensor(channels, self.input[2]);
         let out_together = of_tensor(out_channels, outputs[2]);
-        let (extents, together, images, result_bytes) = match problem.direction {
+        let (extents, together, images, result_bytes) = match self.direction {
             Direction::Forward => (
                 [n * output, k, c * filter],
                 [in_together, together(channels), out_together],
@@ -43,7 +45,7 @@ impl Load {
                 filter_bytes,
             ),
         };
-        Self {
+        Load {
             extents,
             groups: g,
             list: Groups::NONE,
@@ -53,23 +55,21 @@ impl Load {
             result_bytes,
             results: extents[0] * extents[1] * g,
             multiply_adds: extents.iter().product::<f64>() * g,
-            parts: f64::from(problem.split_k.max(1)),
+            parts: f64::from(self.split_k.max(1)),
         }
     }
 }
 
-impl Shape {
-    pub(super) fn of_conv(
-        kernel: &ConvKernel,
-        device: &Device,
-        constants: &'static Constants,
-    ) -> Result<Self, ShapeError> {
-        let shape = Self::of(&Kernel::of_conv(kernel), device, constants)?;
-        Ok(Self {
-            merged: f64::from(kernel.num_groups_to_merge.max(1)),
-            explicit: kernel.explicit_gemm,
-            balanced: kernel.stream_k.is_some(),
-            persistent: kernel.stream_k.is_some_and(|stream_k| stream_k.persistent),
+impl KernelEstimate for ConvKernel {
+    type Shape = Shape;
+
+    fn shape(&self, device: &Device) -> Result<Shape, ShapeError> {
+        let shape = Shape::of(&Kernel::of_conv(self), device, self.library(device))?;
+        Ok(Shape {
+            merged: f64::from(self.num_groups_to_merge.max(1)),
+            explicit: self.explicit_gemm,
+            balanced: self.stream_k.is_some(),
+            persistent: self.stream_k.is_some_and(|stream_k| stream_k.persistent),
             ..shape
         })
     }

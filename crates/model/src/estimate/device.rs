@@ -3,9 +3,8 @@
 use std::ops::RangeInclusive;
 
 use crate::hardware::Hardware;
-use crate::kernel::KernelKind;
 use crate::problem::InvalidField;
-use crate::vocab::{Arch, Dtype, Epilogue, GemmLibrary};
+use crate::vocab::{Arch, Dtype};
 
 /// Whose kernels a device runs: they differ in how they load and overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,24 +88,6 @@ impl Device {
     /// Architectures with a profile.
     pub const PROFILES: [&'static str; 7] =
         ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250", "sm_80", "sm_90"];
-
-    /// The library of a kernel: the one that its name says, else the device's. Pools of Triton's GEMMs for
-    /// CUDA devices have the tile engine's names, too, but no other epilogue than `default`, which the
-    /// kernels of `gpu/` do not have.
-    pub(super) const fn library_of(&self, kernel: &KernelKind) -> Library {
-        match (self.library, kernel) {
-            (_, KernelKind::Gemm(gemm)) if matches!(gemm.variant.library, GemmLibrary::Triton) => {
-                Library::Triton
-            }
-            (_, KernelKind::Gemm(gemm)) if matches!(gemm.variant.library, GemmLibrary::Aiter) => {
-                if gemm.is_classic() { Library::Aiter } else { Library::AiterTile }
-            }
-            (Library::Cuda, KernelKind::Gemm(gemm)) if matches!(gemm.epilogue, Epilogue::Default) => {
-                Library::Triton
-            }
-            (library, _) => library,
-        }
-    }
 
     /// Registers that a thread can have: with AMD's matrix cores vector and accumulation registers together.
     pub(super) const fn registers_of_thread(&self) -> f64 {

@@ -11,7 +11,8 @@
 //! - `gpu_override`: such a GPU in the place of a profile
 //! - `constants`: properties of a library's kernels, from measurements
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
-//! - `terms`: the formula, in numbers (`real`) of a kernel or of four side by side
+//! - `formula`: what an operation's folder says: which formula it has, and what the formula computes
+//! - `terms`: the formula of GEMMs, in numbers (`real`) of a kernel or of four side by side
 //! - `conv`, `gemm`: what both take from problem and kernel; `fmha`: all of it for attention
 //! - `kernels`: many kernels on a device; `rank`: those of a pool, ordered by the estimate
 //! - `columns`: the columns that universal models derive from it
@@ -22,12 +23,12 @@
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 #![allow(clippy::inline_always, clippy::needless_range_loop)]
 
-mod column;
 mod columns;
 mod constants;
 mod conv;
 mod device;
 mod fmha;
+mod formula;
 mod gemm;
 mod gpu_override;
 mod kernels;
@@ -38,58 +39,51 @@ mod real;
 mod shape;
 mod terms;
 
-pub use column::UniversalColumn;
 pub use columns::{UniversalPool, universal_columns};
 pub use device::{Device, DeviceError, Library, Rates};
-pub use fmha::{FMHA_TERMS, FmhaLoad, FmhaShape};
+pub use fmha::{FmhaLoad, FmhaShape};
+pub use formula::UniversalColumn;
 pub use gpu_override::{GpuOverride, GpuOverrideError, GpuOverrideFault, PerDevice, constants_of};
 pub use kernels::EstimatedKernels;
 pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
 pub use shape::ShapeError;
-pub use terms::{TERMS, Terms};
+pub use terms::Terms;
 
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
-use constants::Constants;
-use fmha::FmhaCycles;
-use terms::Cycles;
+use crate::vocab::Op;
+use ck_select_types::{each_operation, map_operation, operation_enum};
+use formula::{Formula, KernelEstimate as _, LoadFor, OperationEstimate as _, ShapeFor};
 
-/// The problem's side of the estimate, computed once per problem.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(clippy::large_enum_variant)] // lives on the stack of one call
-pub enum Load {
-    /// The GEMM of a convolution or of a GEMM.
-    Gemm(load::Load),
-    /// Attention.
-    Fmha(FmhaLoad),
+operation_enum! {
+    /// The problem's side of the estimate, computed once per problem.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    #[allow(clippy::large_enum_variant)] // lives on the stack of one call
+    pub enum Load(LoadFor), not by type;
+}
+
+operation_enum! {
+    /// The kernel's side of the estimate on a device, computed once per kernel.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    #[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
+    pub enum Shape(ShapeFor), not by type;
 }
 
 impl Load {
     /// The same problem in so many parts.
     pub(crate) fn in_parts(self, parts: i32) -> Self {
-        match self {
-            Self::Gemm(load) => Self::Gemm(load::Load { parts: parts.max(1).into(), ..load }),
-            Self::Fmha(_) => self,
-        }
+        map_operation!(self, Self(load) => Self(load.in_parts(parts)))
     }
 
     /// Bytes of operands and result, each once.
     pub fn bytes(&self) -> f64 {
-        match self {
-            Self::Gemm(load) => load.bytes,
-            Self::Fmha(load) => load.bytes(load.problem.family),
-        }
+        each_operation!(self, Self(load) => load.bytes())
     }
 }
 
-/// The kernel's side of the estimate on a device, computed once per kernel.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
-pub enum Shape {
-    /// A kernel of convolutions or GEMMs.
-    Gemm(shape::Shape),
-    /// A kernel of attention.
-    Fmha(FmhaShape),
+/// The names of the terms of an operation's times.
+pub const fn term_names(op: Op) -> &'static [&'static str; Terms::COUNT] {
+    each_operation!(op, Own => <LoadFor<Own> as Formula>::TERMS)
 }
 
 /// Estimates times on a device.
@@ -125,46 +119,37 @@ impl Estimator {
 
     /// Whether a kernel is of another library than those that its constants for the device are for.
     pub fn is_foreign(&self, kernel: &KernelKind) -> bool {
-        self.device.library_of(kernel) != self.device.library
+        each_operation!(kernel, KernelKind(kernel) => kernel.library(&self.device)) != self.device.library
     }
 
     /// What depends on the problem alone. The problem must be valid.
+    #[allow(clippy::unused_self, reason = "the device may come to matter")]
     pub fn load(&self, problem: &Problem) -> Load {
-        match problem {
-            Problem::Conv(problem) => Load::Gemm(load::Load::of_conv(problem)),
-            Problem::Gemm(problem) => Load::Gemm(load::Load::of_gemm(problem)),
-            Problem::Fmha(problem) => Load::Fmha(FmhaLoad::new(problem)),
-        }
+        map_operation!(problem, Problem(problem) => Load(problem.load()))
     }
 
     /// What depends on the kernel alone.
     pub fn shape(&self, kernel: &KernelKind) -> Result<Shape, ShapeError> {
-        let device = &self.device;
-        let constants = Constants::of(device.library_of(kernel));
-        match kernel {
-            KernelKind::Conv(kernel) => shape::Shape::of_conv(kernel, device, constants).map(Shape::Gemm),
-            KernelKind::Gemm(kernel) => shape::Shape::of_gemm(kernel, device, constants).map(Shape::Gemm),
-            KernelKind::Fmha(kernel) => FmhaShape::new(kernel, device).map(Shape::Fmha),
-        }
+        Ok(map_operation!(kernel, KernelKind(kernel) => Shape(kernel.shape(&self.device)?)))
     }
 
     /// The time in microseconds; infinite for a kernel of a different operation.
     #[inline]
     pub fn time(&self, load: &Load, shape: &Shape) -> f64 {
-        match (load, shape) {
-            (Load::Gemm(load), Shape::Gemm(shape)) => Cycles::new(load, shape, &self.device).time(),
-            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaCycles::new(load, shape, &self.device).time(),
-            _ => f64::INFINITY,
-        }
+        each_operation!(
+            (load, shape),
+            (Load(load), Shape(shape)) => load.time(shape, &self.device),
+            f64::INFINITY
+        )
     }
 
     /// The terms of the time.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
-        match (load, shape) {
-            (Load::Gemm(load), Shape::Gemm(shape)) => Cycles::new(load, shape, &self.device).terms(),
-            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaCycles::new(load, shape, &self.device).terms(),
-            _ => Terms { names: &TERMS, values: [f64::INFINITY; TERMS.len()] },
-        }
+        each_operation!(
+            (load, shape),
+            (Load(load), Shape(shape)) => load.terms(shape, &self.device),
+            Terms { names: term_names(load.op()), values: [f64::INFINITY; Terms::COUNT] }
+        )
     }
 }
 

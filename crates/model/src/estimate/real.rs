@@ -3,7 +3,7 @@
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
 /// A number for each of some kernels.
-pub(super) trait Real:
+pub trait Real:
     Copy
     + From<f64>
     + Add<Output = Self>

@@ -104,11 +104,8 @@ pub(super) struct Kernel {
 }
 
 impl Shape {
-    pub(super) fn of(
-        kernel: &Kernel,
-        device: &Device,
-        constants: &'static Constants,
-    ) -> Result<Self, ShapeError> {
+    pub(super) fn of(kernel: &Kernel, device: &Device, library: Library) -> Result<Self, ShapeError> {
+        let constants = Constants::of(library);
         let [a, b, result] = kernel.types;
         let dtype = multiplied(a, b);
         let macs = device.macs(dtype);

@@ -7,7 +7,7 @@ use super::shape::{Kernels, Shape, are_alike};
 use crate::isa::Isa;
 
 /// Names of the terms, in the order in which they are added.
-pub const TERMS: [&str; 11] = [
+pub(super) const TERMS: [&str; Terms::COUNT] = [
     "launch", "arithmetic", "fragments", "loads", "barriers", "waits", "workgroups", "stores", "cache",
     "memory", "second_stage",
 ];
@@ -16,13 +16,16 @@ pub const TERMS: [&str; 11] = [
 /// cause is added after those before it. So the terms add up, and one that is hidden by others is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// Their names: [`TERMS`], or [`super::FMHA_TERMS`].
-    pub names: &'static [&'static str; TERMS.len()],
+    /// Their names: [`super::term_names`].
+    pub names: &'static [&'static str; Self::COUNT],
     /// In the order of the names.
-    pub values: [f64; TERMS.len()],
+    pub values: [f64; Self::COUNT],
 }
 
 impl Terms {
+    /// How many each formula has.
+    pub const COUNT: usize = 11;
+
     /// The sum of all terms, which is the time.
     pub fn total(&self) -> f64 {
         self.values.iter().sum()
@@ -39,7 +42,7 @@ const PART_BYTES: f64 = 4.0;
 
 /// What the time of a kernel is computed from, or the times of several.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cycles<R = f64> {
+pub struct Cycles<R = f64> {
     /// Cycles of a step and workgroup, each as if it were alone: instructions, fragments, accesses.
     pub(super) arithmetic: R,
     pub(super) fragments: R,

@@ -435,9 +435,10 @@ proptest! {
             Kernel::from_name(name).unwrap().kind
         };
         let kernels: Vec<KernelKind> = names.iter().map(kernel).collect();
-        let pool = UniversalPool::new(estimator, kernels.iter(), |kernel| kernel as u32);
         let mut times = Vec::new();
         for problem in [Problem::from(problem), gemm.into()] {
+            let kernels: Vec<_> = kernels.iter().filter(|kernel| kernel.op() == problem.op()).collect();
+            let pool = UniversalPool::new(estimator, kernels.iter().copied(), |kernel| kernel as u32);
             let load = estimator.load(&problem);
             pool.times(&problem, &mut times);
             for (kernel, time) in kernels.iter().zip(&times) {

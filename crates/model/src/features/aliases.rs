@@ -13,13 +13,6 @@ pub(super) struct AliasedFields<'a> {
 }
 
 impl Fields for AliasedFields<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        match self.cell(name) {
-            Some(Cell::Word(word)) => Some(word),
-            _ => None,
-        }
-    }
-
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         let other = || {
             let field =

@@ -37,12 +37,13 @@ pub use claims::NameClaim;
 pub use conv::ConvPair;
 pub use conv::work as conv_work;
 pub use engine::Engine;
-pub(crate) use engine::{NAMED, NamedEngine};
+pub(crate) use engine::{NamedEngine, named as named_engines};
 pub use fields::RowInputs;
 pub use gemm::GemmPair;
 pub use named::{NAME_COLUMNS, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};
 pub use operation::{FeatureOf, KernelTerms, OperationTerms, ProblemTerms};
+pub(crate) use operation::{KernelTermsOf, TermsOf};
 pub use pairs::PairValue;
 pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};
 pub use reader::FieldError;
@@ -52,6 +53,9 @@ pub use sides::{KernelFeatures, OperationFeatures};
 
 use crate::hardware::Hardware;
 use axis::{Axis, Cut};
+
+/// What pair features read of a kernel, as numbers; zeros behind the last one.
+pub type PairInputs = [i64; 17];
 
 /// The problem side of features, for a kernel side `K`.
 pub trait PairWith<K> {
@@ -67,6 +71,10 @@ pub trait PairWith<K> {
 
     /// A kernel's tile, along the same axes.
     fn tile(kernel: &K) -> [i64; 3];
+
+    /// Everything that pair features read of a kernel, `own` ones or upstream's alone: kernels with equal
+    /// inputs have equal pair values for every problem, which the tests check.
+    fn pair_inputs(kernel: &K, own: bool) -> PairInputs;
 
     /// Computes the part that is the same for all problems.
     fn shape(kernel: &K, hardware: &Hardware) -> Self::Shape;

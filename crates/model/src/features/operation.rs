@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use ck_select_types::operation::OperationProblem;
+use ck_select_types::operation::{OperationProblem, VariantOf};
 use ck_select_types::operation_enum;
 
 use super::{Feature, PairWith};
@@ -13,17 +13,17 @@ pub trait OperationTerms: OperationProblem {
     type Terms: PairWith<Self::KernelTerms> + Debug + Clone + PartialEq + 'static;
 
     /// What they know about a kernel.
-    type KernelTerms: Debug + Copy + PartialEq + 'static;
+    type KernelTerms: VariantOf<KernelTerms> + Debug + Copy + PartialEq + 'static;
 
     /// All features of the operation.
     fn features() -> impl Iterator<Item = &'static FeatureOf<Self>>;
 }
 
 /// What features know about a kernel of the operation.
-pub(super) type KernelTermsOf<P> = <P as OperationTerms>::KernelTerms;
+pub(crate) type KernelTermsOf<P> = <P as OperationTerms>::KernelTerms;
 /// A feature of the operation.
 pub type FeatureOf<P> = Feature<TermsOf<P>, KernelTermsOf<P>>;
-type TermsOf<P> = <P as OperationTerms>::Terms;
+pub(crate) type TermsOf<P> = <P as OperationTerms>::Terms;
 
 operation_enum! {
     /// What features know about a problem.

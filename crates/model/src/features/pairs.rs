@@ -230,11 +230,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::features::conv::{self, ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
+    use crate::features::conv::{self, ConvKernelTerms, ConvTerms, PipelineFlags};
     use crate::features::gemm::vector::{VectorProblem, VectorWidths};
-    use crate::features::gemm::{self, GemmInputs, GemmKernelTerms, GemmTerms};
-    use crate::features::{Feature, Value};
-    use crate::problem::Groups;
+    use crate::features::gemm::{self, GemmKernelTerms, GemmTerms};
+    use crate::features::{Engine, Extractor, Feature, OperationFeatures as _, Value};
+    use crate::problem::{ConvProblem, GemmProblem, Groups};
     use crate::vocab::{Direction, Dtype, Epilogue, GemmLayout};
 
     /// Extents of real problems, and of no real one.
@@ -266,20 +266,9 @@ mod tests {
         let sizes = (extent(), extent(), extent(), prop_oneof![3 => Just(1), 1 => extent()]);
         (prop::sample::select(directions), sizes, extents(), prop::array::uniform3(1..8_i64)).prop_map(
             |(direction, (n, c, k, g), input, filter)| {
-                ConvTerms::new(&ConvInputs {
-                    direction,
-                    n,
-                    c,
-                    k,
-                    g,
-                    input,
-                    filter,
-                    stride: [1; 3],
-                    dilation: [1; 3],
-                    pad: [0, 1, 1],
-                    pad_both: [0, 2, 2],
-                    element_bytes: 2.0,
-                })
+                let problem = ConvProblem { direction, n, c, k, g, input, filter, ..ConvProblem::USUAL };
+                let pad = [0, 1, 1];
+                ConvTerms::new(&ConvProblem { pad_left: pad, pad_right: pad, ..problem }, 2.0)
             },
         )
     }
@@ -307,18 +296,11 @@ mod tests {
         let list = prop::sample::select(vec!["", "1x2x3*4", "100x7x300+128x512x1024*3+9x9x9"]);
         ([extent(), extent(), extent()], 0..3_u32, list).prop_map(|(extents, batch, list)| {
             let [m, n, k] = extents;
-            GemmTerms::new(&GemmInputs {
-                m,
-                n,
-                k,
-                split_k: 1,
-                element_bytes: 1.0,
-                layout_code: 0.0,
-                integers: false,
-                vector: VectorProblem::new(extents, GemmLayout::RCR, Dtype::Fp16, 64),
-                batch,
-                groups: list.parse().unwrap_or(Groups::NONE),
-            })
+            let mut problem = GemmProblem::new(m, n, k).of(Dtype::Fp8);
+            (problem.request.batch, problem.request.groups) = (batch, list.parse().unwrap_or(Groups::NONE));
+            let mut terms = problem.terms(&Extractor::of_engine(Engine::Gemm72)).unwrap();
+            terms.vector = VectorProblem::new(extents, GemmLayout::RCR, Dtype::Fp16, 64);
+            terms
         })
     }
 

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Filled, ModelError, Target, TrainedOn, TrainedRange};
 use crate::features::{
-    ElementBytes, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, NAMED, NamedEngine, PipelineCodes,
-    Rules, Schema, Uncoded,
+    ElementBytes, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, NamedEngine, PipelineCodes, Rules,
+    Schema, Uncoded, named_engines,
 };
 use crate::hardware::Hardware;
 use crate::json::Strict;
@@ -271,8 +271,8 @@ impl Extension {
 fn kind(file: &File) -> Result<&'static NamedEngine, InvalidField> {
     let find = |field: &str, name: &Option<String>, word: fn(&NamedEngine) -> &'static str| match name {
         None => Ok(None),
-        Some(name) => NAMED.iter().find(|kind| word(kind) == name).map(Some).ok_or_else(|| {
-            let accepted = NAMED.each_ref().map(word).join(", ");
+        Some(name) => named_engines().find(|kind| word(kind) == name).map(Some).ok_or_else(|| {
+            let accepted = named_engines().map(word).collect::<Vec<_>>().join(", ");
             InvalidField::new(field, format_args!("'{name}'"), format!("one of {accepted}"))
         }),
     };
@@ -284,13 +284,14 @@ fn kind(file: &File) -> Result<&'static NamedEngine, InvalidField> {
     } else {
         find("op_type", &file.op_type, |kind| kind.op_type)?
     };
-    let kind = by_class.or(by_op).unwrap_or(&NAMED[0]);
+    let Some(kind) = by_class.or(by_op).or_else(|| named_engines().next()) else {
+        unreachable!("there are engines")
+    };
     // Of an engine of another operation, the columns would be those of other problems.
     let ops = [("op_type", &file.op_type), ("op", &file.op)];
     let said = ops.iter().filter_map(|(field, name)| Some((field, name.as_deref()?)));
     for (field, word) in said {
-        let op = if word == "fmha_fwd" { Ok(Op::Fmha) } else { word.parse() };
-        if op.is_ok_and(|op| op != kind.engine.op()) {
+        if word.parse().is_ok_and(|op: Op| op != kind.engine.op()) {
             let expected = format!("{}, the operation of {}", kind.engine.op(), kind.class);
             return Err(InvalidField::new(*field, format_args!("'{word}'"), expected));
         }

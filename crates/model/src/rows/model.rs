@@ -13,7 +13,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Object, RowsError, with_room};
 use crate::cells::{Cell, Fields};
-use crate::features::{Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name};
+use crate::features::{
+    Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name, named_engines,
+};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::inputs;
@@ -456,9 +458,7 @@ pub(super) fn make_spec(
 }
 
 /// The engine's operation, as specs name it.
-const fn op_type(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Gemm78Vec => "gemm_universal_vec",
-        _ => engine.op().as_str(),
-    }
+fn op_type(engine: Engine) -> &'static str {
+    let named = named_engines().find(|named| named.engine == engine);
+    named.map_or_else(|| engine.op().as_str(), |named| named.op_type)
 }

@@ -68,13 +68,6 @@ impl Object {
 }
 
 impl Fields for Object {
-    fn get(&self, name: &str) -> Option<&str> {
-        match self.cell(name) {
-            Some(Cell::Word(word)) => Some(word),
-            _ => None,
-        }
-    }
-
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         let (_, cell) = self.cells.iter().find(|(have, _)| have == name)?;
         match cell.borrowed() {

@@ -5,17 +5,14 @@ use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use super::{Column, PoolTable, Rows};
-use crate::features::conv::{ConvKernelTerms, ConvTerms};
-use crate::features::fmha::{FmhaKernelTerms, FmhaTerms};
-use crate::features::gemm::{GemmKernelTerms, GemmTerms};
 use crate::features::{
-    BLOCK, BlockOf, Extractor, Feature, InBlocks, KernelTerms, PairBlock, PairSetting, PairValue, PairWith,
-    ProblemTerms, Shapes, Value, conv, fmha, gemm,
+    BLOCK, BlockOf, Extractor, InBlocks, KernelTerms, KernelTermsOf, OperationTerms, PairBlock, PairSetting,
+    PairValue, PairWith, ProblemTerms, Shapes, TermsOf, Value,
 };
-use crate::hardware::Hardware;
 use crate::hash::FastHasher;
 use crate::isa::Isa;
-use crate::vocab::{Epilogue, Op};
+use ck_select_types::operation::VariantOf as _;
+use ck_select_types::{each_operation, operation_enum, operation_struct};
 
 /// The features of a pool's kernels: the inputs of [`PoolScorer::compile`](super::PoolScorer::compile) from
 /// the kernels, and those of [`PoolScorer::score`](super::PoolScorer::score) from a problem.
@@ -46,13 +43,12 @@ pub struct CallValues {
     pairs: Pairs,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Pairs {
-    conv: PairsOf<ConvTerms, ConvKernelTerms>,
-    gemm: PairsOf<GemmTerms, GemmKernelTerms>,
-    fmha: PairsOf<FmhaTerms, FmhaKernelTerms>,
+operation_struct! {
+    #[derive(Debug, Clone, Default)]
+    struct Pairs(PairsFor);
 }
 
+type PairsFor<P> = PairsOf<TermsOf<P>, KernelTermsOf<P>>;
 type PairsOf<P, K> = Option<Box<BlockOf<<P as PairWith<K>>::Pair>>>;
 
 /// Working memory of [`PoolFeatures::rows`], for reuse from problem to problem.
@@ -108,12 +104,12 @@ pub struct MixedPool {
     pub kernel: usize,
 }
 
-#[derive(Debug, Clone)]
-enum Functions {
-    Conv(Table<ConvTerms, ConvKernelTerms>),
-    Gemm(Table<GemmTerms, GemmKernelTerms>),
-    Fmha(Table<FmhaTerms, FmhaKernelTerms>),
+operation_enum! {
+    #[derive(Debug, Clone)]
+    enum Functions(TableFor);
 }
+
+type TableFor<P> = Table<TermsOf<P>, KernelTermsOf<P>>;
 
 /// The functions of the columns that a call computes, and one kernel of each class with its part of pairs.
 struct Table<P: PairWith<K> + 'static, K: 'static> {
@@ -159,42 +155,12 @@ impl<P: PairWith<K>, K> std::fmt::Debug for Table<P, K> {
 impl PoolFeatures {
     /// Prepares everything that depends on the kernels alone.
     pub fn new(extractor: &Extractor, kernels: &[KernelTerms]) -> Result<PoolFeatures, MixedPool> {
-        let names = extractor.schema.names();
         let (hardware, own) = (extractor.hardware, extractor.schema.needs_own());
         let setting = PairSetting { isa: Isa::best(), hardware, own };
-        let side = |kernel: usize| MixedPool { kernel };
-        match extractor.schema.op() {
-            Op::Conv => {
-                let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelTerms::Conv(kernel) => Ok(kernel),
-                    _ => Err(side(index)),
-                });
-                let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
-                let pair_inputs = if own { conv_work_pair_inputs } else { conv_pair_inputs };
-                let (parts, table) = prepare(&names, &conv::all(), &kernels, &hardware, pair_inputs);
-                Ok(parts.with(setting, Functions::Conv(table)))
-            }
-            Op::Gemm => {
-                let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelTerms::Gemm(kernel) => Ok(kernel),
-                    _ => Err(side(index)),
-                });
-                let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
-                let (parts, table) =
-                    prepare(&names, &gemm::FEATURES.iter(), &kernels, &hardware, gemm_pair_inputs);
-                Ok(parts.with(setting, Functions::Gemm(table)))
-            }
-            Op::Fmha => {
-                let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelTerms::Fmha(kernel) => Ok(kernel),
-                    _ => Err(side(index)),
-                });
-                let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
-                let (parts, table) =
-                    prepare(&names, &fmha::FEATURES.iter(), &kernels, &hardware, fmha_pair_inputs);
-                Ok(parts.with(setting, Functions::Fmha(table)))
-            }
-        }
+        each_operation!(extractor.schema.op(), Own => {
+            let (parts, table) = prepare::<Own>(extractor, &own_kernels::<Own>(kernels)?);
+            Ok(parts.with(setting, table.into()))
+        })
     }
 
     /// How many classes it has.
@@ -217,18 +183,11 @@ impl PoolFeatures {
         rows: &mut [f64],
         values: &mut RowValues,
     ) {
-        match (&self.functions, problem) {
-            (Functions::Conv(table), ProblemTerms::Conv(problem)) => {
-                self.rows_of(table, problem, kernels, rows, values);
-            }
-            (Functions::Gemm(table), ProblemTerms::Gemm(problem)) => {
-                self.rows_of(table, problem, kernels, rows, values);
-            }
-            (Functions::Fmha(table), ProblemTerms::Fmha(problem)) => {
-                self.rows_of(table, problem, kernels, rows, values);
-            }
-            _ => rows.fill(0.0),
-        }
+        each_operation!(
+            (&self.functions, problem),
+            (Functions(table), ProblemTerms(problem)) => self.rows_of(table, problem, kernels, rows, values),
+            rows.fill(0.0)
+        );
     }
 
     fn rows_of<P: PairWith<K>, K>(
@@ -293,18 +252,13 @@ impl PoolFeatures {
     /// Computes the values of one problem. A problem of another operation leaves them unchanged.
     pub fn fill(&self, problem: &ProblemTerms, values: &mut CallValues) {
         let CallValues { uniform, pair, pairs } = values;
-        match (&self.functions, problem) {
-            (Functions::Conv(table), ProblemTerms::Conv(problem)) => {
-                table.fill(problem, &self.setting, (uniform, pair), &mut pairs.conv);
-            }
-            (Functions::Gemm(table), ProblemTerms::Gemm(problem)) => {
-                table.fill(problem, &self.setting, (uniform, pair), &mut pairs.gemm);
-            }
-            (Functions::Fmha(table), ProblemTerms::Fmha(problem)) => {
-                table.fill(problem, &self.setting, (uniform, pair), &mut pairs.fmha);
-            }
-            _ => debug_assert!(false, "a problem of another operation"),
-        }
+        each_operation!(
+            (&self.functions, problem),
+            (Functions(table), ProblemTerms(problem)) => {
+                table.fill(problem, &self.setting, (uniform, pair), pairs.as_mut());
+            },
+            debug_assert!(false, "a problem of another operation")
+        );
     }
 }
 
@@ -373,18 +327,20 @@ impl Parts {
     }
 }
 
-fn prepare<P: PairWith<K>, K: Copy>(
-    names: &[&'static str],
-    features: &(impl Iterator<Item = &'static Feature<P, K>> + Clone),
-    kernels: &[&K],
-    hardware: &Hardware,
-    pair_inputs: fn(&K) -> PairInputs,
-) -> (Parts, Table<P, K>) {
+/// The kernels, if all are of the operation.
+fn own_kernels<P: OperationTerms>(kernels: &[KernelTerms]) -> Result<Vec<&KernelTermsOf<P>>, MixedPool> {
+    let own = |(kernel, any)| KernelTermsOf::<P>::of(any).ok_or(MixedPool { kernel });
+    kernels.iter().enumerate().map(own).collect()
+}
+
+fn prepare<P: OperationTerms>(extractor: &Extractor, kernels: &[&KernelTermsOf<P>]) -> (Parts, TableFor<P>) {
+    let (names, hardware, own) =
+        (extractor.schema.names(), &extractor.hardware, extractor.schema.needs_own());
     let mut columns = Vec::with_capacity(names.len());
     let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
-    let mut of_kernel: Vec<fn(&K) -> f64> = Vec::new();
+    let mut of_kernel: Vec<fn(&KernelTermsOf<P>) -> f64> = Vec::new();
     // The schema took its names from this same table, so each one is found.
-    for feature in names.iter().filter_map(|name| features.clone().find(|feature| feature.name == *name)) {
+    for feature in names.iter().filter_map(|name| P::features().find(|feature| feature.name == *name)) {
         columns.push(match feature.value {
             Value::Problem(value) => {
                 table.uniform.push(Uniform::Problem(value));
@@ -408,7 +364,7 @@ fn prepare<P: PairWith<K>, K: Copy>(
     let mut classes = Vec::with_capacity(kernels.len());
     let mut kernel_values = Vec::with_capacity(kernels.len() * of_kernel.len());
     for &kernel in kernels {
-        let class = *numbers.entry(pair_inputs(kernel)).or_insert_with(|| {
+        let class = *numbers.entry(TermsOf::<P>::pair_inputs(kernel, own)).or_insert_with(|| {
             table.classes.push(*kernel);
             table.classes.len() as u32 - 1
         });
@@ -419,49 +375,13 @@ fn prepare<P: PairWith<K>, K: Copy>(
     (Parts { columns, classes, class_count: table.classes.len(), kernel_values }, table)
 }
 
-/// Everything that pair features read of a kernel: kernels with equal inputs have equal pair values for every
-/// problem, which the tests check.
-type PairInputs = [i64; 17];
-
-fn conv_pair_inputs(kernel: &ConvKernelTerms) -> PairInputs {
-    let mut inputs = PairInputs::default();
-    inputs[..3].copy_from_slice(&[kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]);
-    inputs[3..5].copy_from_slice(&[kernel.pipeline.half_lds, kernel.pipeline.mem].map(i64::from));
-    inputs
-}
-
-/// Our own features see the waves, too; with upstream's alone, kernels that only differ in them share a
-/// class.
-fn conv_work_pair_inputs(kernel: &ConvKernelTerms) -> PairInputs {
-    let mut inputs = conv_pair_inputs(kernel);
-    inputs[5] = kernel.block_size;
-    inputs
-}
-
-fn fmha_pair_inputs(kernel: &FmhaKernelTerms) -> PairInputs {
-    let mut inputs = PairInputs::default();
-    inputs[..4].copy_from_slice(&kernel.tile[..4]);
-    inputs
-}
-
-fn gemm_pair_inputs(kernel: &GemmKernelTerms) -> PairInputs {
-    let mut inputs = PairInputs::default();
-    inputs[..3].copy_from_slice(&kernel.tile);
-    inputs[3..6].copy_from_slice(&kernel.pad.map(i64::from));
-    inputs[6] = i64::from(kernel.half_lds);
-    if let Some(vector) = kernel.vector {
-        inputs[7..10].copy_from_slice(&kernel.wave);
-        inputs[10..13].copy_from_slice(&kernel.warp_tile);
-        inputs[13..16].copy_from_slice(&vector.widths);
-        inputs[16] = 1 + i64::from(vector.epilogue == Epilogue::CShuffle);
-    }
-    inputs
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::{Engine, conv_work};
+    use crate::features::conv::{ConvKernelTerms, ConvTerms};
+    use crate::features::gemm::{GemmKernelTerms, GemmTerms};
+    use crate::features::{Engine, Feature, conv, conv_work, gemm};
+    use crate::hardware::Hardware;
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem};
 
@@ -584,11 +504,11 @@ mod tests {
                 two_stage: true,
                 ..kernel
             };
-            assert_eq!(conv_pair_inputs(&kernel), conv_pair_inputs(&other));
+            assert_eq!(ConvTerms::pair_inputs(&kernel, false), ConvTerms::pair_inputs(&other, false));
             pairs_are_equal(conv::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
-            assert_ne!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
+            assert_ne!(ConvTerms::pair_inputs(&kernel, true), ConvTerms::pair_inputs(&other, true));
             let other = ConvKernelTerms { block_size: kernel.block_size, ..other };
-            assert_eq!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
+            assert_eq!(ConvTerms::pair_inputs(&kernel, true), ConvTerms::pair_inputs(&other, true));
             pairs_are_equal(conv_work::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
         }
 
@@ -620,7 +540,7 @@ mod tests {
                 persistent: false,
                 ..kernel
             };
-            assert_eq!(gemm_pair_inputs(&kernel), gemm_pair_inputs(&other));
+            assert_eq!(GemmTerms::pair_inputs(&kernel, false), GemmTerms::pair_inputs(&other, false));
             pairs_are_equal(gemm::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
         }
     }

@@ -702,18 +702,11 @@ impl Ranker {
     }
 
     fn no_kernel(&self, problem: &Problem) -> RankError {
-        let asked = match problem {
-            Problem::Conv(p) => {
-                format!("a {}D {} convolution of {} in {}", p.ndim, p.direction, p.dtype_in, p.layout)
-            }
-            Problem::Gemm(p) => format!("a GEMM of {} in {} with {} results", p.dtype_a, p.layout, p.dtype_c),
-            Problem::Fmha(problem) => format!("attention ({}, {})", problem.family, problem.dtype),
-        };
         let first = self.pool.get(0);
         let why = first.and_then(|kernel| kernel.misfit(problem));
         RankError::NoKernel {
             kernels: self.pool.len(),
-            asked,
+            asked: problem.summary(),
             first: self.name(0).to_owned(),
             why: why.unwrap_or_else(|| "it has no estimate there".to_owned()),
         }

@@ -63,6 +63,16 @@ impl OperationProblem for ConvProblem {
         self
     }
 
+    fn tell(kernel: &ConvKernel, defaults: &mut ProblemDefaults) {
+        (defaults.direction, defaults.conv_layout) = (kernel.direction, kernel.layout);
+        defaults.dtype = kernel.dtype_in;
+    }
+
+    fn summary(&self) -> String {
+        let Self { ndim, direction, dtype_in, layout, .. } = self;
+        format!("a {ndim}D {direction} convolution of {dtype_in} in {layout}")
+    }
+
     #[inline]
     fn dtype(&self) -> Dtype {
         self.dtype_in

@@ -67,6 +67,14 @@ impl OperationProblem for FmhaProblem {
         Self { dtype: if stated.dtype { self.dtype } else { kernel.dtype }, ..problem }
     }
 
+    fn tell(kernel: &FmhaKernel, defaults: &mut ProblemDefaults) {
+        defaults.dtype = kernel.dtype;
+    }
+
+    fn summary(&self) -> String {
+        format!("attention ({}, {})", self.family, self.dtype)
+    }
+
     #[inline]
     fn dtype(&self) -> Dtype {
         self.dtype

@@ -78,6 +78,14 @@ impl OperationProblem for GemmProblem {
         self
     }
 
+    fn tell(kernel: &GemmKernel, defaults: &mut ProblemDefaults) {
+        (defaults.dtype, defaults.gemm_layout) = (kernel.dtype_a, kernel.layout);
+    }
+
+    fn summary(&self) -> String {
+        format!("a GEMM of {} in {} with {} results", self.dtype_a, self.layout, self.dtype_c)
+    }
+
     #[inline]
     fn dtype(&self) -> Dtype {
         self.dtype_a

@@ -7,6 +7,7 @@ pub use crate::operations::kernels::*;
 pub use crate::scan::NameError;
 pub use crate::shape::Mnk;
 
+use crate::defaults::ProblemDefaults;
 use crate::each_operation;
 use crate::field::{self, Field, InvalidField, MOST_FIELDS};
 use crate::operation::{Operation, OperationProblem};
@@ -64,6 +65,13 @@ impl KernelKind {
     /// The stage of attention.
     pub const fn family(&self) -> Option<FmhaFamily> {
         if let Self::Fmha(kernel) = self { Some(kernel.family) } else { None }
+    }
+
+    /// The defaults of problems for it: what it says about them.
+    pub fn defaults(&self) -> ProblemDefaults {
+        let mut defaults = ProblemDefaults::of(self.op());
+        each_operation!(self, Self(kernel) as Own => Own::tell(kernel, &mut defaults));
+        defaults
     }
 
     /// The numbers of its fields.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-use self::Form::{Array, Joined, Own, Shape};
+use super::keys::Form::{self, Array, Joined, Own, Shape};
+use super::keys::{KernelJson as _, KernelKeys, Keys};
+use crate::each_operation;
 use crate::field::{self, Kind};
 use crate::kernel::{Kernel, KernelKind};
-use crate::vocab::{Major, Op};
+use crate::vocab::Op;
 
 /// What an export holds besides the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,98 +31,12 @@ impl Default for ExportOptions<'_> {
     }
 }
 
-/// What a key of a kernel holds.
-#[derive(Clone, Copy)]
-pub(super) enum Form {
-    /// The field of that name, or its word of CK's (see [`word`]).
-    Own(&'static str),
-    /// Three fields, this one first, as `MxNxK`.
-    Joined(&'static str),
-    /// The same as an object.
-    Shape(&'static str),
-    /// As many fields as an array. CK's keys do not have one of zeros.
-    Array(&'static str, usize),
-}
-
-/// Keys, with blanks between them.
-type Keys = &'static str;
-
-/// The form of a key, if it is not the field of that name.
-fn other_form(op: Op, key: &str) -> Option<Form> {
-    Some(match (op, key) {
-        (Op::Conv, "op") => Own("direction"),
-        (Op::Conv, "wave") => Joined("wave_m"),
-        (Op::Conv, "warp") => Joined("warp_tile_m"),
-        (Op::Gemm, "tile_shape") => Shape("tile_m"),
-        (Op::Gemm, "wave_shape") => Shape("wave_m"),
-        (Op::Gemm, "warp_tile_shape") => Shape("warp_tile_m"),
-        (Op::Conv | Op::Gemm, "vector_sizes") => Array("vector_a", 3),
-        (Op::Fmha, "data_type") => Own("dtype"),
-        (Op::Fmha, "skip_min_seqlen_q") => Own("skip"),
-        (Op::Fmha, "use_trload") => Own("trload"),
-        (Op::Fmha, "kv_memory_layout") => Own("kv_layout"),
-        (Op::Fmha, "kv_lookup_table") => Own("kv_lookup"),
-        (Op::Fmha, "tile") => Array("tile_m0", 6),
-        (Op::Fmha, "wave") => Array("wave_m0", 9),
-        (Op::Fmha, "warp") => Array("warp_m0", 9),
-        (Op::Fmha, "padding") => Array("pad_s", 4),
-        _ => return None,
-    })
-}
-
 /// The form of a key; `None` if no field has it.
 pub(super) fn form(op: Op, key: &str) -> Option<Form> {
     let own =
         || field::place(KernelKind::fields(op), key).map(|place| Own(KernelKind::fields(op)[place].name));
-    other_form(op, key).or_else(own)
-}
-
-/// A kernel's signature, its algorithm, and its last key: the architecture.
-type KernelKeys = (Keys, Keys, &'static str);
-
-const CONV: KernelKeys = (
-    "dtype_in dtype_wei dtype_out layout ndim_spatial op",
-    "tile_m tile_n tile_k wave warp pipeline scheduler epilogue vector_sizes block_per_cu \
-     num_wave_groups num_groups_to_merge",
-    "arch",
-);
-
-/// A convolution in upstream's Python configurations, which leave four flags to the name.
-const CONV_CONFIG: KernelKeys = (
-    "variant dtype ndim_spatial layout",
-    "tile_m tile_n tile_k wave warp pipeline epilogue scheduler vector_sizes block_per_cu \
-     num_wave_groups num_groups_to_merge",
-    "arch",
-);
-
-const GEMM: KernelKeys = (
-    "dtype_a dtype_b dtype_c dtype_acc layout_a layout_b layout_c transpose_a transpose_b grouped \
-     split_k elementwise_op num_d_tensors structured_sparsity",
-    "tile_shape wave_shape warp_tile_shape pipeline scheduler epilogue block_size double_buffer \
-     persistent preshuffle transpose_c num_wave_groups vector_sizes",
-    "gfx_arch",
-);
-
-/// Attention has everything else in its identifier, and no parts.
-const FMHA: Keys = "family dtype pipeline gfx_arch";
-
-/// By which words a registry's kernels are counted.
-const fn statistics(op: Op) -> &'static [(&'static str, Keys)] {
-    match op {
-        Op::Conv => &[
-            ("by_datatype", "dtype_in dtype_wei dtype_out"),
-            ("by_pipeline", "pipeline"),
-            ("by_arch", "arch"),
-        ],
-        Op::Gemm => &[
-            ("by_datatype", "dtype_a dtype_b dtype_c"),
-            ("by_pipeline", "pipeline"),
-            ("by_scheduler", "scheduler"),
-            ("by_layout", "layout_a layout_b layout_c"),
-            ("by_gfx_arch", "gfx_arch"),
-        ],
-        Op::Fmha => &[("by_family", "family"), ("by_dtype", "dtype"), ("by_pipeline", "pipeline")],
-    }
+    let other = KernelKeys::of(op).forms.iter().find(|(known, _)| *known == key);
+    other.map(|(_, form)| *form).or_else(own)
 }
 
 /// The kernels of the operation, as the JSON that CK's registry of that operation exports.
@@ -133,13 +49,13 @@ pub fn export_json<'k>(
     options: &ExportOptions<'_>,
 ) -> serde_json::Result<String> {
     let kernels: Vec<_> = kernels.filter(|kernel| kernel.op() == op).collect();
-    let is_gemm = op == Op::Gemm;
+    let version = KernelKeys::of(op).export_version;
     let document = Document {
         metadata: Metadata {
-            timestamp: options.timestamp.filter(|_| is_gemm),
+            timestamp: options.timestamp.filter(|_| version.is_some()),
             registry_name: options.registry_name,
             total_kernels: kernels.len(),
-            export_version: is_gemm.then_some("1.0.0"),
+            export_version: version,
         },
         statistics: (options.statistics && !kernels.is_empty()).then(|| Statistics::count(op, &kernels)),
         kernels: kernels.iter().map(|kernel| Exported { kernel, is_config: false }).collect(),
@@ -190,7 +106,7 @@ impl Statistics {
             }
             counts
         };
-        Self(statistics(op).iter().map(|(name, keys)| (*name, count(keys))).collect())
+        Self(KernelKeys::of(op).statistics.iter().map(|(name, keys)| (*name, count(keys))).collect())
     }
 }
 
@@ -206,41 +122,22 @@ struct Exported<'k> {
     is_config: bool,
 }
 
-impl Exported<'_> {
-    /// All fields in a name, if the kernel's own does not tell them. CK's names of convolutions do.
-    fn identifier(&self) -> Option<String> {
-        let Kernel { name, kind } = self.kernel;
-        match kind {
-            KernelKind::Conv(conv) => {
-                let told = Kernel::from_name(name).is_ok_and(|told| told.kind == *kind);
-                (!told).then(|| conv.long_name())
-            }
-            KernelKind::Gemm(gemm) => Some(gemm.identifier()),
-            KernelKind::Fmha(fmha) => Some(fmha.identifier()),
-        }
-    }
-}
-
 impl Serialize for Exported<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kind = &self.kernel.kind;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.kernel.name)?;
-        if let Some(identifier) = self.identifier() {
+        if let Some(identifier) = each_operation!(kind, KernelKind(own) => own.untold(&self.kernel.name)) {
             map.serialize_entry("identifier", &identifier)?;
         }
-        let (signature, algorithm, arch) = match kind {
-            KernelKind::Conv(_) if self.is_config => CONV_CONFIG,
-            KernelKind::Conv(_) => CONV,
-            KernelKind::Gemm(_) => GEMM,
-            KernelKind::Fmha(_) => {
-                Part { kind, keys: FMHA }.entries(&mut map)?;
-                return map.end();
+        let keys = KernelKeys::of(kind.op());
+        for &(name, keys) in if self.is_config { keys.config } else { keys.export } {
+            let part = Part { kind, keys };
+            match name {
+                "" => part.entries(&mut map)?,
+                name => map.serialize_entry(name, &part)?,
             }
-        };
-        map.serialize_entry("signature", &Part { kind, keys: signature })?;
-        map.serialize_entry("algorithm", &Part { kind, keys: algorithm })?;
-        map.serialize_entry(arch, &word(kind, arch))?;
+        }
         map.end()
     }
 }
@@ -302,24 +199,14 @@ pub(super) struct Extents {
 
 /// The word of a key: a few are CK's own, the others those of the field.
 fn word(kind: &KernelKind, key: &str) -> String {
-    match (kind, key) {
-        (_, "arch" | "gfx_arch") => kind.arch().map_or_else(String::new, |arch| arch.to_string()),
-        (KernelKind::Conv(conv), "op") => conv.direction.short().to_owned(),
-        (KernelKind::Gemm(gemm), "layout_a") => major(gemm.layout.a).to_owned(),
-        (KernelKind::Gemm(gemm), "layout_b") => major(gemm.layout.b).to_owned(),
-        (KernelKind::Gemm(gemm), "layout_c") => major(gemm.layout.c).to_owned(),
-        _ => {
-            let fields = KernelKind::fields(kind.op());
-            let text = |place: usize| fields[place].text(kind.values()[place]);
-            field::place(fields, key).map_or_else(String::new, text)
-        }
+    if let "arch" | "gfx_arch" = key {
+        return kind.arch().map_or_else(String::new, |arch| arch.to_string());
     }
-}
-
-const fn major(major: Major) -> &'static str {
-    match major {
-        Major::Row => "row_major",
-        Major::Col => "col_major",
-        Major::Packed => "packed_external",
-    }
+    let own = each_operation!(kind, KernelKind(own) => own.word(key));
+    let of_field = || {
+        let fields = KernelKind::fields(kind.op());
+        let text = |place: usize| fields[place].text(kind.values()[place]);
+        field::place(fields, key).map_or_else(String::new, text)
+    };
+    own.map_or_else(of_field, str::to_owned)
 }

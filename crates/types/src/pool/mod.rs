@@ -4,6 +4,7 @@ mod error;
 mod export;
 mod folder;
 mod json;
+mod keys;
 mod list;
 
 use std::io::Read as _;

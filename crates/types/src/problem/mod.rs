@@ -97,6 +97,11 @@ impl Problem {
         field::place(fields, name).map(|place| (&fields[place], self.values()[place]))
     }
 
+    /// What it asks for, in a few words for messages.
+    pub fn summary(&self) -> String {
+        each_operation!(self, Self(problem) => problem.summary())
+    }
+
     /// Rows and depth of its (implicit) GEMM.
     pub fn gemm_extents(&self) -> [i128; 2] {
         each_operation!(self, Self(problem) => problem.gemm_extents())

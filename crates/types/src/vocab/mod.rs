@@ -90,10 +90,7 @@ macro_rules! vocabulary {
 
 mod fmha;
 
-pub use fmha::{
-    FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale,
-    FmhaRope,
-};
+pub use fmha::*;
 
 vocabulary! {
     /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five

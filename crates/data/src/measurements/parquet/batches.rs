@@ -110,20 +110,21 @@ impl Batches {
     }
 }
 
-/// The same schema with texts as dictionaries, so that each distinct text is handled once per batch.
+/// The same schema with texts as dictionaries, so that each distinct text is handled once per batch, and
+/// nothing else.
 fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
     let fields = schema.fields().iter().map(|field| {
-        let text = match field.data_type() {
+        let kind = match field.data_type() {
             DataType::Dictionary(_, value) => value.as_ref(),
             other => other,
         };
-        match text {
+        let kind = match kind {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-                Arc::new(Field::new(field.name(), dictionary, field.is_nullable()))
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
             }
-            _ => Arc::clone(field),
-        }
+            other => other.clone(),
+        };
+        Arc::new(Field::new(field.name(), kind, field.is_nullable()))
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

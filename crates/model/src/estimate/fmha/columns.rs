@@ -1,9 +1,9 @@
 //! The columns of a universal model of attention: how the estimate sees a kernel.
 
-use crate::estimate::column::{FmhaSeen, ROUNDS, UniversalColumn, balance, columns, compute_units, ratio};
+use super::FmhaLoad;
+use crate::estimate::formula::{ROUNDS, Seen, balance, columns, compute_units, ratio};
 
-/// All columns, in the order of a model that does not name its columns.
-pub(in crate::estimate) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha:
+columns! { FmhaLoad:
     Pair est_over_least = |s| (s.time / s.least).min(64.0),
         "estimated time over the least: its products alone, or all bytes at the device's rate";
     Pair est_rounds = |s| s.cycles.flowing.clamp(1.0 / ROUNDS, ROUNDS),
@@ -44,9 +44,9 @@ pub(in crate::estimate) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha
     Kernel est_wave_size = |s| s.device.hardware.wavefront_size as f64, "threads of a wave";
     Kernel est_balance = |s| balance(s.device),
         "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
-};
+}
 
-impl FmhaSeen<'_> {
+impl Seen<'_, FmhaLoad> {
     fn filled(&self, axis: usize) -> f64 {
         self.load.filled(self.shape.tile)[axis]
     }

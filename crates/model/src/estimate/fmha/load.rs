@@ -70,7 +70,7 @@ impl FmhaLoad {
     }
 
     /// Bytes that a kernel of a family reads and writes, each once.
-    pub(in crate::estimate) fn bytes(&self, family: FmhaFamily) -> f64 {
+    pub(in crate::estimate) fn bytes_of(&self, family: FmhaFamily) -> f64 {
         let p = &self.problem;
         let ([sq, sk], [rows, shared]) = (self.lengths, self.heads);
         let (dq, dv) = (p.hdim_q as f64, p.hdim_v as f64);

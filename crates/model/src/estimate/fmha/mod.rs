@@ -11,7 +11,7 @@
 //! Other families do the same work in another order: backward kernels take keys as rows and form five
 //! products; kernels that combine, append or convert only move bytes. `docs/fmha.md` has the terms.
 
-pub(super) mod columns;
+mod columns;
 mod load;
 
 pub use load::FmhaLoad;
@@ -20,14 +20,17 @@ use load::Steps;
 
 use crate::estimate::constants::{FLOWING, LANES};
 use crate::estimate::device::{Device, Library};
+use crate::estimate::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 
 use crate::estimate::shape::ShapeError;
 use crate::estimate::terms::{Terms, norm, sharp_norm};
+use crate::isa::Isa;
 use crate::kernel::FmhaKernel;
+use crate::problem::FmhaProblem;
 use crate::vocab::{FmhaBias, FmhaFamily, FmhaPipeline, FmhaQscale};
 
 /// Names of the terms, in the order in which they are added.
-pub const FMHA_TERMS: [&str; 11] = [
+const TERMS: [&str; Terms::COUNT] = [
     "launch", "products", "softmax", "fragments", "loads", "barriers", "waits", "workgroups", "cache",
     "memory", "second_stage",
 ];
@@ -141,28 +144,38 @@ pub struct FmhaShape {
     staged: f64,
 }
 
-impl FmhaShape {
-    pub(super) fn new(kernel: &FmhaKernel, device: &Device) -> Result<Self, ShapeError> {
+impl OperationEstimate for FmhaProblem {
+    type Load = FmhaLoad;
+
+    fn load(&self) -> FmhaLoad {
+        FmhaLoad::new(self)
+    }
+}
+
+impl KernelEstimate for FmhaKernel {
+    type Shape = FmhaShape;
+
+    fn shape(&self, device: &Device) -> Result<FmhaShape, ShapeError> {
         let constants = Constants::of(device.library);
-        let dtype = kernel.dtype;
+        let dtype = self.dtype;
         let macs = device.macs(dtype);
         if macs <= 0.0 {
             return Err(ShapeError { dtype });
         }
         let hardware = &device.hardware;
-        let [m0, n0, k0, n1, _, k0max] = kernel.tile.numbers().map(f64::from);
+        let [m0, n0, k0, n1, _, k0max] = self.tile.numbers().map(f64::from);
         let (m0, n0) = (m0.max(1.0), n0.max(1.0));
         // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels
         // have other numbers in its place.
-        let whole = kernel.family == FmhaFamily::BwdDqDkDv;
-        let depth = if k0max > 0.0 && !whole { k0max } else { f64::from(kernel.hdim_q) };
-        let values = if n1 > 0.0 && !whole { n1 } else { f64::from(kernel.hdim_v) };
+        let whole = self.family == FmhaFamily::BwdDqDkDv;
+        let depth = if k0max > 0.0 && !whole { k0max } else { f64::from(self.hdim_q) };
+        let values = if n1 > 0.0 && !whole { n1 } else { f64::from(self.hdim_v) };
         let bytes = f64::from(dtype.bits()) / 8.0;
-        let waves = f64::from(kernel.waves().max(1));
+        let waves = f64::from(self.waves().max(1));
         let threads = waves * hardware.wavefront_size.max(1) as f64;
 
         let ahead = !matches!(
-            kernel.pipeline,
+            self.pipeline,
             FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv | FmhaPipeline::QrHpad
         );
         let staged = n0 * (depth + values) * bytes;
@@ -182,36 +195,36 @@ impl FmhaShape {
         // `block_per_cu` is a minimum that the compiler makes room for, not a limit.
         let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
 
-        let instruction = |at: usize| f64::from(kernel.warp_tile[at]) * f64::from(kernel.warp_tile[at + 2]);
+        let instruction = |at: usize| f64::from(self.warp_tile[at]) * f64::from(self.warp_tile[at + 2]);
         let rate =
             |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at), 0.5);
-        let products = match kernel.family {
+        let products = match self.family {
             // The scores again, and four products of gradients.
             FmhaFamily::BwdDqDkDv => m0 * n0 * (3.0 * depth + 2.0 * values) / rate(0),
             _ => m0 * n0 * depth / rate(0) + m0 * n0 * values / rate(3),
         };
         let [cap, bias, dropout, mask] = constants.extras;
-        let scaled = if kernel.qscale == FmhaQscale::No { 0.0 } else { 2.0 };
-        let added = if kernel.bias == FmhaBias::No { 0.0 } else { bias };
+        let scaled = if self.qscale == FmhaQscale::No { 0.0 } else { 2.0 };
+        let added = if self.bias == FmhaBias::No { 0.0 } else { bias };
         let operations = constants.softmax
             + added
             + scaled
-            + if kernel.logits { cap } else { 0.0 }
-            + if kernel.dropout { dropout } else { 0.0 };
+            + if self.logits { cap } else { 0.0 }
+            + if self.dropout { dropout } else { 0.0 };
         // Each wave reads all keys and values for its own queries.
-        let rows = f64::from(kernel.wave[0].max(1));
-        let pages = if kernel.paged_kv {
-            1.0 + (constants.paged - 1.0) / f64::from(kernel.page_size).sqrt()
+        let rows = f64::from(self.wave[0].max(1));
+        let pages = if self.paged_kv {
+            1.0 + (constants.paged - 1.0) / f64::from(self.page_size).sqrt()
         } else {
             1.0
         };
-        Ok(Self {
-            family: kernel.family,
+        Ok(FmhaShape {
+            family: self.family,
             tile: [m0, n0, values],
             depth_step: k0,
             waves,
             ahead,
-            pads: kernel.pad.into_iter().map(u8::from).sum(),
+            pads: self.pad.into_iter().map(u8::from).sum(),
             resident,
             occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
             products,
@@ -225,9 +238,43 @@ impl FmhaShape {
     }
 }
 
+impl Formula for FmhaLoad {
+    type Shape = FmhaShape;
+    type Cycles = FmhaCycles;
+    const TERMS: &'static [&'static str; Terms::COUNT] = &TERMS;
+    const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
+    const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
+
+    fn bytes(&self) -> f64 {
+        self.bytes_of(self.problem.family)
+    }
+
+    fn tile(shape: &FmhaShape) -> [f64; 3] {
+        shape.tile
+    }
+
+    fn cycles(&self, _isa: Isa, shape: &FmhaShape, device: &Device) -> (FmhaCycles, f64) {
+        let cycles = FmhaCycles::new(self, shape, device);
+        (cycles, cycles.time())
+    }
+
+    fn least(&self, cycles: &FmhaCycles, _shape: &FmhaShape, _device: &Device) -> f64 {
+        cycles.products_alone()
+    }
+
+    #[inline(always)]
+    fn time(&self, shape: &FmhaShape, device: &Device) -> f64 {
+        FmhaCycles::new(self, shape, device).time()
+    }
+
+    fn terms(&self, shape: &FmhaShape, device: &Device) -> Terms {
+        FmhaCycles::new(self, shape, device).terms()
+    }
+}
+
 /// What the time is computed from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FmhaCycles {
+pub struct FmhaCycles {
     /// Cycles of a step of one workgroup, each as if it were alone.
     pub(super) products: f64,
     pub(super) softmax: f64,
@@ -265,11 +312,11 @@ impl FmhaCycles {
         let whole = (workgroups / slots).floor();
         let cache_rate = device.rates.cache_gb_s * 1e3 * constants.shares[0];
         let memory_rate = device.rates.memory_gb_s * 1e3 * constants.shares[1];
-        let uncached = (load.bytes(shape.family) - device.rates.cache_kb * 1024.0).max(0.0);
+        let uncached = (load.bytes_of(shape.family) - device.rates.cache_kb * 1024.0).max(0.0);
         let multiplies = shape.family.is_forward() || shape.family == FmhaFamily::BwdDqDkDv;
         let or_none = |value: f64| if multiplies { value } else { 0.0 };
         let staged =
-            if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes(shape.family) };
+            if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes_of(shape.family) };
         let accesses = shape.staged / 16.0;
         let [begin, each] = constants.workgroup;
         // Cycles are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them
@@ -351,7 +398,7 @@ impl FmhaCycles {
             launch: 0.0,
             ..*self
         };
-        let add: [fn(&mut Self, &Self); FMHA_TERMS.len()] = [
+        let add: [fn(&mut Self, &Self); TERMS.len()] = [
             |parts, all| parts.launch = all.launch,
             |parts, all| parts.products = all.products,
             |parts, all| parts.softmax = all.softmax,
@@ -372,6 +419,6 @@ impl FmhaCycles {
             known = time;
             grown
         });
-        Terms { names: &FMHA_TERMS, values }
+        Terms { names: &TERMS, values }
     }
 }

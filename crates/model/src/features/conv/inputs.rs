@@ -7,7 +7,7 @@ use super::super::rules::coded_element_bytes;
 use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
 use super::super::{Extractor, Feature, FieldError, KTile, KernelMapping, SideError, aliases};
 use super::tile_cells::{self, TILE_CELLS};
-use super::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
+use super::{ConvKernelTerms, ConvTerms, PipelineFlags};
 use crate::cells::{Cell, Fields};
 use crate::kernel::{ConvKernel, Mnk};
 use crate::problem::{ConvProblem, InvalidField, Problem};
@@ -29,26 +29,13 @@ impl OperationFeatures for ConvProblem {
             return Err(InvalidField::new(field, self.stride[axis], "at least 1"));
         }
         let element_bytes = coded_element_bytes(Op::Conv, self.dtype_in.as_str(), extractor.rules)?;
-        Ok(ConvTerms::new(&ConvInputs {
-            direction: self.direction,
-            n: self.n,
-            c: self.c,
-            k: self.k,
-            g: self.g,
-            input: self.input,
-            filter: self.filter,
-            stride: self.stride,
-            dilation: self.dilation,
-            pad: self.pad_left,
-            pad_both: std::array::from_fn(|axis| self.pad_left[axis].saturating_add(self.pad_right[axis])),
-            element_bytes,
-        }))
+        Ok(ConvTerms::new(self, element_bytes))
     }
 
     fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<ConvTerms, FieldError> {
         let reader = Reader::new(extractor, row);
         let pad = reader.axes(["pad_d", "pad_h", "pad_w"], 0)?;
-        let inputs = ConvInputs {
+        let problem = Self {
             direction: direction(&reader, extractor.direction)?,
             n: reader.int("N", 1)?,
             c: reader.int("C", 64)?,
@@ -58,16 +45,17 @@ impl OperationFeatures for ConvProblem {
             filter: reader.axes(["Z", "Y", "X"], 1)?,
             stride: reader.axes(["stride_d", "stride_h", "stride_w"], 1)?,
             dilation: reader.axes(["dilation_d", "dilation_h", "dilation_w"], 1)?,
-            pad,
-            pad_both: pad.map(|side| side.saturating_mul(2)),
-            element_bytes: coded_element_bytes(Op::Conv, reader.word("dtype", "bf16")?, extractor.rules)?,
+            pad_left: pad,
+            pad_right: pad,
+            ..Self::USUAL
         };
+        let element_bytes = coded_element_bytes(Op::Conv, reader.word("dtype", "bf16")?, extractor.rules)?;
         for (axis, name) in ["stride_d", "stride_h", "stride_w"].into_iter().enumerate() {
-            if inputs.stride[axis] == 0 {
+            if problem.stride[axis] == 0 {
                 return Err(InvalidField::new(name, 0, "a number other than 0"));
             }
         }
-        Ok(ConvTerms::new(&inputs))
+        Ok(ConvTerms::new(&problem, element_bytes))
     }
 
     /// Padding after an axis, for which upstream has no cell, counts.

@@ -1,6 +1,7 @@
 //! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas
 //! pick.
 
+mod engines;
 mod inputs;
 mod pair;
 mod terms;
@@ -8,7 +9,7 @@ mod tile_cells;
 pub mod work;
 
 pub use pair::ConvPair;
-pub use terms::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
+pub use terms::{ConvKernelTerms, ConvTerms, PipelineFlags};
 
 use super::exact::{flag, float, log2, max1, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
@@ -163,36 +164,24 @@ pub static FEATURES: &[Feature<ConvTerms, ConvKernelTerms>] = hardware_features!
 mod tests {
     use super::*;
     use crate::features::exact::modulo;
-    use crate::vocab::Direction;
+    use crate::problem::ConvProblem;
 
-    fn inputs() -> ConvInputs {
-        ConvInputs {
-            direction: Direction::Forward,
-            n: 1,
-            c: 46,
-            k: 10,
-            g: 5,
-            input: [1, 9, 9],
-            filter: [1, 5, 5],
-            stride: [1; 3],
-            dilation: [1; 3],
-            pad: [0; 3],
-            pad_both: [0; 3],
-            element_bytes: 2.0,
-        }
+    fn problem() -> ConvProblem {
+        ConvProblem { c: 46, k: 10, g: 5, ..ConvProblem::new_2d([9, 9], [5, 5]) }
     }
 
     #[test]
     fn gemm_depth_is_truncated_from_the_float_product() {
-        assert_eq!(ConvTerms::new(&inputs()).gemm_k, 229);
+        assert_eq!(ConvTerms::new(&problem(), 2.0).gemm_k, 229);
         assert_eq!(modulo(46 * 25, 5), 0, "although the integers divide");
     }
 
     #[test]
     fn depth_counts_only_in_3d() {
-        let flat = ConvTerms::new(&ConvInputs { stride: [7, 1, 1], dilation: [3, 1, 1], ..inputs() });
+        let flat = ConvTerms::new(&ConvProblem { stride: [7, 1, 1], dilation: [3, 1, 1], ..problem() }, 2.0);
         assert_eq!((flat.is_3d, flat.output), (false, [1, 5, 5]));
-        let deep = ConvTerms::new(&ConvInputs { pad: [1, 0, 0], pad_both: [2, 0, 0], ..inputs() });
+        let deep =
+            ConvTerms::new(&ConvProblem { pad_left: [1, 0, 0], pad_right: [1, 0, 0], ..problem() }, 2.0);
         assert_eq!((deep.is_3d, deep.output), (true, [3, 5, 5]));
     }
 

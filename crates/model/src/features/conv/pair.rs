@@ -2,11 +2,11 @@
 
 use super::terms::{ConvKernelTerms, ConvTerms};
 use super::work::{WorkLoad, WorkPair, WorkShape};
-use crate::features::PairWith;
 use crate::features::axis::{Axis, AxisBlock, Cut};
 use crate::features::block::blocks;
 use crate::features::exact::{float, product};
 use crate::features::hardware::compute_units;
+use crate::features::{PairInputs, PairWith};
 use crate::hardware::Hardware;
 
 blocks! {
@@ -60,6 +60,16 @@ impl PairWith<ConvKernelTerms> for ConvTerms {
 
     fn tile(kernel: &ConvKernelTerms) -> [i64; 3] {
         [kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]
+    }
+
+    /// Our own features see the waves, too; with upstream's alone, kernels that only differ in them share a
+    /// class.
+    fn pair_inputs(kernel: &ConvKernelTerms, own: bool) -> PairInputs {
+        let mut inputs = PairInputs::default();
+        inputs[..3].copy_from_slice(&Self::tile(kernel));
+        inputs[3..5].copy_from_slice(&[kernel.pipeline.half_lds, kernel.pipeline.mem].map(i64::from));
+        inputs[5] = if own { kernel.block_size } else { 0 };
+        inputs
     }
 
     fn shape(kernel: &ConvKernelTerms, hardware: &Hardware) -> ConvShape {

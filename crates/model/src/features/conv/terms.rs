@@ -1,7 +1,7 @@
 //! What features know about a convolution, and about a kernel.
 
 use crate::features::exact::{float, product, ratio};
-use crate::problem::floor_div;
+use crate::problem::{ConvProblem, floor_div};
 use crate::vocab::Direction;
 
 /// Maximum number of elements per memory access.
@@ -74,56 +74,17 @@ pub(super) struct Work {
     pub accesses: [f64; 2],
 }
 
-/// The numbers of a convolution problem as features see them; axes in the order depth, height, width.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ConvInputs {
-    /// Which of the three convolutions.
-    pub direction: Direction,
-    /// Images.
-    pub n: i64,
-    /// Input channels of all groups.
-    pub c: i64,
-    /// Output channels of all groups.
-    pub k: i64,
-    /// Groups.
-    pub g: i64,
-    /// Input extents.
-    pub input: [i64; 3],
-    /// Filter extents.
-    pub filter: [i64; 3],
-    /// Strides; none may be 0.
-    pub stride: [i64; 3],
-    /// Dilations.
-    pub dilation: [i64; 3],
-    /// Padding before each axis, for the `pad_*` features.
-    pub pad: [i64; 3],
-    /// Padding before and after each axis together, which the output extents use.
-    pub pad_both: [i64; 3],
-    /// Bytes of one element.
-    pub element_bytes: f64,
-}
-
 impl ConvTerms {
-    /// Computes everything that depends on the problem alone.
-    pub fn new(inputs: &ConvInputs) -> Self {
-        let &ConvInputs {
-            direction,
-            n,
-            c,
-            k,
-            g,
-            input,
-            filter,
-            stride,
-            dilation,
-            pad,
-            pad_both,
-            element_bytes,
-        } = inputs;
+    /// Computes everything that depends on the problem alone, whose strides are none of them 0. Elements have
+    /// so many bytes.
+    pub fn new(problem: &ConvProblem, element_bytes: f64) -> Self {
+        let &ConvProblem { direction, n, c, k, g, input, filter, stride, dilation, pad_left: pad, .. } =
+            problem;
         let is_3d = input[0] > 1 || filter[0] > 1 || pad[0] > 0;
         let extent = |axis: usize| {
             let reach = (filter[axis].saturating_sub(1)).saturating_mul(dilation[axis]).saturating_add(1);
-            let room = input[axis].saturating_add(pad_both[axis]).saturating_sub(reach);
+            let pads = pad[axis].saturating_add(problem.pad_right[axis]);
+            let room = input[axis].saturating_add(pads).saturating_sub(reach);
             floor_div(room, if stride[axis] == 0 { 1 } else { stride[axis] }).saturating_add(1)
         };
         let output = [if is_3d { extent(0) } else { 1 }, extent(1), extent(2)];

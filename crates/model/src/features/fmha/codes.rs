@@ -1,7 +1,7 @@
 //! What features know about attention and its kernels, from values and from cells: words become the numbers
 //! of the model's encoding.
 
-use super::{FEATURES, FmhaInputs, FmhaKernelTerms, FmhaTerms};
+use super::{FEATURES, FmhaKernelTerms, FmhaTerms};
 use crate::cells::Fields;
 use crate::features::operation::OperationTerms;
 use crate::features::reader::Reader;
@@ -59,6 +59,12 @@ impl Extractor {
         if self.schema.needs.dtype { self.coded("dtype", word, DTYPES, 0.0) } else { Ok(0.0) }
     }
 
+    fn fmha_terms(&self, problem: &FmhaProblem, dtype: &str) -> Result<FmhaTerms, InvalidField> {
+        let encoding = self.rules.fmha_encoding;
+        let of_type = [self.fmha_dtype(dtype)?, encoding.element_bytes(dtype)];
+        Ok(FmhaTerms::new(problem, of_type, encoding))
+    }
+
     fn fmha_pipeline(&self, word: &str) -> Result<f64, InvalidField> {
         if !self.schema.needs.pipeline {
             return Ok(0.0);
@@ -78,33 +84,24 @@ impl OperationTerms for FmhaProblem {
 
 impl OperationFeatures for FmhaProblem {
     fn terms(&self, extractor: &Extractor) -> Result<FmhaTerms, InvalidField> {
-        let encoding = extractor.rules.fmha_encoding;
-        let inputs = FmhaInputs {
-            batch: self.batch,
-            seqlens: [self.seqlen_q, self.seqlen_k],
-            heads: [self.nhead_q, self.nhead_k],
-            hdims: [self.hdim_q, self.hdim_v],
-            dtype_code: extractor.fmha_dtype(self.dtype.as_str())?,
-            element_bytes: encoding.element_bytes(self.dtype.as_str()),
-            encoding,
-        };
-        Ok(inputs.side())
+        extractor.fmha_terms(self, self.dtype.as_str())
     }
 
     fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<FmhaTerms, FieldError> {
         let reader = Reader::new(extractor, row);
-        let encoding = extractor.rules.fmha_encoding;
         let dtype = reader.word(reader.either(["dtype", "data_type"]), "")?;
-        let inputs = FmhaInputs {
-            batch: reader.int("batch", 0)?,
-            seqlens: [reader.int("seqlen_q", 0)?, reader.int("seqlen_k", 0)?],
-            heads: [reader.int("nhead_q", 0)?, reader.int("nhead_k", 0)?],
-            hdims: [reader.int("hdim_q", 0)?, reader.int("hdim_v", 0)?],
-            dtype_code: extractor.fmha_dtype(dtype)?,
-            element_bytes: encoding.element_bytes(dtype),
-            encoding,
+        let size = |name| reader.int(name, 0);
+        let problem = Self {
+            batch: size("batch")?,
+            seqlen_q: size("seqlen_q")?,
+            seqlen_k: size("seqlen_k")?,
+            nhead_q: size("nhead_q")?,
+            nhead_k: size("nhead_k")?,
+            hdim_q: size("hdim_q")?,
+            hdim_v: size("hdim_v")?,
+            ..Self::USUAL
         };
-        Ok(inputs.side())
+        extractor.fmha_terms(&problem, dtype)
     }
 }
 

@@ -2,35 +2,18 @@
 //!
 //! Upstream's C++ header converts every number to a float first and computes in floats; its Python twin, with
 //! which the shipped forest was trained, keeps integers exact. Both are computed here by the same formulas:
-//! for the header, integers are rounded to floats first ([`FmhaInputs::side`]), and products of them are
+//! for the header, integers are rounded to floats first (`FmhaTerms::new`), and products of them are
 //! formed in floats (`FmhaTerms::product`).
 
 mod codes;
+mod engines;
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::blocks;
 use super::exact::{flag, float, log2, max1, product, ratio};
-use super::{Feature, FmhaEncoding, PairWith, features};
+use super::{Feature, FmhaEncoding, PairInputs, PairWith, features};
 use crate::hardware::Hardware;
-
-/// The numbers of a problem as features see them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FmhaInputs {
-    /// Sequences.
-    pub batch: i64,
-    /// Queries and keys of a sequence.
-    pub seqlens: [i64; 2],
-    /// Heads of queries and of keys.
-    pub heads: [i64; 2],
-    /// Elements of a query and of a value.
-    pub hdims: [i64; 2],
-    /// Number of the element type.
-    pub dtype_code: f64,
-    /// Bytes of one element.
-    pub element_bytes: f64,
-    /// The arithmetic.
-    pub encoding: FmhaEncoding,
-}
+use crate::problem::FmhaProblem;
 
 /// What features know about a problem, including everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,38 +33,36 @@ pub struct FmhaTerms {
     intensity: f64,
 }
 
-impl FmhaInputs {
-    /// Computes everything that depends on the problem alone.
-    pub fn side(&self) -> FmhaTerms {
-        let exact = self.encoding == FmhaEncoding::Python;
+impl FmhaTerms {
+    /// Computes everything that depends on the problem alone, whose element type has this number and size.
+    fn new(problem: &FmhaProblem, [dtype_code, element_bytes]: [f64; 2], encoding: FmhaEncoding) -> Self {
+        let exact = encoding == FmhaEncoding::Python;
         let whole = |x: i64| if exact { i128::from(x) } else { x as f64 as i128 };
-        let [sq, sk] = self.seqlens.map(whole);
-        let [hq, hk] = self.heads.map(whole);
-        let [dq, dv] = self.hdims.map(whole);
-        let mut side = FmhaTerms {
-            batch: whole(self.batch),
+        let [sq, sk] = [problem.seqlen_q, problem.seqlen_k].map(whole);
+        let [hq, hk] = [problem.nhead_q, problem.nhead_k].map(whole);
+        let [dq, dv] = [problem.hdim_q, problem.hdim_v].map(whole);
+        let mut side = Self {
+            batch: whole(problem.batch),
             sq,
             sk,
             hq,
             hk: if exact { hk } else { max1(hk) },
             dq,
             dv,
-            dtype_code: self.dtype_code,
-            element_bytes: self.element_bytes,
+            dtype_code,
+            element_bytes,
             exact,
             ops: 0.0,
             intensity: 0.0,
         };
-        let FmhaTerms { batch, hk, .. } = side;
+        let Self { batch, hk, .. } = side;
         side.ops = 2.0 * float(batch) * float(hq) * float(sq) * float(sk) * float(dq.saturating_add(dv));
         let tensors = [[batch, hq, sq, dq], [batch, hk, sk, dq], [batch, hk, sk, dv], [batch, hq, sq, dv]];
-        let bytes = side.sum(tensors) * self.element_bytes;
+        let bytes = side.sum(tensors) * element_bytes;
         side.intensity = side.ops / bytes.max(1.0);
         side
     }
-}
 
-impl FmhaTerms {
     /// A product of numbers in the encoding's arithmetic.
     fn product<const N: usize>(&self, factors: [i128; N]) -> f64 {
         if self.exact { float(product(factors)) } else { factors.into_iter().map(float).product() }
@@ -196,6 +177,12 @@ impl PairWith<FmhaKernelTerms> for FmhaTerms {
         [kernel.tile[0], kernel.tile[1], kernel.tile[2]]
     }
 
+    fn pair_inputs(kernel: &FmhaKernelTerms, _own: bool) -> PairInputs {
+        let mut inputs = PairInputs::default();
+        inputs[..4].copy_from_slice(&kernel.tile[..4]);
+        inputs
+    }
+
     fn shape(kernel: &FmhaKernelTerms, _hardware: &Hardware) -> FmhaShape {
         FmhaShape { step_elements: kernel.tile_of([0, 2]) + kernel.tile_of([1, 2]) }
     }
@@ -308,17 +295,9 @@ mod tests {
 
     #[test]
     fn encodings_differ_in_arithmetic_beyond_what_floats_hold() {
-        let inputs = FmhaInputs {
-            batch: 1,
-            seqlens: [(1 << 53) + 1, 8],
-            heads: [3, 0],
-            hdims: [64, 64],
-            dtype_code: 0.0,
-            element_bytes: 2.0,
-            encoding: FmhaEncoding::Python,
-        };
-        let (python, header) =
-            (inputs.side(), FmhaInputs { encoding: FmhaEncoding::Header, ..inputs }.side());
+        let problem = FmhaProblem { nhead_k: 0, ..FmhaProblem::new([(1 << 53) + 1, 8], 3, 64) };
+        let [python, header] = [FmhaEncoding::Python, FmhaEncoding::Header]
+            .map(|encoding| FmhaTerms::new(&problem, [0.0, 2.0], encoding));
         assert_eq!((python.hk, header.hk), (0, 1));
         assert_eq!(python.product([python.sq, 3]), float(3 * ((1 << 53) + 1)));
         assert_eq!(header.product([header.sq, 3]), 3.0 * EXACT);

@@ -10,7 +10,7 @@ use super::super::schema::SCHEDULERS;
 use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
 use super::super::{Extractor, Feature, FieldError, aliases};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{FEATURES, GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
+use super::{FEATURES, GemmBuild, GemmKernelTerms, GemmTerms};
 use crate::cells::Fields;
 use crate::inputs;
 use crate::kernel::GemmKernel;
@@ -38,7 +38,7 @@ impl OperationFeatures for GemmProblem {
         } else {
             0.0
         };
-        Ok(GemmTerms::new(&GemmInputs {
+        let terms = GemmTerms {
             m: self.m,
             n: self.n,
             k: self.k,
@@ -51,9 +51,11 @@ impl OperationFeatures for GemmProblem {
             } else {
                 None
             },
-            batch: self.request.batch,
+            batch: self.request.batch.max(1).into(),
             groups: self.request.groups,
-        }))
+            arithmetic_intensity: 0.0,
+        };
+        Ok(terms.with_intensity())
     }
 
     fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<GemmTerms, FieldError> {
@@ -66,7 +68,7 @@ impl OperationFeatures for GemmProblem {
         let (batch, count) = (reader.opt_int("batch")?, reader.opt_int("batch_count")?);
         let batch = batch.or(count).unwrap_or(0);
         let batch = u32::try_from(batch).map_err(|_| InvalidField::new("batch", batch, "0 or more GEMMs"))?;
-        Ok(GemmTerms::new(&GemmInputs {
+        let terms = GemmTerms {
             m: extents[0],
             n: extents[1],
             k: extents[2],
@@ -80,9 +82,11 @@ impl OperationFeatures for GemmProblem {
             )?,
             integers: reader.word("dtype", "fp8")? == Dtype::Int8.as_str(),
             vector: if with_vector { Some(reader.vector_problem(extents)?) } else { None },
-            batch,
+            batch: batch.max(1).into(),
             groups: reader.text("groups")?.map_or(Ok(Groups::NONE), str::parse)?,
-        }))
+            arithmetic_intensity: 0.0,
+        };
+        Ok(terms.with_intensity())
     }
 
     fn terms_of_strict_cells(

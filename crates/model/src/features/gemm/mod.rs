@@ -1,13 +1,14 @@
 //! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's
 //! description.
 
+mod engines;
 mod inputs;
 mod pair;
 mod terms;
 pub(super) mod vector;
 
 pub use pair::GemmPair;
-pub use terms::{GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
+pub use terms::{GemmBuild, GemmKernelTerms, GemmTerms};
 
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
@@ -166,9 +167,9 @@ pub(super) const VECTOR: &[&str] = &["vec_a", "vec_b", "vec_c", "vec_frac_a", "v
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::{Engine, Extractor, Schema};
+    use crate::features::{Engine, Extractor, OperationFeatures as _, Schema};
     use crate::kernel::Kernel;
-    use crate::problem::{GemmProblem, Groups};
+    use crate::problem::GemmProblem;
     use crate::vocab::{Dtype, Op};
 
     #[test]
@@ -208,18 +209,8 @@ mod tests {
     #[test]
     fn intensity_uses_exact_byte_counts() {
         let big = 3_037_000_499;
-        let side = GemmTerms::new(&GemmInputs {
-            m: big,
-            n: big,
-            k: big,
-            split_k: 1,
-            element_bytes: 1.0,
-            layout_code: 0.0,
-            integers: false,
-            vector: None,
-            batch: 0,
-            groups: Groups::NONE,
-        });
+        let problem = GemmProblem::new(big, big, big).of(Dtype::Fp8);
+        let side = problem.terms(&Extractor::of_engine(Engine::Gemm72)).unwrap();
         let square = i128::from(big) * i128::from(big);
         assert_eq!(
             side.arithmetic_intensity,

@@ -1,12 +1,13 @@
 //! A GEMM and a kernel together: values computed once for all features that use them.
 
 use super::terms::{GemmKernelTerms, GemmTerms};
-use crate::features::PairWith;
 use crate::features::axis::{Axis, AxisBlock, Cut};
 use crate::features::block::blocks;
 use crate::features::exact::{float, product};
+use crate::features::{PairInputs, PairWith};
 use crate::hardware::Hardware;
 use crate::problem::MAX_GROUPS;
+use crate::vocab::Epilogue;
 
 blocks! {
     /// A GEMM on a kernel.
@@ -59,6 +60,20 @@ impl PairWith<GemmKernelTerms> for GemmTerms {
 
     fn tile(kernel: &GemmKernelTerms) -> [i64; 3] {
         kernel.tile
+    }
+
+    fn pair_inputs(kernel: &GemmKernelTerms, _own: bool) -> PairInputs {
+        let mut inputs = PairInputs::default();
+        inputs[..3].copy_from_slice(&kernel.tile);
+        inputs[3..6].copy_from_slice(&kernel.pad.map(i64::from));
+        inputs[6] = i64::from(kernel.half_lds);
+        if let Some(vector) = kernel.vector {
+            inputs[7..10].copy_from_slice(&kernel.wave);
+            inputs[10..13].copy_from_slice(&kernel.warp_tile);
+            inputs[13..16].copy_from_slice(&vector.widths);
+            inputs[16] = 1 + i64::from(vector.epilogue == Epilogue::CShuffle);
+        }
+        inputs
     }
 
     fn shape(kernel: &GemmKernelTerms, _hardware: &Hardware) -> GemmShape {

@@ -16,41 +16,18 @@ pub struct GemmTerms {
     pub(super) layout_code: f64,
     pub(super) integers: bool,
     pub(super) arithmetic_intensity: f64,
-    pub(super) vector: Option<VectorProblem>,
+    /// What the vector-width features need; `None` when the model has none of them.
+    pub(in crate::features) vector: Option<VectorProblem>,
+    /// GEMMs of a batch, at least 1.
     pub(super) batch: f64,
+    /// A list of GEMMs; the extents are those of the largest.
     pub(super) groups: Groups,
 }
 
-/// The numbers of a GEMM problem as features see them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GemmInputs {
-    /// Rows.
-    pub m: i64,
-    /// Columns.
-    pub n: i64,
-    /// Depth.
-    pub k: i64,
-    /// Parts of the depth.
-    pub split_k: i64,
-    /// Bytes of one element of A.
-    pub element_bytes: f64,
-    /// Number of the layout.
-    pub layout_code: f64,
-    /// Whether A is of integers.
-    pub integers: bool,
-    /// What the vector-width features need; `None` when the model has none of them.
-    pub vector: Option<VectorProblem>,
-    /// GEMMs of a batch; 0 counts as 1.
-    pub batch: u32,
-    /// A list of GEMMs; the extents are those of the largest.
-    pub groups: Groups,
-}
-
 impl GemmTerms {
-    /// Computes everything that depends on the problem alone.
-    pub fn new(inputs: &GemmInputs) -> Self {
-        let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, integers, vector, batch, groups } =
-            inputs;
+    /// The same with the intensity, which follows from the others.
+    pub(super) fn with_intensity(self) -> Self {
+        let Self { m, n, k, element_bytes, groups, .. } = self;
         let flops = |[m, n, k]: [i64; 3]| 2.0 * m as f64 * n as f64 * k as f64;
         let elements = |[m, n, k]: [i64; 3]| {
             product([m.into(), k.into()])
@@ -66,20 +43,7 @@ impl GemmTerms {
             });
         }
         let arithmetic_intensity = all_flops / (all_elements * element_bytes).max(1.0);
-        let batch = f64::from(batch.max(1));
-        Self {
-            m,
-            n,
-            k,
-            split_k,
-            element_bytes,
-            layout_code,
-            integers,
-            arithmetic_intensity,
-            vector,
-            batch,
-            groups,
-        }
+        Self { arithmetic_intensity, ..self }
     }
 
     pub(super) fn batch(&self) -> f64 {

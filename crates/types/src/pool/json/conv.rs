@@ -4,35 +4,90 @@ use super::RawKernel;
 use super::part::{Fields, part};
 use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
+use crate::operation::VariantOf as _;
 use crate::pool::PoolError;
+use crate::pool::keys::{Form, KernelJson, KernelKeys};
 use crate::vocab::Arch;
 
-/// The kernel of a convolution export, whichever of the two wrote it.
-pub(super) fn kernel(name: String, raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
-    // A name of the caller's own tells nothing; then the identifier does.
-    let identifier = raw.identifier.as_deref();
-    let (field, text) = identifier.map_or(("name", name.as_str()), |text| ("identifier", text));
-    let told = ConvName::parse(text).map_err(|error| PoolError::new(error).within(field))?;
-    let states = |field: &str, value: i64| match field {
-        "dtype_wei" | "dtype_out" => false,
-        "layout" => told.layout.is_some(),
-        "wave_m" => told.wave.is_some(),
-        "warp_tile_m" => told.warp_tile.is_some(),
-        "scheduler" => told.scheduler.is_some(),
-        "epilogue" => told.epilogue.is_some(),
-        "specialization" => told.specialization.is_some(),
-        "vector_a" | "vector_b" | "vector_c" => told.vector.is_some(),
-        "block_per_cu" => told.block_per_cu.is_some(),
-        "num_wave_groups" => told.num_wave_groups.is_some(),
-        "num_groups_to_merge" => told.num_groups_to_merge.is_some(),
-        "double_smem_buffer" | "split_image" | "explicit_gemm" | "two_stage" => value != 0,
-        _ => true,
+/// Configurations leave four flags to the name.
+impl KernelJson for ConvKernel {
+    const KEYS: KernelKeys = KernelKeys {
+        forms: &[
+            ("op", Form::Own("direction")),
+            ("wave", Form::Joined("wave_m")),
+            ("warp", Form::Joined("warp_tile_m")),
+            ("vector_sizes", Form::Array("vector_a", 3)),
+        ],
+        export: &[
+            ("signature", "dtype_in dtype_wei dtype_out layout ndim_spatial op"),
+            (
+                "algorithm",
+                "tile_m tile_n tile_k wave warp pipeline scheduler epilogue vector_sizes block_per_cu \
+                 num_wave_groups num_groups_to_merge",
+            ),
+            ("", "arch"),
+        ],
+        config: &[
+            ("signature", "variant dtype ndim_spatial layout"),
+            (
+                "algorithm",
+                "tile_m tile_n tile_k wave warp pipeline epilogue scheduler vector_sizes block_per_cu \
+                 num_wave_groups num_groups_to_merge",
+            ),
+            ("", "arch"),
+        ],
+        statistics: &[
+            ("by_datatype", "dtype_in dtype_wei dtype_out"),
+            ("by_pipeline", "pipeline"),
+            ("by_arch", "arch"),
+        ],
+        export_version: None,
+        unspelled: |_| false,
     };
-    let kind = KernelKind::Conv(told.kernel());
-    let mut fields = Fields::new(&kind, &name, &states);
-    let (signature, algorithm) = (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
-    fields.set("signature", &signature)?;
-    fields.set("algorithm", &algorithm)?;
-    let kernel = ConvKernel { arch, ..ConvKernel::read(&fields.values, &ConvKernel::USUAL) };
-    Ok(Kernel { name, kind: KernelKind::Conv(kernel) })
+
+    /// CK's names tell all.
+    fn untold(&self, name: &str) -> Option<String> {
+        let told = Kernel::from_name(name).is_ok_and(|told| Self::of(&told.kind) == Some(self));
+        (!told).then(|| self.long_name())
+    }
+
+    fn word(&self, key: &str) -> Option<&'static str> {
+        (key == "op").then(|| self.direction.short())
+    }
+
+    fn is_one(raw: &RawKernel) -> bool {
+        let is_conv =
+            |name: &Option<String>| name.as_ref().is_some_and(|name| name.starts_with("grouped_conv_"));
+        raw.name.is_some() && (is_conv(&raw.name) || is_conv(&raw.identifier))
+    }
+
+    fn read_json(mut raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+        let name = raw.name.take().unwrap_or_default();
+        // A name of the caller's own tells nothing; then the identifier does.
+        let identifier = raw.identifier.as_deref();
+        let (field, text) = identifier.map_or(("name", name.as_str()), |text| ("identifier", text));
+        let told = ConvName::parse(text).map_err(|error| PoolError::new(error).within(field))?;
+        let states = |field: &str, value: i64| match field {
+            "dtype_wei" | "dtype_out" => false,
+            "layout" => told.layout.is_some(),
+            "wave_m" => told.wave.is_some(),
+            "warp_tile_m" => told.warp_tile.is_some(),
+            "scheduler" => told.scheduler.is_some(),
+            "epilogue" => told.epilogue.is_some(),
+            "specialization" => told.specialization.is_some(),
+            "vector_a" | "vector_b" | "vector_c" => told.vector.is_some(),
+            "block_per_cu" => told.block_per_cu.is_some(),
+            "num_wave_groups" => told.num_wave_groups.is_some(),
+            "num_groups_to_merge" => told.num_groups_to_merge.is_some(),
+            "double_smem_buffer" | "split_image" | "explicit_gemm" | "two_stage" => value != 0,
+            _ => true,
+        };
+        let kind = KernelKind::Conv(told.kernel());
+        let mut fields = Fields::new(&kind, &name, &states);
+        let (signature, algorithm) = (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
+        fields.set("signature", &signature)?;
+        fields.set("algorithm", &algorithm)?;
+        let kernel = ConvKernel { arch, ..ConvKernel::read(&fields.values, &ConvKernel::USUAL) };
+        Ok(Kernel { name, kind: KernelKind::Conv(kernel) })
+    }
 }

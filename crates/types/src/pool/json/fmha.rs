@@ -1,20 +1,57 @@
 //! Attention kernels: the C++ registry's export, which has tile and flags only inside the identifier.
 
-use super::RawKernel;
 use super::part::{Fields, Part};
+use super::{RawKernel, fmha_config};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
 use crate::pool::PoolError;
+use crate::pool::keys::{Form, KernelJson, KernelKeys};
 use crate::vocab::Arch;
 
-/// Whether a kernel of an export is an attention kernel.
-pub(super) fn is_one(raw: &RawKernel) -> bool {
-    let text = raw.identifier.as_deref().or(raw.name.as_deref());
-    text.is_some_and(|text| text.starts_with("fmha_"))
+/// Everything else is in the identifier.
+const EXPORT: &[(&str, &str)] = &[("", "family dtype pipeline gfx_arch")];
+
+impl KernelJson for FmhaKernel {
+    const KEYS: KernelKeys = KernelKeys {
+        forms: &[
+            ("data_type", Form::Own("dtype")),
+            ("skip_min_seqlen_q", Form::Own("skip")),
+            ("use_trload", Form::Own("trload")),
+            ("kv_memory_layout", Form::Own("kv_layout")),
+            ("kv_lookup_table", Form::Own("kv_lookup")),
+            ("tile", Form::Array("tile_m0", 6)),
+            ("wave", Form::Array("wave_m0", 9)),
+            ("warp", Form::Array("warp_m0", 9)),
+            ("padding", Form::Array("pad_s", 4)),
+        ],
+        export: EXPORT,
+        config: EXPORT,
+        statistics: &[("by_family", "family"), ("by_dtype", "dtype"), ("by_pipeline", "pipeline")],
+        export_version: None,
+        unspelled: |_| false,
+    };
+
+    fn untold(&self, _name: &str) -> Option<String> {
+        Some(self.identifier())
+    }
+
+    fn is_one(raw: &RawKernel) -> bool {
+        match raw.identifier.as_ref().or(raw.name.as_ref()) {
+            Some(text) => text.starts_with("fmha_"),
+            None => fmha_config::is_one(raw.signature.as_ref(), raw.algorithm.as_ref()),
+        }
+    }
+
+    fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+        match (&raw.identifier, &raw.name) {
+            (None, None) => fmha_config::kernel(raw.signature, raw.algorithm, arch),
+            _ => kernel(raw, arch),
+        }
+    }
 }
 
 /// The kernel that an identifier or, without one, a name describes. That text becomes its name.
-pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
     let (field, name) = match (raw.identifier, raw.name) {
         (Some(identifier), _) => ("identifier", identifier),
         (None, name) => ("name", name.unwrap_or_default()),

@@ -6,6 +6,7 @@ use crate::field::Record as _;
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind};
 use crate::pool::PoolError;
 use crate::pool::error::quoted;
+use crate::pool::keys::{Form, KernelJson, KernelKeys};
 use crate::vocab::{Arch, Elementwise, Major};
 
 /// What describes a GEMM kernel besides its fields.
@@ -63,41 +64,99 @@ fn suffixless(kernel: &GemmKernel) -> GemmKernel {
     }
 }
 
-/// The kernel of the registry's export.
-pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
-    let Source { name, kernel, complete } = Source::new(raw.identifier, raw.name)?;
-    let layouts =
-        [("layout_a", kernel.layout.a), ("layout_b", kernel.layout.b), ("layout_c", kernel.layout.c)];
-    let kind = KernelKind::Gemm(kernel);
-    let states = |field: &str, value: i64| match field {
-        "split_k" => complete || value != 1,
-        "elementwise" | "num_d_tensors" | "structured_sparsity" | "preshuffle" => complete || value != 0,
-        "vector_a" | "vector_b" | "vector_c" => value != 0,
-        "dtype_b" | "dtype_c" | "dtype_acc" | "transpose_a" | "transpose_b" | "transpose_c" | "grouped"
-        | "double_buffer" | "block_size" | "num_wave_groups" => false,
-        _ => true,
+const EXPORT: &[(&str, &str)] = &[
+    (
+        "signature",
+        "dtype_a dtype_b dtype_c dtype_acc layout_a layout_b layout_c transpose_a transpose_b grouped \
+         split_k elementwise_op num_d_tensors structured_sparsity",
+    ),
+    (
+        "algorithm",
+        "tile_shape wave_shape warp_tile_shape pipeline scheduler epilogue block_size double_buffer \
+         persistent preshuffle transpose_c num_wave_groups vector_sizes",
+    ),
+    ("", "gfx_arch"),
+];
+
+impl KernelJson for GemmKernel {
+    const KEYS: KernelKeys = KernelKeys {
+        forms: &[
+            ("tile_shape", Form::Shape("tile_m")),
+            ("wave_shape", Form::Shape("wave_m")),
+            ("warp_tile_shape", Form::Shape("warp_tile_m")),
+            ("vector_sizes", Form::Array("vector_a", 3)),
+        ],
+        export: EXPORT,
+        config: EXPORT,
+        statistics: &[
+            ("by_datatype", "dtype_a dtype_b dtype_c"),
+            ("by_pipeline", "pipeline"),
+            ("by_scheduler", "scheduler"),
+            ("by_layout", "layout_a layout_b layout_c"),
+            ("by_gfx_arch", "gfx_arch"),
+        ],
+        export_version: Some("1.0.0"),
+        unspelled: |key| key.starts_with("dtype_") || ["pipeline", "epilogue"].contains(&key),
     };
-    let mut fields = Fields::new(&kind, &name, &states);
-    let (mut signature, algorithm) = (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
-    for (key, told) in layouts {
-        let Some(value) = signature.remove(key).filter(|value| !value.is_null()) else { continue };
-        let major = typed::<String>(&value)
-            .and_then(|text| text.parse::<Major>().map_err(|error| unknown(&error)))
-            .and_then(|major| {
-                let differs = || contradiction(&name, told.to_string(), major.to_string());
-                if major == told { Ok(()) } else { Err(differs()) }
-            });
-        major.map_err(|error| error.within(key).within("signature"))?;
+
+    fn untold(&self, _name: &str) -> Option<String> {
+        Some(self.identifier())
     }
-    // A registry may write 0 for no split, as in a key that was never filled in.
-    if let Some(split_k) = signature.get_mut("split_k").filter(|split_k| **split_k == 0) {
-        *split_k = 1.into();
+
+    fn word(&self, key: &str) -> Option<&'static str> {
+        let major = match key {
+            "layout_a" => self.layout.a,
+            "layout_b" => self.layout.b,
+            "layout_c" => self.layout.c,
+            _ => return None,
+        };
+        Some(match major {
+            Major::Row => "row_major",
+            Major::Col => "col_major",
+            Major::Packed => "packed_external",
+        })
     }
-    fields.set("signature", &signature)?;
-    fields.set("algorithm", &algorithm)?;
-    let mut kernel = GemmKernel::read(&fields.values, &GemmKernel::USUAL);
-    if let Some(arch) = arch {
-        kernel.set_arch(arch);
+
+    fn is_one(raw: &RawKernel) -> bool {
+        raw.name.is_some() || raw.identifier.is_some()
     }
-    Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
+
+    fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+        let Source { name, kernel, complete } = Source::new(raw.identifier, raw.name)?;
+        let layouts =
+            [("layout_a", kernel.layout.a), ("layout_b", kernel.layout.b), ("layout_c", kernel.layout.c)];
+        let kind = KernelKind::Gemm(kernel);
+        let states = |field: &str, value: i64| match field {
+            "split_k" => complete || value != 1,
+            "elementwise" | "num_d_tensors" | "structured_sparsity" | "preshuffle" => complete || value != 0,
+            "vector_a" | "vector_b" | "vector_c" => value != 0,
+            "dtype_b" | "dtype_c" | "dtype_acc" | "transpose_a" | "transpose_b" | "transpose_c"
+            | "grouped" | "double_buffer" | "block_size" | "num_wave_groups" => false,
+            _ => true,
+        };
+        let mut fields = Fields::new(&kind, &name, &states);
+        let (mut signature, algorithm) =
+            (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
+        for (key, told) in layouts {
+            let Some(value) = signature.remove(key).filter(|value| !value.is_null()) else { continue };
+            let major = typed::<String>(&value)
+                .and_then(|text| text.parse::<Major>().map_err(|error| unknown(&error)))
+                .and_then(|major| {
+                    let differs = || contradiction(&name, told.to_string(), major.to_string());
+                    if major == told { Ok(()) } else { Err(differs()) }
+                });
+            major.map_err(|error| error.within(key).within("signature"))?;
+        }
+        // A registry may write 0 for no split, as in a key that was never filled in.
+        if let Some(split_k) = signature.get_mut("split_k").filter(|split_k| **split_k == 0) {
+            *split_k = 1.into();
+        }
+        fields.set("signature", &signature)?;
+        fields.set("algorithm", &algorithm)?;
+        let mut kernel = GemmKernel::read(&fields.values, &GemmKernel::USUAL);
+        if let Some(arch) = arch {
+            kernel.set_arch(arch);
+        }
+        Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
+    }
 }

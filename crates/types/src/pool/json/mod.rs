@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Builder, PoolError};
+use super::{Builder, PoolError, keys};
 use crate::json::Strict;
 use crate::kernel::Kernel;
 use crate::seed;
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
 
 /// A kernel as exporters write it. Every key may be missing; unlisted ones are ignored.
 #[derive(Default, Deserialize)]
-struct RawKernel {
+pub(super) struct RawKernel {
     name: Option<String>,
     identifier: Option<String>,
     /// What it computes, and how, whose keys depend on the operation.
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for Document<'_> {
         if several {
             return Ok(());
         }
-        if !one.is_kernel() {
+        if keys::op_of(&one).is_none() {
             *self.fault = Some(PoolError::value(
                 "an object without 'kernels' and without 'name'",
                 "an export, an array of kernels or names, or one kernel",
@@ -197,32 +197,10 @@ fn kernel(mut raw: RawKernel) -> Result<Kernel, PoolError> {
         readable(text.as_deref().unwrap_or_default()).map_err(|error| error.within(field))?;
     }
     let arch = arch(raw.arch.take(), raw.gfx_arch.take())?;
-    if fmha::is_one(&raw) {
-        return fmha::kernel(raw, arch);
+    match keys::op_of(&raw) {
+        Some(op) => keys::read(op, raw, arch),
+        None => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),
     }
-    match (&raw.identifier, &raw.name) {
-        (None, None) if fmha_config::is_one(raw.signature.as_ref(), raw.algorithm.as_ref()) => {
-            fmha_config::kernel(raw.signature, raw.algorithm, arch)
-        }
-        (None, None) => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),
-        (identifier, Some(name)) if is_of_a_conv(name) || identifier.as_deref().is_some_and(is_of_a_conv) => {
-            conv::kernel(name.clone(), raw, arch)
-        }
-        _ => gemm::kernel(raw, arch),
-    }
-}
-
-impl RawKernel {
-    /// Whether it has what makes an object a kernel.
-    fn is_kernel(&self) -> bool {
-        self.name.is_some()
-            || self.identifier.is_some()
-            || fmha_config::is_one(self.signature.as_ref(), self.algorithm.as_ref())
-    }
-}
-
-fn is_of_a_conv(name: &str) -> bool {
-    name.starts_with("grouped_conv_")
 }
 
 /// The architecture, under the key of either exporter. An empty one counts as unknown.

@@ -10,7 +10,8 @@ use crate::json::Strict;
 use crate::kernel::{KernelKind, Mnk};
 use crate::pool::PoolError;
 use crate::pool::error::quoted;
-use crate::pool::export::{Extents, Form, form};
+use crate::pool::export::{Extents, form};
+use crate::pool::keys::{Form, KernelKeys};
 use crate::vocab::{Op, UnknownWord};
 
 /// The keys of a part.
@@ -134,9 +135,7 @@ impl<'a> Fields<'a> {
             }
             (Kind::Word(vocabulary), _) => {
                 let text: String = typed(value)?;
-                let may_be_unknown = self.op == Op::Gemm
-                    && (key.starts_with("dtype_") || ["pipeline", "epilogue"].contains(&key));
-                if text != "unknown" || !may_be_unknown {
+                if text != "unknown" || !(KernelKeys::of(self.op).unspelled)(key) {
                     return (vocabulary.code)(&text).map(Some).map_err(|error| unknown(&error));
                 }
                 let known = field.text(self.values[place]);

@@ -1,34 +1,40 @@
 //! GEMMs: their extents and bytes, and the numbers of their kernels.
 
-use super::constants::Constants;
-use super::device::Device;
+mod columns;
+
+use super::device::{Device, Library};
+use super::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 use super::load::{Load, TOGETHER, bytes_of, together};
 use super::shape::{Kernel, Shape, ShapeError};
+use super::terms::{self, Cycles, TERMS, Terms};
+use crate::isa::Isa;
 use crate::kernel::{GemmKernel, GemmVariant, Quant};
 use crate::problem::GemmProblem;
 use crate::vocab::{Epilogue, GemmLayout, GemmLibrary, Major, QuantMode};
 
-impl Load {
-    pub(super) fn of_gemm(problem: &GemmProblem) -> Self {
-        let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, request, .. } = *problem;
+impl OperationEstimate for GemmProblem {
+    type Load = Load;
+
+    fn load(&self) -> Load {
+        let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, request, .. } = *self;
         let of = |order: Major, row: usize, column: usize| match order {
-            Major::Row => contiguous(problem, row),
-            Major::Col => contiguous(problem, column),
+            Major::Row => contiguous(self, row),
+            Major::Col => contiguous(self, column),
             Major::Packed => f64::from(1_u32 << TOGETHER),
         };
         let (mut operand_bytes, mut scale_bytes) = (0.0, 0.0);
         let (mut results, mut multiply_adds) = (0.0, 0.0);
-        for (extents, count) in problem.gemms() {
+        for (extents, count) in self.gemms() {
             let [m, n, k] = extents.map(|extent| extent.max(1) as f64);
             results += m * n * count;
             multiply_adds += m * n * k * count;
-            operand_bytes += (m * k * bytes_of(problem.dtype_a) + k * n * bytes_of(problem.dtype_b)) * count;
+            operand_bytes += (m * k * bytes_of(self.dtype_a) + k * n * bytes_of(self.dtype_b)) * count;
             scale_bytes += request.scales().map_or(0.0, |quant| scales([m, n, k], &quant)) * count;
         }
-        let result_bytes = results * bytes_of(problem.dtype_c);
+        let result_bytes = results * bytes_of(self.dtype_c);
         // Each D tensor is as large as the result.
         let d_bytes = result_bytes * f64::from(request.num_d);
-        Self {
+        Load {
             extents: [m, n, k].map(|extent| extent.max(1) as f64),
             groups: f64::from(request.batch.max(1)),
             list: request.groups,
@@ -38,8 +44,51 @@ impl Load {
             result_bytes,
             results,
             multiply_adds,
-            parts: f64::from(problem.split_k.max(1)),
+            parts: f64::from(self.split_k.max(1)),
         }
+    }
+}
+
+/// The formula of GEMMs, which convolutions have, too.
+impl Formula for Load {
+    type Shape = Shape;
+    type Cycles = Cycles;
+    const TERMS: &'static [&'static str; Terms::COUNT] = &TERMS;
+    const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
+    const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
+
+    fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
+    fn in_parts(self, parts: i32) -> Self {
+        Self { parts: parts.max(1).into(), ..self }
+    }
+
+    fn tile(shape: &Shape) -> [f64; 3] {
+        shape.tile
+    }
+
+    fn cycles(&self, isa: Isa, shape: &Shape, device: &Device) -> (Cycles, f64) {
+        terms::cycles(isa, self, shape, device)
+    }
+
+    fn least(&self, _cycles: &Cycles, shape: &Shape, device: &Device) -> f64 {
+        let units = (device.hardware.num_cus.max(1) * device.hardware.max_clock_mhz.max(1)) as f64;
+        self.multiply_adds / (shape.macs * units)
+    }
+
+    #[inline(always)]
+    fn time(&self, shape: &Shape, device: &Device) -> f64 {
+        Cycles::new(self, shape, device).time()
+    }
+
+    fn terms(&self, shape: &Shape, device: &Device) -> Terms {
+        Cycles::new(self, shape, device).terms()
+    }
+
+    fn times(&self, isa: Isa, shapes: &[Shape], device: &Device, times: &mut [f64]) {
+        terms::times(isa, self, shapes, device, times);
     }
 }
 
@@ -64,21 +113,31 @@ fn scales([m, n, k]: [f64; 3], quant: &Quant) -> f64 {
     }
 }
 
-impl Shape {
-    pub(super) fn of_gemm(
-        kernel: &GemmKernel,
-        device: &Device,
-        constants: &'static Constants,
-    ) -> Result<Self, ShapeError> {
-        let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
-        let alone = kernel.persistent && constants.staged_by_number;
-        Ok(Self {
+impl KernelEstimate for GemmKernel {
+    type Shape = Shape;
+
+    fn shape(&self, device: &Device) -> Result<Shape, ShapeError> {
+        let shape = Shape::of(&Kernel::of_gemm(self), device, self.library(device))?;
+        let alone = self.persistent && shape.constants.staged_by_number;
+        Ok(Shape {
             resident: if alone { 1.0 } else { shape.resident },
-            balanced: kernel.variant.stream_k.is_some(),
-            persistent: kernel.persistent,
-            preshuffled: kernel.preshuffle,
+            balanced: self.variant.stream_k.is_some(),
+            persistent: self.persistent,
+            preshuffled: self.preshuffle,
             ..shape
         })
+    }
+
+    /// Pools of Triton's GEMMs for CUDA devices have the tile engine's names, too, but no other epilogue than
+    /// `default`, which the kernels of `gpu/` do not have.
+    fn library(&self, device: &Device) -> Library {
+        match (device.library, self.variant.library) {
+            (_, GemmLibrary::Triton) => Library::Triton,
+            (_, GemmLibrary::Aiter) if self.is_classic() => Library::Aiter,
+            (_, GemmLibrary::Aiter) => Library::AiterTile,
+            (Library::Cuda, _) if self.epilogue == Epilogue::Default => Library::Triton,
+            (library, _) => library,
+        }
     }
 }
 

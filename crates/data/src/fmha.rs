@@ -1,0 +1,46 @@
+//! Attention in tables of measurements: upstream's benchmark has no table, so that this one is our own.
+
+use ck_select_types::cells::Fields;
+use ck_select_types::kernel::FmhaKernel;
+use ck_select_types::operation::OperationProblem as _;
+use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, ProblemDefaults};
+
+use crate::operation::{OperationData, Run, Sizes};
+
+impl OperationData for FmhaProblem {
+    const TABLE: &'static [Run] = &[
+        Run::Problem(
+            "batch seqlen_q seqlen_k nhead_q nhead_k hdim_q hdim_v max_seqlen_q max_seqlen_k page_size num_splits \
+         window_left window_right",
+        ),
+        Run::Row("op_type"),
+        Run::Kernel("dtype"),
+        Run::Row("arch kernel_name"),
+        Run::Kernel(
+            "family mode pipeline tile_m0 tile_n0 tile_k0 tile_n1 tile_k1 tile_k0max pad_s pad_sk pad_d pad_dv mask \
+         bias lse dropout logits sink skip qscale paged_kv rope deterministic dbias",
+        ),
+        Run::Row("latency_ms tflops bandwidth_gb_s is_valid problem_idx run_id"),
+    ];
+    const BENCHMARK: &'static [&'static [&'static str]] = &[
+        &["kernel_name", "problem_idx"],
+        &FMHA_COLUMNS,
+        &["arch", "latency_ms", "tflops", "bandwidth_gb_s", "is_valid"],
+    ];
+
+    /// The whole signature.
+    fn class(kernel: &FmhaKernel) -> String {
+        kernel.sign(&Self::USUAL).to_string()
+    }
+
+    fn of_row(
+        (_, kernel): (&str, &FmhaKernel),
+        cells: &dyn Fields,
+        defaults: &ProblemDefaults,
+    ) -> Result<Self, String> {
+        let is_size =
+            |name: &str| FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name) || name == "arch";
+        let sizes = Self::read_cells(&Sizes { cells, is_size }, defaults);
+        sizes.map(|sizes| kernel.sign(&sizes)).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,59 @@
+//! GEMMs in tables of measurements.
+
+use ck_select_types::cells::Fields;
+use ck_select_types::kernel::GemmKernel;
+use ck_select_types::operation::OperationProblem as _;
+use ck_select_types::problem::{GemmProblem, ProblemDefaults};
+
+use crate::operation::{OperationData, Run, Sizes};
+
+impl OperationData for GemmProblem {
+    const TABLE: &'static [Run] = &[
+        Run::Row("op_type"),
+        Run::Kernel("dtype layout"),
+        Run::Row("arch kernel_name"),
+        Run::Problem("m n k split_k"),
+        Run::Row("measured_tflops latency_ms bandwidth_gb_s is_valid"),
+        Run::Kernel(
+            "tile_m tile_n tile_k warp_m warp_n warp_k warp_tile_m warp_tile_n warp_tile_k pipeline scheduler \
+         epilogue",
+        ),
+        Run::Row("pad_m pad_n pad_k"),
+        Run::Kernel("persistent"),
+        Run::Row("run_id"),
+    ];
+    const BENCHMARK: &'static [&'static [&'static str]] = &[
+        &["kernel_name", "m", "n", "k", "split_k", "arch"],
+        &["latency_ms", "measured_tflops", "bandwidth_gb_s", "is_valid"],
+    ];
+
+    fn class(kernel: &GemmKernel) -> String {
+        let GemmKernel { dtype_a, dtype_b, dtype_c, layout, variant, grouped, .. } = kernel;
+        format!("{dtype_a} {dtype_b} {dtype_c} {layout} {variant:?} {grouped}")
+    }
+
+    fn of_row(
+        (name, kernel): (&str, &GemmKernel),
+        cells: &dyn Fields,
+        defaults: &ProblemDefaults,
+    ) -> Result<Self, String> {
+        let is_size = |name: &str| !["dtype", "dtype_a", "dtype_b", "dtype_c", "layout"].contains(&name);
+        let read = Self::read_cells(&Sizes { cells, is_size }, defaults);
+        let mut problem = read.map_err(|error| error.to_string())?;
+        (problem.dtype_a, problem.dtype_b, problem.dtype_c) =
+            (kernel.dtype_a, kernel.dtype_b, kernel.dtype_c);
+        problem.layout = kernel.layout;
+        let request = &mut problem.request;
+        request.stream_k = kernel.variant.stream_k;
+        (request.quant, request.group_a, request.group_b) = (None, None, None);
+        if let Some(scales) = kernel.variant.quant {
+            *request = request.scaled(scales);
+        }
+        if !kernel.answers(&problem) {
+            let expected = if kernel.grouped { "a list of GEMMs as 'groups'" } else { "no list of GEMMs" };
+            let batch = if kernel.variant.batched { "'batch' of 1 or more" } else { "no batch" };
+            return Err(format!("kernel '{name}' needs {batch} and {expected}"));
+        }
+        Ok(problem)
+    }
+}

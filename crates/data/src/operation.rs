@@ -1,0 +1,45 @@
+//! What an operation's file says about its measurements.
+
+use ck_select_types::cells::Fields;
+use ck_select_types::operation::OperationProblem;
+use ck_select_types::problem::ProblemDefaults;
+
+/// Problems of an operation in tables of measurements.
+pub(crate) trait OperationData: OperationProblem {
+    /// The columns of upstream's canonical table.
+    const TABLE: &'static [Run];
+    /// Those of upstream's CSV, under the names of the table.
+    const BENCHMARK: &'static [&'static [&'static str]];
+
+    /// What a kernel says about the problems of its rows: for kernels of one class, equal cells are equal
+    /// problems.
+    fn class(kernel: &Self::Kernel) -> String;
+
+    /// The problem of a row: sizes from its cells, words from its kernel, which has a name.
+    fn of_row(
+        kernel: (&str, &Self::Kernel),
+        cells: &dyn Fields,
+        defaults: &ProblemDefaults,
+    ) -> Result<Self, String>;
+}
+
+/// Columns that stand one behind the other in upstream's tables: of fields of the kernel or of the problem,
+/// and of what else a row has.
+pub(crate) enum Run {
+    Kernel(&'static str),
+    Problem(&'static str),
+    Row(&'static str),
+    Hardware,
+}
+
+/// Cells of which some are not read, because the kernel's name says them.
+pub(crate) struct Sizes<'a> {
+    pub(crate) cells: &'a dyn Fields,
+    pub(crate) is_size: fn(&str) -> bool,
+}
+
+impl Fields for Sizes<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        if (self.is_size)(name) { self.cells.get(name) } else { None }
+    }
+}

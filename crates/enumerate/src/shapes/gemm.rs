@@ -1,0 +1,15 @@
+//! Random GEMMs.
+
+use ck_select_types::problem::GemmProblem;
+
+use super::Choice;
+use super::drawn::{Draw, Drawn, Random, any, stepped};
+
+impl Drawn for GemmProblem {
+    fn draw(_draw: &Draw, choice: &Choice, _number: usize, random: &mut Random) -> Self {
+        let m = if random.below(4) == 0 { any(random, 0, 12) } else { stepped(random, 0, 13) };
+        let n = 8 * any(random, 1, 11);
+        let k = 8 * any(random, 1, 11);
+        Self::new(m, n, k).of(choice.dtype)
+    }
+}

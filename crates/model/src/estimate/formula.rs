@@ -1,0 +1,157 @@
+//! What a formula of the estimate is, which one an operation has, and what columns of every formula are made
+//! of.
+
+use std::fmt::Debug;
+
+use ck_select_types::operation::{OperationProblem, VariantOf};
+
+use super::device::{Device, Library};
+use super::shape::ShapeError;
+use super::terms::Terms;
+use crate::isa::Isa;
+use crate::kernel::KernelKind;
+use crate::scoring::Column;
+
+/// Problems of an operation, as the estimate sees them.
+pub trait OperationEstimate:
+    OperationProblem<Kernel: KernelEstimate<Shape = <Self::Load as Formula>::Shape> + VariantOf<KernelKind>>
+{
+    /// The problem's side of the operation's formula.
+    type Load: Formula;
+
+    /// What depends on the problem alone.
+    fn load(&self) -> Self::Load;
+}
+
+/// Kernels of an operation, as the estimate sees them.
+pub trait KernelEstimate {
+    /// The kernel's side of the operation's formula.
+    type Shape;
+
+    /// What depends on the kernel alone.
+    fn shape(&self, device: &Device) -> Result<Self::Shape, ShapeError>;
+
+    /// Its library: the one that its name says, else the device's.
+    fn library(&self, device: &Device) -> Library {
+        device.library
+    }
+}
+
+pub(super) type LoadFor<P> = <P as OperationEstimate>::Load;
+pub(super) type ShapeFor<P> = <LoadFor<P> as Formula>::Shape;
+
+/// A formula, by the problem's side of it.
+pub trait Formula: Debug + Copy + PartialEq + 'static {
+    /// The kernel's side.
+    type Shape: Debug + Copy + PartialEq;
+    /// What the time is computed from.
+    type Cycles: Copy;
+    /// The names of the terms, in the order in which they are added.
+    const TERMS: &'static [&'static str; Terms::COUNT];
+    /// All columns of universal models, in the order of a model that does not name its columns.
+    const COLUMNS: &'static [UniversalColumn];
+    /// What computes each of them.
+    const VALUES: &'static [ColumnValue<Self>];
+
+    /// Bytes of operands and result, each once.
+    fn bytes(&self) -> f64;
+
+    /// The same problem in so many parts, where the formula knows parts.
+    fn in_parts(self, _parts: i32) -> Self {
+        self
+    }
+
+    /// The numbers of a kernel by which equal ones are found.
+    fn tile(shape: &Self::Shape) -> [f64; 3];
+
+    /// What a kernel's time is computed from, and the time in microseconds.
+    fn cycles(&self, isa: Isa, shape: &Self::Shape, device: &Device) -> (Self::Cycles, f64);
+
+    /// The least microseconds of all arithmetic.
+    fn least(&self, cycles: &Self::Cycles, shape: &Self::Shape, device: &Device) -> f64;
+
+    /// A kernel's time in microseconds.
+    fn time(&self, shape: &Self::Shape, device: &Device) -> f64;
+
+    /// The terms of the time.
+    fn terms(&self, shape: &Self::Shape, device: &Device) -> Terms;
+
+    /// The times of some kernels.
+    fn times(&self, _isa: Isa, shapes: &[Self::Shape], device: &Device, times: &mut [f64]) {
+        times.iter_mut().zip(shapes).for_each(|(time, shape)| *time = self.time(shape, device));
+    }
+}
+
+/// A column of universal models.
+pub struct UniversalColumn {
+    /// The name that models use.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// Whether it depends on kernel and device alone, or on the problem, too.
+    pub(crate) scope: Column,
+    /// Its place among the formula's columns.
+    pub(super) place: usize,
+}
+
+/// What computes a column of some kernels.
+pub(super) type ColumnValue<L> = fn(&[Seen<'_, L>], &mut [f64]);
+
+/// A kernel on a problem, as the estimate sees it.
+#[derive(Clone, Copy)]
+pub struct Seen<'a, L: Formula> {
+    pub(super) cycles: L::Cycles,
+    pub(super) load: &'a L,
+    pub(super) shape: &'a L::Shape,
+    pub(super) device: &'a Device,
+    pub(super) time: f64,
+    /// The least microseconds that the problem could take.
+    pub(super) least: f64,
+}
+
+/// The most rounds that are told apart; the inverse is the smallest share.
+pub(super) const ROUNDS: f64 = 64.0;
+
+/// Declares a formula's columns, one entry each: scope, name, value, meaning.
+macro_rules! columns {
+    ($load:ty: $($scope:ident $name:ident = |$seen:ident| $value:expr, $doc:literal;)+) => {
+        pub(in crate::estimate) const COLUMNS: &[$crate::estimate::UniversalColumn] = {
+            #[allow(non_camel_case_types, clippy::enum_variant_names, reason = "the names of columns")]
+            enum Place { $($name),+ }
+            &[$($crate::estimate::UniversalColumn {
+                name: stringify!($name),
+                doc: $doc,
+                scope: $crate::scoring::Column::$scope,
+                place: Place::$name as usize,
+            }),+]
+        };
+
+        pub(in crate::estimate) const VALUES: &[$crate::estimate::formula::ColumnValue<$load>] =
+            &[$(|all, cells| {
+                for (cell, $seen) in cells.iter_mut().zip(all) {
+                    *cell = $value;
+                }
+            }),+];
+    };
+}
+pub(super) use columns;
+
+pub(super) fn compute_units(device: &Device) -> f64 {
+    (device.hardware.num_cus as f64).clamp(16.0, 512.0)
+}
+
+pub(super) fn balance(device: &Device) -> f64 {
+    let Device { hardware, rates, .. } = device;
+    let macs = rates.macs_16bit * hardware.num_cus as f64 * hardware.max_clock_mhz as f64;
+    (macs / (rates.memory_gb_s * 1e3)).clamp(16.0, 512.0)
+}
+
+pub(super) fn ratio(a: f64, b: f64) -> f64 {
+    (a / b).clamp(1.0 / 64.0, 64.0)
+}
+
+impl std::fmt::Debug for UniversalColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

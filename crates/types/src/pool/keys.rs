@@ -1,0 +1,82 @@
+//! What an operation's folder says about its kernels in JSON.
+
+use super::PoolError;
+use super::json::RawKernel;
+use crate::each_operation;
+use crate::kernel::Kernel;
+use crate::operation::OperationProblem;
+use crate::vocab::{Arch, Op};
+
+/// Keys, with blanks between them.
+pub(super) type Keys = &'static str;
+
+/// Keys in the parts of a kernel's object: the name of each part, which is empty for the object itself.
+type Parts = &'static [(&'static str, Keys)];
+
+/// The keys of an operation's kernels.
+pub(super) struct KernelKeys {
+    /// The form of those that are not the field of that name.
+    pub(super) forms: &'static [(&'static str, Form)],
+    /// What CK's registry exports.
+    pub(super) export: Parts,
+    /// What upstream's builder writes.
+    pub(super) config: Parts,
+    /// By which words a registry's kernels are counted.
+    pub(super) statistics: &'static [(&'static str, Keys)],
+    /// The version of a registry's export, if it has one; then it has a time, too.
+    pub(super) export_version: Option<&'static str>,
+    /// Whether its exporter writes `unknown` for words of these keys that it cannot spell.
+    pub(super) unspelled: fn(&str) -> bool,
+}
+
+/// What a key of a kernel holds.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// The field of that name, or its word of CK's (see [`KernelJson::word`]).
+    Own(&'static str),
+    /// Three fields, this one first, as `MxNxK`.
+    Joined(&'static str),
+    /// The same as an object.
+    Shape(&'static str),
+    /// As many fields as an array. CK's keys do not have one of zeros.
+    Array(&'static str, usize),
+}
+
+/// Kernels of an operation in JSON.
+pub(super) trait KernelJson: Sized {
+    /// Their keys.
+    const KEYS: KernelKeys;
+
+    /// All fields in a name, if the kernel's own does not tell them.
+    fn untold(&self, name: &str) -> Option<String>;
+
+    /// CK's own word for a key.
+    fn word(&self, _key: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether an object is such a kernel.
+    fn is_one(raw: &RawKernel) -> bool;
+
+    /// Reads one.
+    fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError>;
+}
+
+type KernelOf<P> = <P as OperationProblem>::Kernel;
+
+impl KernelKeys {
+    pub(super) fn of(op: Op) -> &'static Self {
+        each_operation!(op, Own => &<KernelOf<Own> as KernelJson>::KEYS)
+    }
+}
+
+/// The operation of a kernel's object. Names of GEMMs have no common beginning: they come last.
+pub(super) fn op_of(raw: &RawKernel) -> Option<Op> {
+    let is_of = |op: Op| each_operation!(op, Own => KernelOf::<Own>::is_one(raw));
+    Op::ALL.iter().rev().copied().find(|op| is_of(*op))
+}
+
+/// Reads a kernel of an operation.
+pub(super) fn read(op: Op, raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+    each_operation!(op, Own => KernelOf::<Own>::read_json(raw, arch))
+}
