@@ -42,17 +42,16 @@ fn lists_come_in_every_format() {
     let json: serde_json::Value = serde_json::from_str(&with("json")).unwrap();
     assert_eq!(json[29]["kernel"], "grouped_conv_forward_bf16_2d_128x64x128_compv5");
     assert!(with("table").starts_with("index  kernel\n    0  grouped_conv_forward"));
-    let (summary, _) =
-        both(&["enumerate", "configs/bwd_data_2d.json", "--format", "csv", "--filter", "c.tile_m > 64"]);
+    let (summary, _) = both("enumerate configs/bwd_data_2d.json --format csv --filter 'c.tile_m > 64'");
     assert_eq!(summary, "kernels,of them\n1216,expanded\n896,repeat a name\n256,filtered out\n64,kept\n");
-    let (summary, _) = both(&["enumerate", "configs/forward_2d.json", "--format", "csv", "--valid-only"]);
+    let (summary, _) = both("enumerate configs/forward_2d.json --format csv --valid-only");
     assert_eq!(
         summary,
         "kernels,of them\n1216,expanded\n472,cannot be built\n\
          24,\"- compv4 without two buffers, or not for this tile\"\n\
          448,- scheduler not for this pipeline\n744,kept\n"
     );
-    let (fields, _) = both(&["enumerate", "--fields", "--params", "op=gemm_universal", "--format", "csv"]);
+    let (fields, _) = both("enumerate --fields --params op=gemm_universal --format csv");
     assert!(
         fields.starts_with("op,field,meaning\ngemm_universal,c.name,") && fields.contains("c.warp_tile_k,")
     );
@@ -63,7 +62,7 @@ fn written_pools_can_be_ranked() {
     let folder = tempfile::tempdir().unwrap();
     let (json, text) = (folder.path().join("pool.json"), folder.path().join("pool.txt"));
     let (json, text) = (json.to_str().unwrap(), text.to_str().unwrap());
-    let (stdout, _) = both(&["enumerate", "configs/forward_bf16.json", "--output", json, "--output", text]);
+    let (stdout, _) = both(&format!("enumerate configs/forward_bf16.json --output {json} --output {text}"));
     assert_eq!(stdout, "kernels  of them\n     30  expanded\n     30  kept\n");
     let export: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(
@@ -75,40 +74,41 @@ fn written_pools_can_be_ranked() {
     assert_eq!(fs::read_to_string(text).unwrap().lines().collect::<Vec<_>>(), shipped);
     let rank = |pool: &str| {
         let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-        both(&["rank", "--model", "tests/golden/models/conv_small", "--pool", pool, "--problem", problem]).0
+        both(&format!("rank --model tests/golden/models/conv_small --pool {pool} --problem {problem}")).0
     };
     assert_eq!(rank(json), rank(text));
     assert_eq!(rank(text), rank("configs/forward_bf16.txt"));
-    let (stdout, _) = both(&["enumerate", "configs/forward_bf16.json", "--output", "-"]);
+    let (stdout, _) = both("enumerate configs/forward_bf16.json --output -");
     assert_eq!(stdout.lines().collect::<Vec<_>>(), shipped, "nothing but the names");
 }
 
 #[test]
 fn mistakes_are_pointed_at() {
     let sweep = "configs/forward_2d.json";
-    let error = bad(&["enumerate", sweep, "--filter", "c.tile_x > 3"], 2);
+    let error = bad(&format!("enumerate {sweep} --filter 'c.tile_x > 3'"), 2);
     let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x'; \
                     did you mean 'tile_m'? (the fields are: name, ";
     assert!(error.starts_with(expected), "{error}");
-    let error = bad(&["enumerate", sweep, "--filter", "c.tile_m > c.name"], 1);
+    let error = bad(&format!("enumerate {sweep} --filter 'c.tile_m > c.name'"), 1);
     assert!(
         error.contains("--filter: '>' does not apply to a number and a text, for grouped_conv"),
         "{error}"
     );
-    assert!(bad(&["enumerate", sweep, "--params", "dtype=fp8"], 2).contains("dtype is for GEMMs"));
-    assert!(bad(&["enumerate", sweep, "--params", "layout=rcr"], 2).contains("layout is for GEMMs"));
+    assert!(bad(&format!("enumerate {sweep} --params dtype=fp8"), 2).contains("dtype is for GEMMs"));
+    assert!(bad(&format!("enumerate {sweep} --params layout=rcr"), 2).contains("layout is for GEMMs"));
     assert!(
-        bad(&["enumerate", "configs/gemm_ci.json", "--params", "ndim=3"], 2)
+        bad("enumerate configs/gemm_ci.json --params ndim=3", 2)
             .contains("--params: ndim is for convolutions")
     );
-    assert!(bad(&["enumerate", sweep, "--arch", "mi355x"], 2).contains("--arch: unknown arch 'mi355x'"));
+    assert!(bad(&format!("enumerate {sweep} --arch mi355x"), 2).contains("--arch: unknown arch 'mi355x'"));
     assert!(
-        bad(&["enumerate", sweep, "--params", "op=gemm_universal"], 1).contains("tile_config: found nothing")
+        bad(&format!("enumerate {sweep} --params op=gemm_universal"), 1)
+            .contains("tile_config: found nothing")
     );
-    assert!(bad(&["enumerate", "configs/none.json"], 1).contains("configs/none.json: "));
-    assert!(bad(&["enumerate", sweep, "--rules", "configs/none"], 1).contains("no such directory"));
-    assert!(bad(&["enumerate"], 2).contains("CONFIG.json"));
-    bad(&["enumerate", sweep, "--list", "--count"], 2);
+    assert!(bad("enumerate configs/none.json", 1).contains("configs/none.json: "));
+    assert!(bad(&format!("enumerate {sweep} --rules configs/none"), 1).contains("no such directory"));
+    assert!(bad("enumerate", 2).contains("CONFIG.json"));
+    bad(&format!("enumerate {sweep} --list --count"), 2);
 }
 
 #[test]
@@ -139,16 +139,16 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     let fewer = rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", ");
     fs::write(folder.path().join("conv.json"), fewer).unwrap();
     let directory = folder.path().to_str().unwrap();
-    let (stdout, stderr) = both(&["enumerate", "configs/forward_2d.json", "--count", "--rules", directory]);
+    let (stdout, stderr) = both(&format!("enumerate configs/forward_2d.json --count --rules {directory}"));
     assert_eq!(stdout, "1056\n");
     assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, so it gives no kernels\n");
     fs::write(folder.path().join("conv.json"), rules.replace("\"mem\"", "\"meem\"")).unwrap();
-    let error = bad(&["enumerate", "configs/forward_2d.json", "--rules", directory], 1);
+    let error = bad(&format!("enumerate configs/forward_2d.json --rules {directory}"), 1);
     assert!(error.contains("conv.json: unknown pipeline 'meem', expected one of: compv1"), "{error}");
     let config = folder.path().join("sweep.json");
     let text = r#"{"variant": "forward", "trait_config": {"ndim": {"values": [3]}}}"#;
     fs::write(&config, text).unwrap();
-    let error = bad(&["enumerate", config.to_str().unwrap(), "--count"], 1);
+    let error = bad(&format!("enumerate {} --count", config.display()), 1);
     assert!(
         error.contains("sweep.json, trait_config.ndim: unknown key, expected one of: data_type"),
         "{error}"
@@ -186,15 +186,14 @@ fn instances_are_listed_and_make_a_pool() {
         "grouped_conv_bwd_data_fp16_ndhwgc_3d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16_large_tensor",
         "direct_conv_bwd_data_fp16_ndhwgc_3d_tile-grouped_8c_v2_id7",
     ];
-    let (list, stderr) = both(&["enumerate", &config, "--list", "--format", "csv"]);
+    let (list, stderr) = both(&format!("enumerate {config} --list --format csv"));
     let expected: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("{at},{name}")).collect();
     assert_eq!(
         (list.lines().skip(1).collect::<Vec<_>>(), stderr.as_str()),
         (expected.iter().map(String::as_str).collect(), "")
     );
-    assert_eq!(both(&["enumerate", &config, "--count"]).0, "3\n");
-    let (summary, stderr) =
-        both(&["enumerate", &config, "--format", "csv", "--output", &text, "--output", &json]);
+    assert_eq!(both(&format!("enumerate {config} --count")).0, "3\n");
+    let (summary, stderr) = both(&format!("enumerate {config} --format csv --output {text} --output {json}"));
     assert_eq!(
         summary,
         "kernels,of them\n4,expanded\n1,repeat a name\n3,kept\n1,\"- direct, by name only\"\n"
@@ -206,14 +205,14 @@ fn instances_are_listed_and_make_a_pool() {
     );
     assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
     // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.
-    assert_eq!(both(&["enumerate", &config, "--count", "--valid-only"]).0, "2\n");
+    assert_eq!(both(&format!("enumerate {config} --count --valid-only")).0, "2\n");
     assert_eq!(both(&["enumerate", &config, "--count", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
     for pool in [json, text] {
         let pool = Pool::read(Path::new(&pool)).unwrap();
         assert!(pool.iter().map(|kernel| kernel.name.as_str()).eq(names[..2].iter().copied()));
     }
     assert!(
-        bad(&["enumerate", &config, "--params", "ndim=2"], 2)
+        bad(&format!("enumerate {config} --params ndim=2"), 2)
             .contains("--params ndim: instances have the dimensions of")
     );
 }
@@ -232,11 +231,11 @@ fn depthwise_instances_are_counted_and_no_pool_is_made_of_them() {
     for text in [text.to_owned(), text.replace("forward_depthwise", "forward")] {
         fs::write(config, text).unwrap();
         assert_eq!(
-            both(&["enumerate", config, "--list", "--format", "csv"]).0,
+            both(&format!("enumerate {config} --list --format csv")).0,
             format!("index,kernel\n0,{name}\n")
         );
     }
-    let error = bad(&["enumerate", config, "--output", "-"], 1);
+    let error = bad(&format!("enumerate {config} --output -"), 1);
     assert!(error.contains("1 depthwise convolutions cannot be part of a pool"), "{error}");
 }
 
@@ -285,12 +284,12 @@ fn mistakes_in_instances_name_their_place() {
     ] {
         assert!(INSTANCES.contains(from), "{from}");
         fs::write(&path, INSTANCES.replacen(from, to, 1)).unwrap();
-        let error = bad(&["enumerate", config, "--count"], 1);
+        let error = bad(&format!("enumerate {config} --count"), 1);
         assert!(error.contains(message), "{message}\n{error}");
     }
     let (before, _) = INSTANCES.split_once('[').unwrap();
     fs::write(&path, format!("{before}[]}}")).unwrap();
-    let error = bad(&["enumerate", config, "--count"], 1);
+    let error = bad(&format!("enumerate {config} --count"), 1);
     assert!(
         error.contains("f.json, instances: found an empty list, expected at least one instance"),
         "{error}"
@@ -323,7 +322,7 @@ fn variants_of_gemms_are_recognised() {
         tile("16x64x256", "1x4x1", 64)
     );
     fs::write(&path, &quant).unwrap();
-    let (list, _) = both(&["enumerate", config, "--arch", "gfx942", "--list", "--format", "csv"]);
+    let (list, _) = both(&format!("enumerate {config} --arch gfx942 --list --format csv"));
     let common = "cshuffle_intrawave_False_False_True_False_1x1x1";
     let shapes = "16x64x256_1x4x1_16x16x64";
     assert_eq!(

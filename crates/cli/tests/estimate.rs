@@ -64,7 +64,7 @@ fn devices_are_files_too_and_faults_are_named() {
     fs::write(&file, r#"{"num_cus": 304}"#).unwrap();
     refused(&["--arch", path], 1, "nothing names the GPU's architecture: give it (`arch`)");
     refused(&["--arch", &format!("gfx1100:{path}")], 1, "simds_per_cu: found nothing");
-    let (code, _, stderr) = run(&["evaluate", "--data", "data/h200/forward.unseen11.parquet"]);
+    let (code, _, stderr) = run("evaluate --data data/h200/forward.unseen11.parquet");
     assert_eq!(code, Some(2), "{stderr}");
     let wrong = [
         "evaluate", "--model", "estimate", "--arch", "gfx942", "--data", "data/h200/forward.unseen11.parquet",
@@ -142,7 +142,7 @@ fn problem_and_kernels_name_the_gpu() {
     let folder = TempDir::new().unwrap();
     let pool = folder.path().join("pool.json");
     let pool = pool.to_str().unwrap();
-    good(&["enumerate", "configs/forward_bf16.json", "--arch", "gfx942", "--output", pool]);
+    good(&format!("enumerate configs/forward_bf16.json --arch gfx942 --output {pool}"));
     let named = |words: &[&str]| good(&[&["rank", "--model", "estimate", "--format", "csv"], words].concat());
     let asked = named(&["--pool", pool, "--problem", PROBLEM, "--arch", "gfx942"]);
     assert_eq!(asked, named(&["--pool", pool, "--problem", PROBLEM]));

@@ -117,10 +117,9 @@ fn what_is_no_hardware_is_refused_with_what_is() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("gpu.json");
     let rank = |hardware: &str| {
-        run(&[
-            "rank", "--model", MODEL, "--pool", "configs/forward_bf16.txt", "--problem", PROBLEM, "--arch",
-            hardware,
-        ])
+        run(&format!(
+            "rank --model {MODEL} --pool configs/forward_bf16.txt --problem {PROBLEM} --arch {hardware}"
+        ))
     };
     for (text, message) in [
         (r#"{"cus": 3}"#, "gpu.json: hardware: found cus, expected one of num_cus, simds_per_cu"),
@@ -144,8 +143,7 @@ fn what_is_no_hardware_is_refused_with_what_is() {
         let (found, _, stderr) = rank(name);
         assert!(found == Some(code) && stderr.contains(expected), "{stderr}");
     }
-    let (code, _, stderr) =
-        run(&["evaluate", "--model", "nope.csv", "--data", "nope.csv", "--arch", "gfx942"]);
+    let (code, _, stderr) = run("evaluate --model nope.csv --data nope.csv --arch gfx942");
     assert!(code == Some(2) && stderr.contains("--pool, --arch and pages are for models"), "{stderr}");
 }
 
@@ -191,7 +189,7 @@ fn a_known_model_is_known_by_every_path_and_another_is_asked_for() {
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&model, &link).unwrap();
     let packed = folder.path().join("packed");
-    good(&["dev", "pack", "--model", model.to_str().unwrap(), "--output", packed.to_str().unwrap()]);
+    good(&format!("dev pack --model {} --output {}", model.display(), packed.display()));
     let (whole, errors) = rank(model.to_str().unwrap(), folder.path(), &[]);
     assert!(whole.contains(",228"), "{whole}{errors}");
     assert_eq!(rank(".", &model, &[]).0, whole);
@@ -205,6 +203,6 @@ fn a_known_model_is_known_by_every_path_and_another_is_asked_for() {
     assert!(nothing.is_empty() && errors.starts_with(expected), "{nothing}{errors}");
     assert!(rank("renamed", folder.path(), &["--arch", "gfx942"]).0.contains(",228"));
     assert!(rank("renamed", folder.path(), &["--allow", "words"]).0.contains(",256"));
-    let facts = good(&["inspect", "--model", renamed.to_str().unwrap()]);
+    let facts = good(&format!("inspect --model {}", renamed.display()));
     assert!(facts.contains("does not rank until --arch gives those"), "{facts}");
 }

@@ -35,7 +35,8 @@ fn a_model_refuses_problems_that_it_is_not_for_unless_it_is_forced() {
     ] {
         let problem = format!("{PROBLEM},{more}");
         for command in ["rank", "explain"] {
-            let (code, out, said) = run(&[command, "--model", CONV, "--pool", POOL, "--problem", &problem]);
+            let (code, out, said) =
+                run(&format!("{command} --model {CONV} --pool {POOL} --problem {problem}"));
             assert_eq!((code, out.as_str()), (Some(1), ""), "{said}");
             for words in [reason, "the universal model or the estimate", "--allow", "untrained"] {
                 assert!(said.contains(words), "{said}");
@@ -123,11 +124,11 @@ fn problems_of_a_file_that_the_model_is_not_for_are_passed_over_and_counted() {
 #[test]
 fn evaluate_names_the_architecture_and_the_files_of_the_training() {
     let data = "data/h200/forward.odd10.parquet";
-    let (code, _, said) = run(&["evaluate", "--model", GFX950, "--data", data]);
+    let (code, _, said) = run(&format!("evaluate --model {GFX950} --data {data}"));
     assert_eq!(code, Some(1));
     assert!(said.contains("1800 rows are of sm_90, not of gfx950") && !said.contains("failed"), "{said}");
 
-    let (code, out, said) = run(&["evaluate", "--model", SM90, "--data", data, "--format", "json"]);
+    let (code, out, said) = run(&format!("evaluate --model {SM90} --data {data} --format json"));
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("the model was trained on this file"), "{said}");
     let metrics: Value = serde_json::from_str(&out).unwrap();
@@ -135,6 +136,6 @@ fn evaluate_names_the_architecture_and_the_files_of_the_training() {
     assert_eq!(metrics["out_of_range"]["problems"], 0);
 
     let unseen = "data/h200/forward.unseen11.parquet";
-    let (code, _, said) = run(&["evaluate", "--model", SM90, "--data", unseen]);
+    let (code, _, said) = run(&format!("evaluate --model {SM90} --data {unseen}"));
     assert!(code == Some(0) && !said.contains("trained on"), "{said}");
 }

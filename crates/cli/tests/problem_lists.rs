@@ -236,9 +236,9 @@ fn enumerated_gemms_compute_listed_ones() {
         let simulated = ["--simulate", "analytic", "--overwrite", "--output", &log];
         run(&[&["bench", "--pool", &pool, "--problems", problems], &simulated[..]].concat())
     };
-    good(&["shapes", "--set", "edge", "--output", &problems]);
+    good(&format!("shapes --set edge --output {problems}"));
     assert_eq!(bench(&problems).0, Some(0));
-    good(&["shapes", "--set", "edge", "--dtype", "fp16", "--output", &problems]);
+    good(&format!("shapes --set edge --dtype fp16 --output {problems}"));
     let (code, _, error) = bench(&problems);
     assert_eq!(code, Some(1), "{error}");
     let [pair, reason] = [

@@ -66,7 +66,7 @@ fn a_pool_is_written_that_other_commands_read() {
     let pool = folder.path().join("pool.txt");
     let path = pool.to_str().unwrap();
     let sweep = data("h200/forward.parquet");
-    let (_, said) = good(&[&sweep, "--output", path, "--keep", "4"]);
+    let (_, said) = good(&format!("{sweep} --output {path} --keep 4"));
     assert_eq!(
         said,
         format!(
@@ -75,7 +75,7 @@ fn a_pool_is_written_that_other_commands_read() {
     );
     let four = fs::read_to_string(&pool).unwrap();
     assert!(four.starts_with("# 4 of 30 kernels keep 96.98 %"), "{four}");
-    good(&[&sweep, "--output", path, "--keep", "98%"]);
+    good(&format!("{sweep} --output {path} --keep 98%"));
     let more = fs::read_to_string(&pool).unwrap();
     let names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert!(names(&more).len() == 7 && names(&more)[..4] == names(&four)[..4], "{more}");
@@ -106,7 +106,7 @@ fn a_logs_details_stand_for_the_log() {
         )
     };
     fs::write(&details, line(0.5, true) + &line(0.25, true)).unwrap();
-    let (printed, _) = good(&[details.to_str().unwrap(), "--format", "csv"]);
+    let (printed, _) = good(&format!("{} --format csv", details.display()));
     for row in [
         "noise,\"coefficient of variation, median\",0.25,\n",
         "noise,unsteady rows,1,1.0\n",

@@ -21,15 +21,15 @@ fn every_command_has_a_page() {
     let pages = folder.path().join("share/man1");
     let pages = pages.to_str().unwrap();
     // Twice: a newer version replaces what is there.
-    assert_eq!(good(&["dev", "man", pages]), "");
+    assert_eq!(good(&format!("dev man {pages}")), "");
     fs::write(Path::new(pages).join("ckselect.1"), "old").unwrap();
-    assert_eq!(good(&["dev", "man", pages]), "");
+    assert_eq!(good(&format!("dev man {pages}")), "");
 
     let mut expected = vec!["ckselect.1".to_owned()];
-    let help = good(&["--help"]);
+    let help = good("--help");
     expected.extend(listed(&help).iter().map(|name| format!("ckselect-{name}.1")));
     for command in ["store", "uhd", "dev"] {
-        let help = good(&[command, "--help"]);
+        let help = good(&format!("{command} --help"));
         expected.extend(listed(&help).iter().map(|name| format!("ckselect-{command}-{name}.1")));
     }
     expected.sort();
@@ -62,7 +62,7 @@ fn pages_go_only_into_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "kept").unwrap();
-    let (code, printed, said) = run(&["dev", "man", file.to_str().unwrap()]);
+    let (code, printed, said) = run(&format!("dev man {}", file.display()));
     assert_eq!((code, printed.as_str()), (Some(1), ""));
     assert!(said.starts_with(&format!("ckselect: {}: ", file.display())), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
@@ -72,7 +72,7 @@ fn pages_go_only_into_a_folder() {
 fn bash_completes() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("ckselect");
-    fs::write(&script, good(&["dev", "completions", "bash"])).unwrap();
+    fs::write(&script, good("dev completions bash")).unwrap();
     for (line, offered, not_offered) in [
         ("ckselect ra", "rank", "evaluate"),
         ("ckselect bench", "bench", "bench-guard"),
@@ -98,11 +98,11 @@ fn bash_completes() {
 #[test]
 fn other_shells_have_scripts_too() {
     for (shell, first) in [("zsh", "#compdef ckselect\n"), ("fish", "# Print an optspec")] {
-        let script = good(&["dev", "completions", shell]);
+        let script = good(&format!("dev completions {shell}"));
         assert!(script.starts_with(first) && script.contains("doctor"), "{script}");
         assert!(!script.contains("bench-guard"), "{shell}");
     }
-    let (code, printed, said) = run(&["dev", "completions", "csh"]);
+    let (code, printed, said) = run("dev completions csh");
     assert_eq!((code, printed.as_str()), (Some(2), ""));
     assert!(said.contains("[possible values: bash, elvish, fish, powershell, zsh]"), "{said}");
 }
@@ -111,7 +111,7 @@ fn other_shells_have_scripts_too() {
 fn alone_it_shows_its_commands() {
     let (code, printed, said) = run("");
     assert_eq!((code, printed.as_str()), (Some(2), ""));
-    assert_eq!(said.trim_end(), good(&["-h"]).trim_end());
+    assert_eq!(said.trim_end(), good("-h").trim_end());
 }
 
 /// What a command prints on a terminal of so many columns; `None` where there is no `script`, which makes
@@ -211,7 +211,7 @@ fn words_that_are_not_ours_name_their_successor() {
         assert!(error.starts_with("ckselect: ") && error.contains(message), "{line}: {error}");
     }
     // What is ours elsewhere stays an ordinary mistake.
-    let (code, _, error) = run(&["doctor", "--n_splits", "5"]);
+    let (code, _, error) = run("doctor --n_splits 5");
     assert!(code == Some(2) && error.contains("unexpected argument '--n_splits'"), "{error}");
 }
 
@@ -252,5 +252,5 @@ fn a_mistyped_word_is_answered_with_the_nearest() {
     ]);
     assert!(said.contains(&format!("; did you mean '{kernel}'?")), "{said}");
     // Commands and options are clap's.
-    assert!(run(&["rnak"]).2.contains("'rank'") && run(&["rank", "--modle", "x"]).2.contains("'--model'"));
+    assert!(run("rnak").2.contains("'rank'") && run("rank --modle x").2.contains("'--model'"));
 }

@@ -60,10 +60,9 @@ impl Folder {
     fn order(&self, units: u32, [m, n, k]: [u32; 3]) -> Vec<String> {
         let hardware = self.write("gpu.json", &format!(r#"{{"based_on": "gfx942", "num_cus": {units}}}"#));
         let (pool, problem) = (self.at("pool.txt"), format!("M={m},N={n},K={k}"));
-        let text = good(&[
-            "rank", "--model", "estimate", "--arch", &hardware, "--pool", &pool, "--problem", &problem,
-            "--format", "csv",
-        ]);
+        let text = good(&format!(
+            "rank --model estimate --arch {hardware} --pool {pool} --problem {problem} --format csv"
+        ));
         let names = text.lines().skip(1).map(|line| line.split(',').find(|cell| cell.starts_with("gemm")));
         names.map(|name| name.unwrap().to_owned()).collect()
     }
@@ -171,7 +170,7 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     // Each GPU of the architecture has its own constants.
     assert!(spec["hardware"].is_null() && spec["arch"] == "gfx942", "{spec}");
     assert!(spec["ck_select"]["library"].is_null(), "kernels of CK's own names: {spec}");
-    let (code, _, said) = run(&["train", "--winners", &table, "--pool", &pool, "--output", &out]);
+    let (code, _, said) = run(&format!("train --winners {table} --pool {pool} --output {out}"));
     assert!(code == Some(2) && said.contains("--winners needs --arch"), "{said}");
 }
 
@@ -208,6 +207,6 @@ fn a_model_of_aiters_kernels_tells_their_types_apart() {
         serde_json::from_slice(&fs::read(folder.path("model/feature_spec.json")).unwrap()).unwrap();
     assert!(spec["dtype"].is_null() && spec["ck_select"]["library"] == "aiter", "{spec}");
     assert_eq!(spec["ck_select"]["trained_range"]["integers"], serde_json::json!([0.0, 1.0]), "{spec}");
-    let text = good(&["inspect", "--model", &out, "--format", "json"]);
+    let text = good(&format!("inspect --model {out} --format json"));
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["library"], "aiter", "{text}");
 }

@@ -121,3 +121,84 @@ pub(crate) fn good<W: Words + ?Sized>(words: &W) -> String {
 pub(crate) fn bad<W: Words + ?Sized>(words: &W, code: i32) -> String {
     bad_in(&root(), words, code)
 }
+
+/// A folder for a test. `@name` in a command line is a file in it.
+pub(crate) struct Folder {
+    folder: tempfile::TempDir,
+    /// Where commands run.
+    within: PathBuf,
+}
+
+impl Folder {
+    /// Commands run in the repository's folder.
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), within: root() }
+    }
+
+    /// Commands run in the folder itself.
+    pub(crate) fn inside() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { within: folder.path().to_owned(), folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A text with the paths of its files.
+    fn located(&self, text: &str) -> String {
+        let mut parts = text.split('@');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| {
+            let is_file = part.starts_with(|c: char| c.is_alphanumeric());
+            text + &if is_file { self.path(part).display().to_string() } else { format!("@{part}") }
+        })
+    }
+
+    pub(crate) fn command(&self, line: &str) -> Command {
+        command_in(&self.within, &self.located(line))
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        self.command(line).output().unwrap().into()
+    }
+
+    /// What a command that succeeds prints, and what it says.
+    pub(crate) fn both(&self, line: &str) -> (String, String) {
+        both_in(&self.within, &self.located(line))
+    }
+
+    /// What a command that succeeds prints.
+    pub(crate) fn good(&self, line: &str) -> String {
+        self.both(line).0
+    }
+
+    /// What a command that succeeds prints as JSON.
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
+        serde_json::from_str(&self.good(&format!("{line} --format json"))).unwrap()
+    }
+
+    /// What a command says that fails and prints nothing.
+    pub(crate) fn bad(&self, line: &str, code: i32) -> String {
+        bad_in(&self.within, &self.located(line), code)
+    }
+
+    /// Commands that fail and print nothing: each in a line, and in the next the exit code, a colon and a part
+    /// of what it says.
+    pub(crate) fn refuses(&self, transcript: &str) {
+        let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
+        while let Some(line) = lines.next() {
+            let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
+            let found = self.bad(line, code.parse().expect(line));
+            assert!(found.contains(&self.located(said)), "{line}\n{found}");
+        }
+    }
+}
