@@ -191,14 +191,23 @@ impl Folder {
         bad_in(&self.within, &self.located(line), code)
     }
 
-    /// Commands that fail and print nothing: each in a line, and in the next the exit code, a colon and a part
-    /// of what it says.
+    /// See [`refuses_in`].
     pub(crate) fn refuses(&self, transcript: &str) {
-        let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
-        while let Some(line) = lines.next() {
-            let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
-            let found = self.bad(line, code.parse().expect(line));
-            assert!(found.contains(&self.located(said)), "{line}\n{found}");
-        }
+        refuses_in(&self.within, &self.located(transcript));
     }
+}
+
+/// Commands that fail and print nothing: each in a line, and in the next the exit code, a colon and a part of
+/// what it says.
+pub(crate) fn refuses_in(folder: &Path, transcript: &str) {
+    let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
+    while let Some(line) = lines.next() {
+        let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
+        let found = bad_in(folder, line, code.parse().expect(line));
+        assert!(found.contains(said), "{line}\n{found}");
+    }
+}
+
+pub(crate) fn refuses(transcript: &str) {
+    refuses_in(&root(), transcript);
 }
