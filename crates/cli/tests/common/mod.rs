@@ -154,7 +154,7 @@ impl Folder {
     }
 
     /// A text with the paths of its files.
-    fn located(&self, text: &str) -> String {
+    pub(crate) fn located(&self, text: &str) -> String {
         let mut parts = text.split('@');
         let first = parts.next().unwrap_or_default().to_owned();
         parts.fold(first, |text, part| {
@@ -191,23 +191,25 @@ impl Folder {
         bad_in(&self.within, &self.located(line), code)
     }
 
-    /// See [`refuses_in`].
+    /// See [`refuses`].
     pub(crate) fn refuses(&self, transcript: &str) {
-        refuses_in(&self.within, &self.located(transcript));
+        check_refusals(transcript, |line| self.run(line), |said| self.located(said));
     }
 }
 
 /// Commands that fail and print nothing: each in a line, and in the next the exit code, a colon and a part of
 /// what it says.
-pub(crate) fn refuses_in(folder: &Path, transcript: &str) {
+pub(crate) fn refuses(transcript: &str) {
+    check_refusals(transcript, outcome, str::to_owned);
+}
+
+/// The same, with commands that are run in a way of the caller's.
+pub(crate) fn check_refusals(transcript: &str, run: impl Fn(&str) -> Ran, located: impl Fn(&str) -> String) {
     let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
     while let Some(line) = lines.next() {
         let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
-        let found = bad_in(folder, line, code.parse().expect(line));
-        assert!(found.contains(said), "{line}\n{found}");
+        let ran = run(line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code.parse().ok(), ""), "{line}\n{}", ran.stderr);
+        assert!(ran.stderr.contains(&located(said)), "{line}\n{}", ran.stderr);
     }
-}
-
-pub(crate) fn refuses(transcript: &str) {
-    refuses_in(&root(), transcript);
 }
