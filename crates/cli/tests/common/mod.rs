@@ -127,18 +127,26 @@ pub(crate) struct Folder {
     folder: tempfile::TempDir,
     /// Where commands run.
     within: PathBuf,
+    /// Variables of its commands.
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Folder {
     /// Commands run in the repository's folder.
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), within: root() }
+        Self { folder: tempfile::tempdir().unwrap(), within: root(), variables: Vec::new() }
     }
 
     /// Commands run in the folder itself.
     pub(crate) fn inside() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { within: folder.path().to_owned(), folder }
+        Self { within: folder.path().to_owned(), folder, variables: Vec::new() }
+    }
+
+    /// Commands run with this variable.
+    pub(crate) fn with(mut self, variable: &'static str, value: &str) -> Self {
+        self.variables.push((variable, value.to_owned()));
+        self
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -164,7 +172,9 @@ impl Folder {
     }
 
     pub(crate) fn command(&self, line: &str) -> Command {
-        command_in(&self.within, &self.located(line))
+        let mut command = command_in(&self.within, &self.located(line));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
     }
 
     pub(crate) fn run(&self, line: &str) -> Ran {
@@ -173,7 +183,9 @@ impl Folder {
 
     /// What a command that succeeds prints, and what it says.
     pub(crate) fn both(&self, line: &str) -> (String, String) {
-        both_in(&self.within, &self.located(line))
+        let ran = self.run(line);
+        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
+        (ran.stdout, ran.stderr)
     }
 
     /// What a command that succeeds prints.
@@ -188,7 +200,9 @@ impl Folder {
 
     /// What a command says that fails and prints nothing.
     pub(crate) fn bad(&self, line: &str, code: i32) -> String {
-        bad_in(&self.within, &self.located(line), code)
+        let ran = self.run(line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{line}\n{}", ran.stderr);
+        ran.stderr
     }
 
     /// See [`refuses`].
