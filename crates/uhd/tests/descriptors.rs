@@ -52,6 +52,7 @@ fn each_mistake_is_named() {
 /score|{"calibrated": true}|score.calibrated: found true, expected a metric
 /score/metric|"accuracy.top1"|score.metric: found "accuracy.top1"
 /trained_against|{}|trained_against: found {}, expected ued, kmd and umd
+/trained_against|{"umd": [], "selector_revision": "1"}|trained_against: found {"selector_revision":
 /trained_against/kmd/revision|"1"|trained_against.kmd.revision: found "1", expected major.minor
 /trained_against/umd|[{"id": "x"}]|trained_against.umd[].id: found "x"
 /trained_against/umd|[5]|trained_against.umd[]: found 5, expected an object

@@ -203,16 +203,17 @@ fn trees_that_no_walk_ends_in_are_refused() {
     }
 }
 
-/// The base is added last, so that it is a last tree to LightGBM.
+/// The base is added last, so that it is a last tree to LightGBM; others may compare with `<` anywhere.
 #[test]
-fn a_base_score_keeps_its_bits() {
-    let base = Hgbm::of_forest(&Forest::parse(FOREST.as_bytes()).unwrap()).unwrap();
-    let model = Hgbm { base_score: 0.1, ..base };
-    let back =
-        Forest::parse(model.to_text("regression", &["x".to_owned(), "y".to_owned()]).unwrap().as_bytes());
-    let back = back.unwrap();
-    for row in [[0.5, 0.25], [2.0, f64::NAN], [31.0, -1.0], [70.0, 1.0]] {
-        assert_eq!(back.raw_score(&row).unwrap().to_bits(), walked(&model, &row).to_bits());
+fn a_base_score_and_other_comparisons_keep_their_bits() {
+    let of_forest = Hgbm::of_forest(&Forest::parse(FOREST.as_bytes()).unwrap()).unwrap();
+    let less = Node::Split { feature: 0, threshold: 2.0, less: true, default_left: true, children: [1, 2] };
+    let trees = [of_forest.trees, vec![vec![less, Node::Leaf(0.5), Node::Leaf(0.25)]]].concat();
+    let model = Hgbm { base_score: 0.1, trees, num_features: 2, ..Hgbm::default() };
+    let text = model.to_text("regression", &["x".to_owned(), "y".to_owned()]).unwrap();
+    let back = Forest::parse(text.as_bytes()).unwrap();
+    for row in [[0.5, 0.25], [2.0, f64::NAN], [2.0_f64.next_down(), 2.0], [31.0, -1.0], [f64::NAN, 1.0]] {
+        assert_eq!(back.raw_score(&row).unwrap().to_bits(), walked(&model, &row).to_bits(), "{row:?}");
     }
 }
 
