@@ -165,8 +165,8 @@ fn instances_are_listed_and_make_a_pool() {
         "direct_conv_bwd_data_fp16_ndhwgc_3d_tile-grouped_8c_v2_id7",
     ];
     let list = folder.both(&format!("{enumerate} --list --format csv"));
-    let rows: String = names.iter().enumerate().map(|(at, name)| format!("{at},{name}\n")).collect();
-    assert_eq!(list, (format!("index,kernel\n{rows}"), String::new()));
+    let rows: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("{at},{name}\n")).collect();
+    assert_eq!(list, (format!("index,kernel\n{}", rows.concat()), String::new()));
     assert_eq!(folder.good(&format!("{enumerate} --count")), "3\n");
     let (summary, stderr) =
         folder.both(&format!("{enumerate} --format csv --output @pool.txt --output @pool.json"));

@@ -243,7 +243,8 @@ fn names_of_different_age_are_one_kernel() {
     let folder = measured();
     let names = fs::read_to_string(root().join(POOL)).unwrap();
     let names = names.lines().filter(|line| line.starts_with("grouped_conv"));
-    folder.write("pool.txt", names.map(|name| format!("{}_intrawave\n", name.trim())).collect::<String>());
+    let newer: Vec<String> = names.map(|name| format!("{}_intrawave", name.trim())).collect();
+    folder.write("pool.txt", newer.join("\n"));
     let metrics = folder.json(&format!("{EVALUATE} --pool @pool.txt --require mean=1,match=1"));
     assert_eq!(metrics["global_metrics"]["efficiency_mean"], 1.0);
 }
@@ -378,7 +379,7 @@ fn sweep(rows: &[(&str, &str)]) -> String {
     let row = |(tile, time): &(&str, &str)| {
         format!("grouped_conv_forward_bf16_2d_{tile}_compv3,{},{time},10\n", cells(PROBLEMS[0]))
     };
-    format!("kernel,{COLUMNS},latency_ms,tflops\n{}", rows.iter().map(row).collect::<String>())
+    format!("kernel,{COLUMNS},latency_ms,tflops\n{}", rows.iter().map(row).collect::<Vec<_>>().concat())
 }
 
 /// What the rows do not say, or say wrong, is said before anything is judged.

@@ -124,7 +124,7 @@ pub(crate) fn bad<W: Words + ?Sized>(words: &W, code: i32) -> String {
 
 /// A folder for a test. `@name` in a command line is a file in it.
 pub(crate) struct Folder {
-    folder: tempfile::TempDir,
+    place: tempfile::TempDir,
     /// Where commands run.
     within: PathBuf,
     /// Variables of its commands.
@@ -134,13 +134,13 @@ pub(crate) struct Folder {
 impl Folder {
     /// Commands run in the repository's folder.
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), within: root(), variables: Vec::new() }
+        Self { place: tempfile::tempdir().unwrap(), within: root(), variables: Vec::new() }
     }
 
     /// Commands run in the folder itself.
     pub(crate) fn inside() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self { within: folder.path().to_owned(), folder, variables: Vec::new() }
+        let place = tempfile::tempdir().unwrap();
+        Self { within: place.path().to_owned(), place, variables: Vec::new() }
     }
 
     /// Commands run with this variable.
@@ -150,7 +150,7 @@ impl Folder {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.place.path().join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
