@@ -10,49 +10,19 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Words of a command line: a text, which is split at blanks outside single quotes, or the words.
-pub(crate) trait Words: std::fmt::Debug {
-    fn words(&self) -> Vec<String>;
-}
-
-impl Words for str {
-    fn words(&self) -> Vec<String> {
-        let mut words = vec![String::new()];
-        let mut quoted = false;
-        for c in self.chars() {
-            match c {
-                '\'' => quoted = !quoted,
-                c if c.is_whitespace() && !quoted => words.push(String::new()),
-                c => words.last_mut().unwrap().push(c),
-            }
+/// Words of a command line, which is split at blanks outside single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
         }
-        words.retain(|word| !word.is_empty());
-        words
     }
-}
-
-impl Words for String {
-    fn words(&self) -> Vec<String> {
-        self.as_str().words()
-    }
-}
-
-impl Words for [&str] {
-    fn words(&self) -> Vec<String> {
-        self.iter().map(|&word| word.to_owned()).collect()
-    }
-}
-
-impl<const N: usize> Words for [&str; N] {
-    fn words(&self) -> Vec<String> {
-        self.as_slice().words()
-    }
-}
-
-impl Words for Vec<&str> {
-    fn words(&self) -> Vec<String> {
-        self.as_slice().words()
-    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// What came of a command.
@@ -70,56 +40,45 @@ impl From<Output> for Ran {
     }
 }
 
+impl Ran {
+    /// What a command that succeeds prints, and what it says.
+    fn good(self, line: &str) -> (String, String) {
+        assert_eq!(self.code, Some(0), "{line}\n{}", self.stderr);
+        (self.stdout, self.stderr)
+    }
+
+    /// What a command says that fails and prints nothing.
+    fn bad(self, line: &str, code: i32) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{line}\n{}", self.stderr);
+        self.stderr
+    }
+}
+
 /// The program with these words, in a folder, at a fixed time.
-pub(crate) fn command_in<W: Words + ?Sized>(folder: &Path, words: &W) -> Command {
+pub(crate) fn command_in(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-    command.current_dir(folder).env("SOURCE_DATE_EPOCH", "1700000000").args(words.words());
+    command.current_dir(folder).env("SOURCE_DATE_EPOCH", "1700000000").args(words(line));
     command
 }
 
-pub(crate) fn run_in<W: Words + ?Sized>(folder: &Path, words: &W) -> Ran {
-    command_in(folder, words).output().unwrap().into()
+pub(crate) fn run_in(folder: &Path, line: &str) -> Ran {
+    command_in(folder, line).output().unwrap().into()
 }
 
-/// What a command that succeeds prints, and what it says.
-pub(crate) fn both_in<W: Words + ?Sized>(folder: &Path, words: &W) -> (String, String) {
-    let ran = run_in(folder, words);
-    assert_eq!(ran.code, Some(0), "{words:?}\n{}", ran.stderr);
-    (ran.stdout, ran.stderr)
+pub(crate) fn outcome(line: &str) -> Ran {
+    run_in(&root(), line)
 }
 
-/// What a command that succeeds prints.
-pub(crate) fn good_in<W: Words + ?Sized>(folder: &Path, words: &W) -> String {
-    both_in(folder, words).0
+pub(crate) fn both(line: &str) -> (String, String) {
+    outcome(line).good(line)
 }
 
-/// What a command says that fails and prints nothing.
-pub(crate) fn bad_in<W: Words + ?Sized>(folder: &Path, words: &W, code: i32) -> String {
-    let ran = run_in(folder, words);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{words:?}\n{}", ran.stderr);
-    ran.stderr
+pub(crate) fn good(line: &str) -> String {
+    both(line).0
 }
 
-pub(crate) fn outcome<W: Words + ?Sized>(words: &W) -> Ran {
-    run_in(&root(), words)
-}
-
-/// The exit code, what is printed and what is said.
-pub(crate) fn run<W: Words + ?Sized>(words: &W) -> (Option<i32>, String, String) {
-    let Ran { code, stdout, stderr } = outcome(words);
-    (code, stdout, stderr)
-}
-
-pub(crate) fn both<W: Words + ?Sized>(words: &W) -> (String, String) {
-    both_in(&root(), words)
-}
-
-pub(crate) fn good<W: Words + ?Sized>(words: &W) -> String {
-    good_in(&root(), words)
-}
-
-pub(crate) fn bad<W: Words + ?Sized>(words: &W, code: i32) -> String {
-    bad_in(&root(), words, code)
+pub(crate) fn bad(line: &str, code: i32) -> String {
+    outcome(line).bad(line, code)
 }
 
 /// A folder for a test. `@name` in a command line is a file in it.
@@ -183,9 +142,7 @@ impl Folder {
 
     /// What a command that succeeds prints, and what it says.
     pub(crate) fn both(&self, line: &str) -> (String, String) {
-        let ran = self.run(line);
-        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
-        (ran.stdout, ran.stderr)
+        self.run(line).good(line)
     }
 
     /// What a command that succeeds prints.
@@ -200,9 +157,7 @@ impl Folder {
 
     /// What a command says that fails and prints nothing.
     pub(crate) fn bad(&self, line: &str, code: i32) -> String {
-        let ran = self.run(line);
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{line}\n{}", ran.stderr);
-        ran.stderr
+        self.run(line).bad(line, code)
     }
 
     /// See [`refuses`].
@@ -222,8 +177,7 @@ pub(crate) fn check_refusals(transcript: &str, run: impl Fn(&str) -> Ran, locate
     let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
     while let Some(line) = lines.next() {
         let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
-        let ran = run(line);
-        assert_eq!((ran.code, ran.stdout.as_str()), (code.parse().ok(), ""), "{line}\n{}", ran.stderr);
-        assert!(ran.stderr.contains(&located(said)), "{line}\n{}", ran.stderr);
+        let found = run(line).bad(line, code.parse().expect(line));
+        assert!(found.contains(&located(said)), "{line}\n{found}");
     }
 }
