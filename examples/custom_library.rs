@@ -16,35 +16,17 @@ use std::time::Instant;
 
 use ck_select::forest::{Forest, Split, Tree};
 use ck_select::uhd::{SYMBOL, carrying};
-use ck_select_uhd::{Hgbm, Node};
+use ck_select_uhd::Hgbm;
+use common::walked;
+
+#[path = "../crates/uhd/tests/common/mod.rs"]
+mod common;
 
 const KERNELS: usize = 30;
 const OF_PROBLEM: usize = 45;
 const PROBLEMS: usize = 500;
 
 type Score = unsafe extern "C" fn(*const f64, usize) -> f64;
-
-fn walked(model: &Hgbm, row: &[f64]) -> f64 {
-    let mut sum = model.base_score;
-    for tree in &model.trees {
-        let mut node = 0;
-        sum += loop {
-            match tree[node] {
-                Node::Leaf(value) => break value,
-                Node::Split { feature, threshold, less, default_left, children } => {
-                    let x = row[feature as usize];
-                    let is_left = match (x.is_nan(), less) {
-                        (true, _) => default_left,
-                        (false, false) => x <= threshold,
-                        (false, true) => x < threshold,
-                    };
-                    node = children[usize::from(!is_left)] as usize;
-                }
-            }
-        };
-    }
-    sum
-}
 
 /// Numbers that a forest compares a feature with, and one below all.
 fn values(forest: &Forest) -> Vec<Vec<f64>> {

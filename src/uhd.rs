@@ -9,7 +9,6 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -84,138 +83,90 @@ pub(crate) fn score(row: &[f64]) -> f64 {
             *sum /= divisor;
         }
     };
-    let alone = || {
-        let mut sum = [0.0];
-        score(row, &mut sum);
-        sum[0]
-    };
+    let known = LAST.try_with(|last| last.borrow_mut().score(row, score));
     // There is no memory while the thread ends.
-    ANSWERED.try_with(|answered| answered.borrow_mut().score(row, score)).unwrap_or_else(|_| alone())
+    known.unwrap_or_else(|_| Rows::default().score(row, score))
 }
 
 thread_local! {
-    static ANSWERED: RefCell<Answered> = RefCell::default();
+    static LAST: RefCell<Rows> = RefCell::default();
 }
 
-/// Rows that a thread asked about, with their scores. Programs ask for the same problems again, and hipDNN
-/// asks for one kernel after the other.
+/// The rows that a thread asked about last, with their scores: those of kernels for one problem. hipDNN asks
+/// for one kernel after the other.
 #[derive(Default)]
-struct Answered {
-    /// Of each slot: the digest of its row, the row and its score. A row is in one of the slots of its set.
-    digests: Vec<u64>,
-    rows: Vec<f64>,
+struct Rows {
+    values: Vec<f64>,
     scores: Vec<f64>,
-    /// Which slot of a set is written next.
+    /// For each column whether rows differ in it, as a mask: those that tell kernels apart.
+    differs: Vec<u64>,
+    /// The row that will probably be asked for.
     next: usize,
-    /// The last problem's rows, and the columns in which they differ.
-    problem: Vec<f64>,
-    differs: Vec<bool>,
 }
 
-/// Sets of slots, and the slots of each.
-const SETS: usize = 256;
-const SLOTS: usize = 4;
-/// Rows of a problem that are scored together.
-const TOGETHER: usize = 64;
+/// Rows that are kept.
+const MAX_ROWS: usize = 256;
 
-impl Answered {
-    /// The score of a row. `score` computes those that are not known.
+impl Rows {
+    /// The score of a row. After one row of a new problem, `score` computes those of the other kernels, too,
+    /// for which the caller will ask.
     fn score(&mut self, row: &[f64], score: impl Fn(&[f64], &mut [f64])) -> f64 {
-        let width = row.len();
-        if self.digests.is_empty() {
-            // No row has this digest.
-            self.digests = vec![0; SETS * SLOTS];
-            self.rows = vec![0.0; SETS * SLOTS * width];
-            self.scores = vec![0.0; SETS * SLOTS];
-            self.problem.reserve_exact(TOGETHER * width);
-            self.differs = vec![false; width];
-        }
-        let digest = digest(row);
-        if let Some(known) = self.known(digest, row) {
-            return known;
-        }
-        let mut sums = [0.0; TOGETHER];
-        let Some(place) = self.expect(row) else {
-            score(row, &mut sums[..1]);
-            self.keep(digest, row, sums[0]);
-            return sums[0];
+        let (width, count) = (row.len(), self.scores.len());
+        let places = (self.next..count).chain(0..self.next.min(count));
+        let mut rows = places.map(|place| (place, self.difference(place, row)));
+        let Some((place, (_, of_problem))) = rows.find(|(_, (of_kernel, _))| *of_kernel == 0) else {
+            return self.keep(row, score);
         };
-        let rows = std::mem::take(&mut self.problem);
-        let sums = &mut sums[..rows.len() / width];
-        score(&rows, sums);
-        rows.chunks_exact(width).zip(&*sums).for_each(|(row, &sum)| self.keep(self::digest(row), row, sum));
-        self.problem = rows;
-        sums[place]
-    }
-
-    fn known(&self, digest: u64, row: &[f64]) -> Option<f64> {
-        let is_row = |&slot: &usize| {
-            let known = self.rows[slot * row.len()..].iter().zip(row);
-            self.digests[slot] == digest && known.fold(0, |all, (a, b)| all | a.to_bits() ^ b.to_bits()) == 0
-        };
-        set_of(digest).find(is_row).map(|slot| self.scores[slot])
-    }
-
-    fn keep(&mut self, digest: u64, row: &[f64], score: f64) {
-        let slot = set_of(digest).start + self.next % SLOTS;
-        self.next += 1;
-        self.digests[slot] = digest;
-        self.rows[slot * row.len()..][..row.len()].copy_from_slice(row);
-        self.scores[slot] = score;
-    }
-
-    /// Makes the last problem's rows those of a new one, if this row is that of one of its kernels for it: the
-    /// caller will ask for the others, too. Gives the place of the row among them. Otherwise the row is one
-    /// more of the last problem, or the first one of another.
-    fn expect(&mut self, row: &[f64]) -> Option<usize> {
-        let is_same = |a: f64, b: f64| a.to_bits() == b.to_bits();
-        let Self { problem, differs, .. } = self;
-        let mut rows = problem.chunks_exact(row.len());
-        let is_kernels = |known: &[f64]| {
-            (0..row.len()).all(|column| !differs[column] || is_same(known[column], row[column]))
-        };
-        if rows.len() > 1
-            && let Some(place) = rows.position(is_kernels)
-        {
-            for known in problem.chunks_exact_mut(row.len()) {
-                (0..row.len()).filter(|&column| !differs[column]).for_each(|at| known[at] = row[at]);
+        if of_problem != 0 {
+            if count == 1 {
+                // Nothing tells yet what is of the kernel.
+                return self.keep(row, score);
             }
-            return Some(place);
+            for known in self.values.chunks_exact_mut(width) {
+                let columns = known.iter_mut().zip(row).zip(&self.differs);
+                columns.filter(|(_, differs)| **differs == 0).for_each(|((known, value), _)| *known = *value);
+            }
+            score(&self.values, &mut self.scores);
         }
-        let is_new = |column: &usize| !differs[*column] && !is_same(problem[*column], row[*column]);
-        let more = if problem.is_empty() { 0 } else { (0..row.len()).filter(is_new).count() };
-        if problem.len() == TOGETHER * row.len() || 2 * more > row.len() {
-            // So much is not of the kernel.
-            problem.clear();
-            differs.fill(false);
-        }
-        if !problem.is_empty() {
-            (0..row.len()).for_each(|at| differs[at] |= !is_same(problem[at], row[at]));
-        }
-        problem.extend_from_slice(row);
-        None
+        self.next = place + 1;
+        self.scores[place]
     }
-}
 
-/// The slots of a set.
-fn set_of(digest: u64) -> Range<usize> {
-    let first = (digest >> 32) as usize % SETS * SLOTS;
-    first..first + SLOTS
-}
-
-/// A number that other rows seldom have; not 0.
-fn digest(row: &[f64]) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mix = |all: u64, one: u64| (all ^ one).wrapping_mul(ODD).rotate_left(29);
-    let (fours, rest) = row.as_chunks::<4>();
-    // Each multiplication waits for the one before of its part alone.
-    let mut parts = [1, 2, 3, 4];
-    for four in fours {
-        for at in 0..4 {
-            parts[at] = mix(parts[at], four[at].to_bits());
-        }
+    /// The bits in which a row differs from a known one: in the columns that tell kernels apart, and in others.
+    fn difference(&self, place: usize, row: &[f64]) -> (u64, u64) {
+        let columns = self.values[place * row.len()..].iter().zip(row).zip(&self.differs);
+        columns.fold((0, 0), |(of_kernel, of_problem), ((known, value), mask)| {
+            let bits = known.to_bits() ^ value.to_bits();
+            (of_kernel | bits & mask, of_problem | bits & !mask)
+        })
     }
-    rest.iter().map(|value| value.to_bits()).chain(parts).fold(0, mix) | 1
+
+    /// Adds a row to the problem's, or begins another problem with it.
+    fn keep(&mut self, row: &[f64], score: impl Fn(&[f64], &mut [f64])) -> f64 {
+        let is_new =
+            |((known, value), mask): &((&f64, &f64), &u64)| **mask == 0 && known.to_bits() != value.to_bits();
+        let new = self.values.iter().zip(row).zip(&self.differs).filter(is_new).count();
+        // A kernel does not have so many features.
+        if self.scores.len() == MAX_ROWS || 2 * new > row.len() {
+            self.values.clear();
+            self.scores.clear();
+            self.differs.fill(0);
+        }
+        if self.differs.is_empty() {
+            self.differs = vec![0; row.len()];
+            self.values.reserve_exact(MAX_ROWS * row.len());
+            self.scores.reserve_exact(MAX_ROWS);
+        }
+        for ((known, value), mask) in self.values.iter().zip(row).zip(&mut self.differs) {
+            *mask |= if known.to_bits() == value.to_bits() { 0 } else { u64::MAX };
+        }
+        let mut sum = [0.0];
+        score(row, &mut sum);
+        self.values.extend_from_slice(row);
+        self.scores.push(sum[0]);
+        self.next = self.scores.len();
+        sum[0]
+    }
 }
 
 /// The file of this library, or of the program that it is a part of.

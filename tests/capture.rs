@@ -5,6 +5,7 @@
 
 #![cfg(unix)]
 
+mod common;
 #[allow(dead_code, reason = "of several programs")]
 mod counting;
 
@@ -24,7 +25,7 @@ use ck_select::ffi::{
 use ck_select::kernel::Kernel;
 use ck_select::listing::ProblemList;
 use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
-use ck_select::registry::{Options, Priority, Registry, UserData};
+use ck_select::registry::{Options, Registry};
 use ck_select::vocab::Op;
 use counting::ALLOCATIONS;
 
@@ -39,9 +40,7 @@ fn problem(n: i64) -> Problem {
 
 fn registry(path: &Path) -> Registry {
     let options = Options { capture: Some(path.to_owned()), ..Options::default() };
-    let registry = Registry::new(options).unwrap();
-    registry.add(Kernel::from_name(KERNEL).unwrap(), Priority::NORMAL, UserData::default(), None).unwrap();
-    registry
+    common::of_kernels(options, [Kernel::from_name(KERNEL).unwrap()])
 }
 
 struct Captured {

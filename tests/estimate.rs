@@ -1,5 +1,6 @@
 //! The estimate as a source of the registry: when it is asked, what it says, and what it costs.
 
+mod common;
 #[allow(dead_code, reason = "of several programs")]
 mod counting;
 
@@ -12,38 +13,13 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
+use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source};
 use ck_select::select::{RankScratch, Ranker, most_of_forest, universal_rows};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
+use common::{conv, filled, new, on, pool, root};
 use counting::ALLOCATIONS;
-
-fn root(path: &str) -> String {
-    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
-}
-
-fn pool() -> Pool {
-    Pool::read(root("configs/forward_bf16.txt")).unwrap()
-}
-
-fn new(kernel: Kernel, hooks: Option<Box<dyn Hooks>>) -> NewKernel {
-    NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks }
-}
-
-fn filled(options: Options) -> Registry {
-    let registry = Registry::new(options).unwrap();
-    registry.add_all(pool().iter().cloned().map(|kernel| new(kernel, None)).collect()).unwrap();
-    registry
-}
-
-fn on(arch: &str) -> Options {
-    Options { store: Some("off".into()), arch: arch.parse().ok(), ..Options::default() }
-}
-
-fn conv(n: i64) -> ConvProblem {
-    ConvProblem { n, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1])
-}
 
 fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
     let pool = Arc::new(pool());

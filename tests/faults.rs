@@ -4,6 +4,7 @@
 
 #![cfg(unix)]
 
+mod common;
 #[path = "hip_double/mod.rs"]
 mod hip_double;
 #[path = "hip_double/script.rs"]
@@ -16,12 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{Mode, NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData};
+use ck_select::problem::Problem;
+use ck_select::registry::{Mode, Options, Registry, Source, TuneBudget};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
+use common::{kernels, new, small_conv as problem};
 use script::Double;
 
 static DOUBLE: LazyLock<PathBuf> = LazyLock::new(|| hip_double::build("hip6_for_faults", 6, &[]));
@@ -47,22 +48,11 @@ fn options(mode: Mode, store: &Path) -> Options {
 }
 
 fn fill(registry: &Registry, run: &Run) {
-    let path = format!("{}/configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
-    let kernels = Pool::read(path).unwrap();
-    let new = kernels.iter().take(4).map(|kernel| {
+    let new = kernels().into_iter().take(4).map(|kernel| {
         let run = run.clone();
-        NewKernel {
-            kernel: kernel.clone(),
-            priority: Priority::NORMAL,
-            user: UserData::default(),
-            hooks: Some(Box::new(move |_: &Problem, _: Stream| run())),
-        }
+        new(kernel, Some(Box::new(move |_: &Problem, _: Stream| run())))
     });
     registry.add_all(new.collect()).unwrap();
-}
-
-fn problem(number: i64) -> Problem {
-    ConvProblem { n: number, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
 }
 
 /// Each function that measuring calls fails once, with some codes (all of them with `CK_SELECT_FAULTS=4`),

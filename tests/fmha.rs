@@ -3,6 +3,8 @@
 #[allow(dead_code, reason = "of several programs")]
 mod winners;
 
+mod common;
+
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select::listing::ProblemList;
 use ck_select::problem::{FmhaProblem, Problem, ProblemDefaults};
@@ -21,12 +23,7 @@ fn kernel(family: FmhaFamily, hdim: u16, m0: u16) -> Kernel {
 }
 
 fn registry(kernels: Vec<Kernel>) -> Registry {
-    let options = Options { arch: "gfx950".parse().ok(), ..Options::default() };
-    let registry = Registry::new(options).unwrap();
-    for kernel in kernels {
-        registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
-    }
-    registry
+    common::of_kernels(Options { arch: "gfx950".parse().ok(), ..Options::default() }, kernels)
 }
 
 fn decode(keys: i64) -> FmhaProblem {

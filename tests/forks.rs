@@ -3,14 +3,14 @@
 
 #![cfg(unix)]
 
+mod common;
+
 use std::time::Duration;
 
-use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData};
-use ck_select::tuning::device::Stream;
-use ck_select::tuning::mock::MockDevice;
+use ck_select::problem::Problem;
+use ck_select::registry::{Options, Source, TuneBudget};
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
+use common::{kernels, running, small_conv as problem};
 
 const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(60));
 
@@ -18,10 +18,6 @@ unsafe extern "C" {
     fn fork() -> i32;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
     fn _exit(status: i32) -> !;
-}
-
-fn problem(number: i64) -> Problem {
-    ConvProblem { n: number, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
 }
 
 /// `make faults` forks more.
@@ -37,15 +33,8 @@ fn a_fork_after_use_serves_both() {
     let measuring = SearchOptions { warmup: 0, repeats: 2, ..SearchOptions::default() };
     let arch = Some("gfx942".parse().unwrap());
     let options = Options { arch, store: Some(store), measuring, ..Options::default() };
-    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
-    let kernels = Pool::read(format!("{}/configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let new = kernels.iter().take(4).map(|kernel| NewKernel {
-        kernel: kernel.clone(),
-        priority: Priority::NORMAL,
-        user: UserData::default(),
-        hooks: Some(Box::new(|_: &Problem, _: Stream| RunOutcome::Milliseconds(1.0))),
-    });
-    registry.add_all(new.collect()).unwrap();
+    let kernels = kernels().into_iter().take(4);
+    let registry = running(options, kernels, |_, _| |_: &Problem, _| RunOutcome::Milliseconds(1.0));
     registry.tune(&LONG).unwrap();
     registry.select(&problem(1)).unwrap();
     registry.tune(&LONG).unwrap();

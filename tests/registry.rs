@@ -1,10 +1,11 @@
 //! The registry: the chain of sources, changes while others read, and no allocation on the select path.
 
+mod common;
 #[allow(dead_code, reason = "of several programs")]
 mod counting;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ck_select::embedded;
 use ck_select::kernel::{Kernel, KernelKind};
@@ -12,25 +13,15 @@ use ck_select::model::{Model, Target};
 use ck_select::pool::{ExportOptions, Pool};
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{
-    AddError, Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source, UserData,
+    AddError, Hooks, Mode, Options, Priority, Registry, SelectError, Source, UserData,
 };
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::vocab::{Direction, Op};
+use common::{add, conv, filled, kernels, model, new, of_kernels, on, plain, root, running};
 use counting::{ALLOCATIONS, BYTES, EVER};
-
-fn root(path: &str) -> String {
-    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
-}
-
-fn model() -> Arc<Model> {
-    Arc::new(Model::load(root("tests/golden/models/conv_small")).unwrap())
-}
-
-fn kernels() -> Vec<Kernel> {
-    Pool::read(root("configs/forward_bf16.txt")).unwrap().iter().cloned().collect()
-}
+use serde_json::{Value, json};
 
 struct Answer(fn(&Problem) -> bool);
 
@@ -40,22 +31,15 @@ impl Hooks for Answer {
     }
 }
 
-fn new(kernel: Kernel, priority: Priority, hooks: Option<Box<dyn Hooks>>) -> NewKernel {
-    NewKernel { kernel, priority, user: UserData::default(), hooks }
-}
-
-fn plain(kernels: Vec<Kernel>) -> Vec<NewKernel> {
-    kernels.into_iter().map(|kernel| new(kernel, Priority::NORMAL, None)).collect()
-}
-
-fn filled(options: Options) -> Registry {
-    let registry = Registry::new(options).unwrap();
-    registry.add_all(plain(kernels())).unwrap();
+/// The thirty kernels with a model.
+fn modelled(options: Options) -> Registry {
+    let registry = filled(options);
+    registry.set_model(model("conv_small"), None);
     registry
 }
 
 fn resnet() -> Problem {
-    ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
+    conv(16).into()
 }
 
 fn named(tail: &str) -> Kernel {
@@ -65,23 +49,14 @@ fn named(tail: &str) -> Kernel {
 /// It waited for itself, because the last change was pending (4e55668).
 #[test]
 fn what_retain_asks_may_read_the_registry() {
-    let registry = Registry::new(Options::default()).unwrap();
-    registry
-        .add(
-            Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap(),
-            Priority::NORMAL,
-            UserData::default(),
-            None,
-        )
-        .unwrap();
+    let registry = of_kernels(Options::default(), [named("64x64x64_compv3")]);
     assert_eq!(registry.retain(|entry| registry.position(entry.name()).is_none() && registry.len() == 1), 1);
     assert!(registry.is_empty());
 }
 
 #[test]
 fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
-    let registry = filled(Options::default());
-    registry.set_model(model(), None);
+    let registry = modelled(Options::default());
     let best = registry.select(&resnet()).unwrap();
     assert_eq!((best.source, best.rank, best.unsupported), (Source::Model, 0, 0));
     assert!(best.score.unwrap() > 0.0);
@@ -91,10 +66,10 @@ fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
     let new = kernels().into_iter().map(|kernel| {
         let hooks: Option<Box<dyn Hooks>> =
             if kernel.name.contains("compv5") { Some(Box::new(Answer(|_| false))) } else { None };
-        new(kernel, Priority::NORMAL, hooks)
+        new(kernel, hooks)
     });
     picky.add_all(new.collect()).unwrap();
-    picky.set_model(model(), None);
+    picky.set_model(model("conv_small"), None);
     let second = picky.select(&resnet()).unwrap();
     assert!(best.entry.name().contains("compv5") && !second.entry.name().contains("compv5"));
     assert_eq!(second.rank, second.unsupported);
@@ -105,24 +80,20 @@ fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
 
 #[test]
 fn without_a_model_priority_then_order_decides() {
-    let registry = Registry::new(Options::default()).unwrap();
-    let no = || -> Option<Box<dyn Hooks>> { Some(Box::new(Answer(|_| false))) };
-    registry.add(named("64x64x64_compv3"), Priority::NORMAL, UserData::default(), None).unwrap();
-    registry.add(named("64x64x64_compv4"), Priority::NORMAL, UserData::default(), None).unwrap();
+    let registry = of_kernels(Options::default(), ["64x64x64_compv3", "64x64x64_compv4"].map(named));
     assert_eq!(registry.select(&resnet()).unwrap().index, 0);
-    registry.add(named("64x128x64_compv3"), Priority::HIGH, UserData::default(), no()).unwrap();
+    let never = Box::new(Answer(|_| false));
+    registry.add(named("64x128x64_compv3"), Priority::HIGH, UserData::default(), Some(never)).unwrap();
     let selection = registry.select(&resnet()).unwrap();
     assert_eq!((selection.index, selection.source, selection.unsupported), (0, Source::Priority, 1));
-    registry.add(named("64x128x64_compv4"), Priority::HIGH, UserData::default(), None).unwrap();
+    add(&registry, named("64x128x64_compv4"), Priority::HIGH);
     assert_eq!(registry.select(&resnet()).unwrap().index, 3);
 
-    let error = registry
-        .add(named("64x128x64_compv4"), Priority::HIGH, UserData::default(), None)
-        .unwrap_err()
-        .to_string();
+    let again = registry.add(named("64x128x64_compv4"), Priority::HIGH, UserData::default(), None);
+    let error = again.unwrap_err().to_string();
     assert!(error.ends_with("is already registered, with the same or a higher priority"), "{error}");
     assert_eq!(registry.len(), 4);
-    registry.add(named("64x64x64_compv3"), Priority(7), UserData::default(), None).unwrap();
+    add(&registry, named("64x64x64_compv3"), Priority(7));
     let selection = registry.select(&resnet()).unwrap();
     let priority = registry.get(selection.index).unwrap().priority();
     assert_eq!((selection.index, priority, registry.len()), (0, Priority(7), 4));
@@ -130,9 +101,8 @@ fn without_a_model_priority_then_order_decides() {
 
 #[test]
 fn never_a_wrong_kernel() {
-    let registry = filled(Options::default());
-    registry.set_model(model(), None);
-    let Problem::Conv(good) = resnet() else { panic!() };
+    let registry = modelled(Options::default());
+    let good = conv(16);
     for wrong in [
         ConvProblem { direction: Direction::BwdData, ..good },
         ConvProblem { dtype_in: "fp16".parse().unwrap(), ..good },
@@ -158,8 +128,7 @@ fn overrides_come_first_and_are_never_passed_over() {
         Options { override_file: Some(file.clone()), ..Options::default() }
     };
     let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3";
-    let registry = filled(rule(name));
-    registry.set_model(model(), None);
+    let registry = modelled(rule(name));
     let selection = registry.select(&resnet()).unwrap();
     assert_eq!((selection.entry.name(), selection.source), (name, Source::Override));
     registry.set_options(rule("nothing")).unwrap();
@@ -172,8 +141,7 @@ fn overrides_come_first_and_are_never_passed_over() {
 
 #[test]
 fn an_explanation_follows_the_order_of_the_mode() {
-    let registry = filled(off());
-    registry.set_model(model(), None);
+    let registry = modelled(off());
     for (mode, order, not_asked) in [
         (Mode::Model, ["override", "store", "model", "search", "estimate", "priority"], 0),
         (Mode::Search, ["override", "store", "search", "model", "estimate", "priority"], 0),
@@ -194,8 +162,8 @@ fn an_explanation_follows_the_order_of_the_mode() {
 #[test]
 fn kernels_that_the_model_cannot_describe_stay_for_the_others() {
     let registry = filled(Options::default());
-    registry.add(named("64x64x64_wavelet"), Priority::HIGH, UserData::default(), None).unwrap();
-    registry.set_model(model(), None);
+    add(&registry, named("64x64x64_wavelet"), Priority::HIGH);
+    registry.set_model(model("conv_small"), None);
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
     let text = registry.explain(&resnet()).unwrap();
     assert!(
@@ -222,7 +190,7 @@ fn adding_and_removing_one_kernel_takes_no_memory() {
     let cycles = |count| {
         for round in 0..count {
             assert!(registry.remove(&kernel.name));
-            registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), None).unwrap();
+            add(&registry, kernel.clone(), Priority::NORMAL);
             // Nobody can tell these hooks from those of the round before.
             let hooks = Box::new(Counted { _owned: Arc::new(()) });
             registry.add(kernel.clone(), Priority::HIGH, UserData::default(), Some(hooks)).unwrap();
@@ -247,8 +215,7 @@ impl Hooks for Counted {}
 /// replacing them.
 #[test]
 fn removed_kernels_are_dropped_with_the_last_state_that_has_them() {
-    let registry = filled(Options::default());
-    registry.set_model(model(), None);
+    let registry = modelled(Options::default());
     let count = Arc::new(());
     let kernel = kernels().swap_remove(7);
     assert!(registry.remove(&kernel.name));
@@ -261,8 +228,8 @@ fn removed_kernels_are_dropped_with_the_last_state_that_has_them() {
         assert!(Arc::strong_count(&count) <= 3, "{}", Arc::strong_count(&count));
     }
     let kept = registry.select(&resnet()).unwrap();
-    registry.set_model(model(), None);
-    registry.set_model(model(), None);
+    registry.set_model(model("conv_small"), None);
+    registry.set_model(model("conv_small"), None);
     assert_eq!(Arc::strong_count(&count), 1);
     // What a caller keeps outlives its kernel.
     let name = kept.entry.name().to_owned();
@@ -319,7 +286,7 @@ fn registering(count: usize) -> [usize; 2] {
     let began = EVER.get();
     for (at, kernel) in kernels.iter().enumerate() {
         assert_eq!(apart.position(&kernel.name), None);
-        apart.add(kernel.clone(), Priority(at as i32 % 3), UserData::default(), None).unwrap();
+        add(&apart, kernel.clone(), Priority(at as i32 % 3));
         assert_eq!(apart.get(30 + at).unwrap().name(), kernel.name);
     }
     for kernel in &kernels {
@@ -341,31 +308,32 @@ fn registering_copies_no_kernel_for_another() {
 
 #[test]
 fn out_of_range_problems_are_flagged() {
-    let registry = filled(Options::default());
-    registry.set_model(model(), None);
+    let registry = modelled(Options::default());
     assert!(!registry.select(&resnet()).unwrap().out_of_range());
-    let Problem::Conv(good) = resnet() else { panic!() };
+    let good = conv(16);
     assert!(registry.select(&ConvProblem { n: 5000, ..good }.into()).unwrap().out_of_range());
+}
+
+/// The model with another spec.
+fn described(change: impl FnOnce(&mut Value)) -> Arc<Model> {
+    let directory = root("tests/golden/models/conv_small");
+    let spec = std::fs::read(format!("{directory}/feature_spec.json")).unwrap();
+    let mut spec: Value = serde_json::from_slice(&spec).unwrap();
+    change(&mut spec);
+    let forest = std::fs::read(format!("{directory}/model_tflops.lgbm.gz")).unwrap();
+    let model = Model::from_bytes("described", spec.to_string().as_bytes(), &[(Target::Tflops, &forest)]);
+    Arc::new(model.unwrap())
 }
 
 #[test]
 fn a_selection_says_in_which_fields_a_problem_is_out_of_range_and_remembers_it() {
-    let known = [resnet(), {
-        let Problem::Conv(base) = resnet() else { panic!() };
-        ConvProblem { n: 32, ..base }.into()
-    }];
+    let known = [conv(16), conv(32)].map(Problem::from);
     let compv3 = named("64x64x64_compv3").kind;
     let trained = ck_select::model::TrainedOn::new(&known, [&compv3], Vec::new());
-    let directory = root("tests/golden/models/conv_small");
-    let mut spec: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(format!("{directory}/feature_spec.json")).unwrap()).unwrap();
-    spec["ck_select"]["trained_on"] = serde_json::to_value(trained).unwrap();
-    let forest = std::fs::read(format!("{directory}/model_tflops.lgbm.gz")).unwrap();
-    let model =
-        Model::from_bytes("trained", spec.to_string().as_bytes(), &[(Target::Tflops, &forest)]).unwrap();
+    let model = described(|spec| spec["ck_select"]["trained_on"] = serde_json::to_value(&trained).unwrap());
     let registry = filled(Options { arch: "gfx950".parse().ok(), ..Options::default() });
-    registry.set_model(Arc::new(model), None);
-    let Problem::Conv(base) = resnet() else { panic!() };
+    registry.set_model(model, None);
+    let base = conv(16);
     let far = ConvProblem { g: 32, split_k: 8, pad_right: [0, 1, 2], ..base };
     // The second answer is from memory.
     for _ in 0..2 {
@@ -394,10 +362,9 @@ fn a_selection_says_in_which_fields_a_problem_is_out_of_range_and_remembers_it()
 
 #[test]
 fn ties_are_ties_and_kernels_without_a_place_are_counted() {
-    let registry = Registry::new(Options::default()).unwrap();
     let names = ["64x64x64_compv3", "64x64x64_compv3_intrawave_si", "64x128x64_compv4", "64x64x64_wavelet"];
-    registry.add_all(plain(names.map(named).to_vec())).unwrap();
-    registry.set_model(model(), None);
+    let registry = of_kernels(Options::default(), names.map(named));
+    registry.set_model(model("conv_small"), None);
     let ranking = registry.rank(&resnet()).unwrap();
     assert_eq!((ranking.places.len(), ranking.left_out), (3, 1));
     for place in &ranking.places {
@@ -407,11 +374,10 @@ fn ties_are_ties_and_kernels_without_a_place_are_counted() {
 
 #[test]
 fn a_model_that_does_not_fit_says_why_and_answers_when_it_is_forced() {
-    let Problem::Conv(base) = resnet() else { panic!() };
+    let base = conv(16);
     let other = ConvProblem { arch: "gfx942".parse().ok(), ..base }.into();
-    let registry = filled(Options { estimate: false, ..Options::default() });
-    registry.set_model(model(), None);
-    registry.set_model(Arc::new(Model::load(root("tests/golden/models/gemm_small")).unwrap()), None);
+    let registry = modelled(Options { estimate: false, ..Options::default() });
+    registry.set_model(model("gemm_small"), None);
     let selection = registry.select(&other).unwrap();
     assert!(selection.source == Source::Priority && selection.no_model);
     let whys = [registry.explain(&other).unwrap(), registry.rank(&other).unwrap_err().to_string()];
@@ -425,7 +391,7 @@ fn a_model_that_does_not_fit_says_why_and_answers_when_it_is_forced() {
     let text = registry.explain(&resnet()).unwrap();
     assert!(text.contains("\n  not ") && text.contains("the model is for gemm_universal"), "{text}");
 
-    registry.set_model(Arc::new(Model::clone(&model()).forced()), None);
+    registry.set_model(Arc::new(Model::clone(&model("conv_small")).forced()), None);
     let forced = registry.select(&other).unwrap();
     assert_eq!((forced.source, forced.out_of_range()), (Source::Model, true));
     assert_eq!(forced.outside.names(Op::Conv).collect::<Vec<_>>(), ["arch"]);
@@ -440,8 +406,7 @@ fn selecting_without_a_model() {
     for _ in 0..2 {
         let registry = filled(Options::default());
         for n in 1..4 {
-            let Problem::Conv(base) = resnet() else { panic!() };
-            assert!(registry.select(&ConvProblem { n, ..base }.into()).unwrap().no_model);
+            assert!(registry.select(&conv(n).into()).unwrap().no_model);
         }
     }
     if !embedded::all().is_empty() {
@@ -474,16 +439,17 @@ fn what_a_registry_does_not_know_it_says_once_on_standard_error() {
 
 #[test]
 fn a_warm_selection_does_not_allocate() {
-    let Problem::Conv(conv) = resnet() else { panic!() };
-    let registry = filled(Options::default());
-    registry.set_model(model(), None);
-    check_warm(&registry, (1..100).map(|n| ConvProblem { n, ..conv }.into()));
+    let registry = modelled(Options::default());
+    check_warm(&registry, (1..100).map(|n| conv(n).into()));
 
-    let registry = Registry::new(Options::default()).unwrap();
-    let pool = Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap();
-    registry.add_all(plain(pool.iter().cloned().collect())).unwrap();
-    registry.set_model(Arc::new(Model::load(root("tests/golden/models/gemm_small")).unwrap()), None);
+    let registry = of_kernels(Options::default(), gemms());
+    registry.set_model(model("gemm_small"), None);
     check_warm(&registry, (1..100).map(|m| GemmProblem::new(m, 512, 1024).into()));
+}
+
+fn gemms() -> Vec<Kernel> {
+    let pool = Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap();
+    pool.iter().cloned().collect()
 }
 
 fn check_warm(registry: &Registry, problems: impl Iterator<Item = Problem>) {
@@ -502,7 +468,7 @@ fn check_warm(registry: &Registry, problems: impl Iterator<Item = Problem>) {
 #[test]
 fn selections_are_consistent_while_kernels_and_models_change() {
     let registry = filled(Options::default());
-    let model = model();
+    let model = model("conv_small");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -522,7 +488,7 @@ fn selections_are_consistent_while_kernels_and_models_change() {
             registry.set_model(model.clone(), None);
             registry.retain(|entry| !entry.name().contains("compv3"));
             for kernel in kernels().into_iter().filter(|kernel| kernel.name.contains("compv3")) {
-                registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
+                add(&registry, kernel, Priority::NORMAL);
             }
             assert_eq!(registry.len(), 30);
             if round % 2 == 0 {
@@ -533,28 +499,26 @@ fn selections_are_consistent_while_kernels_and_models_change() {
     });
 }
 
-/// A kernel that times itself, and counts its runs.
-fn timed(ms: f64, runs: Arc<std::sync::atomic::AtomicUsize>) -> Box<dyn Hooks> {
-    Box::new(move |_: &Problem, _: Stream| {
+/// The run of a kernel that times itself, and counts its runs.
+fn timed(
+    ms: f64,
+    runs: &Arc<AtomicUsize>,
+) -> impl Fn(&Problem, Stream) -> RunOutcome + Send + Sync + 'static {
+    let runs = Arc::clone(runs);
+    move |_, _| {
         runs.fetch_add(1, Ordering::Relaxed);
         if ms < 0.0 { RunOutcome::Failed(1) } else { RunOutcome::Milliseconds(ms) }
-    })
+    }
 }
 
 /// The 30 kernels on a mock device; `ms` says how long each takes.
-fn measured(options: Options, ms: impl Fn(&str) -> f64) -> (Registry, Arc<std::sync::atomic::AtomicUsize>) {
-    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
-    let new = kernels().into_iter().map(|kernel| {
-        let hooks = timed(ms(&kernel.name), runs.clone());
-        new(kernel, Priority::NORMAL, Some(hooks))
-    });
-    registry.add_all(new.collect()).unwrap();
-    (registry, runs)
+fn measured(options: Options, ms: impl Fn(&str) -> f64) -> (Registry, Arc<AtomicUsize>) {
+    let runs = Arc::default();
+    (running(options, kernels(), |_, kernel| timed(ms(&kernel.name), &runs)), runs)
 }
 
 fn off() -> Options {
-    Options { store: Some("off".into()), arch: "gfx950".parse().ok(), ..Options::default() }
+    on("gfx950")
 }
 
 const FASTEST: &str = "grouped_conv_forward_bf16_2d_16x64x128_compv4";
@@ -578,7 +542,7 @@ fn search_measures_once_and_remembers() {
 #[test]
 fn refine_measures_the_models_best_and_only_those() {
     let (registry, runs) = measured(Options { mode: Mode::Refine(3), ..off() }, ms);
-    registry.set_model(model(), None);
+    registry.set_model(model("conv_small"), None);
     let ranking: Vec<String> =
         registry.rank(&resnet()).unwrap().places.iter().map(|place| place.entry.name().to_owned()).collect();
     let selection = registry.select(&resnet()).unwrap();
@@ -592,7 +556,7 @@ fn refine_measures_the_models_best_and_only_those() {
 #[test]
 fn what_cannot_be_measured_falls_through_and_is_not_tried_again() {
     let (registry, runs) = measured(Options { mode: Mode::Search, ..off() }, |_| -1.0);
-    registry.set_model(model(), None);
+    registry.set_model(model("conv_small"), None);
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
     let tried = runs.load(Ordering::Relaxed);
     assert!(tried >= 30);
@@ -604,13 +568,13 @@ fn what_cannot_be_measured_falls_through_and_is_not_tried_again() {
 fn without_a_model_a_search_may_be_allowed() {
     let (registry, _) = measured(Options { search: true, ..off() }, ms);
     assert_eq!(registry.select(&resnet()).unwrap().entry.name(), FASTEST);
-    registry.set_model(model(), None);
-    let Problem::Conv(base) = resnet() else { panic!() };
+    registry.set_model(model("conv_small"), None);
+    let base = conv(16);
     assert_eq!(registry.select(&ConvProblem { n: 3, ..base }.into()).unwrap().source, Source::Model);
 
     let refined = Options { refine_out_of_range: 2, ..off() };
     let (registry, runs) = measured(refined, ms);
-    registry.set_model(model(), None);
+    registry.set_model(model("conv_small"), None);
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
     assert_eq!(runs.load(Ordering::Relaxed), 0);
     let far = registry.select(&ConvProblem { n: 5000, ..base }.into()).unwrap();
@@ -625,7 +589,7 @@ fn winners_on_disk_serve_other_registries_with_the_same_pool_only() {
     assert_eq!(searching.select(&resnet()).unwrap().source, Source::Search);
 
     let (other, runs) = measured(options(Mode::Model), ms);
-    other.set_model(model(), None);
+    other.set_model(model("conv_small"), None);
     let selection = other.select(&resnet()).unwrap();
     assert_eq!((selection.entry.name(), selection.source), (FASTEST, Source::Store));
     assert_eq!(runs.load(Ordering::Relaxed), 0);
@@ -651,8 +615,8 @@ fn another_driver_has_winners_of_its_own_whatever_the_device_is_called() {
             };
             let device = Box::new(MockDevice::new().with_facts(|facts| facts.driver_version = Some(driver)));
             let registry = Registry::with_device(options, device).unwrap();
-            let hooks = timed(1.0, Arc::default());
-            registry.add_all(vec![new(kernels()[0].clone(), Priority::NORMAL, Some(hooks))]).unwrap();
+            let hooks = Box::new(timed(1.0, &Arc::default()));
+            registry.add_all(vec![new(kernels()[0].clone(), Some(hooks))]).unwrap();
             registry.select(&resnet()).unwrap().source
         };
         assert_eq!([1, 1, 2, 1].map(source), [Source::Search, Source::Store, Source::Search, Source::Store]);
@@ -661,14 +625,13 @@ fn another_driver_has_winners_of_its_own_whatever_the_device_is_called() {
 
 #[test]
 fn without_a_device_the_chain_goes_on() {
-    let registry = filled(Options { mode: Mode::Search, ..off() });
-    registry.set_model(model(), None);
+    let registry = modelled(Options { mode: Mode::Search, ..off() });
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
     assert!(registry.explain(&resnet()).unwrap().contains("search: all kernels, before the model, but "));
 }
 
 /// Counts how often it is asked.
-struct Asked(Arc<std::sync::atomic::AtomicUsize>);
+struct Asked(Arc<AtomicUsize>);
 
 impl Hooks for Asked {
     fn supports(&self, _: &Problem) -> bool {
@@ -679,13 +642,11 @@ impl Hooks for Asked {
 
 #[test]
 fn a_repeated_problem_is_answered_from_memory_until_something_changes() {
-    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let asked = Arc::new(AtomicUsize::new(0));
     let registry = Registry::new(Options::default()).unwrap();
-    let new = kernels()
-        .into_iter()
-        .map(|kernel| new(kernel, Priority::NORMAL, Some(Box::new(Asked(asked.clone())) as Box<dyn Hooks>)));
-    registry.add_all(new.collect()).unwrap();
-    registry.set_model(model(), None);
+    let asking = |kernel| new(kernel, Some(Box::new(Asked(asked.clone()))));
+    registry.add_all(kernels().into_iter().map(asking).collect()).unwrap();
+    registry.set_model(model("conv_small"), None);
     let first = registry.select(&resnet()).unwrap();
     let once = asked.load(Ordering::Relaxed);
     for _ in 0..10 {
@@ -727,15 +688,10 @@ fn kernels_are_removed_by_name_and_checked_when_added() {
 
 #[test]
 fn a_recorded_range_goes_before_the_forests() {
-    let directory = root("tests/golden/models/conv_small");
-    let mut spec: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(format!("{directory}/feature_spec.json")).unwrap()).unwrap();
-    let forest = std::fs::read(format!("{directory}/model_tflops.lgbm.gz")).unwrap();
     let registry = filled(Options::default());
     for (range, flagged) in [([1.0, 64.0], false), ([1.0, 15.0], true), ([17.0, 64.0], true)] {
-        spec["ck_select"]["trained_range"] = serde_json::json!({ "N": range });
-        let model = Model::from_bytes("ranged", spec.to_string().as_bytes(), &[(Target::Tflops, &forest)]);
-        registry.set_model(Arc::new(model.unwrap()), None);
+        let model = described(|spec| spec["ck_select"]["trained_range"] = json!({ "N": range }));
+        registry.set_model(model, None);
         assert_eq!(registry.select(&resnet()).unwrap().out_of_range(), flagged, "{range:?}");
         let text = registry.explain(&resnet()).unwrap();
         let [min, max] = range;
@@ -752,7 +708,7 @@ fn winners_of_other_processes_are_taken_in_when_asked() {
     let folder = tempfile::tempdir().unwrap();
     let path = Some(folder.path().join("winners.db"));
     let (reader, runs) = measured(Options { store: path.clone(), ..off() }, ms);
-    reader.set_model(model(), None);
+    reader.set_model(model("conv_small"), None);
     assert_eq!(reader.select(&resnet()).unwrap().source, Source::Model);
     assert!(!reader.refresh_store().unwrap(), "nothing is new");
     let generation = reader.generation();
@@ -775,10 +731,10 @@ fn the_host_measures_what_runs_on_it() {
     let error = Registry::new(Options { arch: None, ..options.clone() }).unwrap_err().to_string();
     assert!(error.starts_with("host_timing: arch is not set"), "{error}");
     let registry = Registry::new(options.clone()).unwrap();
-    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let runs = Arc::default();
     let new = kernels().into_iter().map(|kernel| {
-        let hooks = timed(ms(&kernel.name), runs.clone());
-        new(kernel, Priority::NORMAL, Some(hooks))
+        let hooks = Box::new(timed(ms(&kernel.name), &runs));
+        new(kernel, Some(hooks))
     });
     registry.add_all(new.collect()).unwrap();
     let found = registry.select(&resnet()).unwrap();
@@ -795,7 +751,7 @@ fn embedded_models_answer_where_no_loaded_one_does() {
     let embedded: usize =
         embedded::all().iter().map(|model| if model.load().unwrap().is_generic() { 2 } else { 1 }).sum();
     assert_eq!(registry.model_keys().len(), embedded);
-    registry.set_model(model(), None);
+    registry.set_model(model("conv_small"), None);
     assert_eq!(registry.model_keys().len(), embedded + 1);
     let text = registry.explain(&resnet()).unwrap();
     assert!(text.contains("conv_small"), "a loaded model goes first: {text}");
@@ -810,12 +766,8 @@ fn embedded_models_answer_where_no_loaded_one_does() {
 #[test]
 fn exports_count_kernels_and_tell_the_time_when_asked() {
     let registry = filled(Options::default());
-    registry
-        .add_all(plain(
-            Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap().iter().cloned().collect(),
-        ))
-        .unwrap();
-    let json = |op, options: &ExportOptions<'_>| -> serde_json::Value {
+    registry.add_all(plain(gemms())).unwrap();
+    let json = |op, options: &ExportOptions<'_>| -> Value {
         serde_json::from_str(&registry.export_json(op, options).unwrap()).unwrap()
     };
     let full = ExportOptions {
@@ -824,14 +776,14 @@ fn exports_count_kernels_and_tell_the_time_when_asked() {
         ..ExportOptions::default()
     };
     let conv = json(Op::Conv, &full);
-    assert_eq!(conv["metadata"], serde_json::json!({ "registry_name": "default", "total_kernels": 30 }));
-    assert_eq!(conv["statistics"]["by_datatype"], serde_json::json!({ "bf16_bf16_bf16": 30 }));
+    assert_eq!(conv["metadata"], json!({ "registry_name": "default", "total_kernels": 30 }));
+    assert_eq!(conv["statistics"]["by_datatype"], json!({ "bf16_bf16_bf16": 30 }));
     let pipelines = conv["statistics"]["by_pipeline"].as_object().unwrap();
-    assert_eq!(pipelines.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 30);
+    assert_eq!(pipelines.values().filter_map(Value::as_u64).sum::<u64>(), 30);
     let gemm = json(Op::Gemm, &full);
     assert_eq!(gemm["metadata"]["timestamp"], "2026-01-31T12:00:00");
-    assert_eq!(gemm["statistics"]["by_layout"], serde_json::json!({ "row_major_col_major_row_major": 32 }));
-    assert_eq!(gemm["statistics"]["by_gfx_arch"], serde_json::json!({ "": 32 }));
+    assert_eq!(gemm["statistics"]["by_layout"], json!({ "row_major_col_major_row_major": 32 }));
+    assert_eq!(gemm["statistics"]["by_gfx_arch"], json!({ "": 32 }));
     let plain = json(Op::Gemm, &ExportOptions::default());
     assert_eq!((plain.get("statistics"), plain["metadata"].get("timestamp")), (None, None));
     registry.retain(|_| false);
@@ -842,9 +794,8 @@ fn exports_count_kernels_and_tell_the_time_when_asked() {
 fn exports_read_back_as_the_same_kernels() {
     let named = ExportOptions { registry_name: "mine", ..ExportOptions::default() };
     let registry = filled(Options::default());
-    let gemms = Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap();
-    registry.add_all(plain(gemms.iter().cloned().collect())).unwrap();
-    for (op, count) in [(Op::Conv, 30), (Op::Gemm, gemms.len())] {
+    registry.add_all(plain(gemms())).unwrap();
+    for (op, count) in [(Op::Conv, 30), (Op::Gemm, gemms().len())] {
         let text = registry.export_json(op, &named).unwrap();
         let pool = Pool::from_bytes("export", text.as_bytes()).unwrap();
         assert_eq!((pool.op(), pool.len()), (op, count));
@@ -866,7 +817,7 @@ fn changed_options_open_the_winners_anew() {
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Search, "nothing is in the other store");
     let tried = runs.load(Ordering::Relaxed);
     registry.set_options(options("a.db")).unwrap();
-    registry.set_model(model(), None);
+    registry.set_model(model("conv_small"), None);
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Store);
     assert_eq!(runs.load(Ordering::Relaxed), tried);
 }

@@ -1,6 +1,6 @@
 //! Rows of named cells: prepared pools give the bits of rows that are predicted one by one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::cells::Fields;
@@ -20,6 +20,16 @@ fn directory(model: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models").join(model)
 }
 
+fn load(model: &str, options: &RowModelOptions) -> Arc<RowModel> {
+    Arc::new(RowModel::load(directory(model), options).unwrap())
+}
+
+/// One of our models.
+fn ours(options: &RowModelOptions) -> Arc<RowModel> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/grouped_conv_forward_bf16_gfx950");
+    Arc::new(RowModel::load(path, options).unwrap())
+}
+
 fn options() -> RowModelOptions {
     RowModelOptions {
         target: Target::Tflops,
@@ -30,6 +40,26 @@ fn options() -> RowModelOptions {
         force: false,
         threads: 1,
     }
+}
+
+/// Absent cells are errors, whatever the model is for.
+fn strict() -> RowModelOptions {
+    RowModelOptions { uncoded: Some(Uncoded::Error), force: true, ..options() }
+}
+
+fn object(json: &str) -> Object {
+    Object::from_json(json.as_bytes()).unwrap()
+}
+
+/// A column of one word for each row.
+fn words<'a>(name: &'a str, words: &[&'a str]) -> Column<'a> {
+    Column { name, cells: Cells::Words { words: words.to_vec(), codes: &[0, 1, 2][..words.len()] } }
+}
+
+/// Kernels of which only the names are given.
+fn named(model: &Arc<RowModel>, names: &[&str]) -> RowPool {
+    let table = Table::new(vec![words("kernel_name", names)], names.len()).unwrap();
+    RowPool::new(Arc::clone(model), &table).unwrap()
 }
 
 fn rank(pool: &RowPool, problem: &dyn Fields) -> Vec<Ranked> {
@@ -68,7 +98,10 @@ impl Kernels {
             Column { name: "tile_n", cells: Cells::Numbers(&self.tile_n) },
             Column {
                 name: "pipeline",
-                cells: Cells::Words { words: vec!["compv3", "compv4", "mem"], codes: &self.pipeline },
+                cells: Cells::Words {
+                    words: vec!["compv3", "compv4", "mem", "no row's"],
+                    codes: &self.pipeline,
+                },
             },
             Column { name: "pad_m", cells: Cells::Whole(&self.pad) },
         ]
@@ -103,7 +136,7 @@ fn expected(model: &RowModel, table: &Table<'_>, problem: &dyn Fields) -> Vec<Ra
 
 #[test]
 fn pools_give_the_bits_of_single_rows() {
-    let model = Arc::new(RowModel::load(directory("gemm_small"), &options()).unwrap());
+    let model = load("gemm_small", &options());
     let kernels = Kernels::new();
     let table = Table::new(kernels.columns(), 60).unwrap();
     let pool = RowPool::new(Arc::clone(&model), &table).unwrap();
@@ -113,7 +146,7 @@ fn pools_give_the_bits_of_single_rows() {
         r#"{"M":20480,"n":7168.0,"k":"256","split_k":null,"dtype":"tf32"}"#,
         "{}",
     ] {
-        let problem = Object::from_json(text.as_bytes()).unwrap();
+        let problem = object(text);
         let expected = expected(&model, &table, &problem);
         // The first ranking scores rows, later ones with the compiled pool.
         let new = RowPool::new(Arc::clone(&model), &table).unwrap();
@@ -128,9 +161,7 @@ fn pools_give_the_bits_of_single_rows() {
 
 #[test]
 fn threads_share_a_table() {
-    let load =
-        |threads| RowModel::load(directory("gemm_small"), &RowModelOptions { threads, ..options() }).unwrap();
-    let (one, three) = (load(0), load(3));
+    let [one, three] = [0, 3].map(|threads| load("gemm_small", &RowModelOptions { threads, ..options() }));
     let extents: Vec<i64> = (1..=5000).collect();
     let mut tiles = vec![64.0; 5000];
     let columns = vec![
@@ -149,9 +180,9 @@ fn threads_share_a_table() {
 
 #[test]
 fn cells_of_the_problem_in_rows_come_first() {
-    let model = Arc::new(RowModel::load(directory("gemm_small"), &options()).unwrap());
+    let model = load("gemm_small", &options());
     let kernels = Kernels::new();
-    let problem = Object::from_json(br#"{"m":16,"n":1536,"k":7168}"#).unwrap();
+    let problem = object(r#"{"m":16,"n":1536,"k":7168}"#);
     // One problem for all, and a problem for each.
     for extents in [vec![64i64; 60], (1..=60).collect()] {
         let mut columns = kernels.columns();
@@ -164,14 +195,13 @@ fn cells_of_the_problem_in_rows_come_first() {
 
 #[test]
 fn empty_pools_rank_nothing() {
-    let model = Arc::new(RowModel::load(directory("conv_small"), &options()).unwrap());
-    let pool = RowPool::new(model, &Table::new(Vec::new(), 0).unwrap()).unwrap();
+    let pool = RowPool::new(load("conv_small", &options()), &Table::new(Vec::new(), 0).unwrap()).unwrap();
     assert!(pool.is_empty() && rank(&pool, &Object::default()).is_empty());
 }
 
 #[test]
 fn threads_share_a_pool() {
-    let model = Arc::new(RowModel::load(directory("gemm_small"), &options()).unwrap());
+    let model = load("gemm_small", &options());
     let kernels = Kernels::new();
     let table = Table::new(kernels.columns(), 60).unwrap();
     let pool = RowPool::new(Arc::clone(&model), &table).unwrap();
@@ -179,8 +209,7 @@ fn threads_share_a_pool() {
         for thread in 0..12 {
             let (pool, model, table) = (&pool, &model, &table);
             scope.spawn(move || {
-                let text = format!(r#"{{"m":{},"n":1536,"k":7168}}"#, 1 + thread);
-                let problem = Object::from_json(text.as_bytes()).unwrap();
+                let problem = object(&format!(r#"{{"m":{},"n":1536,"k":7168}}"#, 1 + thread));
                 let expected = expected(model, table, &problem);
                 for _ in 0..20 {
                     assert_eq!(rank(pool, &problem), expected);
@@ -192,32 +221,35 @@ fn threads_share_a_pool() {
 
 #[test]
 fn mistakes_are_named() {
-    let load = |model: &str, options: &RowModelOptions| {
-        RowModel::load(directory(model), options).map(|_| ()).unwrap_err().to_string()
-    };
     let relative = RowModelOptions { target: Target::Relative, ..options() };
-    assert!(load("gemm_small", &relative).ends_with("no model_relative.lgbm and no model_relative.lgbm.gz"));
     let other = RowModelOptions { engine: EngineChoice::Named(Engine::Conv97), ..options() };
-    assert!(load("gemm_small", &other).contains("the feature engine conv97 is for grouped_conv"));
     let hardware =
         RowModelOptions { hardware: Map::from_iter([("num_cus".to_owned(), 0.into())]), ..options() };
-    assert_eq!(load("gemm_small", &hardware), "hardware: num_cus: found 0, expected at least 1");
-    assert!(load("absent", &options()).contains("feature_spec.json"));
     let tolerant = RowModelOptions { tolerate_no_spec: true, ..options() };
-    assert!(load("absent", &tolerant).contains("no model_tflops.lgbm"));
+    for (model, options, message) in [
+        ("gemm_small", &relative, "no model_relative.lgbm and no model_relative.lgbm.gz"),
+        ("gemm_small", &other, "the feature engine conv97 is for grouped_conv"),
+        ("gemm_small", &hardware, "hardware: num_cus: found 0, expected at least 1"),
+        ("absent", &options(), "feature_spec.json"),
+        ("absent", &tolerant, "no model_tflops.lgbm"),
+    ] {
+        let error = RowModel::load(directory(model), options).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
     let described = describe_spec(directory("absent"), &tolerant).unwrap();
     assert_eq!(
         (described["op"].as_str(), described["rank_by"].as_str()),
         (Some("gemm_universal"), Some("tflops"))
     );
 
-    let strict = RowModelOptions { uncoded: Some(Uncoded::Error), ..options() };
-    let model = Arc::new(RowModel::load(directory("gemm_small"), &strict).unwrap());
-    let table = Table::new(Kernels::new().columns(), 60).map(|table| RowPool::new(model, &table).map(|_| ()));
+    let kernels = Kernels::new();
+    let table = Table::new(kernels.columns(), 60).unwrap();
+    let strict = RowModelOptions { force: false, ..strict() };
+    let error = RowPool::new(load("gemm_small", &strict), &table).unwrap_err().to_string();
     let absent = "row 0: tile_n, tile_k, warp_m, warp_n, warp_k, warp_tile_m, warp_tile_n, warp_tile_k, \
                   pipeline, scheduler, epilogue, pad_n, pad_k, persistent: found nothing, expected a value for \
                   each";
-    assert_eq!(table.unwrap().unwrap_err().to_string(), absent);
+    assert_eq!(error, absent);
 }
 
 #[test]
@@ -225,13 +257,11 @@ fn a_row_that_the_model_is_not_for_is_refused_unless_it_is_forced() {
     let problem = r#"{"C": 64, "K": 64, "Hi": 28, "Wi": 28, "Y": 3, "X": 3"#;
     let kernel =
         Table::new(vec![Column { name: "gemm_m_per_block", cells: Cells::Whole(&[64]) }], 1).unwrap();
-    let object = |more: &str| Object::from_json(format!("{problem}{more}}}").as_bytes()).unwrap();
-    let load = |force| {
-        Arc::new(RowModel::load(directory("conv_small"), &RowModelOptions { force, ..options() }).unwrap())
-    };
-    let (model, forced) = (load(false), load(true));
+    let cells = |more: &str| object(&format!("{problem}{more}}}"));
+    let [model, forced] =
+        [false, true].map(|force| load("conv_small", &RowModelOptions { force, ..options() }));
     let pool = RowPool::new(model.clone(), &kernel).unwrap();
-    assert!(model.predict(&object(r#", "dtype": "bf16", "arch": "gfx950:xnack-""#)).is_ok());
+    assert!(model.predict(&cells(r#", "dtype": "bf16", "arch": "gfx950:xnack-""#)).is_ok());
     for (more, message) in [
         (
             r#", "dtype": "fp16""#,
@@ -239,7 +269,7 @@ fn a_row_that_the_model_is_not_for_is_refused_unless_it_is_forced() {
         ),
         (r#", "arch": "gfx942""#, "arch: found 'gfx942', expected gfx950, which the model is for"),
     ] {
-        let row = object(more);
+        let row = cells(more);
         let errors = [model.predict(&row).unwrap_err(), pool.rank(&row, |_| {}).unwrap_err()];
         for error in errors {
             assert!(error.to_string().contains(message), "{error}");
@@ -253,22 +283,15 @@ fn a_row_that_the_model_is_not_for_is_refused_unless_it_is_forced() {
 #[test]
 fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     const NAME: &str = "grouped_conv_forward_bf16_2d_128x64x128_compv5";
-    let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("models/grouped_conv_forward_bf16_gfx950");
-    let spec = RowModelOptions { uncoded: None, ..options() };
-    let model = Arc::new(RowModel::load(&ours, &spec).unwrap());
-    let kernels = || {
-        let name = Column { name: "kernel_name", cells: Cells::Words { words: vec![NAME], codes: &[0] } };
-        Table::new(vec![name], 1).unwrap()
-    };
-    let pool = RowPool::new(Arc::clone(&model), &kernels()).unwrap();
+    let model = ours(&RowModelOptions { uncoded: None, ..options() });
+    let pool = named(&model, &[NAME]);
     let cells = |change: &str| {
         let problem = r#"{"N":16,"C":256,"K":128,"G":1,"Hi":28,"Wi":28,"Y":3,"X":3,"stride_h":1,"stride_w":1,
             "pad_h":1,"pad_w":1,"dilation_h":1,"dilation_w":1"#;
-        let object =
-            |text: &str| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(text).unwrap();
-        let mut cells = object(&format!("{problem}}}"));
-        cells.extend(object(&format!("{{{}}}", change.trim_start_matches(','))));
-        Object::from_json(serde_json::Value::Object(cells).to_string().as_bytes()).unwrap()
+        let parse = |text: &str| serde_json::from_str::<Map<_, serde_json::Value>>(text).unwrap();
+        let mut cells = parse(&format!("{problem}}}"));
+        cells.extend(parse(&format!("{{{}}}", change.trim_start_matches(','))));
+        object(&serde_json::Value::Object(cells).to_string())
     };
     let text = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1,pad_h_right=2,pad_w_right=3";
     let problem = Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv)).unwrap();
@@ -299,8 +322,8 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     assert_eq!(misspelt, "unknown column 'padh', expected pad_h");
 
     // Upstream's engines cut fractions off, and know of no padding behind an axis.
-    let upstream = Arc::new(RowModel::load(&ours, &options()).unwrap());
-    let pool = RowPool::new(Arc::clone(&upstream), &kernels()).unwrap();
+    let upstream = ours(&options());
+    let pool = named(&upstream, &[NAME]);
     let odd = cells(r#","stride_h":1.9,"pad_h_right":2,"padh":3"#);
     assert_eq!(rank(&pool, &odd), rank(&pool, &cells("")));
     assert!(upstream.check_names(&odd).is_ok());
@@ -315,14 +338,10 @@ fn rows_of_measured_kernels_go_before_others_of_their_score() {
         "grouped_conv_forward_bf16_2d_128x64x128_basic_v1_intrawave",
         "grouped_conv_forward_bf16_2d_128x64x128_compv3_intrawave",
     ];
-    let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("models/grouped_conv_forward_bf16_gfx950");
-    let spec = RowModelOptions { uncoded: None, ..options() };
-    let model = Arc::new(RowModel::load(&ours, &spec).unwrap());
-    let cells = Cells::Words { words: NAMES.to_vec(), codes: &[0, 1, 2] };
-    let table = Table::new(vec![Column { name: "kernel_name", cells }], NAMES.len()).unwrap();
-    let problem = br#"{"N":16,"C":256,"K":128,"G":1,"Hi":28,"Wi":28,"Y":3,"X":3,"stride_h":1,"stride_w":1,
+    let model = ours(&RowModelOptions { uncoded: None, ..options() });
+    let problem = r#"{"N":16,"C":256,"K":128,"G":1,"Hi":28,"Wi":28,"Y":3,"X":3,"stride_h":1,"stride_w":1,
         "pad_h":1,"pad_w":1,"dilation_h":1,"dilation_w":1}"#;
-    let ranked = rank(&RowPool::new(model, &table).unwrap(), &Object::from_json(problem).unwrap());
+    let ranked = rank(&named(&model, &NAMES), &object(problem));
     assert!(ranked.iter().all(|one| one.score.to_bits() == ranked[0].score.to_bits()), "{ranked:?}");
     assert_eq!(ranked[0].index, 2);
 }
@@ -333,24 +352,14 @@ fn kernels_of_another_variant_have_no_score_where_absent_cells_are_errors() {
         "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16",
         "batched_gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_128x128x64_2x2x1_32x32x16",
     ];
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models/gemm_small");
-    let spec = RowModelOptions { uncoded: Some(Uncoded::Error), force: true, ..options() };
-    let model = Arc::new(RowModel::load(&directory, &spec).unwrap());
-    let pool = |names: &[&'static str]| {
-        let codes: Vec<i32> = (0..names.len() as i32).collect();
-        let cells = Cells::Words { words: names.to_vec(), codes: &codes };
-        let table = Table::new(vec![Column { name: "kernel_name", cells }], names.len()).unwrap();
-        RowPool::new(Arc::clone(&model), &table).unwrap()
-    };
-    let problem = |more: &str| {
-        Object::from_json(format!(r#"{{"m":128,"n":1536,"k":7168,"split_k":1{more}}}"#).as_bytes()).unwrap()
-    };
+    let model = load("gemm_small", &strict());
+    let problem = |more: &str| object(&format!(r#"{{"m":128,"n":1536,"k":7168,"split_k":1{more}}}"#));
     for (more, first) in [("", 0), (r#","batch":4"#, 1)] {
-        let ranked = rank(&pool(&NAMES), &problem(more));
+        let ranked = rank(&named(&model, &NAMES), &problem(more));
         assert_eq!(ranked[0].index, first, "{more}");
         assert!(!ranked[0].score.is_nan() && ranked[1].score.is_nan(), "{more}: {ranked:?}");
     }
-    let error = pool(&NAMES[..1]).rank(&problem(r#","batch":4"#), |_| {}).unwrap_err().to_string();
+    let error = named(&model, &NAMES[..1]).rank(&problem(r#","batch":4"#), |_| {}).unwrap_err().to_string();
     assert!(error.contains("kernels: found none that can serve the problem"), "{error}");
 }
 
@@ -360,16 +369,12 @@ fn attention_kernels_of_another_signature_have_no_score_where_absent_cells_are_e
         "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1",
         "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=causal_bias=no_bpc=-1",
     ];
-    let spec = RowModelOptions { uncoded: Some(Uncoded::Error), force: true, ..options() };
-    let model = Arc::new(RowModel::load(directory("fmha_small"), &spec).unwrap());
-    let codes = [0, 1];
-    let cells = Cells::Words { words: NAMES.to_vec(), codes: &codes };
+    let model = load("fmha_small", &strict());
     let pool =
-        RowPool::new(Arc::clone(&model), &Table::new(vec![Column { name: "kernel", cells }], 2).unwrap());
-    let pool = pool.unwrap();
+        RowPool::new(Arc::clone(&model), &Table::new(vec![words("kernel", &NAMES)], 2).unwrap()).unwrap();
     let sizes =
         r#""batch":2,"seqlen_q":512,"seqlen_k":512,"nhead_q":8,"nhead_k":8,"hdim_q":128,"hdim_v":128"#;
-    let problem = |more: &str| Object::from_json(format!("{{{sizes}{more}}}").as_bytes()).unwrap();
+    let problem = |more: &str| object(&format!("{{{sizes}{more}}}"));
     let voids = |more: &str| -> Vec<usize> {
         let ranked = rank(&pool, &problem(more));
         let mut voids: Vec<usize> =
@@ -403,9 +408,7 @@ fn attention_kernels_of_another_signature_have_no_score_where_absent_cells_are_e
     }
     // Every name of a field must agree with the kernel's.
     for (name, cell) in [("mask_type", "1"), ("has_lse", "1"), ("mode", "group"), ("data_type", "bf16")] {
-        let words = Cells::Words { words: vec![NAMES[0], cell], codes: &[0] };
-        let cells = Cells::Words { words: vec![NAMES[0], cell], codes: &[1] };
-        let columns = vec![Column { name: "kernel", cells: words }, Column { name, cells }];
+        let columns = vec![words("kernel", &NAMES[..1]), words(name, &[cell])];
         let error =
             RowPool::new(Arc::clone(&model), &Table::new(columns, 1).unwrap()).unwrap_err().to_string();
         assert!(
@@ -419,21 +422,16 @@ fn attention_kernels_of_another_signature_have_no_score_where_absent_cells_are_e
 
 #[test]
 fn misspelt_columns_are_refused_where_absent_cells_are_errors() {
-    let spec = RowModelOptions { uncoded: Some(Uncoded::Error), force: true, ..options() };
-    let model = Arc::new(RowModel::load(directory("conv_small"), &spec).unwrap());
-    let table = || {
-        let codes = &[0];
-        let words = vec!["grouped_conv_forward_bf16_2d_64x64x64_compv3"];
-        let columns = vec![
-            Column { name: "kernel_name", cells: Cells::Words { words, codes } },
-            Column { name: "Stride_h", cells: Cells::Whole(&[2]) },
-        ];
-        Table::new(columns, 1).unwrap()
-    };
+    let model = load("conv_small", &strict());
+    let columns = vec![
+        words("kernel_name", &["grouped_conv_forward_bf16_2d_64x64x64_compv3"]),
+        Column { name: "Stride_h", cells: Cells::Whole(&[2]) },
+    ];
+    let table = Table::new(columns, 1).unwrap();
     let errors = [
-        RowPool::new(Arc::clone(&model), &table()).unwrap_err().to_string(),
-        model.predict_table(&table()).unwrap_err().to_string(),
-        model.features(&table()).unwrap_err().to_string(),
+        RowPool::new(Arc::clone(&model), &table).unwrap_err().to_string(),
+        model.predict_table(&table).unwrap_err().to_string(),
+        model.features(&table).unwrap_err().to_string(),
     ];
     for error in errors {
         assert_eq!(error, "unknown column 'Stride_h', expected stride_h");

@@ -1,6 +1,8 @@
 //! Problems that leave open into how many parts their reduction is split: the number is chosen with the
 //! kernel.
 
+mod common;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,17 +11,12 @@ use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{AUTO, GemmProblem, Problem, Splits};
-use ck_select::registry::{
-    Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source, UserData,
-};
+use ck_select::registry::{Hooks, Mode, Options, Registry, SelectError, Source};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
-
-fn root(path: &str) -> String {
-    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
-}
+use common::{new, on, root};
 
 fn model() -> Model {
     Model::load(root("tests/golden/models/gemm_small")).unwrap()
@@ -31,10 +28,6 @@ fn pool() -> Pool {
 
 fn gemm(m: i64, split_k: i32) -> Problem {
     GemmProblem { split_k, ..GemmProblem::new(m, 1536, 7168) }.into()
-}
-
-fn on(arch: &str) -> Options {
-    Options { store: Some("off".into()), arch: arch.parse().ok(), ..Options::default() }
 }
 
 /// A kernel that supports some numbers of parts, and whose runs take as long as the test says.
@@ -71,13 +64,11 @@ struct Made {
 fn made(options: Options, least: i32, time: fn(&str, i32) -> f64) -> Made {
     let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
     let (seen, runs) = (Arc::default(), Arc::default());
-    let new = |kernel: &Kernel| {
+    let with_parts = |kernel: &Kernel| {
         let (name, seen, runs) = (kernel.name.clone(), Arc::clone(&seen), Arc::clone(&runs));
-        let hooks: Box<dyn Hooks> = Box::new(Parts { least, time, name, seen, runs });
-        let (priority, user) = (Priority::NORMAL, UserData::default());
-        NewKernel { kernel: kernel.clone(), priority, user, hooks: Some(hooks) }
+        new(kernel.clone(), Some(Box::new(Parts { least, time, name, seen, runs })))
     };
-    registry.add_all(pool().iter().map(new).collect()).unwrap();
+    registry.add_all(pool().iter().map(with_parts).collect()).unwrap();
     Made { registry, seen, runs }
 }
 

@@ -1,21 +1,22 @@
 //! Stores that a stranger made: refused soon, said once and left as they are, or read without what is no
 //! winner.
 
+mod common;
 mod winners;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ck_select::kernel::Kernel;
-use ck_select::log::{self, Level};
 use ck_select::problem::Problem;
-use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
+use ck_select::registry::{Mode, Options, Registry, Source};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::tuning::store::{Mode as StoreMode, Saved, Store};
+use common::{logged, new};
 use tempfile::TempDir;
 use winners::{gemm, scope, winner};
 
@@ -127,23 +128,6 @@ fn lines_that_are_no_winners_are_passed_over() {
     assert!(start.elapsed() < SOON);
 }
 
-/// What the library logs in this process, whatever the test.
-fn logged(about: &Path) -> Vec<String> {
-    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    static ONCE: Once = Once::new();
-    let lines = || LINES.lock().unwrap_or_else(PoisonError::into_inner);
-    ONCE.call_once(|| {
-        let sink = move |level: Level, _: &str, text: &str| {
-            if level <= Level::Warn {
-                LINES.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
-            }
-        };
-        log::set_sink(Level::Warn, Some(Box::new(sink)));
-    });
-    let about = about.display().to_string();
-    lines().iter().filter(|line| line.contains(&about)).cloned().collect()
-}
-
 #[test]
 fn selections_go_on_without_a_hostile_store_and_say_so_once() {
     let (_folder, path) = made();
@@ -164,18 +148,12 @@ fn selections_go_on_without_a_hostile_store_and_say_so_once() {
             );
             // Each kernel makes another pool, for which the store is asked anew.
             let runs = runs.clone();
-            let hooks: Box<dyn Hooks> = Box::new(move |_: &Problem, _: Stream| {
+            let run = move |_: &Problem, _: Stream| {
                 *runs.lock().unwrap() += 1;
                 RunOutcome::Milliseconds(1.0)
-            });
-            registry
-                .add_all(vec![NewKernel {
-                    kernel: Kernel::from_name(&name).unwrap(),
-                    priority: Priority::NORMAL,
-                    user: UserData::default(),
-                    hooks: Some(hooks),
-                }])
-                .unwrap();
+            };
+            let kernel = Kernel::from_name(&name).unwrap();
+            registry.add_all(vec![new(kernel, Some(Box::new(run)))]).unwrap();
             for m in 1..=3 {
                 let expected = if mode == Mode::Search { Source::Search } else { Source::Estimate };
                 assert_eq!(registry.select(&gemm(m * 64)).unwrap().source, expected);

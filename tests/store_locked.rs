@@ -4,12 +4,13 @@
 
 #![cfg(unix)]
 
+mod common;
+
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::ptr::{null, null_mut};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ck_select::ffi::{
@@ -18,13 +19,12 @@ use ck_select::ffi::{
     ck_registry_refresh_store, ck_registry_select_gemm, ck_registry_store_status, ck_string_free,
 };
 use ck_select::kernel::Kernel;
-use ck_select::log::{self, Level};
 use ck_select::problem::{GemmProblem, Problem};
-use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
+use ck_select::registry::{Mode, Options, Registry, Source};
 use ck_select::tuning::device::Stream;
-use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::tuning::store::{Mode as StoreMode, Store, StoreStatus};
+use common::logged;
 
 const PATH: &str = "CK_SELECT_TEST_PATH";
 /// Ten selections took a hundred seconds and more when each of them waited.
@@ -69,24 +69,14 @@ impl Holder {
     }
 }
 
-fn add(registry: &Registry, name: &str) {
-    let (kernel, user) = (Kernel::from_name(name).unwrap(), UserData::default());
-    let hooks: Option<Box<dyn Hooks>> =
-        Some(Box::new(|_: &Problem, _: Stream| RunOutcome::Milliseconds(1.0)));
-    registry.add_all(vec![NewKernel { kernel, priority: Priority::NORMAL, user, hooks }]).unwrap();
+fn run(_: &Problem, _: Stream) -> RunOutcome {
+    RunOutcome::Milliseconds(1.0)
 }
 
 /// A registry that measures, into this store.
 fn searching(path: &Path) -> Registry {
-    let options = Options {
-        mode: Mode::Search,
-        arch: "gfx942".parse().ok(),
-        store: Some(path.to_owned()),
-        ..Options::default()
-    };
-    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
-    add(&registry, NAME);
-    registry
+    let options = Options { mode: Mode::Search, store: Some(path.to_owned()), ..common::on("gfx942") };
+    common::running(options, [Kernel::from_name(NAME).unwrap()], |_, _| run)
 }
 
 fn gemm(m: i64) -> Problem {
@@ -111,20 +101,6 @@ fn store() -> (tempfile::TempDir, std::path::PathBuf) {
 
 fn on_disk(path: &Path) -> usize {
     Store::open(path, StoreMode::ReadOnly).unwrap().count().unwrap()
-}
-
-static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-/// What the library has logged about a file so far; call it before what is to be logged, too.
-fn logged(about: &Path) -> Vec<String> {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    let lines = || LINES.lock().unwrap_or_else(PoisonError::into_inner);
-    ONCE.call_once(|| {
-        let sink = move |_: Level, _: &str, text: &str| lines().push(text.to_owned());
-        log::set_sink(Level::Warn, Some(Box::new(sink)));
-    });
-    let about = about.display().to_string();
-    lines().iter().filter(|line| line.contains(&about)).cloned().collect()
 }
 
 #[test]
@@ -180,7 +156,8 @@ fn what_waits_is_written_when_the_registry_ends_whatever_became_of_its_pool() {
     let holder = Holder::of(&path);
     let registry = searching(&path);
     measure(&registry, 1..4);
-    add(&registry, &NAME.replace("128x128x64", "64x64x64"));
+    let other = Kernel::from_name(&NAME.replace("128x128x64", "64x64x64")).unwrap();
+    registry.add_all(vec![common::new(other, Some(Box::new(run)))]).unwrap();
     measure(&registry, 1..4);
     assert_eq!(registry.store_status().waiting, 6, "three for each pool");
     holder.release();
@@ -231,7 +208,7 @@ fn a_store_of_a_users_own_waits_as_long_as_told() {
     holder.release();
 }
 
-unsafe extern "C" fn run(_: *const CkGemmProblem, _: *mut c_void, _: *mut c_void) -> f32 {
+unsafe extern "C" fn run_gemm(_: *const CkGemmProblem, _: *mut c_void, _: *mut c_void) -> f32 {
     1.0
 }
 
@@ -270,7 +247,7 @@ fn the_c_interface_says_how_many_winners_wait_and_why() {
         assert_eq!(ck_registry_create(&raw const options, &raw mut registry), CkStatus::Ok);
         let mut hooks: CkKernelHooks = std::mem::zeroed();
         hooks.struct_size = size_of::<CkKernelHooks>();
-        hooks.run_gemm = Some(run);
+        hooks.run_gemm = Some(run_gemm);
         assert_eq!(ck_registry_add_kernel(registry, name.as_ptr(), &raw const hooks), CkStatus::Ok);
         assert_eq!(status(registry), (0, None), "nothing was needed of it yet");
 

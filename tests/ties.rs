@@ -1,5 +1,7 @@
 //! Kernels with equal scores: every surface chooses the same one, in whatever order they were registered.
 
+mod common;
+
 use std::sync::Arc;
 
 use ck_select::embedded;
@@ -7,8 +9,9 @@ use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target, TrainedOn};
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, FmhaProblem, Problem};
-use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+use ck_select::registry::{NewKernel, Options, Priority, Registry};
 use ck_select::select::{RankScratch, Ranker};
+use common::new;
 use proptest::prelude::*;
 
 const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
@@ -35,13 +38,8 @@ fn registry(kernels: impl IntoIterator<Item = (Kernel, i32)>, model: Option<Arc<
     let arch = Some("gfx950".parse().unwrap());
     let options = Options { arch, embedded_models: model.is_none(), ..Options::default() };
     let registry = Registry::new(options).unwrap();
-    let new = |(kernel, priority)| NewKernel {
-        kernel,
-        priority: Priority(priority),
-        user: UserData::default(),
-        hooks: None,
-    };
-    registry.add_all(kernels.into_iter().map(new).collect()).unwrap();
+    let ranked = |(kernel, priority)| NewKernel { priority: Priority(priority), ..new(kernel, None) };
+    registry.add_all(kernels.into_iter().map(ranked).collect()).unwrap();
     if let Some(model) = model {
         registry.set_model(model, None);
     }

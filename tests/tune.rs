@@ -1,20 +1,20 @@
 //! Measuring between selections: what is measured, in which order, within which time, and what others see
 //! meanwhile.
 
+mod common;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use ck_select::kernel::Kernel;
-use ck_select::pool::Pool;
 use ck_select::problem::{GemmProblem, Problem};
-use ck_select::registry::{
-    Hooks, Mode, NewKernel, Options, Priority, Registry, Source, TuneBudget, TuneReport, UserData,
-};
+use ck_select::registry::{Hooks, Mode, NewKernel, Options, Registry, Source, TuneBudget, TuneReport};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
+use common::{new, small_conv as problem};
 
 const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(600));
 
@@ -44,23 +44,16 @@ impl Drop for Scripted {
 }
 
 fn kernels() -> Vec<Kernel> {
-    let path = format!("{}/configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
-    Pool::read(path).unwrap().iter().take(6).cloned().collect()
+    common::kernels().into_iter().take(6).collect()
 }
 
 fn off() -> Options {
     let measuring = SearchOptions { warmup: 0, repeats: 2, ..SearchOptions::default() };
-    Options {
-        store: Some("off".into()),
-        arch: Some("gfx942".parse().unwrap()),
-        measuring,
-        ..Options::default()
-    }
+    Options { measuring, ..common::on("gfx942") }
 }
 
 fn scripted(number: usize, kernel: Kernel, run: &Run, drops: &Arc<AtomicUsize>) -> NewKernel {
-    let hooks = Box::new(Scripted { number, run: run.clone(), drops: drops.clone() });
-    NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: Some(hooks) }
+    new(kernel, Some(Box::new(Scripted { number, run: run.clone(), drops: drops.clone() })))
 }
 
 /// Six kernels on a mock device.
@@ -68,18 +61,21 @@ fn registry(
     options: Options,
     run: impl Fn(usize, &Problem) -> RunOutcome + Send + Sync + 'static,
 ) -> Registry {
+    on_device(MockDevice::new(), options, run)
+}
+
+fn on_device(
+    device: MockDevice,
+    options: Options,
+    run: impl Fn(usize, &Problem) -> RunOutcome + Send + Sync + 'static,
+) -> Registry {
     let run: Run = Arc::new(run);
-    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+    let registry = Registry::with_device(options, Box::new(device)).unwrap();
     let drops = Arc::default();
     let new =
         kernels().into_iter().enumerate().map(|(number, kernel)| scripted(number, kernel, &run, &drops));
     registry.add_all(new.collect()).unwrap();
     registry
-}
-
-fn problem(number: i64) -> Problem {
-    use ck_select::problem::ConvProblem;
-    ConvProblem { n: number, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
 }
 
 fn ask(registry: &Registry, problem: &Problem) {
@@ -243,12 +239,7 @@ fn one_failing_kernel_does_not_lose_the_others() {
 fn a_stream_that_cannot_be_measured_on_is_an_error_and_loses_nothing() {
     let device = MockDevice::new();
     device.set_capturing(true);
-    let registry = Registry::with_device(off(), Box::new(device)).unwrap();
-    let run: Run = Arc::new(|_, _| RunOutcome::Milliseconds(1.0));
-    let drops = Arc::default();
-    let new =
-        kernels().into_iter().enumerate().map(|(number, kernel)| scripted(number, kernel, &run, &drops));
-    registry.add_all(new.collect()).unwrap();
+    let registry = on_device(device, off(), |_, _| RunOutcome::Milliseconds(1.0));
     registry.tune(&LONG).unwrap();
     registry.select(&problem(1)).unwrap();
     for _ in 0..2 {

@@ -25,11 +25,6 @@ fn without_times(printed: &str) -> String {
     text
 }
 
-#[test]
-fn times_are_masked() {
-    assert_eq!(without_times("name   -    12.5 us  model\n"), "name   -       * us  model\n");
-}
-
 pub(super) fn prints(program: &std::path::Path, arguments: &[&str], expected: &str) {
     let printed = tools::run(Command::new(program).args(arguments).current_dir(tools::ROOT));
     let found = without_times(&printed);

@@ -7,7 +7,8 @@ use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
 
-use common::{Ran, bad, command_in, good, outcome, root};
+use common::{Folder, Ran, command_in, good, refuses, root};
+use serde_json::Value;
 
 const RANK: &str = "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt";
 const RESNET: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
@@ -44,8 +45,7 @@ fn rank_gives_lightgbms_ranking_in_every_format() {
         );
     }
 
-    let json: serde_json::Value =
-        serde_json::from_str(&good(&format!("{RANK} --problem '{problem}' --top 2 --format json"))).unwrap();
+    let json = Folder::new().json(&format!("{RANK} --problem '{problem}' --top 2"));
     assert_eq!(json.as_array().unwrap().len(), 2);
     assert_eq!(json[0]["score"].as_f64().unwrap().to_bits(), expected[0].3);
 
@@ -57,16 +57,16 @@ fn rank_gives_lightgbms_ranking_in_every_format() {
 
 #[test]
 fn rank_takes_many_problems_from_a_csv() {
-    let folder = tempfile::tempdir().unwrap();
-    let problems = folder.path().join("problems.csv");
-    fs::write(&problems, "problem_idx,N,C,K,Hi,Wi,Y,X\n7,16,256,128,28,28,3,3\n9,1.0,64,64,56,56,1,1\n")
-        .unwrap();
-    let csv = good(&format!("{RANK} --problems {} --top 1 --format csv", problems.display()));
+    let folder = Folder::new();
+    folder.write(
+        "problems.csv",
+        "problem_idx,N,C,K,Hi,Wi,Y,X\n7,16,256,128,28,28,3,3\n9,1.0,64,64,56,56,1,1\n",
+    );
+    let csv = folder.good(&format!("{RANK} --problems @problems.csv --top 1 --format csv"));
     let labels: Vec<&str> = csv.lines().map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(labels, ["problem", "7", "9"]);
 
     // A benchmark CSV holds each problem once for each kernel, and is a pool, too.
-    let sweep = folder.path().join("sweep.csv");
     let mut text = String::from("kernel,N,C,K,Hi,Wi,Y,X,latency_ms,tflops\n");
     for tile in ["32x64x64", "64x128x64"] {
         for batch in [1, 2] {
@@ -74,16 +74,16 @@ fn rank_takes_many_problems_from_a_csv() {
                 .unwrap();
         }
     }
-    fs::write(&sweep, text).unwrap();
-    let sweep = sweep.display();
-    let csv = good(&format!(
-        "rank --model tests/golden/models/conv_small --pool {sweep} --problems {sweep} --format csv"
-    ));
+    folder.write("sweep.csv", text);
+    let model = "--model tests/golden/models/conv_small";
+    let csv = folder.good(&format!("rank {model} --pool @sweep.csv --problems @sweep.csv --format csv"));
     assert_eq!(csv.lines().count(), 1 + 2 * 2);
 
-    fs::write(&problems, "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n1,64,64,56,none,1,1\n").unwrap();
-    let error = bad(&format!("{RANK} --problems {}", problems.display()), 1);
-    assert!(error.contains("problems.csv: line 3: Wi: found 'none', expected a whole number"), "{error}");
+    folder.write("problems.csv", "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n1,64,64,56,none,1,1\n");
+    folder.refuses(&format!(
+        "{RANK} --problems @problems.csv
+            1: problems.csv: line 3: Wi: found 'none', expected a whole number"
+    ));
 }
 
 #[test]
@@ -100,51 +100,32 @@ fn rank_shows_the_other_targets() {
 
 #[test]
 fn wrong_use_is_2_and_failure_is_1() {
-    for (line, code, message) in [
-        (String::new(), 2, "Usage: ckselect"),
-        ("rnak".into(), 2, "unrecognized subcommand"),
-        (RANK.into(), 2, "<--problem <PAIRS>|--problems <FILE>>"),
-        (
-            format!("{RANK} --problem 'N=16,Q=1'"),
-            2,
-            "--problem: grouped_conv problems have no field 'Q', expected one of: direction, variant",
-        ),
-        (format!("{RANK} --problem '{RESNET},stride_h=0'"), 2, "--problem: stride_h: found 0, expected 1 to"),
-        (format!("{RANK} --problem '{RESNET}' --top 0"), 2, "0 is not in 1.."),
-        (
-            format!("{RANK} --problem '{RESNET}' --format xml"),
-            2,
-            "possible values: table, markdown, csv, json",
-        ),
-        (
-            "dev features --engine conv96 --data x.csv".into(),
-            2,
-            "unknown feature engine 'conv96', expected one of: gemm55",
-        ),
-        (
-            format!("rank --model no/model --pool x --problem '{RESNET}'"),
-            1,
-            "no/model/feature_spec.json: No such file",
-        ),
-        (
-            format!("rank --model tests/golden/models/conv_small --pool no.txt --problem '{RESNET}'"),
-            1,
-            "no.txt",
-        ),
-        (
-            format!("{RANK} --problem '{RESNET},direction=bwd_data'"),
-            1,
-            "none of the 30 kernels computes a 2D bwd_data",
-        ),
-        (
-            "dev predict --model tests/golden/models/conv_small --data no.csv".into(),
-            1,
-            "no.csv: No such file",
-        ),
-    ] {
-        let error = bad(&line, code);
-        assert!(error.contains(message), "{line}: {error}");
-    }
+    let model = "--model tests/golden/models/conv_small";
+    refuses(&format!(
+        "rnak
+            2: unrecognized subcommand
+        {RANK}
+            2: <--problem <PAIRS>|--problems <FILE>>
+        {RANK} --problem 'N=16,Q=1'
+            2: --problem: grouped_conv problems have no field 'Q', expected one of: direction, variant
+        {RANK} --problem '{RESNET},stride_h=0'
+            2: --problem: stride_h: found 0, expected 1 to
+        {RANK} --problem '{RESNET}' --top 0
+            2: 0 is not in 1..
+        {RANK} --problem '{RESNET}' --format xml
+            2: possible values: table, markdown, csv, json
+        dev features --engine conv96 --data x.csv
+            2: unknown feature engine 'conv96', expected one of: gemm55
+        rank --model no/model --pool x --problem '{RESNET}'
+            1: no/model/feature_spec.json: No such file
+        rank {model} --pool no.txt --problem '{RESNET}'
+            1: no.txt
+        {RANK} --problem '{RESNET},direction=bwd_data'
+            1: none of the 30 kernels computes a 2D bwd_data
+        dev predict {model} --data no.csv
+            1: no.csv: No such file"
+    ));
+    assert!(common::bad("", 2).contains("Usage: ckselect"));
 }
 
 #[test]
@@ -162,20 +143,15 @@ fn a_closed_pipe_is_no_failure() {
 #[test]
 fn features_reproduce_golden_rows() {
     for engine in ["gemm72", "conv97"] {
-        let folder = tempfile::tempdir().unwrap();
-        let (input, output) = (folder.path().join("in.csv"), folder.path().join("out.csv"));
+        let folder = Folder::new();
         let packed = fs::File::open(root().join(format!("tests/golden/features/{engine}.csv.gz"))).unwrap();
         let mut text = String::new();
         std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(packed), &mut text).unwrap();
-        fs::write(&input, &text).unwrap();
-        let line = format!(
-            "dev features --engine {engine} --data {} --output {}",
-            input.display(),
-            output.display()
-        );
-        assert_eq!(good(&format!("{line} --allow words")), "");
+        folder.write("in.csv", &text);
+        let line = format!("dev features --engine {engine} --data @in.csv --output @out.csv");
+        assert_eq!(folder.good(&format!("{line} --allow words")), "");
 
-        let found = fs::read_to_string(&output).unwrap();
+        let found = folder.read("out.csv");
         let (mut expected, mut found) = (text.lines(), found.lines());
         let header: Vec<&str> = expected.next().unwrap().split(',').collect();
         let first = header.iter().position(|name| name.starts_with("f:")).unwrap();
@@ -194,10 +170,10 @@ fn features_reproduce_golden_rows() {
         assert!(rows >= 500);
 
         // Upstream's silent defaults are errors unless asked for, and a failed run leaves no file.
-        fs::remove_file(&output).unwrap();
-        let error = bad(&line, 1);
+        fs::remove_file(folder.path("out.csv")).unwrap();
+        let error = folder.bad(&line, 1);
         assert!(error.contains("in.csv: line ") && error.contains(", expected "), "{error}");
-        assert!(!output.exists() && fs::read_dir(folder.path()).unwrap().count() == 1);
+        assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 1);
     }
 }
 
@@ -207,34 +183,29 @@ fn features_are_listed_with_their_meaning() {
     assert_eq!(table.lines().count(), 114);
     let by_model = good("dev features --model tests/golden/models/gemm_small --list");
     assert_eq!(by_model.lines().count(), 73);
-    let folder = tempfile::tempdir().unwrap();
-    let listed = folder.path().join("features.csv");
-    let line = "dev features --engine conv_superset --list --output";
-    assert_eq!(good(&format!("{line} {}", listed.display())), "");
-    let csv = fs::read_to_string(listed).unwrap();
+    let folder = Folder::new();
+    assert_eq!(folder.good("dev features --engine conv_superset --list --output @features.csv"), "");
+    let csv = folder.read("features.csv");
     assert!(csv.contains("tile_volume,kernel,volume of the tile\n"), "{csv}");
 }
 
 #[test]
 fn predict_finds_columns_by_name_or_by_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let rows = folder.path().join("rows.csv");
-    fs::write(
-        &rows,
+    let folder = Folder::new();
+    folder.write(
+        "rows.csv",
         "m,n,k,dtype,layout,tile_m,tile_n,tile_k,warp_m,warp_n,warp_k,warp_tile_m,warp_tile_n,\
          warp_tile_k,pipeline,scheduler,epilogue,pad_m,pad_n,pad_k,persistent,split_k\n\
          128,1536,7168,fp8,rcr,128,128,64,2,2,1,32,32,16,compv4,intrawave,cshuffle,1,1,1,0,1\n",
-    )
-    .unwrap();
+    );
     let model = "tests/golden/models/gemm_small";
-    let named = good(&format!("dev features --model {model} --data {}", rows.display()));
+    let named = folder.good(&format!("dev features --model {model} --data @rows.csv"));
     let (header, values) = named.split_once('\n').unwrap();
     let columns: Vec<(&str, &str)> = header.split(',').zip(values.trim().split(',')).collect();
     let reversed: (Vec<&str>, Vec<&str>) = columns.iter().rev().copied().unzip();
     let predict = |text: &str, more: &str| {
-        let matrix = folder.path().join("matrix.csv");
-        fs::write(&matrix, text).unwrap();
-        outcome(&format!("dev predict --model {model} --data {} {more}", matrix.display()))
+        folder.write("matrix.csv", text);
+        folder.run(&format!("dev predict --model {model} --data @matrix.csv {more}"))
     };
     let expected = predict(&named, "").stdout;
     assert_eq!((expected.lines().next(), expected.lines().count()), (Some("raw,value"), 2));
@@ -250,20 +221,17 @@ fn predict_finds_columns_by_name_or_by_order() {
     let cells: Vec<&str> = latency.lines().nth(1).unwrap().split(',').collect();
     assert_eq!(cells[0].parse::<f64>().unwrap().max(0.0), cells[1].parse::<f64>().unwrap());
 
-    let ran = predict("1,2,3\n", "");
-    assert!(
-        ran.code == Some(1) && ran.stderr.contains("line 1: 3 cells, the forest has 72 features"),
-        "{}",
-        ran.stderr
-    );
-    let ran = predict(&named.replacen("f:tile_m", "f:tile_q", 1), "");
-    assert!(ran.stderr.contains("line 1: no column for tile_m"), "{}", ran.stderr);
-    let ran = predict(&format!("{named}{}", values.replacen("128.0", "many", 1)), "");
-    assert!(
-        ran.stderr.contains("matrix.csv: line 3: column 1: found 'many', expected a number"),
-        "{}",
-        ran.stderr
-    );
+    for (text, message) in [
+        ("1,2,3\n", "line 1: 3 cells, the forest has 72 features"),
+        (&named.replacen("f:tile_m", "f:tile_q", 1), "line 1: no column for tile_m"),
+        (
+            &format!("{named}{}", values.replacen("128.0", "many", 1)),
+            "matrix.csv: line 3: column 1: found 'many', expected a number",
+        ),
+    ] {
+        let ran = predict(text, "");
+        assert!(ran.code == Some(1) && ran.stderr.contains(message), "{}", ran.stderr);
+    }
 }
 
 #[test]
@@ -301,8 +269,8 @@ fn predict_scores_a_bare_file_as_lightgbm_does() {
 #[test]
 fn the_choice_of_a_universal_model_is_explained() {
     let asked = format!("--pool configs/forward_bf16.txt --problem '{RESNET}' --format json");
-    let json = |line: &str| serde_json::from_str::<Vec<serde_json::Value>>(&good(line)).unwrap();
-    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let json = |line: &str| serde_json::from_str::<Vec<Value>>(&good(line)).unwrap();
+    let number = |value: &Value| value.as_f64().unwrap();
     let page = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
     let html =
         if cfg!(feature = "offline") { format!("--output {}", page.path().display()) } else { String::new() };
@@ -326,27 +294,29 @@ fn the_choice_of_a_universal_model_is_explained() {
             assert!(text.contains("the estimate") && !text.contains("Nothing:"), "{text}");
         }
     }
-    let error = bad(&format!("explain --model embedded:universal {asked}"), 1);
-    assert!(error.contains("neither the problem, nor the caller, nor the kernels name"), "{error}");
-    let own = format!("explain {} --arch gfx942 --problem '{RESNET}'", &RANK[5..]);
-    assert!(bad(&own, 2).contains("--arch: found gfx942, but the model is for gfx950"), "{own}");
+    let rank = &RANK[5..];
+    refuses(&format!(
+        "explain --model embedded:universal {asked}
+            1: neither the problem, nor the caller, nor the kernels name
+        explain {rank} --arch gfx942 --problem '{RESNET}'
+            2: --arch: found gfx942, but the model is for gfx950"
+    ));
 }
 
 #[test]
 fn explain_adds_up_and_inspect_shows_what_is_inside() {
-    let explain = format!("explain {} --problem '{RESNET}' --format json", &RANK[5..]);
-    let rows: serde_json::Value = serde_json::from_str(&good(&explain)).unwrap();
+    let explain = format!("explain {} --problem '{RESNET}'", &RANK[5..]);
+    let rows = Folder::new().json(&explain);
     let rows = rows.as_array().unwrap();
     assert_eq!((rows.len(), rows[0]["feature"].as_str()), (100, Some("(raw score)")));
-    let part = |row: &serde_json::Value| row["first"].as_f64().unwrap();
+    let part = |row: &Value| row["first"].as_f64().unwrap();
     // Bias, features, rounding: added in this order they are the score, bit for bit.
     let sum = rows[3..].iter().fold(part(&rows[1]), |sum, row| sum + part(row)) + part(&rows[2]);
     assert_eq!(sum.to_bits(), part(&rows[0]).to_bits());
-    let error = bad(&explain.replace("--format", "--first nothing --format"), 2);
-    assert!(error.contains("--first: the pool has no kernel 'nothing'"), "{error}");
+    refuses(&format!("{explain} --first nothing\n2: --first: the pool has no kernel 'nothing'"));
 
     let inspect = "inspect --model tests/golden/models/gemm_small";
-    let json: serde_json::Value = serde_json::from_str(&good(&format!("{inspect} --format json"))).unwrap();
+    let json = Folder::new().json(inspect);
     assert_eq!(json["targets"].as_array().unwrap().len(), 3);
     assert_eq!((&json["targets"][0]["trees"], &json["rules"]["uncoded"]), (&120.into(), &"error".into()));
     assert_eq!(json["features"].as_array().unwrap().len(), 72);
@@ -359,67 +329,57 @@ fn explain_adds_up_and_inspect_shows_what_is_inside() {
 fn models_may_be_embedded() {
     let models = ck_select::embedded::all();
     for model in models {
-        let ran = outcome(&format!("inspect --model embedded:{} --format json", model.name()));
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        good(&format!("inspect --model embedded:{} --format json", model.name()));
     }
     let known: Vec<_> = models.iter().map(ck_select::model::EmbeddedModel::name).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let message = format!("no model 'nothing' is embedded in this library: it has {known}");
-    let pool = "--pool configs/forward_bf16.txt --problem 'C=8,K=8,Hi=8,Wi=8,Y=1,X=1'";
-    for line in [
-        "inspect --model embedded:nothing".to_owned(),
-        format!("rank --model embedded:nothing {pool}"),
-        "dev predict --model embedded:nothing --data -".to_owned(),
-    ] {
-        let ran = outcome(&line);
-        assert_eq!(ran.code, Some(1), "{line}: {}", ran.stderr);
-        assert!(ran.stderr.contains(&message), "{line}: {}", ran.stderr);
-    }
+    refuses(&format!(
+        "inspect --model embedded:nothing
+            1: {message}
+        rank --model embedded:nothing --pool configs/forward_bf16.txt --problem C=8,K=8,Hi=8,Wi=8,Y=1,X=1
+            1: {message}
+        dev predict --model embedded:nothing --data -
+            1: {message}"
+    ));
 }
 
 const SHIPPED: &str = "models/grouped_conv_forward_bf16_gfx950";
 
 #[test]
 fn a_packed_model_is_the_model() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let packed = folder.path().join("deep/packed");
-    let packed = packed.to_str().unwrap();
-    good(&format!("dev pack --model {SHIPPED} --output {packed}"));
-    let mut files: Vec<_> =
-        fs::read_dir(packed).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    let folder = Folder::new();
+    folder.good(&format!("dev pack --model {SHIPPED} --output @deep/packed"));
+    let files = fs::read_dir(folder.path("deep/packed")).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
     let forests = ["model_relative.lgbm.packed", "model_tflops.lgbm.packed"];
     let papers = ["MODEL_CARD.md", "feature_spec.json", "train_manifest.json"];
     assert_eq!(files, [&papers[..2], &forests, &papers[2..]].concat());
     let rank = |model: &str| {
-        good(&format!(
-            "rank --model {model} --pool configs/forward_bf16.txt --format csv --problem '{RESNET}'"
-        ))
+        let asked = format!("--pool configs/forward_bf16.txt --format csv --problem '{RESNET}'");
+        folder.good(&format!("rank --model {model} {asked}"))
     };
-    assert_eq!(rank(packed), rank(SHIPPED));
-    assert!(bad(&format!("dev pack --model {SHIPPED} --output {packed}"), 1).contains("already exists"));
+    assert_eq!(rank("@deep/packed"), rank(SHIPPED));
+    folder.refuses(&format!("dev pack --model {SHIPPED} --output @deep/packed\n1: already exists"));
     // Its text can be recovered.
-    let again = folder.path().join("again");
-    let again = again.to_str().unwrap();
-    good(&format!("dev pack --model {packed} --output {again}"));
-    assert_eq!(rank(again), rank(SHIPPED));
+    folder.good("dev pack --model @deep/packed --output @again");
+    assert_eq!(rank("@again"), rank(SHIPPED));
 }
 
 #[test]
 fn packed_forests_are_refused_with_their_reason() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let packed = folder.path().join("packed");
-    good(&format!("dev pack --model {SHIPPED} --output {}", packed.display()));
-    let forest = packed.join("model_tflops.lgbm.packed");
-    let bytes = fs::read(&forest).unwrap();
-    let refused = || bad(&format!("inspect --model {}", packed.display()), 1);
-    fs::write(&forest, &bytes[..bytes.len() - 1]).unwrap();
-    assert!(refused().contains("model_tflops.lgbm.packed: "), "{}", refused());
-    fs::write(&forest, [b"ck-select packed forest 3\n", &bytes[26..]].concat()).unwrap();
-    let newer = refused();
-    assert!(newer.contains("`ck-select packed forest 3`, expected `ck-select packed forest 2`"), "{newer}");
-    fs::write(&forest, &bytes).unwrap();
-    fs::write(packed.join("model_tflops.lgbm"), "tree").unwrap();
-    let both = refused();
-    assert!(both.contains("model_tflops.lgbm.packed") && both.contains("remove one of the two"), "{both}");
+    let folder = Folder::new();
+    folder.good(&format!("dev pack --model {SHIPPED} --output @packed"));
+    let forest = "packed/model_tflops.lgbm.packed";
+    let bytes = fs::read(folder.path(forest)).unwrap();
+    let refused = |message: &str| folder.refuses(&format!("inspect --model @packed\n1: {message}"));
+    folder.write(forest, &bytes[..bytes.len() - 1]);
+    refused("model_tflops.lgbm.packed: ");
+    folder.write(forest, [b"ck-select packed forest 3\n", &bytes[26..]].concat());
+    refused("`ck-select packed forest 3`, expected `ck-select packed forest 2`");
+    folder.write(forest, &bytes);
+    folder.write("packed/model_tflops.lgbm", "tree");
+    refused("model_tflops.lgbm.packed");
+    refused("remove one of the two");
 }

@@ -3,56 +3,48 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 
 use ck_select::pool::Pool;
+use serde_json::json;
 
-use common::{bad, both, root};
+use common::{Folder, both, good, refuses, root};
 
 #[test]
 fn counts_are_numbers() {
     for (arguments, count) in [
-        (vec!["configs/forward_2d.json"], 1216),
-        (vec!["configs/bwd_data_2d.json"], 320),
-        (vec!["configs/bwd_weight_3d.json", "--arch", "gfx942"], 640),
-        (vec!["configs/forward_2d.json", "--valid-only"], 744),
-        (vec!["configs/gemm_default.json"], 607),
-        (vec!["configs/gemm_default.json", "--params", "dtype=fp16", "layout=ccr", "--arch", "gfx942"], 168),
-        (vec!["configs/forward_2d.json", "--filter", "c.tile_n >= 128 and c.pipeline == 'compv5'"], 48),
-        (
-            vec![
-                "configs/forward_2d.json", "--params", "ndim=3", "op=grouped_conv", "--filter",
-                "c.ndim_spatial == 3",
-            ],
-            1216,
-        ),
+        ("configs/forward_2d.json", 1216),
+        ("configs/bwd_data_2d.json", 320),
+        ("configs/bwd_weight_3d.json --arch gfx942", 640),
+        ("configs/forward_2d.json --valid-only", 744),
+        ("configs/gemm_default.json", 607),
+        ("configs/gemm_default.json --params dtype=fp16 layout=ccr --arch gfx942", 168),
+        ("configs/forward_2d.json --filter 'c.tile_n >= 128 and c.pipeline == \"compv5\"'", 48),
+        ("configs/forward_2d.json --params ndim=3 op=grouped_conv --filter 'c.ndim_spatial == 3'", 1216),
     ] {
-        let (stdout, stderr) = both(&[&["enumerate"], &*arguments, &["--count"]].concat());
-        assert_eq!((stdout.as_str(), stderr.as_str()), (format!("{count}\n").as_str(), ""), "{arguments:?}");
+        let found = both(&format!("enumerate {arguments} --count"));
+        assert_eq!(found, (format!("{count}\n"), String::new()), "{arguments}");
     }
 }
 
 #[test]
 fn lists_come_in_every_format() {
-    let arguments = ["enumerate", "configs/forward_bf16.json", "--list", "--format"];
-    let with = |format: &'static str| both(&[&arguments[..], &[format]].concat()).0;
+    let with = |format: &str| good(&format!("enumerate configs/forward_bf16.json --list --format {format}"));
     let csv = with("csv");
     assert_eq!(csv.lines().count(), 31);
     assert!(csv.starts_with("index,kernel\n0,grouped_conv_forward_bf16_2d_16x64x64_compv3\n"));
     let json: serde_json::Value = serde_json::from_str(&with("json")).unwrap();
     assert_eq!(json[29]["kernel"], "grouped_conv_forward_bf16_2d_128x64x128_compv5");
     assert!(with("table").starts_with("index  kernel\n    0  grouped_conv_forward"));
-    let (summary, _) =
-        both(&["enumerate", "configs/bwd_data_2d.json", "--format", "csv", "--filter", "c.tile_m > 64"]);
+    let summary = good("enumerate configs/bwd_data_2d.json --format csv --filter 'c.tile_m > 64'");
     assert_eq!(summary, "kernels,of them\n1216,expanded\n896,repeat a name\n256,filtered out\n64,kept\n");
-    let (summary, _) = both(&["enumerate", "configs/forward_2d.json", "--format", "csv", "--valid-only"]);
+    let summary = good("enumerate configs/forward_2d.json --format csv --valid-only");
     assert_eq!(
         summary,
         "kernels,of them\n1216,expanded\n472,cannot be built\n\
          24,\"- compv4 without two buffers, or not for this tile\"\n\
          448,- scheduler not for this pipeline\n744,kept\n"
     );
-    let (fields, _) = both(&["enumerate", "--fields", "--params", "op=gemm_universal", "--format", "csv"]);
+    let fields = good("enumerate --fields --params op=gemm_universal --format csv");
     assert!(
         fields.starts_with("op,field,meaning\ngemm_universal,c.name,") && fields.contains("c.warp_tile_k,")
     );
@@ -60,100 +52,87 @@ fn lists_come_in_every_format() {
 
 #[test]
 fn written_pools_can_be_ranked() {
-    let folder = tempfile::tempdir().unwrap();
-    let (json, text) = (folder.path().join("pool.json"), folder.path().join("pool.txt"));
-    let (json, text) = (json.to_str().unwrap(), text.to_str().unwrap());
-    let (stdout, _) = both(&["enumerate", "configs/forward_bf16.json", "--output", json, "--output", text]);
-    assert_eq!(stdout, "kernels  of them\n     30  expanded\n     30  kept\n");
-    let export: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
-    assert_eq!(
-        export["metadata"],
-        serde_json::json!({"config_file": "forward_bf16.json", "arch": "gfx950", "count": 30})
-    );
+    let folder = Folder::new();
+    let printed = folder.good("enumerate configs/forward_bf16.json --output @pool.json --output @pool.txt");
+    assert_eq!(printed, "kernels  of them\n     30  expanded\n     30  kept\n");
+    let export: serde_json::Value = serde_json::from_str(&folder.read("pool.json")).unwrap();
+    let metadata = json!({"config_file": "forward_bf16.json", "arch": "gfx950", "count": 30});
+    assert_eq!(export["metadata"], metadata);
     let shipped = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
     let shipped: Vec<&str> = shipped.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(fs::read_to_string(text).unwrap().lines().collect::<Vec<_>>(), shipped);
+    assert_eq!(folder.read("pool.txt").lines().collect::<Vec<_>>(), shipped);
     let rank = |pool: &str| {
         let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-        both(&["rank", "--model", "tests/golden/models/conv_small", "--pool", pool, "--problem", problem]).0
+        folder.good(&format!("rank --model tests/golden/models/conv_small --pool {pool} --problem {problem}"))
     };
-    assert_eq!(rank(json), rank(text));
-    assert_eq!(rank(text), rank("configs/forward_bf16.txt"));
-    let (stdout, _) = both(&["enumerate", "configs/forward_bf16.json", "--output", "-"]);
-    assert_eq!(stdout.lines().collect::<Vec<_>>(), shipped, "nothing but the names");
+    assert_eq!(rank("@pool.json"), rank("@pool.txt"));
+    assert_eq!(rank("@pool.txt"), rank("configs/forward_bf16.txt"));
+    let printed = good("enumerate configs/forward_bf16.json --output -");
+    assert_eq!(printed.lines().collect::<Vec<_>>(), shipped, "nothing but the names");
 }
 
 #[test]
 fn mistakes_are_pointed_at() {
-    let sweep = "configs/forward_2d.json";
-    let error = bad(&["enumerate", sweep, "--filter", "c.tile_x > 3"], 2);
-    let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x'; \
-                    did you mean 'tile_m'? (the fields are: name, ";
-    assert!(error.starts_with(expected), "{error}");
-    let error = bad(&["enumerate", sweep, "--filter", "c.tile_m > c.name"], 1);
-    assert!(
-        error.contains("--filter: '>' does not apply to a number and a text, for grouped_conv"),
-        "{error}"
-    );
-    assert!(bad(&["enumerate", sweep, "--params", "dtype=fp8"], 2).contains("dtype is for GEMMs"));
-    assert!(bad(&["enumerate", sweep, "--params", "layout=rcr"], 2).contains("layout is for GEMMs"));
-    assert!(
-        bad(&["enumerate", "configs/gemm_ci.json", "--params", "ndim=3"], 2)
-            .contains("--params: ndim is for convolutions")
-    );
-    assert!(bad(&["enumerate", sweep, "--arch", "mi355x"], 2).contains("--arch: unknown arch 'mi355x'"));
-    assert!(
-        bad(&["enumerate", sweep, "--params", "op=gemm_universal"], 1).contains("tile_config: found nothing")
-    );
-    assert!(bad(&["enumerate", "configs/none.json"], 1).contains("configs/none.json: "));
-    assert!(bad(&["enumerate", sweep, "--rules", "configs/none"], 1).contains("no such directory"));
-    assert!(bad(&["enumerate"], 2).contains("CONFIG.json"));
-    bad(&["enumerate", sweep, "--list", "--count"], 2);
+    let unknown = "column 3: kernels have no field 'tile_x'; did you mean 'tile_m'? (the fields are: name,";
+    refuses(&format!(
+        "enumerate configs/forward_2d.json --filter 'c.tile_x > 3'
+            2: ckselect: --filter: {unknown}
+        enumerate configs/forward_2d.json --filter 'c.tile_m > c.name'
+            1: --filter: '>' does not apply to a number and a text, for grouped_conv
+        enumerate configs/forward_2d.json --params dtype=fp8
+            2: dtype is for GEMMs
+        enumerate configs/forward_2d.json --params layout=rcr
+            2: layout is for GEMMs
+        enumerate configs/gemm_ci.json --params ndim=3
+            2: --params: ndim is for convolutions
+        enumerate configs/forward_2d.json --arch mi355x
+            2: --arch: unknown arch 'mi355x'
+        enumerate configs/forward_2d.json --params op=gemm_universal
+            1: tile_config: found nothing
+        enumerate configs/none.json
+            1: configs/none.json:
+        enumerate configs/forward_2d.json --rules configs/none
+            1: no such directory
+        enumerate
+            2: CONFIG.json
+        enumerate configs/forward_2d.json --list --count
+            2: cannot be used with"
+    ));
 }
 
 #[test]
 fn filter_files_hold_an_expression_and_no_python() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("filter");
-    let file = path.to_str().unwrap();
-    fs::write(&path, "# wide tiles\nc.tile_n >= 128\n").unwrap();
-    let arguments = ["enumerate", "configs/forward_2d.json", "--count", "--filter", &format!("@{file}")];
-    assert_eq!(both(&arguments).0, "336\n");
-    assert_eq!(
-        both(&[&arguments[..], &["--filter", "c.pipeline == 'compv5'"]].concat()).0,
-        "48\n",
-        "both hold"
-    );
-    fs::write(&path, "def filter_config(c):\n    return c.tile_n >= 128\n").unwrap();
-    let error = bad(&arguments, 1);
-    assert!(
-        error.starts_with(&format!("ckselect: {file}: line 1: this is Python code, which is never executed")),
-        "{error}"
-    );
+    let folder = Folder::new();
+    folder.write("filter", "# wide tiles\nc.tile_n >= 128\n");
+    let path = folder.path("filter");
+    let line = format!("enumerate configs/forward_2d.json --count --filter @{}", path.display());
+    assert_eq!(good(&line), "336\n");
+    assert_eq!(good(&format!("{line} --filter 'c.pipeline == \"compv5\"'")), "48\n", "both hold");
+    folder.write("filter", "def filter_config(c):\n    return c.tile_n >= 128\n");
+    let message =
+        format!("ckselect: {}: line 1: this is Python code, which is never executed", path.display());
+    refuses(&format!("{line}\n1: {message}"));
 }
 
 #[test]
 fn own_rules_are_used_and_unknown_keys_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let rules = fs::read_to_string(root().join("crates/enumerate/rules/conv.json")).unwrap();
-    let fewer = rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", ");
-    fs::write(folder.path().join("conv.json"), fewer).unwrap();
-    let directory = folder.path().to_str().unwrap();
-    let (stdout, stderr) = both(&["enumerate", "configs/forward_2d.json", "--count", "--rules", directory]);
+    folder.write("conv.json", rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", "));
+    let rules_here = format!("--rules {}", folder.path("").display());
+    let (stdout, stderr) = both(&format!("enumerate configs/forward_2d.json --count {rules_here}"));
     assert_eq!(stdout, "1056\n");
     assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, so it gives no kernels\n");
-    fs::write(folder.path().join("conv.json"), rules.replace("\"mem\"", "\"meem\"")).unwrap();
-    let error = bad(&["enumerate", "configs/forward_2d.json", "--rules", directory], 1);
-    assert!(error.contains("conv.json: unknown pipeline 'meem', expected one of: compv1"), "{error}");
-    let config = folder.path().join("sweep.json");
-    let text = r#"{"variant": "forward", "trait_config": {"ndim": {"values": [3]}}}"#;
-    fs::write(&config, text).unwrap();
-    let error = bad(&["enumerate", config.to_str().unwrap(), "--count"], 1);
-    assert!(
-        error.contains("sweep.json, trait_config.ndim: unknown key, expected one of: data_type"),
-        "{error}"
-    );
-    assert!(error.trim_end().ends_with("the key for dimensions is 'ndim_spatial'"), "{error}");
+    folder.write("conv.json", rules.replace("\"mem\"", "\"meem\""));
+    folder.write("sweep.json", r#"{"variant": "forward", "trait_config": {"ndim": {"values": [3]}}}"#);
+    folder.refuses(&format!(
+        "enumerate configs/forward_2d.json {rules_here}
+            1: conv.json: unknown pipeline 'meem', expected one of: compv1
+        enumerate @sweep.json --count
+            1: sweep.json, trait_config.ndim: unknown key, expected one of: data_type
+        enumerate @sweep.json --count
+            1: the key for dimensions is 'ndim_spatial'"
+    ));
 }
 
 /// Two implicit GEMMs, one of them twice, and what no pool can hold.
@@ -176,25 +155,21 @@ const INSTANCES: &str = r#"{"variant": "bwd_data", "ndim_spatial": 3, "layout": 
 
 #[test]
 fn instances_are_listed_and_make_a_pool() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let (config, text, json) = (path("instances.json"), path("pool.txt"), path("pool.json"));
-    fs::write(&config, INSTANCES).unwrap();
+    let folder = Folder::new();
+    folder.write("instances.json", INSTANCES);
+    let enumerate = "enumerate @instances.json";
     let names = [
         "grouped_conv_bwd_data_fp16_ndhwgc_3d_compv1_cshuffle_intrawave_96x32x32_3x1x1_32x32x8_vec2_2_4\
          _filter3x3",
         "grouped_conv_bwd_data_fp16_ndhwgc_3d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16_large_tensor",
         "direct_conv_bwd_data_fp16_ndhwgc_3d_tile-grouped_8c_v2_id7",
     ];
-    let (list, stderr) = both(&["enumerate", &config, "--list", "--format", "csv"]);
-    let expected: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("{at},{name}")).collect();
-    assert_eq!(
-        (list.lines().skip(1).collect::<Vec<_>>(), stderr.as_str()),
-        (expected.iter().map(String::as_str).collect(), "")
-    );
-    assert_eq!(both(&["enumerate", &config, "--count"]).0, "3\n");
+    let list = folder.both(&format!("{enumerate} --list --format csv"));
+    let rows: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("{at},{name}\n")).collect();
+    assert_eq!(list, (format!("index,kernel\n{}", rows.concat()), String::new()));
+    assert_eq!(folder.good(&format!("{enumerate} --count")), "3\n");
     let (summary, stderr) =
-        both(&["enumerate", &config, "--format", "csv", "--output", &text, "--output", &json]);
+        folder.both(&format!("{enumerate} --format csv --output @pool.txt --output @pool.json"));
     assert_eq!(
         summary,
         "kernels,of them\n4,expanded\n1,repeat a name\n3,kept\n1,\"- direct, by name only\"\n"
@@ -204,25 +179,23 @@ fn instances_are_listed_and_make_a_pool() {
         "ckselect: 1 direct convolutions cannot be part of a pool: they are not implicit GEMMs, \
          and are left out\n"
     );
-    assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
+    assert_eq!(folder.read("pool.txt").lines().collect::<Vec<_>>(), names[..2]);
     // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.
-    assert_eq!(both(&["enumerate", &config, "--count", "--valid-only"]).0, "2\n");
-    assert_eq!(both(&["enumerate", &config, "--count", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
-    for pool in [json, text] {
-        let pool = Pool::read(Path::new(&pool)).unwrap();
+    assert_eq!(folder.good(&format!("{enumerate} --count --valid-only")), "2\n");
+    assert_eq!(folder.good(&format!("{enumerate} --count --filter 'c.pipeline == \"compv1\"'")), "1\n");
+    for pool in ["pool.json", "pool.txt"] {
+        let pool = Pool::read(folder.path(pool)).unwrap();
         assert!(pool.iter().map(|kernel| kernel.name.as_str()).eq(names[..2].iter().copied()));
     }
-    assert!(
-        bad(&["enumerate", &config, "--params", "ndim=2"], 2)
-            .contains("--params ndim: instances have the dimensions of")
-    );
+    folder.refuses(&format!(
+        "{enumerate} --params ndim=2
+            2: --params ndim: instances have the dimensions of"
+    ));
 }
 
 #[test]
 fn depthwise_instances_are_counted_and_no_pool_is_made_of_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("depthwise.json");
-    let config = config.to_str().unwrap();
+    let folder = Folder::new();
     let text = r#"{"variant": "forward_depthwise", "ndim_spatial": 3, "layout": "ngchw", "datatype": "fp32",
         "instances": [
         {"id": 0, "tile_h": 4, "tile_w": 8, "filt": 7, "str_h": 1, "str_w": 2, "pad_h": 3, "pad_w": 0,
@@ -230,48 +203,31 @@ fn depthwise_instances_are_counted_and_no_pool_is_made_of_them() {
     let name = "grouped_conv_fwd_depthwise_fp32_ngchw_3d_4x8_f7_s1x2_p3x0_nb2_sub1x3_vec2_4";
     // Older files have no word of their own for it.
     for text in [text.to_owned(), text.replace("forward_depthwise", "forward")] {
-        fs::write(config, text).unwrap();
-        assert_eq!(
-            both(&["enumerate", config, "--list", "--format", "csv"]).0,
-            format!("index,kernel\n0,{name}\n")
-        );
+        folder.write("depthwise.json", text);
+        let list = folder.good("enumerate @depthwise.json --list --format csv");
+        assert_eq!(list, format!("index,kernel\n0,{name}\n"));
     }
-    let error = bad(&["enumerate", config, "--output", "-"], 1);
-    assert!(error.contains("1 depthwise convolutions cannot be part of a pool"), "{error}");
+    folder.refuses(
+        "enumerate @depthwise.json --output -
+            1: 1 depthwise convolutions cannot be part of a pool",
+    );
 }
 
 #[test]
 fn mistakes_in_instances_name_their_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("f.json");
-    let config = path.to_str().unwrap();
+    let folder = Folder::new();
+    let (before, _) = INSTANCES.split_once('[').unwrap();
     for (from, to, message) in [
         (
-            "\"layout\": \"ndhwgc\"",
-            "\"layout\": \"nhwgc\"",
+            r#""layout": "ndhwgc""#,
+            r#""layout": "nhwgc""#,
             "ndim_spatial: found 3, expected 2, which nhwgc has",
         ),
-        (
-            "\"datatype\": \"fp16\"",
-            "\"dtype\": \"fp16\"",
-            "datatype: found nothing, expected a type such as bf16",
-        ),
-        (
-            "\"tile_m\": 96",
-            "\"tile_m\": 0",
-            "instances[0].tile_m: found 0, expected a whole number of 1 to 65535",
-        ),
-        (
-            "\"specialization\"",
-            "\"special\"",
-            "instances[0].special: unknown key, expected one of: kind, id, tile_m",
-        ),
-        ("\"pipeline\": \"compv1\",", "", "instances[0].pipeline: found nothing, expected a pipeline"),
-        (
-            "\"direct_conv\"",
-            "\"winograd\"",
-            "instances[3].kind: found 'winograd', expected one of: direct_conv",
-        ),
+        (r#""datatype""#, r#""dtype""#, "datatype: found nothing, expected a type such as bf16"),
+        (r#"m": 96"#, r#"m": 0"#, "instances[0].tile_m: found 0, expected a whole number of 1 to 65535"),
+        ("specialization", "special", "instances[0].special: unknown key, expected one of: kind, id, tile_m"),
+        (r#""pipeline": "compv1","#, "", "instances[0].pipeline: found nothing, expected a pipeline"),
+        ("direct_conv", "winograd", "instances[3].kind: found 'winograd', expected one of: direct_conv"),
         (
             "\"instances\"",
             "\"trait_config\": {}, \"instances\"",
@@ -282,27 +238,18 @@ fn mistakes_in_instances_name_their_place() {
             "\"streamk_enabled\": true, \"streamk_reduction_strategy\": null}",
             "instances[1].streamk_reduction_strategy: found null, expected TREE or LINEAR for stream-K",
         ),
+        (&INSTANCES[before.len()..], "[]}", "instances: found an empty list, expected at least one instance"),
     ] {
         assert!(INSTANCES.contains(from), "{from}");
-        fs::write(&path, INSTANCES.replacen(from, to, 1)).unwrap();
-        let error = bad(&["enumerate", config, "--count"], 1);
-        assert!(error.contains(message), "{message}\n{error}");
+        folder.write("f.json", INSTANCES.replacen(from, to, 1));
+        folder.refuses(&format!("enumerate @f.json --count\n1: {message}"));
     }
-    let (before, _) = INSTANCES.split_once('[').unwrap();
-    fs::write(&path, format!("{before}[]}}")).unwrap();
-    let error = bad(&["enumerate", config, "--count"], 1);
-    assert!(
-        error.contains("f.json, instances: found an empty list, expected at least one instance"),
-        "{error}"
-    );
 }
 
 /// Upstream's files as they are: a key tells the variant, or the message how to name it.
 #[test]
 fn variants_of_gemms_are_recognised() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("f.json");
-    let config = path.to_str().unwrap();
+    let folder = Folder::new();
     let tile = |tile: &str, wave: &str, k: u32| {
         let names = ["tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k"];
         let values = tile.split('x').chain(wave.split('x'));
@@ -322,8 +269,8 @@ fn variants_of_gemms_are_recognised() {
             "quant_config": {{"a_group": {{"values": ["1x1x1"]}}, "b_group": {{"values": ["1x1x1", "1x8x128"]}}}}}}"#,
         tile("16x64x256", "1x4x1", 64)
     );
-    fs::write(&path, &quant).unwrap();
-    let (list, _) = both(&["enumerate", config, "--arch", "gfx942", "--list", "--format", "csv"]);
+    folder.write("f.json", quant);
+    let list = folder.good("enumerate @f.json --arch gfx942 --list --format csv");
     let common = "cshuffle_intrawave_False_False_True_False_1x1x1";
     let shapes = "16x64x256_1x4x1_16x16x64";
     assert_eq!(
@@ -338,20 +285,21 @@ fn variants_of_gemms_are_recognised() {
             "epilogue": {{"values": ["tdm"]}}, "scheduler": {{"values": ["intrawave"]}}}}}}"#,
         tile("64x64x128", "2x2x1", 128)
     );
-    fs::write(&path, &mx).unwrap();
-    let arguments =
-        ["enumerate", config, "--arch", "gfx1250", "--params", "dtype=fp4", "--list", "--format", "csv"];
-    let error = bad(&arguments, 1);
-    assert!(error.contains(r#"it needs "ck_select": {"variant": "mx_gemm"}"#), "{error}");
-    fs::write(&path, mx.replacen('{', r#"{"ck_select": {"variant": "mx_gemm"}, "#, 1)).unwrap();
-    let (list, _) = both(&arguments);
+    folder.write("f.json", &mx);
+    let enumerate = "enumerate @f.json --arch gfx1250 --params dtype=fp4 --list --format csv";
+    folder.refuses(&format!(
+        "{enumerate}
+            1: it needs \"ck_select\": {{\"variant\": \"mx_gemm\"}}"
+    ));
+    folder.write("f.json", mx.replacen('{', r#"{"ck_select": {"variant": "mx_gemm"}, "#, 1));
+    let list = folder.good(enumerate);
     let name = "mx_gemm_fp4_rcr_comp_tdm_tdm_intrawave_False_False_False_False_64x64x128_2x2x1_16x16x128";
     assert_eq!(list, format!("index,kernel\n0,{name}\n"));
 }
 
 #[test]
 fn a_family_of_aiters_is_listed_as_a_pool() {
-    let pool = |arguments: &str| both(&format!("enumerate {arguments}")).0;
+    let pool = |arguments: &str| good(&format!("enumerate {arguments}"));
     let names = pool("a8w8_bpreshuffle --arch gfx942");
     assert_eq!(names.lines().count(), 395);
     assert_eq!(Pool::from_bytes("pool", names.as_bytes()).unwrap().len(), 395);
@@ -360,18 +308,12 @@ fn a_family_of_aiters_is_listed_as_a_pool() {
         names.lines().filter(|name| filtered.contains(name)).count() < 100 && filtered.lines().count() > 20
     );
     assert_eq!(pool("a8w8_rowwise --arch gfx950 --count"), "85\n");
-    for (arguments, message) in [
-        (
-            "a8w8 --arch gfx942",
-            "a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale, ",
-        ),
-        (
-            "a8w8_rowwise --arch gfx90a",
-            "a8w8_rowwise: no such file, and AITER's a8w8_rowwise is not for gfx90a, expected gfx942 or gfx950",
-        ),
-        ("a8w8_rowwise --params dtype=fp8", "--params: a family leaves nothing open"),
-    ] {
-        let error = bad(&format!("enumerate {arguments}"), 2);
-        assert!(error.contains(message), "{error}");
-    }
+    refuses(
+        "enumerate a8w8 --arch gfx942
+            2: a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale,
+        enumerate a8w8_rowwise --arch gfx90a
+            2: no such file, and AITER's a8w8_rowwise is not for gfx90a, expected gfx942 or gfx950
+        enumerate a8w8_rowwise --params dtype=fp8
+            2: --params: a family leaves nothing open",
+    );
 }

@@ -1,12 +1,14 @@
 //! Files, pipes and devices, whichever option names them, and readers that go away.
 
+mod common;
+
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use common::{Folder, Ran, check_refusals, root};
 
 const MODEL: &str = "tests/golden/models/conv_small";
 const POOL: &str = "configs/forward_bf16.txt";
@@ -17,52 +19,53 @@ const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,p
     grouped_conv_forward_bf16_2d_64x64x64_compv4,0,16,256,128,1,28,28,3,3,1,1,1,1,0.01,600,1\n";
 
 /// A folder with one file of each kind that commands read.
-struct Files(TempDir);
+struct Files(Folder);
 
 impl Files {
     fn new() -> Self {
-        let files = Self(TempDir::new().unwrap());
-        let write = |name: &str, text: &str| fs::write(files.path(name), text).unwrap();
-        write("measured.csv", MEASURED);
-        write("problems.csv", "N,C,K,Hi,Wi,Y,X,pad_h,pad_w\n16,256,128,28,28,3,3,1,1\n");
-        write("shapes.txt", "M=1,N=4096,K=4096\n");
-        write("matrix.csv", "1,2\n");
-        assert!(Command::new("mkfifo").arg(files.path("pipe")).status().unwrap().success());
-        files
+        let folder = Folder::new();
+        folder.write("measured.csv", MEASURED);
+        folder.write("problems.csv", "N,C,K,Hi,Wi,Y,X,pad_h,pad_w\n16,256,128,28,28,3,3,1,1\n");
+        folder.write("shapes.txt", "M=1,N=4096,K=4096\n");
+        folder.write("matrix.csv", "1,2\n");
+        assert!(Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap().success());
+        Self(folder)
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path(name)
     }
 
-    /// A command line, where `@name` is a file of this folder.
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+        let mut command = self.0.command(line);
         command.env_remove("CK_SELECT_STORE").stdin(Stdio::null());
-        for word in line.split_whitespace() {
-            command.arg(match word.strip_prefix('@') {
-                Some(name) => self.path(name).into_os_string(),
-                None => word.into(),
-            });
-        }
         command
     }
 
-    fn run(&self, line: &str) -> Output {
-        let child = self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        soon(child, line)
+    fn run(&self, line: &str) -> Ran {
+        soon(self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap(), line)
     }
 
     fn good(&self, line: &str) -> String {
-        let output = self.run(line);
-        assert!(output.status.success(), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        let ran = self.run(line);
+        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
+        ran.stdout
+    }
+
+    fn refuses(&self, transcript: &str) {
+        check_refusals(transcript, |line| self.run(line), |said| self.0.located(said));
+    }
+
+    /// Commands, one in a line, that all fail so.
+    fn all_refuse(&self, commands: &str, code: i32, said: &str) {
+        for line in commands.lines() {
+            self.refuses(&format!("{line}\n{code}: {said}"));
+        }
     }
 }
 
 /// What came of a process, which must not hang.
-fn soon(mut child: Child, line: &str) -> Output {
+fn soon(mut child: Child, line: &str) -> Ran {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if began.elapsed() > Duration::from_secs(60) {
@@ -71,7 +74,11 @@ fn soon(mut child: Child, line: &str) -> Output {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    child.wait_with_output().unwrap()
+    child.wait_with_output().unwrap().into()
+}
+
+fn is_device(path: &str) -> bool {
+    fs::metadata(path).unwrap().file_type().is_char_device()
 }
 
 fn rank() -> String {
@@ -82,10 +89,8 @@ fn rank() -> String {
 fn devices_pipes_and_links_stay_what_they_are() {
     let files = Files::new();
     let expected = files.good(&format!("{} --format csv", rank()));
-    let full = files.run(&format!("{} --output /dev/full", rank()));
-    assert_eq!(full.status.code(), Some(1));
-    assert!(String::from_utf8(full.stderr).unwrap().contains("/dev/full: No space left on device"));
-    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    files.refuses(&format!("{} --output /dev/full\n1: /dev/full: No space left on device", rank()));
+    assert!(is_device("/dev/full"));
 
     let reader = std::thread::spawn({
         let path = files.path("pipe");
@@ -112,9 +117,8 @@ fn devices_pipes_and_links_stay_what_they_are() {
     symlink("table.parquet", files.path("link.parquet")).unwrap();
     files.good("convert @measured.csv --arch gfx950 --output @link.parquet");
     assert!(files.path("link.parquet").is_symlink() && files.path("table.parquet").is_file());
-    let refused = files.run("convert @measured.csv --arch gfx950 --output /dev/full");
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    files.refuses("convert @measured.csv --arch gfx950 --output /dev/full\n1: /dev/full");
+    assert!(is_device("/dev/full"));
 }
 
 #[test]
@@ -123,79 +127,65 @@ fn no_output_replaces_what_is_read_or_another_output() {
     let rank = format!("rank --model {MODEL}");
     let evaluate = format!("evaluate --model {MODEL} --data @measured.csv");
     let bench = "bench --simulate analytic --overwrite";
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(POOL), files.path("pool.txt")).unwrap();
+    fs::copy(root().join(POOL), files.path("pool.txt")).unwrap();
     symlink("measured.csv", files.path("link.csv")).unwrap();
     fs::create_dir(files.path("sub")).unwrap();
     let contents = |name: &str| fs::read(files.path(name)).unwrap();
     let names = ["measured.csv", "problems.csv", "pool.txt", "matrix.csv", "shapes.txt"];
     let before = names.map(contents);
-    let all = || fs::read_dir(files.0.path()).unwrap().count();
+    let all = || fs::read_dir(files.path("")).unwrap().count();
     let count = all();
-    for (line, message) in [
-        (
-            format!("{rank} --pool {POOL} --problems @problems.csv --output @problems.csv"),
-            "read, as --problems",
+    let refuse = |commands: &str, message: &str| {
+        files.all_refuse(commands, 2, &format!("this file is also {message}"));
+        assert_eq!((names.map(contents), all()), (before.clone(), count));
+    };
+    refuse(
+        &format!(
+            "{rank} --pool {POOL} --problems @problems.csv --output @problems.csv
+            {bench} --pool {POOL} --problems @problems.csv --output @problems.csv"
         ),
-        (format!("{rank} --pool @pool.txt --problem {PROBLEM} --output @pool.txt"), "read, as --pool"),
-        (format!("{rank} --pool @pool.txt --problem {PROBLEM} --output @sub/../pool.txt"), "read, as --pool"),
-        ("convert @measured.csv --arch gfx950 --output @measured.csv".to_owned(), "read, as INPUT"),
-        ("convert @measured.csv --arch gfx950 --output @link.csv".to_owned(), "read, as INPUT"),
-        ("convert @link.csv --arch gfx950 --output @measured.csv".to_owned(), "read, as INPUT"),
-        ("convert @measured.csv --arch gfx950 --output @x.csv --rejects @x.csv".to_owned(), "written, as --"),
-        (format!("{evaluate} --output @measured.csv"), "read, as --data"),
-        (format!("{bench} --pool @pool.txt --problems @problems.csv --output @pool.txt"), "read, as --pool"),
-        (
-            format!("{bench} --pool {POOL} --problems @problems.csv --output @problems.csv"),
-            "read, as --problems",
+        "read, as --problems",
+    );
+    refuse(
+        &format!(
+            "{rank} --pool @pool.txt --problem {PROBLEM} --output @pool.txt
+            {rank} --pool @pool.txt --problem {PROBLEM} --output @sub/../pool.txt
+            {bench} --pool @pool.txt --problems @problems.csv --output @pool.txt"
         ),
-        (format!("dev predict --model {MODEL} --data @matrix.csv --output @matrix.csv"), "read, as --data"),
-        (
-            format!("evaluate --against {MODEL} --model {MODEL} --data @measured.csv --output @measured.csv"),
-            "read, as --data",
+        "read, as --pool",
+    );
+    refuse(
+        "convert @measured.csv --arch gfx950 --output @measured.csv
+        convert @measured.csv --arch gfx950 --output @link.csv
+        convert @link.csv --arch gfx950 --output @measured.csv",
+        "read, as INPUT",
+    );
+    refuse("convert @measured.csv --arch gfx950 --output @x.csv --rejects @x.csv", "written, as --");
+    refuse(
+        &format!(
+            "{evaluate} --output @measured.csv
+            dev predict --model {MODEL} --data @matrix.csv --output @matrix.csv
+            evaluate --against {MODEL} --model {MODEL} --data @measured.csv --output @measured.csv"
         ),
-    ] {
-        let output = files.run(&line);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{line}\n{stderr}");
-        assert!(stderr.contains(&format!("this file is also {message}")), "{line}\n{stderr}");
-        assert_eq!((names.map(contents), all()), (before.clone(), count), "{line}");
-    }
-    let before = names.map(contents);
+        "read, as --data",
+    );
     fs::create_dir(files.path("model")).unwrap();
     fs::rename(files.path("matrix.csv"), files.path("model/matrix.csv")).unwrap();
-    let copied = format!("{MODEL}/feature_spec.json");
-    fs::copy(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(copied),
-        files.path("model/feature_spec.json"),
-    )
-    .unwrap();
-    let (spec, matrix) = (contents("model/feature_spec.json"), contents("model/matrix.csv"));
-    for (line, message) in [
-        (
-            format!("{rank} --arch @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json"),
-            "as --arch",
-        ),
-        (
-            format!("dev predict --model {MODEL} --data @model/matrix.csv --output @model"),
-            "this folder contains --data",
-        ),
-        (
-            format!(
-                "rank --model @model --pool {POOL} --problem {PROBLEM} --output @model/feature_spec.json"
-            ),
-            "this file is part of --model",
-        ),
-    ] {
-        fs::write(files.path("sub.json"), "{\"num_cus\": 4}").unwrap();
-        let output = files.run(&line);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{line}\n{stderr}");
-        assert!(stderr.contains(message), "{line}\n{stderr}");
-        assert_eq!(
-            (contents("model/feature_spec.json"), contents("model/matrix.csv")),
-            (spec.clone(), matrix.clone())
-        );
-    }
+    fs::copy(root().join(MODEL).join("feature_spec.json"), files.path("model/feature_spec.json")).unwrap();
+    let spec = contents("model/feature_spec.json");
+    files.0.write("sub.json", "{\"num_cus\": 4}");
+    files.refuses(&format!(
+        "{rank} --arch @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json
+            2: as --arch
+        dev predict --model {MODEL} --data @model/matrix.csv --output @model
+            2: this folder contains --data
+        rank --model @model --pool {POOL} --problem {PROBLEM} --output @model/feature_spec.json
+            2: this file is part of --model"
+    ));
+    assert_eq!(
+        (contents("sub.json"), contents("model/feature_spec.json")),
+        (b"{\"num_cus\": 4}".into(), spec)
+    );
     fs::rename(files.path("model/matrix.csv"), files.path("matrix.csv")).unwrap();
     assert_eq!(names.map(contents), before);
     // Nothing is lost at a device.
@@ -205,45 +195,41 @@ fn no_output_replaces_what_is_read_or_another_output() {
 #[test]
 fn a_file_of_measurements_counts_once() {
     let files = Files::new();
-    for line in [
-        format!("evaluate --model {MODEL} --data @measured.csv @measured.csv"),
-        "convert @measured.csv @measured.csv --arch gfx950 --output @x.csv".to_owned(),
-        "report @measured.csv @measured.csv".to_owned(),
-    ] {
-        let output = files.run(&line);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{line}\n{stderr}");
-        assert!(stderr.contains("this file is given twice"), "{line}\n{stderr}");
-    }
+    let commands = format!(
+        "evaluate --model {MODEL} --data @measured.csv @measured.csv
+        convert @measured.csv @measured.csv --arch gfx950 --output @x.csv
+        report @measured.csv @measured.csv"
+    );
+    files.all_refuse(&commands, 2, "this file is given twice");
 }
 
 /// `>&-`
 #[test]
 fn nothing_is_lost_where_standard_output_is_closed_or_full() {
     let files = Files::new();
-    let data = format!("--model {MODEL} --data @measured.csv");
-    for line in [
-        rank(),
-        format!("evaluate {data}"),
-        "enumerate configs/forward_2d.json --list".to_owned(),
-        format!("inspect --model {MODEL}"),
-        "shapes --list".to_owned(),
-        "convert @measured.csv --arch gfx950 --output -".to_owned(),
-        "--help".to_owned(),
-        "--version".to_owned(),
-        "rank --help".to_owned(),
-    ] {
+    let commands = format!(
+        "{}
+        evaluate --model {MODEL} --data @measured.csv
+        enumerate configs/forward_2d.json --list
+        inspect --model {MODEL}
+        shapes --list
+        convert @measured.csv --arch gfx950 --output -
+        --help
+        --version
+        rank --help",
+        rank()
+    );
+    for line in commands.lines() {
         for (redirection, why) in [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
         {
-            let command = files.command(&line);
+            let command = files.command(line);
             let mut shell = Command::new("sh");
             shell.args(["-c", &format!("exec \"$0\" \"$@\" {redirection}")]);
             shell.arg(command.get_program()).args(command.get_args());
             shell.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null()).stderr(Stdio::piped());
-            let output = soon(shell.spawn().unwrap(), &line);
-            let stderr = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(1), "{line} {redirection}\n{stderr}");
-            assert!(stderr.contains(&format!("standard output: {why}")), "{line} {redirection}\n{stderr}");
+            let ran = soon(shell.spawn().unwrap(), line);
+            let is_said = ran.stderr.contains(&format!("standard output: {why}"));
+            assert!(ran.code == Some(1) && is_said, "{line} {redirection}\n{}", ran.stderr);
         }
     }
 }
@@ -252,25 +238,20 @@ fn nothing_is_lost_where_standard_output_is_closed_or_full() {
 fn a_log_is_a_regular_file() {
     let files = Files::new();
     let bench = format!("bench --pool {POOL} --problems @problems.csv --simulate analytic");
-    for (words, message) in [
-        ("--output /dev/full --overwrite", "/dev/full: found a device, expected a regular file"),
-        ("--output /dev/full --resume", "/dev/full: found a device, expected a regular file"),
-        ("--output @pipe", "pipe: found a pipe, expected a regular file"),
-    ] {
-        let output = files.run(&format!("{bench} {words}"));
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains(message), "{stderr}");
-    }
-    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
-    assert!(!Path::new("/dev/full.meta.json").exists());
-    fs::write(files.path("there.csv"), "kept").unwrap();
-    for words in ["", "--dry-run"] {
-        let output = files.run(&format!("{bench} --output @there.csv {words}"));
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains("there.csv exists: --resume continues it"), "{stderr}");
-    }
+    files.0.write("there.csv", "kept");
+    files.refuses(&format!(
+        "{bench} --output /dev/full --overwrite
+            1: /dev/full: found a device, expected a regular file
+        {bench} --output /dev/full --resume
+            1: /dev/full: found a device, expected a regular file
+        {bench} --output @pipe
+            1: pipe: found a pipe, expected a regular file
+        {bench} --output @there.csv
+            1: there.csv exists: --resume continues it
+        {bench} --output @there.csv --dry-run
+            1: there.csv exists: --resume continues it"
+    ));
+    assert!(is_device("/dev/full") && !Path::new("/dev/full.meta.json").exists());
     files.good(&format!("{bench} --output @there.csv --overwrite --dry-run"));
     assert_eq!(fs::read_to_string(files.path("there.csv")).unwrap(), "kept");
     symlink("log.csv", files.path("link.csv")).unwrap();
@@ -287,39 +268,30 @@ fn what_is_no_regular_file_is_refused_at_once() {
     fs::create_dir(files.path("model")).unwrap();
     symlink(files.path("pipe"), files.path("model/feature_spec.json")).unwrap();
     fs::create_dir(files.path("forest")).unwrap();
-    fs::copy(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(MODEL).join("feature_spec.json"),
-        files.path("forest/feature_spec.json"),
-    )
-    .unwrap();
+    fs::copy(root().join(MODEL).join("feature_spec.json"), files.path("forest/feature_spec.json")).unwrap();
     symlink(files.path("pipe"), files.path("forest/model_tflops.lgbm")).unwrap();
-    let data = format!("--model {MODEL} --data @pipe");
-    for line in [
-        format!("rank --model @model --pool {POOL} --problem {PROBLEM}"),
-        format!("rank --model @forest --pool {POOL} --problem {PROBLEM}"),
-        format!("rank --model {MODEL} --pool @pipe --problem {PROBLEM}"),
-        "dev predict --model @pipe --data @matrix.csv".to_owned(),
-        "inspect --model @model".to_owned(),
-        "inspect --model @forest".to_owned(),
-        format!("evaluate {data}"),
-        "evaluate --model @pipe --data @measured.csv".to_owned(),
-        format!("evaluate --against {MODEL} --model {MODEL} --data @pipe"),
-        format!("evaluate --against @pipe --model {MODEL} --data @measured.csv"),
-        "convert @pipe --arch gfx950 --output @out.csv".to_owned(),
-        "enumerate @pipe".to_owned(),
-        "bench --pool @pipe --problems @problems.csv --simulate analytic --output @out.csv".to_owned(),
-        format!("bench --pool {POOL} --problems @pipe --simulate analytic --output @out.csv"),
-        format!("bench --pool {POOL} --problems @problems.csv --runner @pipe --output @out.csv"),
-        format!("bench --pool {POOL} --problems @problems.csv --simulate @pipe --output @out.csv"),
-        format!("bench --pool {POOL} --problems @problems.csv --runner @pipe --output @out.csv"),
-    ] {
-        let output = files.run(&line);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(stderr.contains("found a pipe, expected a regular file"), "{line}\n{stderr}");
-        assert_eq!(output.status.code(), Some(1), "{line}\n{stderr}");
-    }
-    let endless = files.run(&format!("rank --model {MODEL} --pool /proc/self/maps --problem {PROBLEM}"));
-    assert!(String::from_utf8(endless.stderr).unwrap().contains("found a file of /proc or /sys"));
+    let bench = "bench --output @out.csv";
+    let commands = format!(
+        "rank --model @model --pool {POOL} --problem {PROBLEM}
+        rank --model @forest --pool {POOL} --problem {PROBLEM}
+        rank --model {MODEL} --pool @pipe --problem {PROBLEM}
+        dev predict --model @pipe --data @matrix.csv
+        inspect --model @model
+        inspect --model @forest
+        evaluate --model {MODEL} --data @pipe
+        evaluate --model @pipe --data @measured.csv
+        evaluate --against {MODEL} --model {MODEL} --data @pipe
+        evaluate --against @pipe --model {MODEL} --data @measured.csv
+        convert @pipe --arch gfx950 --output @out.csv
+        enumerate @pipe
+        {bench} --pool @pipe --problems @problems.csv --simulate analytic
+        {bench} --pool {POOL} --problems @pipe --simulate analytic
+        {bench} --pool {POOL} --problems @problems.csv --runner @pipe
+        {bench} --pool {POOL} --problems @problems.csv --simulate @pipe"
+    );
+    files.all_refuse(&commands, 1, "found a pipe, expected a regular file");
+    let endless = format!("rank --model {MODEL} --pool /proc/self/maps --problem {PROBLEM}");
+    files.all_refuse(&endless, 1, "found a file of /proc or /sys");
 }
 
 /// A pipe was refused where standard input is read, and with it a shell's `<(command)`.
@@ -340,51 +312,46 @@ fn pipes_are_read_where_standard_input_is() {
     drop(piped);
     std::io::copy(&mut &problems, &mut writer).unwrap();
     drop(writer);
-    let output = soon(child, &rank);
-    assert_eq!((output.status.code(), String::from_utf8(output.stdout).unwrap()), (Some(0), expected));
-    let device = files.run(&format!("{rank} /dev/zero"));
-    let stderr = String::from_utf8(device.stderr).unwrap();
-    assert!(stderr.contains("found a device, expected a regular file, a pipe, or - for"), "{stderr}");
+    let ran = soon(child, &rank);
+    assert_eq!((ran.code, ran.stdout), (Some(0), expected));
+    let message = "found a device, expected a regular file, a pipe, or - for";
+    files.all_refuse(&format!("{rank} /dev/zero"), 1, message);
 }
 
 /// As with `| head -0`.
 #[test]
 fn a_reader_that_goes_away_ends_every_command_quietly() {
     let files = Files::new();
-    let data = format!("--model {MODEL} --data @measured.csv");
-    for line in [
-        rank(),
-        format!("{} --format csv", rank()),
-        format!("rank --model {MODEL} --pool {POOL} --problems @problems.csv --format json"),
-        format!(
-            "explain --model {MODEL} --pool {POOL} --problem {PROBLEM} \
-             --first grouped_conv_forward_bf16_2d_16x64x64_compv3 \
-             --second grouped_conv_forward_bf16_2d_64x64x64_compv3"
-        ),
-        format!("inspect --model {MODEL}"),
-        format!("inspect --model {MODEL} --format csv"),
-        "dev features --engine conv97 --list".to_owned(),
-        format!("evaluate {data}"),
-        "shapes --set wide".to_owned(),
-        "shapes --list".to_owned(),
-        "enumerate configs/forward_2d.json --list".to_owned(),
-        "enumerate configs/forward_2d.json".to_owned(),
-        "convert @measured.csv --arch gfx950 --output -".to_owned(),
-        "store path".to_owned(),
-        format!(
-            "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run"
-        ),
-        "dev completions bash".to_owned(),
-        "--help".to_owned(),
-        "rank --help".to_owned(),
-    ] {
+    let commands = format!(
+        "{rank}
+        {rank} --format csv
+        rank --model {MODEL} --pool {POOL} --problems @problems.csv --format json
+        explain --model {MODEL} --pool {POOL} --problem {PROBLEM} \
+            --first grouped_conv_forward_bf16_2d_16x64x64_compv3 \
+            --second grouped_conv_forward_bf16_2d_64x64x64_compv3
+        inspect --model {MODEL}
+        inspect --model {MODEL} --format csv
+        dev features --engine conv97 --list
+        evaluate --model {MODEL} --data @measured.csv
+        shapes --set wide
+        shapes --list
+        enumerate configs/forward_2d.json --list
+        enumerate configs/forward_2d.json
+        convert @measured.csv --arch gfx950 --output -
+        store path
+        bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run
+        dev completions bash
+        --help
+        rank --help",
+        rank = rank()
+    );
+    for line in commands.lines() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let child = files.command(&line).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
-        let output = soon(child, &line);
-        let stderr = String::from_utf8(output.stderr).unwrap();
+        let child = files.command(line).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        let Ran { code, stderr, .. } = soon(child, line);
         assert!(!stderr.contains("panicked") && !stderr.contains("Broken pipe"), "{line}\n{stderr}");
-        assert_eq!(output.status.code(), Some(0), "{line}\n{stderr}");
+        assert_eq!(code, Some(0), "{line}\n{stderr}");
     }
 }
 
@@ -399,19 +366,18 @@ fn a_reader_of_one_line_is_not_made_to_wait_for_the_rest() {
     let mut first = String::new();
     stdout.read_line(&mut first).unwrap();
     drop(stdout);
-    let output = soon(child, line);
+    let ran = soon(child, line);
     assert!(!first.is_empty());
-    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn a_time_that_is_none_is_an_error() {
     let files = Files::new();
     for (time, good) in [("1700000000", true), ("", true), ("yesterday", false), ("-5", false)] {
-        let output = files.command("shapes --list").env("SOURCE_DATE_EPOCH", time).output().unwrap();
-        assert_eq!(output.status.code(), Some(if good { 0 } else { 2 }), "{time}");
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(good || stderr.contains(&format!("SOURCE_DATE_EPOCH: found '{time}', expected seconds")));
+        let ran = Ran::from(files.command("shapes --list").env("SOURCE_DATE_EPOCH", time).output().unwrap());
+        assert_eq!(ran.code, Some(if good { 0 } else { 2 }), "{time}");
+        assert!(good || ran.stderr.contains(&format!("SOURCE_DATE_EPOCH: found '{time}', expected seconds")));
     }
 }
 
@@ -428,10 +394,9 @@ fn an_output_that_cannot_be_written_is_found_before_the_work() {
         ("rank --model no-model --pool none.txt --problem M=1 --output", "none/a.csv"),
     ] {
         let ran = files.run(&format!("{line} @{output}"));
-        let said = String::from_utf8(ran.stderr).unwrap();
-        let path = files.path(output);
-        assert!(said.starts_with(&format!("ckselect: {}: ", path.display())), "{line}: {said}");
-        assert_eq!((ran.status.code(), said.lines().count()), (Some(1), 1), "{line}: {said}");
+        let said = format!("ckselect: {}: ", files.path(output).display());
+        assert!(ran.stderr.starts_with(&said), "{line}: {}", ran.stderr);
+        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(1), 1), "{line}: {}", ran.stderr);
     }
 }
 
@@ -444,9 +409,8 @@ fn packing_under_any_umask_leaves_nothing() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_ckselect"), folder.path().join("ckselect")).unwrap();
     fs::create_dir(folder.path().join("model")).unwrap();
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(MODEL);
     for name in ["feature_spec.json", "model_tflops.lgbm.gz"] {
-        fs::copy(model.join(name), folder.path().join("model").join(name)).unwrap();
+        fs::copy(root().join(MODEL).join(name), folder.path().join("model").join(name)).unwrap();
     }
     let mut command = Command::new("sh");
     command
@@ -469,10 +433,9 @@ fn packing_under_any_umask_leaves_nothing() {
 #[test]
 fn files_cannot_command_a_terminal() {
     let files = Files::new();
-    let write = |name: &str, text: &str| fs::write(files.path(name), text).unwrap();
-    write("pool.txt", "grouped_conv_forward_\x1b[2Jbf16\n");
-    write("bad.csv", "N,C,\x1b]0;owned\x07,K\n1,2,3,4\n");
-    write("\u{9b}31m.csv", "");
+    files.0.write("pool.txt", "grouped_conv_forward_\x1b[2Jbf16\n");
+    files.0.write("bad.csv", "N,C,\x1b]0;owned\x07,K\n1,2,3,4\n");
+    files.0.write("\u{9b}31m.csv", "");
     for line in [
         format!("rank --model {MODEL} --pool @pool.txt --problem {PROBLEM}"),
         format!("rank --model {MODEL} --pool {POOL} --problems @bad.csv"),
@@ -482,10 +445,9 @@ fn files_cannot_command_a_terminal() {
         "report --no-\x07".to_owned(),
     ] {
         let ran = files.run(&line);
-        let (out, said) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());
-        let is_shown = said.contains("\\u00") || line.contains("--no-");
-        assert!(!ran.status.success() && is_shown, "{line:?}: {said:?}");
-        for text in [out, said] {
+        let is_shown = ran.stderr.contains("\\u00") || line.contains("--no-");
+        assert!(ran.code != Some(0) && is_shown, "{line:?}: {:?}", ran.stderr);
+        for text in [ran.stdout, ran.stderr] {
             assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{line:?}: {text:?}");
         }
     }

@@ -2,60 +2,56 @@
 
 mod common;
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{good, run};
+use common::{Folder, Ran, command_in, root};
+
+const RANK: &str =
+    "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt --top 1 --format csv";
+
+/// Ranks a list of problems: exit code, rows without the header, messages.
+fn ranked(text: &str) -> (Option<i32>, Vec<String>, String) {
+    let folder = Folder::new();
+    folder.write("problems", text);
+    let Ran { code, stdout, stderr } = folder.run(&format!("{RANK} --problems @problems"));
+    let rows = stdout.lines().skip(1).map(str::to_owned).collect();
+    (code, rows, stderr.replace(&folder.located("@problems"), "problems"))
+}
+
+/// The problems of rows, by their numbers.
+fn labels(rows: &[String]) -> Vec<&str> {
+    rows.iter().map(|row| row.split(',').next().unwrap()).collect()
+}
+
+/// The messages for a list that cannot be ranked.
+fn refused(text: &str) -> String {
+    let (code, rows, error) = ranked(text);
+    assert_eq!((code, rows.len()), (Some(1), 0), "{text}\n{error}");
+    error
+}
 
 #[test]
 fn captured_problems_can_be_ranked() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen");
     let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
     let text = format!(
         "# seen\n{conv},op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\nop=grouped_conv {conv}\n\
          op=grouped_conv N=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1\nN=16,C=256,K=128,Hi=28,op=grouped_c"
     );
-    fs::write(&path, &text).unwrap();
-    let rank = |path: &str| {
-        let pool = "configs/forward_bf16.txt";
-        let model = "tests/golden/models/conv_small";
-        run(&format!("rank --model {model} --pool {pool} --problems {path} --top 1 --format csv"))
-    };
-    let (code, table, stderr) = rank(path.to_str().unwrap());
-    assert_eq!(code, Some(0), "{stderr}");
-    let labels: Vec<&str> = table.lines().map(|line| line.split(',').next().unwrap()).collect();
-    assert_eq!(labels, ["problem", "0", "1"], "a repeated problem counts once");
-    assert!(stderr.contains("1 incomplete lines are skipped, the first is line 6"), "{stderr}");
-    assert!(stderr.contains("1 problems are skipped: they are of another operation"), "{stderr}");
-    fs::write(&path, format!("{text}onv,X=1\n")).unwrap();
-    let (.., error) = rank(path.to_str().unwrap());
-    assert!(error.contains(": line 6: "), "{error}");
-}
-
-/// Ranks a file of problems: exit code, rows without the header, messages.
-fn ranked(text: &str) -> (Option<i32>, Vec<String>, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("problems");
-    fs::write(&path, text).unwrap();
-    let path = path.to_str().unwrap();
-    let model = ["rank", "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt"];
-    let (code, table, said) =
-        run(&[&model[..], &["--problems", path, "--top", "1", "--format", "csv"]].concat());
-    (code, table.lines().skip(1).map(str::to_owned).collect(), said.replace(path, "problems"))
+    let (code, rows, said) = ranked(&text);
+    assert_eq!((code, labels(&rows)), (Some(0), vec!["0", "1"]), "a repeated problem counts once: {said}");
+    assert!(said.contains("1 incomplete lines are skipped, the first is line 6"), "{said}");
+    assert!(said.contains("1 problems are skipped: they are of another operation"), "{said}");
+    assert!(refused(&format!("{text}onv,X=1\n")).contains(": line 6: "));
 }
 
 #[test]
 fn misspelt_columns_are_refused_and_others_named_once() {
     let row = "16,256,128,28,28,3,3,2,1";
-    let (code, rows, error) = ranked(&format!("N,C,K,Hi,Wi,Y,X,Stride_h,padh\n{row}\n"));
-    assert_eq!((code, rows.len()), (Some(1), 0));
     assert_eq!(
-        error,
+        refused(&format!("N,C,K,Hi,Wi,Y,X,Stride_h,padh\n{row}\n")),
         "ckselect: problems: line 1: unknown column 'Stride_h', expected stride_h; column 'padh', \
          expected pad_h\n"
     );
@@ -84,8 +80,7 @@ fn files_without_problems_say_what_they_hold() {
         ),
         ("M=1,N=2,K=3\n", "found no grouped_conv problem, expected at least one; 1 of another operation"),
     ] {
-        let (code, rows, error) = ranked(text);
-        assert_eq!((code, rows.len()), (Some(1), 0), "{text}");
+        let error = refused(text);
         assert!(error.starts_with(&format!("ckselect: problems: {message}")), "{error}");
     }
 }
@@ -101,22 +96,11 @@ fn a_list_need_not_say_its_operation() {
 fn what_the_pool_cannot_compute_is_left_out_and_counted() {
     let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv";
     let (code, rows, error) = ranked(&format!("{conv}\ndirection=bwd_data,{conv}\nG=2,{conv}\n"));
-    assert_eq!(code, Some(0), "{error}");
-    let labels: Vec<_> = rows.iter().map(|row| row.split(',').next().unwrap()).collect();
-    assert_eq!(labels, ["0", "2"]);
-    assert!(
-        error.starts_with(
-            "ckselect: problems: 1 problems are skipped: \
-             none of the 30 kernels computes a 2D bwd_data convolution"
-        ),
-        "{error}"
-    );
-    let (code, rows, error) = ranked(&format!("direction=bwd_data,{conv}\n"));
-    assert_eq!((code, rows.len()), (Some(1), 0));
-    assert!(
-        error.starts_with("ckselect: problems: no problem can be ranked: none of the 30 kernels"),
-        "{error}"
-    );
+    assert_eq!((code, labels(&rows)), (Some(0), vec!["0", "2"]), "{error}");
+    let none = "none of the 30 kernels computes a 2D bwd_data convolution";
+    assert!(error.starts_with(&format!("ckselect: problems: 1 problems are skipped: {none}")), "{error}");
+    let error = refused(&format!("direction=bwd_data,{conv}\n"));
+    assert!(error.starts_with(&format!("ckselect: problems: no problem can be ranked: {none}")), "{error}");
 }
 
 /// A CSV and a list, of any length: rows come out while problems still go in.
@@ -128,10 +112,7 @@ fn rows_are_written_while_problems_are_read() {
         format!("N={},C={},K=64,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv\n", 1 + row % 64, 8 * (1 + row / 64))
     };
     for (header, line) in [("N,C,K,Hi,Wi,Y,X\n", &csv as &dyn Fn(usize) -> String), ("# seen\n\n", &list)] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-            .args(["rank", "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt"])
-            .args(["--problems", "-", "--top", "1", "--format", "csv"])
+        let mut child = command_in(&root(), &format!("{RANK} --problems -"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -166,60 +147,50 @@ fn rows_of_other_hardware_are_refused() {
     let (code, rows, stderr) = ranked(&format!("{header}\n1,64,64,56,56,1,1,256\n"));
     assert_eq!((code, rows.is_empty()), (Some(0), false), "{stderr}");
     assert!(!stderr.contains("ignored"), "{stderr}");
-    let (code, _, stderr) = ranked(&format!("{header}\n1,64,64,56,56,1,1,304\n"));
-    assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("line 2: hw_num_cus: found 304, expected 256, with which kernels"), "{stderr}");
-    let (code, _, stderr) = ranked("N,C,K,Hi,Wi,Y,X,transA\n1,64,64,56,56,1,1,T\n");
-    assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("unknown column 'transA', expected layout"), "{stderr}");
+    let error = refused(&format!("{header}\n1,64,64,56,56,1,1,304\n"));
+    assert!(error.contains("line 2: hw_num_cus: found 304, expected 256, with which kernels"), "{error}");
+    let error = refused("N,C,K,Hi,Wi,Y,X,transA\n1,64,64,56,56,1,1,T\n");
+    assert!(error.contains("unknown column 'transA', expected layout"), "{error}");
 }
 
 /// What a benchmark's row does not specify is its kernel's.
 #[test]
 fn rows_of_a_sweep_are_problems_of_their_kernels() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let first = |pool: &str, problems: &str| {
-        let line =
-            ["rank", "--model", "estimate", "--arch", "gfx950", "--pool", pool, "--problems", problems];
-        let rows = good(&[&line[..], &["--top", "1", "--format", "csv"]].concat());
+    let folder = Folder::new();
+    let first = |name: &str| {
+        let line = "rank --model estimate --arch gfx950 --top 1 --format csv";
+        let rows = folder.good(&format!("{line} --pool @{name}.txt --problems @{name}.csv"));
         rows.lines().skip(1).map(|row| row.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
     };
     let kernel = "grouped_conv_bwd_data_fp16_2d_64x64x64_compv3";
-    let pool = write("conv.txt", &format!("{kernel}\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n"));
+    folder.write("conv.txt", format!("{kernel}\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n"));
     let row = "0,16,256,128,28,28,3,3,1,1,0.1,9.5";
-    let sweep = format!("kernel,problem_idx,N,C,K,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n{kernel},{row}\n");
-    assert_eq!(first(&pool, &write("conv.csv", &sweep)), [kernel]);
+    let header = "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops";
+    folder.write("conv.csv", format!("{header}\n{kernel},{row}\n"));
+    assert_eq!(first("conv"), [kernel]);
     let name = |dtype: &str, mode: &str, mask: &str| {
         format!(
             "fmha_fwd_{dtype}_{mode}_h128_qr_t64x32x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no_bpc=-1"
         )
     };
     let causal = [name("bf16", "batch", "top_left"), name("bf16", "group", "top_left")];
-    let pool = write("fmha.txt", &format!("{}\n{}\n{}\n", name("fp16", "batch", "no"), causal[0], causal[1]));
-    let sweep = format!(
-        "kernel,problem_idx,batch,seqlen_q,nhead_q,hdim_q,max_seqlen_q,latency_ms,tflops\n{},0,1,777,8,128,0,0.1,9.5\n\
-         {},0,1,777,8,128,777,0.1,9.5\n",
-        causal[0], causal[1]
-    );
-    assert_eq!(first(&pool, &write("fmha.csv", &sweep)), causal, "one number, two modes");
+    folder.write("fmha.txt", format!("{}\n{}\n{}\n", name("fp16", "batch", "no"), causal[0], causal[1]));
+    let header = "kernel,problem_idx,batch,seqlen_q,nhead_q,hdim_q,max_seqlen_q,latency_ms,tflops";
+    let row = "0,1,777,8,128";
+    let rows = format!("{},{row},0,0.1,9.5\n{},{row},777,0.1,9.5\n", causal[0], causal[1]);
+    folder.write("fmha.csv", format!("{header}\n{rows}"));
+    assert_eq!(first("fmha"), causal, "one number, two modes");
 }
 
 #[test]
 fn the_estimate_does_not_rank_kernels_of_another_architecture() {
-    let folder = tempfile::tempdir().unwrap();
-    let pool = folder.path().join("pool.json");
+    let folder = Folder::new();
     let kernel = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
-    fs::write(&pool, format!(r#"[{{"name": "{kernel}", "arch": "gfx942"}}]"#)).unwrap();
-    let line = ["rank", "--model", "estimate", "--pool", pool.to_str().unwrap(), "--problem"];
-    let problem = "C=64,K=64,Hi=28,Wi=28,Y=3,X=3";
+    folder.write("pool.json", format!(r#"[{{"name": "{kernel}", "arch": "gfx942"}}]"#));
     for (arch, code) in [("gfx942", 0), ("gfx950", 1)] {
-        let (found, ..) = run(&[&line[..], &[problem, "--arch", arch]].concat());
-        assert_eq!(found, Some(code), "{arch}");
+        let problem = "--problem C=64,K=64,Hi=28,Wi=28,Y=3,X=3";
+        let ran = folder.run(&format!("rank --model estimate --pool @pool.json {problem} --arch {arch}"));
+        assert_eq!(ran.code, Some(code), "{arch}");
     }
 }
 
@@ -227,44 +198,33 @@ fn the_estimate_does_not_rank_kernels_of_another_architecture() {
 /// none.
 #[test]
 fn enumerated_gemms_compute_listed_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let (pool, problems, log) = (path("pool.txt"), path("problems.csv"), path("log.csv"));
-    let gemms = ["enumerate", "configs/gemm_ci.json", "--params", "op=gemm_universal", "--arch", "gfx950"];
-    good(&[&gemms[..], &["--output", &pool]].concat());
-    let bench = |problems: &str| {
-        let simulated = ["--simulate", "analytic", "--overwrite", "--output", &log];
-        run(&[&["bench", "--pool", &pool, "--problems", problems], &simulated[..]].concat())
-    };
-    good(&["shapes", "--set", "edge", "--output", &problems]);
-    assert_eq!(bench(&problems).0, Some(0));
-    good(&["shapes", "--set", "edge", "--dtype", "fp16", "--output", &problems]);
-    let (code, _, error) = bench(&problems);
-    assert_eq!(code, Some(1), "{error}");
-    let [pair, reason] = [
-        "any of the problems; the first, gemm_universal_fp8_rcr_",
-        ": its types and layout are fp8 fp8 fp16 rcr, not fp16",
-    ];
-    assert!(error.contains(pair) && error.contains(reason), "{error}");
+    let folder = Folder::new();
+    let gemms = "configs/gemm_ci.json --params op=gemm_universal --arch gfx950";
+    folder.good(&format!("enumerate {gemms} --output @pool.txt"));
+    let simulated = "--simulate analytic --overwrite --output @log.csv";
+    let bench = format!("bench --pool @pool.txt --problems @problems.csv {simulated}");
+    folder.good("shapes --set edge --output @problems.csv");
+    folder.good(&bench);
+    folder.good("shapes --set edge --dtype fp16 --output @problems.csv");
+    let error = folder.run(&bench);
+    let pair = "any of the problems; the first, gemm_universal_fp8_rcr_";
+    let reason = ": its types and layout are fp8 fp8 fp16 rcr, not fp16";
+    let is_said = error.stderr.contains(pair) && error.stderr.contains(reason);
+    assert!(error.code == Some(1) && is_said, "{}", error.stderr);
 }
 
 /// The columns are those of AITER's newest tables; its loader takes a row by `gfx`, `cu_num`, extents and
 /// type.
 #[test]
 fn untuned_shapes_become_a_table_of_aiters() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let gpu = file("gpu.json", r#"{"based_on": "gfx942", "num_cus": 80}"#);
+    let folder = Folder::new();
+    folder.write("gpu.json", r#"{"based_on": "gfx942", "num_cus": 80}"#);
     let line = |shape: &str, table: &str| {
         format!("[aiter] shape is {shape}, not found tuned config in /x/{table}.csv, will")
     };
-    let log = file(
+    folder.write(
         "log",
-        &[
+        [
             "a server starts".to_owned(),
             line("M:16, N:7168, K:2048, q_dtype_w:torch.int8", "a8w8_tuned_gemm"),
             line("M:16, N:7168, K:2048, q_dtype_w:torch.int8", "a8w8_tuned_gemm"),
@@ -273,9 +233,9 @@ fn untuned_shapes_become_a_table_of_aiters() {
         .join("\n"),
     );
     let table = |family: &str, options: &str| {
-        good(&format!("rank --model estimate --format aiter --pool {family} {options}"))
+        folder.good(&format!("rank --model estimate --format aiter --pool {family} {options}"))
     };
-    let rows = table("a8w8_rowwise", &format!("--arch {gpu} --problems {log}"));
+    let rows = table("a8w8_rowwise", "--arch @gpu.json --problems @log");
     let rows: Vec<&str> = rows.lines().collect();
     assert_eq!(rows[0], "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName,tflops,bw,errRatio");
     let cells: Vec<&str> = rows[1].split(',').collect();
@@ -283,66 +243,44 @@ fn untuned_shapes_become_a_table_of_aiters() {
     assert_eq!(cells[..6], ["gfx942", "80", "16", "7168", "2048", "torch.int8"]);
     assert!(cells[7..9] == ["0", "inf"] && cells[9].starts_with("a8w8_rowwise_256x16x"), "{cells:?}");
 
-    let untuned = file("untuned.csv", "M,N,K\n1,7168,2048\n");
-    for (family, header, kernel) in [
-        (
-            "a8w8_bpreshuffle",
-            "gfx,cu_num,M,N,K,q_dtype_w,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
-            "torch.float8_e4m3fn,",
-        ),
-        (
-            "a8w8_blockscale",
-            "gfx,cu_num,M,N,K,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
-            ",a8w8_blockscale_",
-        ),
-        (
-            "a4w4_blockscale",
-            "gfx,cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
-            ",a4w4_blockscale_",
-        ),
-        (
-            "bf16_batched",
-            "gfx,cu_num,B,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
-            "gfx950,256,1,1,7168,",
-        ),
+    folder.write("untuned.csv", "M,N,K\n1,7168,2048\n");
+    for (family, extents, between, kernel) in [
+        ("a8w8_bpreshuffle", "M,N,K,q_dtype_w", "libtype,", "torch.float8_e4m3fn,"),
+        ("a8w8_blockscale", "M,N,K", "libtype,", ",a8w8_blockscale_"),
+        ("a4w4_blockscale", "M,N,K", "", ",a4w4_blockscale_"),
+        ("bf16_batched", "B,M,N,K", "", "gfx950,256,1,1,7168,"),
     ] {
-        let rows = table(family, &format!("--arch gfx950 --problems {untuned}"));
+        let rest = "kernelId,splitK,us,kernelName,tflops,bw,errRatio";
+        let header = format!("gfx,cu_num,{extents},{between}{rest}");
+        let rows = table(family, "--arch gfx950 --problems @untuned.csv");
         let rows: Vec<&str> = rows.lines().collect();
         assert!(rows.len() == 2 && rows[0] == header && rows[1].contains(kernel), "{rows:?}");
     }
     // The shipped model of the family's kernels on the GPU chooses, unless another is given.
     let with = |model: &str| {
-        let options = format!("--arch {gpu} --problems {log}");
-        good(&format!("rank --format aiter --pool a8w8_rowwise {model} {options}"))
+        folder.good(&format!(
+            "rank --format aiter --pool a8w8_rowwise {model} --arch @gpu.json --problems @log"
+        ))
     };
     let own = "embedded:gemm_fp8_gfx942";
     if ck_select::embedded::find("gemm_fp8_gfx942").is_ok() {
         assert_eq!(with(""), with(&format!("--model {own}")));
-        let (code, _, error) =
-            run(&format!("rank --format aiter --pool a8w8_rowwise --model {own} --problems {log}"));
-        assert!(code == Some(2) && error.contains("\"num_cus\": 304} (MI300X"), "{error}");
+        folder.refuses(&format!(
+            "rank --format aiter --pool a8w8_rowwise --model {own} --problems @log
+                2: \"num_cus\": 304}} (MI300X"
+        ));
     }
-    let bad = file("bad.csv", "M,N,K\n16,7168,20.5\n");
-    for (options, code, message) in [
-        (
-            format!("--pool a8w8_rowwise --arch gfx950 --problems {bad}"),
-            1,
-            "bad.csv: line 2: K: found '20.5'",
-        ),
-        (format!("--pool a8w8_rowwise --arch gfx942 --problems {log}"), 2, "\"num_cus\": 304} (MI300X"),
-        (format!("--pool a8w8_rowwise --problems {log}"), 2, "--pool: a family needs --arch"),
-        (
-            format!("--pool {log} --arch gfx950 --problems {log}"),
-            2,
-            "--format aiter: --pool has to be the family",
-        ),
-        (
-            format!("--pool a8w8_bpreshuffle --arch gfx950 --problems {log}"),
-            1,
-            "found no gemm_universal problem",
-        ),
-    ] {
-        let (found, _, error) = run(&format!("rank --model estimate --format aiter {options}"));
-        assert!(found == Some(code) && error.contains(message), "{options}: {error}");
-    }
+    folder.write("bad.csv", "M,N,K\n16,7168,20.5\n");
+    folder.refuses(
+        "rank --model estimate --format aiter --pool a8w8_rowwise --arch gfx950 --problems @bad.csv
+            1: bad.csv: line 2: K: found '20.5'
+        rank --model estimate --format aiter --pool a8w8_rowwise --arch gfx942 --problems @log
+            2: \"num_cus\": 304} (MI300X
+        rank --model estimate --format aiter --pool a8w8_rowwise --problems @log
+            2: --pool: a family needs --arch
+        rank --model estimate --format aiter --pool @log --arch gfx950 --problems @log
+            2: --format aiter: --pool has to be the family
+        rank --model estimate --format aiter --pool a8w8_bpreshuffle --arch gfx950 --problems @log
+            1: found no gemm_universal problem",
+    );
 }

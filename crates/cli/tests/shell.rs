@@ -3,10 +3,13 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use common::{good, run};
+use common::{Folder, bad, good, outcome, refuses};
+
+const POOL: &str = "configs/forward_bf16.txt";
+const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
+const PROBLEM: &str = "C=64,K=64,Hi=56,Wi=56,Y=3,X=3";
 
 /// The commands that a help lists.
 fn listed(help: &str) -> Vec<&str> {
@@ -17,31 +20,29 @@ fn listed(help: &str) -> Vec<&str> {
 
 #[test]
 fn every_command_has_a_page() {
-    let folder = tempfile::tempdir().unwrap();
-    let pages = folder.path().join("share/man1");
-    let pages = pages.to_str().unwrap();
+    let folder = Folder::new();
     // Twice: a newer version replaces what is there.
-    assert_eq!(good(&["dev", "man", pages]), "");
-    fs::write(Path::new(pages).join("ckselect.1"), "old").unwrap();
-    assert_eq!(good(&["dev", "man", pages]), "");
+    assert_eq!(folder.good("dev man @man1"), "");
+    folder.write("man1/ckselect.1", "old");
+    assert_eq!(folder.good("dev man @man1"), "");
 
     let mut expected = vec!["ckselect.1".to_owned()];
-    let help = good(&["--help"]);
+    let help = good("--help");
     expected.extend(listed(&help).iter().map(|name| format!("ckselect-{name}.1")));
     for command in ["store", "uhd", "dev"] {
-        let help = good(&[command, "--help"]);
+        let help = good(&format!("{command} --help"));
         expected.extend(listed(&help).iter().map(|name| format!("ckselect-{command}-{name}.1")));
     }
     expected.sort();
-    let found = fs::read_dir(pages).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut found: Vec<_> = found.collect();
+    let found = fs::read_dir(folder.path("man1")).unwrap();
+    let mut found: Vec<_> = found.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     found.sort();
     assert_eq!(found, expected);
     assert!(found.len() > 24, "{found:?}");
 
     let version = env!("CARGO_PKG_VERSION");
     for file in &found {
-        let page = fs::read_to_string(Path::new(pages).join(file)).unwrap();
+        let page = folder.read(&format!("man1/{file}"));
         let name = file.strip_suffix(".1").unwrap();
         assert!(page.contains(&format!(".TH {name} 1  \"ckselect {version}\" ck-select\n")), "{page}");
         assert_eq!(
@@ -50,7 +51,7 @@ fn every_command_has_a_page() {
             "{page}"
         );
     }
-    let rank = fs::read_to_string(Path::new(pages).join("ckselect-rank.1")).unwrap();
+    let rank = folder.read("man1/ckselect-rank.1");
     assert!(
         rank.contains("\\-\\-problem") && rank.contains("  ckselect rank \\-\\-model models/M"),
         "{rank}"
@@ -59,20 +60,16 @@ fn every_command_has_a_page() {
 
 #[test]
 fn pages_go_only_into_a_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
-    fs::write(&file, "kept").unwrap();
-    let (code, printed, said) = run(&["dev", "man", file.to_str().unwrap()]);
-    assert_eq!((code, printed.as_str()), (Some(1), ""));
-    assert!(said.starts_with(&format!("ckselect: {}: ", file.display())), "{said}");
-    assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+    let folder = Folder::new();
+    folder.write("file", "kept");
+    folder.refuses("dev man @file\n1: ckselect: @file: ");
+    assert_eq!(folder.read("file"), "kept");
 }
 
 #[test]
 fn bash_completes() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("ckselect");
-    fs::write(&script, good(&["dev", "completions", "bash"])).unwrap();
+    let folder = Folder::new();
+    folder.write("ckselect", good("dev completions bash"));
     for (line, offered, not_offered) in [
         ("ckselect ra", "rank", "evaluate"),
         ("ckselect bench", "bench", "bench-guard"),
@@ -88,7 +85,7 @@ fn bash_completes() {
             words[last],
             words[last - 1]
         );
-        let output = Command::new("bash").args(["-c", &ask]).arg(&script).output().unwrap();
+        let output = Command::new("bash").args(["-c", &ask]).arg(folder.path("ckselect")).output().unwrap();
         let replies = String::from_utf8(output.stdout).unwrap();
         let replies: Vec<&str> = replies.lines().map(str::trim).collect();
         assert!(replies.contains(&offered) && !replies.contains(&not_offered), "{line}: {replies:?}");
@@ -98,20 +95,16 @@ fn bash_completes() {
 #[test]
 fn other_shells_have_scripts_too() {
     for (shell, first) in [("zsh", "#compdef ckselect\n"), ("fish", "# Print an optspec")] {
-        let script = good(&["dev", "completions", shell]);
+        let script = good(&format!("dev completions {shell}"));
         assert!(script.starts_with(first) && script.contains("doctor"), "{script}");
         assert!(!script.contains("bench-guard"), "{shell}");
     }
-    let (code, printed, said) = run(&["dev", "completions", "csh"]);
-    assert_eq!((code, printed.as_str()), (Some(2), ""));
-    assert!(said.contains("[possible values: bash, elvish, fish, powershell, zsh]"), "{said}");
+    refuses("dev completions csh\n2: [possible values: bash, elvish, fish, powershell, zsh]");
 }
 
 #[test]
 fn alone_it_shows_its_commands() {
-    let (code, printed, said) = run("");
-    assert_eq!((code, printed.as_str()), (Some(2), ""));
-    assert_eq!(said.trim_end(), good(&["-h"]).trim_end());
+    assert_eq!(bad("", 2).trim_end(), good("-h").trim_end());
 }
 
 /// What a command prints on a terminal of so many columns; `None` where there is no `script`, which makes
@@ -131,7 +124,7 @@ fn tables_fit_a_terminal_and_nothing_else_is_cut() {
     let asked = format!(
         "rank --model estimate --arch gfx942 --pool {pool} --top 2 --problem C=64,K=64,Hi=56,Wi=56,Y=3,X=3"
     );
-    let plain = good(&asked.split(' ').collect::<Vec<_>>());
+    let plain = good(&asked);
     assert!(plain.contains("grouped_conv_forward_bf16_2d_") && !plain.contains(['…', '\u{1b}']), "{plain}");
     let Some(narrow) = on_terminal(100, &[], &asked) else {
         say_skipped();
@@ -147,7 +140,7 @@ fn tables_fit_a_terminal_and_nothing_else_is_cut() {
     assert!(on_terminal(400, &[("NO_COLOR", "")], &asked).unwrap().starts_with("\u{1b}[1m"));
     // Other formats are for programs.
     let csv = format!("{asked} --format csv");
-    assert_eq!(on_terminal(40, &[], &csv).unwrap(), good(&csv.split(' ').collect::<Vec<_>>()));
+    assert_eq!(on_terminal(40, &[], &csv).unwrap(), good(&csv));
 }
 
 fn say_skipped() {
@@ -156,23 +149,15 @@ fn say_skipped() {
 
 #[test]
 fn markdown_is_a_table_of_a_page() {
-    let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");
-    let problem = "C=64,K=64,Hi=56,Wi=56,Y=3,X=3";
-    let model = "embedded:grouped_conv_forward_bf16_gfx950";
-    for arguments in [
-        &["rank", "--model", model, "--pool", pool, "--problem", problem, "--top", "2"][..],
-        &["explain", "--model", model, "--pool", pool, "--problem", problem],
-        &["inspect", "--model", model],
-        &["doctor"],
+    for (arguments, count) in [
+        (format!("rank --model {MODEL} --pool {POOL} --problem {PROBLEM} --top 2"), 1),
+        (format!("explain --model {MODEL} --pool {POOL} --problem {PROBLEM}"), 1),
+        (format!("inspect --model {MODEL}"), 3),
+        ("doctor".to_owned(), 1),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-            .args(arguments)
-            .args(["--format", "markdown"])
-            .output()
-            .unwrap();
-        let printed = String::from_utf8(output.stdout).unwrap();
+        let printed = outcome(&format!("{arguments} --format markdown")).stdout;
         let tables: Vec<&str> = printed.trim_end().split("\n\n").collect();
-        assert_eq!(tables.len(), if arguments[0] == "inspect" { 3 } else { 1 }, "{printed}");
+        assert_eq!(tables.len(), count, "{printed}");
         for table in tables {
             let columns = |line: &str| line.replace("\\|", "").matches('|').count();
             let mut lines = table.lines();
@@ -189,68 +174,66 @@ fn markdown_is_a_table_of_a_page() {
 /// Removed words and upstream's were answered with whatever is spelled like them.
 #[test]
 fn words_that_are_not_ours_name_their_successor() {
-    for (line, message) in [
-        ("train --n_splits 5", "upstream's --n_splits is --folds here"),
-        ("train --n_splits=5 --data a.csv", "upstream's --n_splits is --folds here"),
-        ("shapes --set synthetic --variant forward", "upstream's --variant is --direction"),
-        ("convert --input a.csv", "--input is not needed: `ckselect convert FILE --output FILE`"),
-        (
-            "predict --model m -k 64",
-            "predict is now `ckselect dev predict`, for rows of features; `ckselect rank`",
-        ),
-        ("dev predict --model m -k 64", "-k is for `ckselect rank --model DIR --pool FILE --problem"),
-        ("curve --data a.csv", "curve is now `ckselect tune --simulate FILE --counts`"),
-        ("pack --model a", "pack is now `ckselect dev pack`"),
-        ("validate --model a.csv", "validate is now `ckselect evaluate`, with --require"),
-        ("import a.csv", "import is removed"),
-        ("bench --within 1.35x", "--within FACTOR is now --order estimate:FACTORx"),
-        ("train --tune 3", "--tune is removed"),
-    ] {
-        let (code, out, error) = run(&line.split(' ').collect::<Vec<_>>());
-        assert_eq!((code, out.as_str()), (Some(2), ""), "{line}");
-        assert!(error.starts_with("ckselect: ") && error.contains(message), "{line}: {error}");
-    }
-    // What is ours elsewhere stays an ordinary mistake.
-    let (code, _, error) = run(&["doctor", "--n_splits", "5"]);
-    assert!(code == Some(2) && error.contains("unexpected argument '--n_splits'"), "{error}");
+    refuses(
+        "train --n_splits 5
+            2: upstream's --n_splits is --folds here
+        train --n_splits=5 --data a.csv
+            2: upstream's --n_splits is --folds here
+        shapes --set synthetic --variant forward
+            2: upstream's --variant is --direction
+        convert --input a.csv
+            2: --input is not needed: `ckselect convert FILE --output FILE`
+        predict --model m -k 64
+            2: predict is now `ckselect dev predict`, for rows of features; `ckselect rank`
+        dev predict --model m -k 64
+            2: -k is for `ckselect rank --model DIR --pool FILE --problem
+        curve --data a.csv
+            2: curve is now `ckselect tune --simulate FILE --counts`
+        pack --model a
+            2: pack is now `ckselect dev pack`
+        validate --model a.csv
+            2: validate is now `ckselect evaluate`, with --require
+        import a.csv
+            2: import is removed
+        bench --within 1.35x
+            2: --within FACTOR is now --order estimate:FACTORx
+        train --tune 3
+            2: --tune is removed
+        doctor --n_splits 5
+            2: unexpected argument '--n_splits'",
+    );
 }
 
 #[test]
 fn a_mistyped_word_is_answered_with_the_nearest() {
-    let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");
-    let model = "embedded:grouped_conv_forward_bf16_gfx950";
-    let problem = "C=64,K=64,Hi=56,Wi=56,Y=3,X=3";
-    let rank = |more: &[&str]| {
-        let (code, _, said) = run(&[&["rank", "--pool", pool], more].concat());
-        assert_ne!(code, Some(0), "{more:?}");
-        said
+    let rank = |more: &str| {
+        let ran = outcome(&format!("rank --pool {POOL} {more}"));
+        assert_ne!(ran.code, Some(0), "{more}");
+        ran.stderr
     };
+    let asked = format!("--problem {PROBLEM}");
     for (more, meant) in [
-        (&["--model", model, "--problem", "C=64,strideh=2"][..], "stride_h"),
-        (&["--model", model, "--problem", "C=64,direction=forwrad"], "forward"),
-        (&["--model", model, "--problem", "C=64,dtype=bf61"], "bf16"),
-        (&["--model", "embedded:universl", "--arch", "gfx942", "--problem", problem], "universal"),
-        (&["--model", "grouped_conv_forward_bf16_gfx950", "--problem", problem], model),
-        (&["--model", "no/univresal", "--problem", problem], "embedded:universal"),
-        (&["--model", model, "--arch", "gx942", "--problem", problem], "gfx942"),
+        (format!("--model {MODEL} --problem C=64,strideh=2"), "stride_h"),
+        (format!("--model {MODEL} --problem C=64,direction=forwrad"), "forward"),
+        (format!("--model {MODEL} --problem C=64,dtype=bf61"), "bf16"),
+        (format!("--model embedded:universl --arch gfx942 {asked}"), "universal"),
+        (format!("--model grouped_conv_forward_bf16_gfx950 {asked}"), MODEL),
+        (format!("--model no/univresal {asked}"), "embedded:universal"),
+        (format!("--model {MODEL} --arch gx942 {asked}"), "gfx942"),
     ] {
-        let said = rank(more);
-        assert!(said.contains(&format!("did you mean '{meant}'?")), "{more:?}: {said}");
+        let said = rank(&more);
+        assert!(said.contains(&format!("did you mean '{meant}'?")), "{more}: {said}");
     }
-    assert!(!rank(&["--model", "elsewhere/mine", "--problem", problem]).contains("did you mean"));
+    assert!(!rank(&format!("--model elsewhere/mine {asked}")).contains("did you mean"));
     let kernel = "grouped_conv_forward_bf16_2d_64x128x64_compv3";
-    let (_, _, said) = run(&[
-        "explain",
-        "--model",
-        model,
-        "--pool",
-        pool,
-        "--problem",
-        problem,
-        "--first",
-        &kernel.replace("64x128", "64x12"),
-    ]);
-    assert!(said.contains(&format!("; did you mean '{kernel}'?")), "{said}");
+    let near = kernel.replace("64x128", "64x12");
     // Commands and options are clap's.
-    assert!(run(&["rnak"]).2.contains("'rank'") && run(&["rank", "--modle", "x"]).2.contains("'--model'"));
+    refuses(&format!(
+        "explain --model {MODEL} --pool {POOL} {asked} --first {near}
+            2: ; did you mean '{kernel}'?
+        rnak
+            2: 'rank'
+        rank --modle x
+            2: '--model'"
+    ));
 }

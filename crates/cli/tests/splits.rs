@@ -2,60 +2,47 @@
 
 mod common;
 
-use common::run;
 use std::fmt::Write as _;
+
+use common::Folder;
 
 const POOL: &str = "tests/golden/models/gemm_small/pool.txt";
 const GEMM: &str = "gemm_universal_fp16_rcr_compv3_default_intrawave_False_False_False_False";
 
 /// Rows of two problems in several numbers of parts: the third pair is the fastest of the first problem.
-fn rows(folder: &std::path::Path) -> [String; 2] {
+fn measured() -> Folder {
     let row = |tile: &str, m: u32, parts: u32, tflops: f64| {
         let ms = 2.0 * f64::from(m) * 1024.0 * 8192.0 / tflops / 1e9;
         format!("{GEMM}_{tile}_2x2x1_16x16x16,{m},1024,8192,{parts},sm_90,{ms},{tflops}\n")
     };
     let header = "kernel,m,n,k,split_k,arch,latency_ms,tflops\n";
     let (small, large) = ("64x64x64", "128x128x64");
+    let folder = Folder::new();
     let whole = [row(small, 64, 1, 40.0), row(large, 64, 1, 20.0), row(small, 4096, 1, 200.0)].concat();
-    let split = [row(small, 64, 4, 80.0), row(small, 4096, 4, 150.0)].concat();
-    [("whole.csv", whole), ("split.csv", split)].map(|(name, rows)| {
-        let path = folder.join(name);
-        std::fs::write(&path, format!("{header}{rows}")).unwrap();
-        path.display().to_string()
-    })
+    folder.write("whole.csv", header.to_owned() + &whole);
+    folder.write("split.csv", [header, &row(small, 64, 4, 80.0), &row(small, 4096, 4, 150.0)].concat());
+    folder
 }
 
 #[test]
 fn evaluate_takes_rows_of_several_numbers_for_one_problem() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, split] = rows(folder.path());
-    let outcomes = folder.path().join("outcomes.csv").display().to_string();
-    let evaluate = |more: &[&str]| {
-        let (code, stdout, stderr) =
-            run(&[&["evaluate", "--model", "estimate", "--data", &whole, &split, "--format", "json"], more]
-                .concat());
-        assert_eq!(code, Some(0), "{stderr}");
-        serde_json::from_str::<serde_json::Value>(&stdout).unwrap()
-    };
+    let folder = measured();
+    let evaluate = "evaluate --model estimate --data @whole.csv @split.csv";
     let count = |value: &serde_json::Value| value["per_shape_efficiency"].as_array().unwrap().len();
-    assert_eq!(count(&evaluate(&[])), 4);
-    let chosen = evaluate(&["--choose", "split_k", "--output", &outcomes]);
+    assert_eq!(count(&folder.json(evaluate)), 4);
+    let chosen = folder.json(&format!("{evaluate} --choose split_k --output @outcomes.csv"));
     assert_eq!(count(&chosen), 2);
     let first = &chosen["per_shape_efficiency"][0];
     assert!(first["problem"].as_str().unwrap().contains("split_k=auto"), "{first}");
     assert_eq!((&first["oracle_split_k"], &first["num_kernels"]), (&4.into(), &3.into()), "{first}");
     assert_eq!((&first["selected_split_k"], &first["efficiency"]), (&4.into(), &1.0.into()), "{first}");
-    let table = std::fs::read_to_string(&outcomes).unwrap();
+    let table = folder.read("outcomes.csv");
     assert!(table.lines().next().unwrap().ends_with(",selected_split_k,oracle_split_k"), "{table}");
     // A file of choices may split, too.
-    let choices = folder.path().join("choices.csv").display().to_string();
     let choice = |m: u32, parts: u32| format!("{GEMM}_64x64x64_2x2x1_16x16x16,{m},1024,8192,{parts},sm_90\n");
-    let text = format!("kernel,m,n,k,split_k,arch\n{}{}", choice(64, 4), choice(4096, 4));
-    std::fs::write(&choices, text).unwrap();
-    let command = ["evaluate", "--model", &choices, "--data", &whole, &split, "--choose", "split_k"];
-    let (code, stdout, stderr) = run(&[&command[..], &["--format", "json"]].concat());
-    assert_eq!(code, Some(0), "{stderr}");
-    let judged: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let rows = choice(64, 4) + &choice(4096, 4);
+    folder.write("choices.csv", format!("kernel,m,n,k,split_k,arch\n{rows}"));
+    let judged = folder.json("evaluate --model @choices.csv --data @whole.csv @split.csv --choose split_k");
     let efficiencies: Vec<f64> = judged["per_shape_efficiency"]
         .as_array()
         .unwrap()
@@ -67,74 +54,42 @@ fn evaluate_takes_rows_of_several_numbers_for_one_problem() {
 
 #[test]
 fn rank_search_and_explain_name_the_number() {
-    let problem = "M=16,N=1536,K=7168,split_k=auto";
-    let table = |command: &[&str]| {
-        let (code, stdout, stderr) = run(command);
-        assert_eq!(code, Some(0), "{command:?}: {stderr}");
-        let rows: Vec<Vec<String>> =
-            stdout.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
-        (rows, stderr)
-    };
-    let model = ["--model", "tests/golden/models/gemm_small"];
-    let estimate = ["--model", "estimate", "--arch", "gfx950"];
-    for by in [&model[..], &estimate] {
-        let common = ["--pool", POOL, "--problem", problem, "--splits", "2,8", "--format", "csv"];
-        let (ranked, _) = table(&[&["rank"], by, &common].concat());
-        let of = |rows: &[Vec<String>], name: &str| {
-            let column = rows[0].iter().position(|column| column == name).unwrap();
-            rows[1..].iter().map(|row| row[column].clone()).collect::<Vec<_>>()
-        };
-        let parts = of(&ranked, "split_k");
-        assert_eq!(parts.iter().filter(|parts| *parts == "2").count(), 32, "{by:?}");
+    let folder = Folder::new();
+    let model = "--model tests/golden/models/gemm_small";
+    let asked = format!("--pool {POOL} --problem M=16,N=1536,K=7168,split_k=auto");
+    for by in [model, "--model estimate --arch gfx950"] {
+        let table = folder.good(&format!("rank {by} {asked} --splits 2,8 --format csv"));
+        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+        let column = rows[0].iter().position(|column| *column == "split_k").unwrap();
+        let parts: Vec<&str> = rows[1..].iter().map(|row| row[column]).collect();
+        assert_eq!(parts.iter().filter(|parts| **parts == "2").count(), 32, "{by}");
         assert_eq!(parts.len(), 64);
     }
-    let (code, _, stderr) =
-        run(&[&["explain"], &model[..], &["--pool", POOL, "--problem", problem]].concat());
-    assert!(code == Some(0) && stderr.contains(" part\nsecond: "), "{stderr}");
+    let (_, said) = folder.both(&format!("explain {model} {asked}"));
+    assert!(said.contains(" part\nsecond: "), "{said}");
 }
 
 #[test]
 fn what_leaves_no_choice_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, _] = rows(folder.path());
-    let list = folder.path().join("list.txt").display().to_string();
-    std::fs::write(&list, "M=16,N=64,K=64,split_k=auto\n").unwrap();
-    let auto = folder.path().join("auto.csv").display().to_string();
-    std::fs::write(&auto, std::fs::read_to_string(&whole).unwrap().replace(",8192,1,", ",8192,auto,"))
-        .unwrap();
-    let rank = ["rank", "--model", "estimate", "--arch", "gfx950", "--pool", POOL];
-    for (command, expected) in [
-        (
-            [&rank[..], &["--problem", "M=1,N=1,K=1,split_k=auto", "--splits", "1,2,1"]].concat(),
-            "splits: found 1 twice, expected each number once",
-        ),
-        (
-            [&rank[..], &["--problem", "M=1,N=1,K=1,split_k=auto", "--splits", "0"]].concat(),
-            "splits: found 0, expected numbers from 1 to 2147483647",
-        ),
-        (
-            [&rank[..], &["--problems", &list]].concat(),
-            "split_k: found auto, expected the number of parts, or --splits for a choice",
-        ),
-        (
-            vec!["evaluate", "--model", "estimate", "--arch", "sm_90", "--data", &auto],
-            "split_k: found auto, expected the number of parts",
-        ),
-        (
-            vec!["evaluate", "--model", "estimate", "--arch", "sm_90", "--data", &whole, "--choose", "k"],
-            "invalid value 'k' for '--choose <FIELD>'",
-        ),
-        (
-            vec![
-                "evaluate", "--model", "estimate", "--arch", "sm_90", "--data", "data/h100/attention.csv.gz",
-                "--choose", "split_k",
-            ],
-            "--choose: found split_k, which fmha problems do not have",
-        ),
-    ] {
-        let (code, _, stderr) = run(&command);
-        assert!(code != Some(0) && stderr.contains(expected), "{command:?}: {stderr}");
-    }
+    let folder = measured();
+    folder.write("list.txt", "M=16,N=64,K=64,split_k=auto\n");
+    folder.write("auto.csv", folder.read("whole.csv").replace(",8192,1,", ",8192,auto,"));
+    let rank = format!("rank --model estimate --arch gfx950 --pool {POOL}");
+    let evaluate = "evaluate --model estimate --arch sm_90 --data";
+    folder.refuses(&format!(
+        "{rank} --problem M=1,N=1,K=1,split_k=auto --splits 1,2,1
+            2: splits: found 1 twice, expected each number once
+        {rank} --problem M=1,N=1,K=1,split_k=auto --splits 0
+            2: splits: found 0, expected numbers from 1 to 2147483647
+        {rank} --problems @list.txt
+            1: split_k: found auto, expected the number of parts, or --splits for a choice
+        {evaluate} @auto.csv
+            1: split_k: found auto, expected the number of parts
+        {evaluate} @whole.csv --choose k
+            2: invalid value 'k' for '--choose <FIELD>'
+        {evaluate} data/h100/attention.csv.gz --choose split_k
+            2: --choose: found split_k, which fmha problems do not have"
+    ));
 }
 
 /// A forest that learned from rows of several numbers together chooses; without a feature that sees the
@@ -142,8 +97,7 @@ fn what_leaves_no_choice_is_an_error() {
 #[test]
 #[cfg(feature = "train")]
 fn train_takes_rows_of_several_numbers_for_one_problem() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
+    let folder = Folder::new();
     let mut text = "kernel,m,n,k,split_k,arch,latency_ms,tflops\n".to_owned();
     for m in (1..40).map(|step| 64 * step) {
         for (tile, factor) in [("64x64x64", 1.0), ("128x128x64", 1.1)] {
@@ -156,20 +110,15 @@ fn train_takes_rows_of_several_numbers_for_one_problem() {
             }
         }
     }
-    std::fs::write(path("rows.csv"), text).unwrap();
-    let train = |more: &[&str]| {
-        let common =
-            ["train", "--data", &path("rows.csv"), "--output", &path("model"), "--choose", "split_k"];
-        run(&[&common[..], &["--params", "n_estimators=60", "min_child_samples=2", "--folds", "3"], more]
-            .concat())
-    };
-    let (code, _, stderr) = train(&["--features", "M,tile_m"]);
-    assert!(code != Some(0) && stderr.contains("--choose: none of the features is split_k"), "{stderr}");
-    let (code, _, stderr) = train(&[]);
-    assert_eq!(code, Some(0), "{stderr}");
-    let spec = std::fs::read_to_string(folder.path().join("model/feature_spec.json")).unwrap();
+    folder.write("rows.csv", text);
+    let train = "train --data @rows.csv --output @model --choose split_k --params n_estimators=60 min_child_samples=2 \
+                 --folds 3";
+    folder.refuses(&format!(
+        "{train} --features M,tile_m
+            2: --choose: none of the features is split_k"
+    ));
+    folder.good(train);
+    let spec = folder.read("model/feature_spec.json");
     assert!(spec.contains("\"choose\": \"split_k\""), "{spec}");
-    let judged = ["evaluate", "--model", &path("model"), "--data", &path("rows.csv"), "--choose", "split_k"];
-    let (code, _, stderr) = run(&[&judged[..], &["--require", "mean=0.99"]].concat());
-    assert_eq!(code, Some(0), "{stderr}");
+    folder.good("evaluate --model @model --data @rows.csv --choose split_k --require mean=0.99");
 }

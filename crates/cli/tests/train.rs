@@ -3,11 +3,8 @@
 mod common;
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 
-use common::{bad_in, good_in};
+use common::Folder;
 
 /// Small convolutions on eight kernels, with made-up times.
 fn sweep(problems: usize, dtype: &str) -> String {
@@ -40,30 +37,37 @@ const BASE: &str = "train --data sweep.csv --arch gfx950";
 #[cfg(not(feature = "train"))]
 #[test]
 fn without_lightgbm_the_command_says_how_to_get_it() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("sweep.csv"), sweep(2, "bf16")).unwrap();
-    let message = bad_in(folder.path(), &format!("{BASE} --output model"), 2);
+    let folder = Folder::inside();
+    folder.write("sweep.csv", sweep(2, "bf16"));
+    let message = folder.bad(&format!("{BASE} --output model"), 2);
     assert!(message.contains("make ckselect") && message.contains("--features train"), "{message}");
-    assert!(!folder.path().join("model").exists());
+    assert!(!folder.path("model").exists());
 }
 
 #[cfg(feature = "train")]
 mod trained {
     use std::collections::BTreeMap;
-    use std::process::Stdio;
+    use std::fs;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
     use std::time::Duration;
 
     use ck_select::forest::Forest;
+    use serde_json::Value;
 
     use super::*;
 
     const SMALL: &str =
         "--params n_estimators=12 num_leaves=7 min_child_samples=5 early_stopping=off --folds 3";
 
-    fn folder(text: &str) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("sweep.csv"), text).unwrap();
+    fn folder(text: &str) -> Folder {
+        let folder = Folder::inside();
+        folder.write("sweep.csv", text);
         folder
+    }
+
+    fn json(folder: &Folder, name: &str) -> Value {
+        serde_json::from_str(&folder.read(name)).unwrap()
     }
 
     fn contents(model: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -79,9 +83,9 @@ mod trained {
             "{BASE} --output model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise \
              --params hard_examples=1"
         );
-        let printed = good_in(one.path(), &format!("{line} --params threads=1"));
-        assert_eq!(printed, good_in(two.path(), &format!("{line} --params threads=3")));
-        let (one, two) = (contents(&one.path().join("model")), contents(&two.path().join("model")));
+        let printed = one.good(&format!("{line} --params threads=1"));
+        assert_eq!(printed, two.good(&format!("{line} --params threads=3")));
+        let (one, two) = (contents(&one.path("model")), contents(&two.path("model")));
         let names: Vec<&str> = one.keys().map(String::as_str).collect();
         assert_eq!(
             names,
@@ -95,7 +99,7 @@ mod trained {
         for (name, bytes) in &one {
             assert!(two[name] == *bytes, "{name}");
         }
-        let manifest: serde_json::Value = serde_json::from_slice(&one["train_manifest.json"]).unwrap();
+        let manifest: Value = serde_json::from_slice(&one["train_manifest.json"]).unwrap();
         assert_eq!(manifest["timestamp"], "2023-11-14T22:13:20");
     }
 
@@ -114,32 +118,25 @@ mod trained {
             }
         }
         let folder = folder(&text);
-        good_in(
-            folder.path(),
-            &format!("train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model {SMALL}"),
-        );
-        let spec = fs::read(folder.path().join("model/feature_spec.json")).unwrap();
-        let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
-        assert_eq!(spec["ck_select"]["mem_pads"], "all");
+        let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model";
+        folder.good(&format!("{line} {SMALL}"));
+        assert_eq!(json(&folder, "model/feature_spec.json")["ck_select"]["mem_pads"], "all");
     }
 
     #[test]
     fn the_model_ranks_and_predicts() {
         let folder = folder(&sweep(24, "bf16"));
-        let path = folder.path();
-        let printed = good_in(path, &format!("{BASE} --output model {SMALL} --format csv"));
+        let printed = folder.good(&format!("{BASE} --output model {SMALL} --format csv"));
         let header = printed.lines().next().unwrap();
         assert_eq!(header, "target,fold,problems,trees,rmse,r2,mean,median,p10,min,best_of_top3");
         assert_eq!(printed.lines().filter(|line| line.contains(",all,")).count(), 2);
-        let ranked = good_in(
-            path,
-            "rank --model model --pool sweep.csv --problem N=4,C=64,K=128,Hi=14,Wi=14,Y=1,X=1 --top 2 \
-             --format csv",
-        );
+        let problem = "N=4,C=64,K=128,Hi=14,Wi=14,Y=1,X=1";
+        let rank = "rank --model model --pool sweep.csv --top 2 --format csv --problem";
+        let ranked = folder.good(&format!("{rank} {problem}"));
         let mut lines = ranked.lines();
         assert_eq!(lines.next(), Some("rank,kernel,score,tflops,tie,unmeasured,out_of_range"));
         assert!(lines.next().unwrap().starts_with("1,grouped_conv_forward_bf16_2d_"));
-        let card = fs::read_to_string(path.join("model/MODEL_CARD.md")).unwrap();
+        let card = folder.read("model/MODEL_CARD.md");
         assert!(card.contains(&format!("$ ckselect {BASE} --output model {SMALL}\n")), "{card}");
     }
 
@@ -152,20 +149,18 @@ mod trained {
         };
         let header = sweep(0, "bf16").trim_end().to_owned() + ",arch,run_id\n";
         let folder = folder(&(header + &rows("gfx942", "7") + &rows("gfx950", "8")));
-        let path = folder.path();
         for line in [
             "train --data sweep.csv --output model --overwrite --folds 1 --params n_estimators=2 num_leaves=3",
             "tune --simulate sweep.csv --measure 12",
             "tune --simulate sweep.csv --counts 12 --params ways=tuned draws=1",
         ] {
-            let message = bad_in(path, line, 2);
-            assert!(
-                message.contains("--arch is missing: sweep.csv has rows of gfx942 and of gfx950"),
-                "{message}"
-            );
-            good_in(path, &format!("{line} --where run_id=8"));
+            folder.refuses(&format!(
+                "{line}
+                    2: --arch is missing: sweep.csv has rows of gfx942 and of gfx950"
+            ));
+            folder.good(&format!("{line} --where run_id=8"));
             if line.starts_with("train") {
-                let spec = fs::read_to_string(path.join("model/feature_spec.json")).unwrap();
+                let spec = folder.read("model/feature_spec.json");
                 assert!(spec.contains("\"arch\": \"gfx950\""), "{spec}");
             }
         }
@@ -174,12 +169,8 @@ mod trained {
     #[test]
     fn upstreams_way_trains_logarithms_by_its_engine_and_may_be_continued() {
         let folder = folder(&sweep(24, "bf16"));
-        let path = folder.path();
-        good_in(path, &format!("{BASE} --output old --objective log1p --targets tflops,latency {SMALL}"));
-        let spec = |model: &str| -> serde_json::Value {
-            serde_json::from_slice(&fs::read(path.join(model).join("feature_spec.json")).unwrap()).unwrap()
-        };
-        let old = spec("old");
+        folder.good(&format!("{BASE} --output old --objective log1p --targets tflops,latency {SMALL}"));
+        let old = json(&folder, "old/feature_spec.json");
         assert_eq!(old["feature_names"].as_array().unwrap().len(), 97);
         assert_eq!(
             (&old["log_targets"], &old["categorical_features"]),
@@ -189,68 +180,68 @@ mod trained {
         let line = format!(
             "{BASE} --output new --objective log1p --warm-start old --params early_stopping=off --folds 1"
         );
-        good_in(path, &format!("{line} --params n_estimators=5 num_leaves=7"));
-        let manifest: serde_json::Value =
-            serde_json::from_slice(&fs::read(path.join("new/train_manifest.json")).unwrap()).unwrap();
-        assert_eq!(manifest["total_n_estimators"], 17);
-        assert_eq!(spec("new")["feature_names"], old["feature_names"]);
+        folder.good(&format!("{line} --params n_estimators=5 num_leaves=7"));
+        assert_eq!(json(&folder, "new/train_manifest.json")["total_n_estimators"], 17);
+        assert_eq!(json(&folder, "new/feature_spec.json")["feature_names"], old["feature_names"]);
         // A packed forest goes on as the text from which it was packed.
-        good_in(path, "dev pack --model old --output packed");
+        folder.good("dev pack --model old --output packed");
         let packed = line.replace("--output new", "--output again").replace("start old", "start packed");
-        good_in(path, &format!("{packed} --params n_estimators=5 num_leaves=7"));
-        let forest = |model: &str| Forest::load(path.join(model).join("model_tflops.lgbm.gz")).unwrap();
+        folder.good(&format!("{packed} --params n_estimators=5 num_leaves=7"));
+        let forest = |model: &str| Forest::load(folder.path(model).join("model_tflops.lgbm.gz")).unwrap();
         assert!(forest("again") == forest("new"));
-
-        let message = bad_in(path, &format!("{line} --features conv91 --overwrite"), 1);
-        assert!(message.contains("Feature schema mismatch: added [], removed ["), "{message}");
-        let message = bad_in(path, &line.replace("--warm-start old", "--warm-start nowhere --overwrite"), 1);
-        assert!(message.contains("nowhere: no such directory"), "{message}");
+        let nowhere = line.replace("--warm-start old", "--warm-start nowhere --overwrite");
+        folder.refuses(&format!(
+            "{line} --features conv91 --overwrite
+                1: Feature schema mismatch: added [], removed [
+            {nowhere}
+                1: nowhere: no such directory"
+        ));
     }
 
     #[test]
     fn the_usual_objective_is_lambdarank_with_all_trees_and_a_continued_model_keeps_its_own() {
         let folder = folder(&sweep(24, "bf16"));
-        let path = folder.path();
         let small = SMALL.replace(" --params early_stopping=off", "");
-        let relative = |model: &str| -> serde_json::Value {
-            let bytes = fs::read(path.join(model).join("train_manifest.json")).unwrap();
-            serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()["ck_select"]["targets"]["relative"]
-                .clone()
+        let relative = |model: &str| {
+            json(&folder, &format!("{model}/train_manifest.json"))["ck_select"]["targets"]["relative"].clone()
         };
-        good_in(path, &format!("{BASE} --output usual {small}"));
+        folder.good(&format!("{BASE} --output usual {small}"));
         let usual = relative("usual");
         assert_eq!((&usual["objective"], &usual["trees"]), (&"lambdarank".into(), &12.into()));
-        good_in(path, &format!("{BASE} --output old {small} --objective listwise"));
+        folder.good(&format!("{BASE} --output old {small} --objective listwise"));
         let line = format!("{BASE} --output new --warm-start old --folds 1 --params n_estimators=3");
-        good_in(path, &line);
+        folder.good(&line);
         assert_eq!(relative("new")["objective"], "listwise");
-        let message = bad_in(path, &format!("{line} --overwrite --objective relative"), 1);
-        assert!(
-            message.contains("feature_spec.json: objective listwise, this training has relative"),
-            "{message}"
-        );
+        folder.refuses(&format!(
+            "{line} --overwrite --objective relative
+                1: feature_spec.json: objective listwise, this training has relative"
+        ));
     }
 
     #[test]
     fn the_estimate_takes_part_on_request() {
         let folder = folder(&sweep(40, "bf16"));
-        let path = folder.path();
         let line = format!("{BASE} --output with --objective listwise --prior 5 {SMALL}");
-        good_in(path, &line);
-        let spec = fs::read(path.join("with/feature_spec.json")).unwrap();
-        let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
+        folder.good(&line);
+        let spec = json(&folder, "with/feature_spec.json");
         assert_eq!((&spec["ck_select"]["prior"], &spec["arch"]), (&5.0.into(), &"gfx950".into()));
         let names: Vec<&str> =
             spec["feature_names"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
         assert!(names.contains(&"est_over_least") && names.contains(&"staged_ratio"), "{names:?}");
         // It serves what it was trained for, as a model of one architecture.
-        good_in(path, "evaluate --model with --data sweep.csv");
-        let card = fs::read_to_string(path.join("with/MODEL_CARD.md")).unwrap();
+        folder.good("evaluate --model with --data sweep.csv");
+        let card = folder.read("with/MODEL_CARD.md");
         assert!(card.contains("For gfx950 only, with the estimate as prior."), "{card}");
-        let message = bad_in(path, &line.replace("listwise", "relative --overwrite"), 2);
-        assert!(message.contains("--prior: found --objective relative, expected listwise or"), "{message}");
-        bad_in(path, &format!("{line} --overwrite --targets tflops"), 2);
-        bad_in(path, &line.replace("--prior 5", "--prior -1 --overwrite"), 2);
+        let relative = line.replace("listwise", "relative --overwrite");
+        let negative = line.replace("--prior 5", "--prior -1 --overwrite");
+        folder.refuses(&format!(
+            "{relative}
+                2: --prior: found --objective relative, expected listwise or
+            {line} --overwrite --targets tflops
+                2: --prior
+            {negative}
+                2: unexpected argument '-1'"
+        ));
     }
 
     #[test]
@@ -273,11 +264,9 @@ mod trained {
         let folder = folder(&text);
         let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model --objective log1p \
                     --targets tflops,latency,bandwidth";
-        good_in(folder.path(), &format!("{line} {SMALL} --params learning_rate=0.4"));
-        let ranked = good_in(
-            folder.path(),
-            "rank --model model --pool sweep.csv --problem M=512,N=512,K=512 --top 1 --format csv",
-        );
+        folder.good(&format!("{line} {SMALL} --params learning_rate=0.4"));
+        let rank = "rank --model model --pool sweep.csv --problem M=512,N=512,K=512 --top 1 --format csv";
+        let ranked = folder.good(rank);
         assert!(
             ranked.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
             "{ranked}"
@@ -289,48 +278,49 @@ mod trained {
     fn what_must_not_be_mixed_is_refused() {
         let mixed = sweep(6, "bf16") + sweep(6, "fp16").split_once('\n').unwrap().1;
         let folder = folder(&mixed);
-        let message = bad_in(folder.path(), &format!("{BASE} --output model {SMALL}"), 1);
-        assert!(message.contains("mixes element types"), "{message}");
-        good_in(folder.path(), &format!("{BASE} --output model {SMALL} --where dtype=fp16"));
-        let card = fs::read_to_string(folder.path().join("model/MODEL_CARD.md")).unwrap();
+        folder.refuses(&format!("{BASE} --output model {SMALL}\n1: mixes element types"));
+        folder.good(&format!("{BASE} --output model {SMALL} --where dtype=fp16"));
+        let card = folder.read("model/MODEL_CARD.md");
         assert!(card.contains("grouped_conv forward, fp16, on gfx950"), "{card}");
     }
 
     #[test]
     fn mistakes_are_found_before_any_training_and_leave_nothing() {
         let folder = folder(&sweep(6, "bf16"));
-        let path = folder.path();
-        for (more, code, message) in [
-            ("--objective mse", 2, "--objective: unknown objective 'mse', expected one of: log1p, raw"),
-            (
-                "--params boosting=dart",
-                2,
-                "--params: boosting: found no parameter, expected one of n_estimators",
-            ),
-            ("--params num_leaves=1", 2, "num_leaves: found '1', expected a whole number from 2"),
-            ("--params subsample=0.5", 2, "subsample: found 0.5, expected subsample_freq of at least 1"),
-            ("--params sharpness=3", 2, "no forest of this training uses 'sharpness=3'"),
-            ("--features magic", 2, "--features: no grouped_conv feature is named magic"),
-            ("--features gemm72", 2, "--features: gemm72 is for gemm_universal"),
-            ("--targets relative --objective log1p", 2, "--targets: relative needs an objective that ranks"),
-            ("--targets tflops,speed", 2, "--targets: unknown target 'speed'"),
-            ("--targets latency,latency", 2, "--targets: latency appears twice"),
-            (
-                "--params n_estimators=3 num_iterations=4",
-                2,
-                "--params: 'n_estimators=3' and 'num_iterations=4' set one parameter",
-            ),
-            ("--warm-start embedded:universal", 2, "a universal model is adapted by `ckselect tune`"),
-            ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),
-            ("--targets tflops,bandwidth", 1, "target bandwidth: no valid row of the data has a value of it"),
-        ] {
-            let found = bad_in(path, &format!("{BASE} --output model {more}"), code);
-            assert!(found.contains(message), "{more}: {found}");
-            assert!(!path.join("model").exists(), "{more}");
-        }
-        fs::create_dir(path.join("model")).unwrap();
-        let message = bad_in(path, &format!("{BASE} --output model"), 1);
-        assert!(message.contains("model: already exists; --overwrite replaces it"), "{message}");
+        let train = format!("{BASE} --output model");
+        folder.refuses(&format!(
+            "{train} --objective mse
+                2: --objective: unknown objective 'mse', expected one of: log1p, raw
+            {train} --params boosting=dart
+                2: --params: boosting: found no parameter, expected one of n_estimators
+            {train} --params num_leaves=1
+                2: num_leaves: found '1', expected a whole number from 2
+            {train} --params subsample=0.5
+                2: subsample: found 0.5, expected subsample_freq of at least 1
+            {train} --params sharpness=3
+                2: no forest of this training uses 'sharpness=3'
+            {train} --features magic
+                2: --features: no grouped_conv feature is named magic
+            {train} --features gemm72
+                2: --features: gemm72 is for gemm_universal
+            {train} --targets relative --objective log1p
+                2: --targets: relative needs an objective that ranks
+            {train} --targets tflops,speed
+                2: --targets: unknown target 'speed'
+            {train} --targets latency,latency
+                2: --targets: latency appears twice
+            {train} --params n_estimators=3 num_iterations=4
+                2: --params: 'n_estimators=3' and 'num_iterations=4' set one parameter
+            {train} --warm-start embedded:universal
+                2: a universal model is adapted by `ckselect tune`
+            {train} --extra-data sweep.csv
+                2: sweep.csv is given twice
+            {train} --targets tflops,bandwidth
+                1: target bandwidth: no valid row of the data has a value of it"
+        ));
+        assert!(!folder.path("model").exists());
+        fs::create_dir(folder.path("model")).unwrap();
+        folder.refuses(&format!("{train}\n1: model: already exists; --overwrite replaces it"));
     }
 
     /// Both options were required.
@@ -340,14 +330,13 @@ mod trained {
         let cell = |place: usize| if place == 0 { "hw_gfx_name" } else { "gfx950" };
         let named = text.lines().enumerate().map(|(place, line)| format!("{line},{}\n", cell(place)));
         let recorded = folder(&named.collect::<String>());
-        good_in(recorded.path(), &format!("{BASE} --output model {SMALL}"));
-        good_in(recorded.path(), &format!("train --data sweep.csv --output inferred {SMALL}"));
-        let forest = |model: &str| contents(&recorded.path().join(model))["model_relative.lgbm.gz"].clone();
+        recorded.good(&format!("{BASE} --output model {SMALL}"));
+        recorded.good(&format!("train --data sweep.csv --output inferred {SMALL}"));
+        let forest = |model: &str| contents(&recorded.path(model))["model_relative.lgbm.gz"].clone();
         assert!(forest("inferred") == forest("model"));
-        let missing = bad_in(folder(&text).path(), "train --data sweep.csv --output model", 2);
-        assert!(
-            missing.contains("--arch is missing, and the rows do not record what was measured"),
-            "{missing}"
+        folder(&text).refuses(
+            "train --data sweep.csv --output model
+                2: --arch is missing, and the rows do not record what was measured",
         );
     }
 
@@ -358,7 +347,7 @@ mod trained {
         // What a shell starts in the background begins with Ctrl-C ignored, and so would its children.
         let mut child = Command::new("env")
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_ckselect")])
-            .current_dir(folder.path())
+            .current_dir(folder.path(""))
             .args(
                 format!("{BASE} --output model --params early_stopping=off n_estimators=5000 num_leaves=255")
                     .split_whitespace(),
@@ -373,7 +362,7 @@ mod trained {
         assert!(sent.success());
         assert!(!child.wait().unwrap().success());
         let left: Vec<_> =
-            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["sweep.csv"]);
     }
 }

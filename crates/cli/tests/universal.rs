@@ -8,12 +8,12 @@ mod common;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use ck_select::forest::Forest;
+use serde_json::Value;
 
-use common::{good_in, run_in};
+use common::{Folder, Ran, root};
 
 const POOL: &str = "configs/forward_bf16.txt";
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
@@ -43,44 +43,34 @@ fn sweep(problems: usize, direction: &str) -> String {
     text
 }
 
-struct Folder(tempfile::TempDir);
+fn folder() -> Folder {
+    let folder = Folder::inside();
+    folder.write("here.csv", sweep(30, "forward"));
+    folder.write("back.csv", sweep(20, "bwd_data"));
+    folder.good("convert back.csv --arch sm_90 --output back.parquet");
+    folder
+}
 
-impl Folder {
-    fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
-        fs::write(folder.0.path().join("here.csv"), sweep(30, "forward")).unwrap();
-        fs::write(folder.0.path().join("back.csv"), sweep(20, "bwd_data")).unwrap();
-        folder.good("convert back.csv --arch sm_90 --output back.parquet");
-        folder
-    }
+/// A folder with the model `any`, of two devices.
+fn trained() -> Folder {
+    let folder = folder();
+    let line = "train --universal --data here.csv back.parquet --arch gfx950 --output any --folds device";
+    let table = folder.good(&format!("{line} {SMALL} --format csv"));
+    // Two devices, each left out once, and all together.
+    assert!(column(&table, "target").iter().all(|target| target == "relative"), "{table}");
+    assert_eq!(column(&table, "fold"), ["gfx950", "sm_90", "all"]);
+    // Few problems get few trees, in folds, too.
+    assert_eq!(column(&table, "trees"), ["10", "15", "25"]);
+    let card = folder.read("any/MODEL_CARD.md");
+    assert!(card.contains("Trained without each of gfx950, sm_90, and judged on it"), "{card}");
+    // The held-out device has the same sizes.
+    assert!(card.contains("no problem is on both sides. "), "{card}");
+    folder
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn good(&self, line: &str) -> String {
-        good_in(self.0.path(), line)
-    }
-
-    fn bad(&self, line: &str, message: &str) {
-        let ran = run_in(self.0.path(), line);
-        assert!(ran.code != Some(0) && ran.stderr.contains(message), "{line}\n{}", ran.stderr);
-    }
-
-    fn trained(&self) {
-        let line = "train --universal --data here.csv back.parquet --arch gfx950 --output any --folds device";
-        let table = self.good(&format!("{line} {SMALL} --format csv"));
-        let folds: Vec<&str> = table.lines().filter(|line| line.starts_with("relative,")).collect();
-        // Two devices, each left out once, and all together.
-        assert_eq!(folds.len(), 3, "{table}");
-        assert_eq!(column(&table, "fold"), ["gfx950", "sm_90", "all"]);
-        // Few problems get few trees, in folds, too.
-        assert_eq!(column(&table, "trees"), ["10", "15", "25"]);
-        let card = fs::read_to_string(self.path("any/MODEL_CARD.md")).unwrap();
-        assert!(card.contains("Trained without each of gfx950, sm_90, and judged on it"), "{card}");
-        // The held-out device has the same sizes.
-        assert!(card.contains("no problem is on both sides. "), "{card}");
-    }
+/// What a spec of a model says.
+fn spec(folder: &Folder, model: &str) -> Value {
+    serde_json::from_str(&folder.read(&format!("{model}/feature_spec.json"))).unwrap()
 }
 
 /// The cells of a column.
@@ -92,10 +82,8 @@ fn column(table: &str, name: &str) -> Vec<String> {
 
 #[test]
 fn a_model_of_two_devices_ranks_for_a_third() {
-    let folder = Folder::new();
-    folder.trained();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let pool = root.join(POOL).display().to_string();
+    let folder = trained();
+    let pool = root().join(POOL).display().to_string();
     let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
     let rank = |device: &str| {
         folder.good(&format!("rank --model any --pool {pool} --problem {problem} --format csv {device}"))
@@ -106,8 +94,12 @@ fn a_model_of_two_devices_ranks_for_a_third() {
     assert_eq!(table, rank("--arch gfx942"));
     assert_ne!(table, rank("--arch sm_90"));
     let line = format!("rank --model any --pool {pool} --problem {problem}");
-    folder.bad(&line, "neither the problem, nor the caller, nor the kernels name an architecture");
-    folder.bad(&format!("{line} --arch gfx900"), "no profile of gfx900");
+    folder.refuses(&format!(
+        "{line}
+            1: neither the problem, nor the caller, nor the kernels name an architecture
+        {line} --arch gfx900
+            2: no profile of gfx900"
+    ));
     let judged = folder.good("evaluate --model any --arch gfx950 --data here.csv --format csv");
     assert!(judged.starts_with("figure,") && judged.contains("efficiency,30,"), "{judged}");
 }
@@ -115,15 +107,14 @@ fn a_model_of_two_devices_ranks_for_a_third() {
 /// To a universal model, a GEMM is a 1x1 convolution.
 #[test]
 fn a_model_of_convolutions_ranks_gemms() {
-    let folder = Folder::new();
-    folder.trained();
+    let folder = trained();
     let name = |tile: &str| {
         format!(
             "gemm_universal_bf16_rcr_compv3_default_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
         )
     };
     let names = ["64x64x64", "128x128x64", "256x128x64"].map(name);
-    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    folder.write("pool.txt", names.join("\n"));
     let mut rows = String::from("M,N,K,kernel,latency_ms,tflops,dtype,layout,arch\n");
     for (m, slow) in [(16, 2), (512, 1), (4096, 0)] {
         for (at, name) in names.iter().enumerate() {
@@ -131,7 +122,7 @@ fn a_model_of_convolutions_ranks_gemms() {
             let _ = writeln!(rows, "{m},512,512,{name},{time},{},bf16,rcr,sm_90", f64::from(m) * 5e-7 / time);
         }
     }
-    fs::write(folder.path("gemms.csv"), rows).unwrap();
+    folder.write("gemms.csv", rows);
     let problem = "--pool pool.txt --problem M=4096,N=4096,K=4096 --arch sm_90 --format csv";
     for model in ["", "--model any"] {
         let table = folder.good(&format!("rank {problem} {model}"));
@@ -142,26 +133,19 @@ fn a_model_of_convolutions_ranks_gemms() {
     let judged = folder.good(&format!("{evaluate} --model any --where op=gemm_universal"));
     assert!(judged.contains("efficiency,3,"), "{judged}");
     assert_eq!(folder.good(&format!("{evaluate} --model any")), judged, "the rows say their operation");
-    folder.bad(
-        &format!("{evaluate} --model any --where op=fmha"),
-        "--where: found op=fmha, but the model is for grouped_conv",
-    );
-    let validated = folder
-        .good("evaluate --model any --where op=gemm_universal --arch sm_90 --data gemms.csv --format csv");
-    assert!(validated.contains("mean"), "{validated}");
-    let compared = "evaluate --against estimate --model any --where op=gemm_universal --arch sm_90 --data gemms.csv \
-         --max-loss problem=1,mean=1,median=1,p10=1";
-    folder.good(compared);
-    // The pool says the type.
-    let found = folder
-        .good("rank --model any --pool pool.txt --problem M=4096,N=4096,K=4096 --arch sm_90 --format csv");
-    assert_eq!(column(&found, "kernel").len(), 3);
+    folder.refuses(&format!(
+        "{evaluate} --model any --where op=fmha
+            2: --where: found op=fmha, but the model is for grouped_conv"
+    ));
+    let against =
+        "evaluate --against estimate --model any --where op=gemm_universal --arch sm_90 --data gemms.csv";
+    folder.good(&format!("{against} --max-loss problem=1,mean=1,median=1,p10=1"));
     // Rows of both are trained on together, unless the operation is given.
     let train = |more: &str| {
         let line =
             "train --universal --arch gfx950 --data gemms.csv here.csv back.parquet --folds 3 --overwrite";
         folder.good(&format!("{line} {SMALL} --output both {more}"));
-        fs::read_to_string(folder.path("both/MODEL_CARD.md")).unwrap()
+        folder.read("both/MODEL_CARD.md")
     };
     let alone = train("--where op=grouped_conv");
     assert!(alone.contains("| gemms.csv | 0 |") && alone.contains("; 50 problems, 12 kernels."), "{alone}");
@@ -174,54 +158,48 @@ fn a_model_of_convolutions_ranks_gemms() {
 
 #[test]
 fn gpus_of_one_architecture_are_several_devices() {
-    let folder = Folder::new();
+    let folder = folder();
     let rows = |units: &str| {
         let mut lines =
             sweep(20, "forward").lines().map(|line| format!("{line},gfx942,{units}\n")).collect::<Vec<_>>();
         lines[0] = lines[0].replace(&format!("gfx942,{units}"), "arch,hw_num_cus");
         lines.concat()
     };
-    fs::write(folder.path("a.csv"), rows("228")).unwrap();
-    fs::write(folder.path("x.csv"), rows("304")).unwrap();
+    folder.write("a.csv", rows("228"));
+    folder.write("x.csv", rows("304"));
     let line =
         format!("train --universal --data a.csv x.csv --output both --folds device {SMALL} --format csv");
     assert_eq!(column(&folder.good(&line), "fold"), ["gfx942 num_cus=228", "gfx942 num_cus=304", "all"]);
-    folder.bad("evaluate --model estimate --arch gfx942 --data a.csv x.csv", "hw_num_cus is 304, 228 before");
+    folder.refuses(
+        "evaluate --model estimate --arch gfx942 --data a.csv x.csv
+            1: hw_num_cus is 304, 228 before",
+    );
 }
 
 #[test]
 fn data_that_cannot_be_is_named() {
-    let folder = Folder::new();
-    let train =
-        |data: &str, more: &str| format!("train --universal --data {data} --output any {SMALL} {more}");
-    folder.bad(
-        &train("here.csv", ""),
-        "its rows name no architecture; --arch says what such rows were measured on",
-    );
-    folder.bad(&train("here.csv", "--arch gfx900"), "no profile of gfx900");
-    folder.bad(
-        &train("here.csv", "--arch gfx950 --folds device"),
-        "found only gfx950, expected data of at least two",
-    );
-    folder.bad(
-        &train("back.parquet", "--folds none.csv"),
-        "expected device, direction, dtype or a file of --data",
-    );
-    folder.bad(&train("here.csv", "--arch gfx950 --objective relative"), "cannot be used with");
-    fs::write(folder.path("gpu.json"), r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
-    folder.bad(
-        &train("here.csv", "--arch gfx950:gpu.json"),
-        "based_on: found gfx942, expected gfx950 or nothing",
-    );
-    folder.bad(
-        &train("back.parquet", "--arch gpu.json"),
-        "--arch: found a GPU of gfx942, but the rows are of ",
-    );
+    let folder = folder();
+    folder.write("gpu.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
+    let train = format!("train --universal --output any {SMALL} --data");
     // What is only trained on is never judged.
-    folder.bad(
-        &train("here.csv", "--arch gfx950 --extra-data back.parquet --folds back.parquet"),
-        "found no valid row in it that is not only trained on",
-    );
+    folder.refuses(&format!(
+        "{train} here.csv
+            1: its rows name no architecture; --arch says what such rows were measured on
+        {train} here.csv --arch gfx900
+            1: no profile of gfx900
+        {train} here.csv --arch gfx950 --folds device
+            1: found only gfx950, expected data of at least two
+        {train} back.parquet --folds none.csv
+            1: expected device, direction, dtype or a file of --data
+        {train} here.csv --arch gfx950 --objective relative
+            2: cannot be used with
+        {train} here.csv --arch gfx950:gpu.json
+            1: based_on: found gfx942, expected gfx950 or nothing
+        {train} back.parquet --arch gpu.json
+            1: --arch: found a GPU of gfx942, but the rows are of
+        {train} here.csv --arch gfx950 --extra-data back.parquet --folds back.parquet
+            1: found no valid row in it that is not only trained on"
+    ));
 }
 
 /// Times by which a kernel that nothing predicts is a little faster than the model's favourite, and all
@@ -250,32 +228,36 @@ fn misleading(favourites: &str, sweep: &str) -> String {
 
 #[test]
 fn a_model_that_is_worse_on_held_out_problems_is_not_written() {
-    let folder = Folder::new();
-    folder.trained();
+    let folder = trained();
     let plain = sweep(40, "forward");
-    fs::write(folder.path("plain.csv"), &plain).unwrap();
+    folder.write("plain.csv", &plain);
     let names: Vec<&str> = plain.lines().skip(1).take(6).filter_map(|row| row.split(',').next()).collect();
-    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    folder.write("pool.txt", names.join("\n"));
     let rank = "rank --model any --arch gfx950 --pool pool.txt --problems plain.csv --top 1 --format csv";
-    fs::write(folder.path("chance.csv"), misleading(&folder.good(rank), &plain)).unwrap();
+    folder.write("chance.csv", misleading(&folder.good(rank), &plain));
     let tune = "tune --arch gfx950 --model any --measure 40 --output mine";
-    folder.bad(&format!("{tune} --simulate chance.csv"), "no model is written: on the 40 measured problems");
+    let ran = folder.run(&format!("{tune} --simulate chance.csv"));
+    let expected = "no model is written: on the 40 measured problems";
+    assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
     assert!(!folder.path("mine").exists());
     folder.good(&format!("{tune} --simulate plain.csv"));
 }
 
 #[test]
 fn what_is_asked_twice_is_refused() {
-    let folder = Folder::new();
+    let folder = folder();
     let line = "tune --arch gfx950 --model any --simulate here.csv";
-    folder.bad(&format!("{line} --counts 5,10,5"), "--counts: found '5' twice");
-    folder.bad(&format!("{line} --counts 5 --params ways=tuned,tuned"), "--params ways: found 'tuned' twice");
+    folder.refuses(&format!(
+        "{line} --counts 5,10,5
+            2: --counts: found '5' twice
+        {line} --counts 5 --params ways=tuned,tuned
+            2: --params ways: found 'tuned' twice"
+    ));
 }
 
 #[test]
 fn a_model_goes_on_with_measurements() {
-    let folder = Folder::new();
-    folder.trained();
+    let folder = trained();
     let line = "tune --arch gfx950 --model any --simulate here.csv --format csv";
     let table = folder.good(&format!("{line} --measure 12 --params draws=3"));
     folder.good(&format!("{line} --measure 12 --output mine"));
@@ -291,25 +273,24 @@ fn a_model_goes_on_with_measurements() {
     let judged = folder.good("evaluate --model mine --data here.csv --format csv");
     assert!(judged.contains("efficiency,30,"), "{judged}");
     // It also asks for extents, of which a problem may be out of range.
-    let spec = fs::read_to_string(folder.path("mine/feature_spec.json")).unwrap();
-    assert!(spec.contains("\"est_over_least\"") && spec.contains("\"staged_ratio\""), "{spec}");
-    folder.bad("evaluate --model mine --data back.parquet", "no row to evaluate");
-    folder.bad(&format!("{line} --output mine"), "already exists");
-    folder.bad(&line.replace("here.csv", "here.csv back.csv"), "choose one with --where direction=");
+    let text = folder.read("mine/feature_spec.json");
+    assert!(text.contains("\"est_over_least\"") && text.contains("\"staged_ratio\""), "{text}");
+    folder.refuses(
+        "evaluate --model mine --data back.parquet
+            1: no row to evaluate",
+    );
 
     // On a GPU that the universal model has not seen, the estimate counts more: the less, the more is
     // measured.
     folder.good(&format!("train --universal --data back.parquet --output back --folds 1 {SMALL}"));
     let prior_of = |line: &str| -> f64 {
         folder.good(&format!("{line} --overwrite --output own"));
-        let spec = fs::read_to_string(folder.path("own/feature_spec.json")).unwrap();
-        let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
-        spec["ck_select"]["prior"].as_f64().unwrap()
+        spec(&folder, "own")["ck_select"]["prior"].as_f64().unwrap()
     };
     let unseen = line.replace("--model any", "--model back");
     assert_eq!([15, 30].map(|count| prior_of(&format!("{unseen} --measure {count}"))), [15.0, 12.0]);
     assert_eq!(prior_of(&format!("{line} --measure 10")), 10.0);
-    let card = fs::read_to_string(folder.path("own/MODEL_CARD.md")).unwrap();
+    let card = folder.read("own/MODEL_CARD.md");
     assert!(card.contains("adapted to gfx950, and only for it"), "{card}");
 
     // The model inside the library is that of its directory, though the library has it packed.
@@ -322,68 +303,61 @@ fn a_model_goes_on_with_measurements() {
 
     // Two GPUs of one architecture.
     for (file, gpu) in [("one.csv", "NVIDIA H100"), ("two.csv", "NVIDIA H200")] {
-        fs::write(folder.path(file), sweep(12, "forward")).unwrap();
+        folder.write(file, sweep(12, "forward"));
         let meta = format!(
             r#"{{"sessions": [{{"rows": 72, "gpus": {{"0": {{"name": "{gpu}", "target": "sm_90"}}}}}}]}}"#
         );
-        fs::write(folder.path(&format!("{file}.meta.json")), meta).unwrap();
+        folder.write(&format!("{file}.meta.json"), meta);
     }
-    let mixed = "the data mixes GPUs: NVIDIA H100 (one.csv), NVIDIA H200 (two.csv); give the files of one";
-    folder.bad("tune --arch sm_90 --model any --simulate one.csv two.csv", mixed);
     folder.good("tune --arch sm_90 --model any --simulate one.csv");
-
-    folder.bad(
-        &format!("{line} --params draws=3 --output fresh"),
-        "--params draws: found 3, expected 1 with --output",
-    );
-    folder.bad(&format!("{line} --measure 31"), "--measure: found 31, expected at most 30");
-    folder.bad("tune --arch gfx950 --model none --simulate here.csv", "none: no such directory");
-    folder.bad(
-        "tune --arch gfx950 --model embedded:universl --simulate here.csv",
-        "no model 'universl' is embedded in this library",
-    );
-    folder.bad(
-        "tune --arch gfx950 --model any --simulate here.csv --counts 5,31",
-        "--counts: found 31, expected at most 30",
-    );
-    let curve = folder.good(
-        "tune --arch gfx950 --model any --simulate here.csv --counts 0,10,all --params ways=tuned,alone draws=2 \
-         --format csv",
-    );
+    let several = line.replace("here.csv", "here.csv back.csv");
+    folder.refuses(&format!(
+        "tune --arch sm_90 --model any --simulate one.csv two.csv
+            1: the data mixes GPUs: NVIDIA H100 (one.csv), NVIDIA H200 (two.csv); give the files of one
+        {line} --output mine
+            1: already exists
+        {several}
+            1: choose one with --where direction=
+        {line} --params draws=3 --output fresh
+            2: --params draws: found 3, expected 1 with --output
+        {line} --measure 31
+            2: --measure: found 31, expected at most 30
+        tune --arch gfx950 --model none --simulate here.csv
+            1: none: no such directory
+        tune --arch gfx950 --model embedded:universl --simulate here.csv
+            1: no model 'universl' is embedded in this library
+        {line} --counts 5,31
+            2: --counts: found 31, expected at most 30
+        {line} --counts --params ways=best
+            2: expected some of tuned, alone, upstream"
+    ));
+    let params = "--params draws=1 --params ways=";
+    let curve = folder.good(&format!("{line} --counts 0,10,all --params ways=tuned,alone draws=2"));
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "tuned", "alone", "alone"]);
     assert_eq!(column(&curve, "measured"), ["0", "10", "30", "10", "30"]);
     // From two of six kernels, or three if the estimate's first is not among them.
     let less = folder.good(&format!("{line} --measure 12 --first 2 --output less"));
     assert_eq!(column(&less, "problems"), ["18"]);
-    let spec = fs::read_to_string(folder.path("less/feature_spec.json")).unwrap();
-    let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
-    let rows = spec["ck_select"]["trained_on"]["files"][0]["rows"].as_u64().unwrap();
-    assert!((12 * 2..=12 * 3).contains(&rows), "{spec}");
-    let parts = "tune --arch gfx950 --model any --simulate here.csv --counts 10,all --params ways=tuned,alone draws=1";
-    let parts = folder.good(&format!("{parts} --first 2 --format csv"));
+    let less = spec(&folder, "less");
+    let rows = less["ck_select"]["trained_on"]["files"][0]["rows"].as_u64().unwrap();
+    assert!((12 * 2..=12 * 3).contains(&rows), "{less}");
+    let parts = folder.good(&format!("{line} --counts 10,all {params}tuned,alone --first 2"));
     assert_eq!(column(&parts, "judged"), ["20", "30", "20", "30"]);
-    let all = "tune --arch gfx950 --model any --simulate here.csv --counts all --params ways=upstream draws=1 --format csv";
-    let [five, each] = ["5", "1000"].map(|folds| folder.good(&format!("{all} --params folds={folds}")));
+    let [five, each] = ["5", "1000"]
+        .map(|folds| folder.good(&format!("{line} --counts all {params}upstream --params folds={folds}")));
     assert_eq!([column(&five, "judged"), column(&each, "judged")], [["30"], ["30"]]);
     assert_ne!(column(&five, "mean"), column(&each, "mean"));
     // Fewer than ten problems are not held out, so that there is no last point.
-    let here = fs::read_to_string(folder.path("here.csv")).unwrap();
-    fs::write(folder.path("few.csv"), here.lines().take(1 + 8 * 6).collect::<Vec<_>>().join("\n")).unwrap();
-    let few =
-        "tune --arch gfx950 --model any --simulate few.csv --params ways=tuned draws=1 --format csv --counts";
-    assert_eq!(column(&folder.good(few), "measured"), ["0", "5"]);
-    folder.bad(
-        &format!("{few} all"),
-        "found 8 problems, all of which are measured, expected others or at least 10",
-    );
-    let usual = folder.good(
-        "tune --arch gfx950 --model any --simulate here.csv --counts --params ways=tuned draws=1 --format csv",
-    );
+    let here = folder.read("here.csv");
+    folder.write("few.csv", here.lines().take(1 + 8 * 6).collect::<Vec<_>>().join("\n"));
+    let few = format!("{} {params}tuned --counts", line.replace("here.csv", "few.csv"));
+    assert_eq!(column(&folder.good(&few), "measured"), ["0", "5"]);
+    folder.refuses(&format!(
+        "{few} all
+            1: found 8 problems, all of which are measured, expected others or at least 10"
+    ));
+    let usual = folder.good(&format!("{line} {params}tuned --counts"));
     assert_eq!(column(&usual, "measured"), ["0", "5", "10", "20", "30"]);
-    folder.bad(
-        "tune --arch gfx950 --model any --simulate here.csv --counts --params ways=best",
-        "expected some of tuned, alone, upstream",
-    );
 }
 
 /// The fake kernels of the sweep's own tests, on the host.
@@ -400,67 +374,59 @@ const TUNE: &str =
 
 impl Measuring {
     fn new(kernels: usize) -> Self {
-        let folder = Folder::new();
-        folder.trained();
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folder = trained();
         let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
             .args(["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-I"])
-            .arg(root.join("include"))
-            .arg(root.join("tests/fake_kernels/fake_library.c"))
+            .arg(root().join("include"))
+            .arg(root().join("tests/fake_kernels/fake_library.c"))
             .arg("-o")
             .arg(folder.path("fakes.so"))
             .status()
             .expect("a C compiler is needed");
         assert!(compiled.success());
-        let pool = fs::read_to_string(root.join(POOL)).unwrap();
+        let pool = fs::read_to_string(root().join(POOL)).unwrap();
         let pool: Vec<&str> = pool.lines().filter(|line| line.starts_with("grouped")).take(kernels).collect();
-        fs::write(folder.path("pool.txt"), pool.join("\n")).unwrap();
-        let runner = r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#;
-        fs::write(folder.path("runner.json"), runner).unwrap();
+        folder.write("pool.txt", pool.join("\n"));
+        folder.write("runner.json", r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#);
         let row = |at: i32| format!("{},{},64,14,14,1,1", 1 + at, 64 + 8 * (at % 7));
         let problems: Vec<String> = (0..16).map(row).collect();
-        let table = format!("N,C,K,Hi,Wi,Y,X\n{}\n", problems.join("\n"));
-        fs::write(folder.path("problems.csv"), table).unwrap();
+        folder.write("problems.csv", format!("N,C,K,Hi,Wi,Y,X\n{}\n", problems.join("\n")));
         Self { folder, problems }
     }
 
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        command.current_dir(self.folder.0.path()).env("CK_SELECT_LOCK_DIR", self.folder.0.path());
-        command.env("FAKE_POOL", self.folder.path("pool.txt")).args(line.split_whitespace());
+        let mut command = self.folder.command(line);
+        command
+            .env("CK_SELECT_LOCK_DIR", self.folder.path(""))
+            .env("FAKE_POOL", self.folder.path("pool.txt"));
         command
     }
 
-    /// Whether it succeeds, its table, and what it says.
-    fn run(&self, line: &str) -> (bool, String, String) {
-        outcome(&self.command(line).output().unwrap())
+    /// The table of a command that succeeds, and what it says.
+    fn good(&self, line: &str) -> (String, String) {
+        let ran = Ran::from(self.command(line).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
+        (ran.stdout, ran.stderr)
     }
 
     fn tune_into(&self, work: &str, more: &str) -> (String, String) {
         let line = format!("{TUNE} --work {work} {more} --output mine --overwrite --format csv");
-        let (good, table, said) = self.run(&line);
-        assert!(good, "{said}");
+        let (table, said) = self.good(&line);
         (column(&table, "measured").join(" "), said)
     }
 
     fn lines(&self, file: &str) -> usize {
-        fs::read_to_string(self.folder.path(file)).unwrap().lines().count() - 1
+        self.folder.read(file).lines().count() - 1
     }
-}
-
-fn outcome(output: &Output) -> (bool, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
 fn measuring_goes_on_where_it_was_stopped() {
     let fakes = Measuring::new(6);
     let folder = &fakes.folder;
-    let (line, tune_into) = (TUNE, |work: &str, more: &str| fakes.tune_into(work, more));
-    let tune = |more: &str| tune_into("work", more).0;
+    let tune = |more: &str| fakes.tune_into("work", more).0;
     // Too few to say what to expect are enough to learn from.
-    let (few, said) = tune_into("few", "--measure 5");
+    let (few, said) = fakes.tune_into("few", "--measure 5");
     assert_eq!(few, "0");
     assert!(said.contains("found 5 measured problems, expected at least 10"), "{said}");
     assert_eq!(tune("--measure 10"), "0 10");
@@ -471,9 +437,9 @@ fn measuring_goes_on_where_it_was_stopped() {
     assert_eq!([measured("0000.csv"), measured("0001.csv")], before, "what was measured stays");
     let third = String::from_utf8(measured("0002.csv")).unwrap();
     assert_eq!(third.lines().count(), 1 + 5 * 6);
-    let card = fs::read_to_string(folder.path("mine/MODEL_CARD.md")).unwrap();
+    let card = folder.read("mine/MODEL_CARD.md");
     assert!(card.contains("grouped_conv forward, bf16, on gfx950"), "{card}");
-    let page = fs::read_to_string(folder.path("mine/model.html")).unwrap();
+    let page = folder.read("mine/model.html");
     for text in [
         "measured problems 0\nexpected ", "measured problems 15\nexpected ",
         "<dd id=\"num_measured\">15</dd>",
@@ -485,31 +451,30 @@ fn measuring_goes_on_where_it_was_stopped() {
     fs::write(folder.path("work").join("0001.csv"), &torn[..torn.len() - 25]).unwrap();
     assert_eq!(tune("--measure 10"), "0 10");
     assert_eq!(String::from_utf8(measured("0001.csv")).unwrap().lines().count(), 1 + 5 * 6);
-    let spent = format!("{line} --work spent --output other --budget 1ms");
-    folder.bad(&spent, "--budget: it was spent before any kernel had run");
-    folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
     let list = measured("0000.problems.txt");
-    let other = format!("{line} --work work --output other --params seed=2");
-    folder.bad(&other, "0000.problems.txt: found other problems than --problems and --params seed give");
+    folder.write("there.csv", "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,14,14,1,1,gfx942\n");
+    let there = TUNE.replace("problems.csv", "there.csv");
+    let gfx942 = TUNE.replace("gfx950", "gfx942");
+    folder.refuses(&format!(
+        "{TUNE} --work spent --output other --budget 1ms
+            1: --budget: it was spent before any kernel had run
+        tune --arch gfx950 --model any --runner runner.json
+            2: --pool
+        {TUNE} --work work --output other --params seed=2
+            1: 0000.problems.txt: found other problems than --problems and --params seed give
+        {TUNE} --work work --output other --params draws=3
+            2: --params: draws is for --simulate
+        {TUNE} --work work --output other --where dtype=fp8
+            2: cannot be used with '--where
+        {there} --work there --output other
+            1: there.csv: found a problem of another architecture than --arch gfx950:
+        {gfx942} --work work --output other
+            1: tune.json: arch: found \"gfx950\", expected \"gfx942\" as in --arch"
+    ));
     assert_eq!(measured("0000.problems.txt"), list, "what is refused changes nothing");
-    folder.bad(
-        &format!("{line} --work work --output other --params draws=3"),
-        "--params: draws is for --simulate",
-    );
-    folder
-        .bad(&format!("{line} --work work --output other --where dtype=fp8"), "cannot be used with '--where");
-    fs::write(folder.path("there.csv"), "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,14,14,1,1,gfx942\n").unwrap();
-    let other = line.replace("problems.csv", "there.csv");
-    folder.bad(
-        &format!("{other} --work there --output other"),
-        "there.csv: found a problem of another architecture than --arch gfx950: ",
-    );
-    let line = "tune --arch gfx942 --model any --pool pool.txt --problems problems.csv --runner runner.json \
-                --work work --output other";
-    folder.bad(line, r#"tune.json: arch: found "gfx950", expected "gfx942" as in --arch"#);
-    tune_into("part", "--measure 5 --first 2");
-    let part = fs::read_to_string(folder.path("part/0000.csv")).unwrap();
-    assert!((1 + 5 * 2..=1 + 5 * 3).contains(&part.lines().count()), "{part}");
+    fakes.tune_into("part", "--measure 5 --first 2");
+    let part = fakes.lines("part/0000.csv");
+    assert!((5 * 2..=5 * 3).contains(&part), "{part}");
     assert!(!folder.path("other").exists());
 }
 
@@ -526,14 +491,14 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
     let tiles = ["64x64x64", "128x64x64", "128x128x64", "256x128x64"];
     let names: Vec<String> =
         tiles.iter().flat_map(|tile| ["compv3", "compv4"].map(|pipeline| name(tile, pipeline))).collect();
-    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    folder.write("pool.txt", names.join("\n"));
     let shape = |at: i32| format!("{},{},512", 64 << (at % 4), 256 + 128 * at);
     let shapes: Vec<String> = (0..15).map(shape).collect();
-    fs::write(folder.path("problems.csv"), format!("M,N,K\n{}\n", shapes.join("\n"))).unwrap();
+    folder.write("problems.csv", format!("M,N,K\n{}\n", shapes.join("\n")));
     let (measured, said) = fakes.tune_into("work", "--first 8");
     assert_eq!(measured, "0 15", "{said}");
-    let spec = fs::read_to_string(folder.path("mine/feature_spec.json")).unwrap();
-    assert!(spec.contains("gemm_universal") && spec.contains("\"est_over_least\""), "{spec}");
+    let text = folder.read("mine/feature_spec.json");
+    assert!(text.contains("gemm_universal") && text.contains("\"est_over_least\""), "{text}");
     let rank = "rank --model mine --pool pool.txt --problem M=512,N=768,K=512,dtype=bf16 --format csv";
     assert_eq!(column(&folder.good(rank), "kernel").len(), names.len());
     // The recorded times give the same.
@@ -543,29 +508,28 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
     folder.good(&format!("{} --output simulated", line.replace("--where op=gemm_universal ", "")));
     let forest = |model: &str| Forest::load(folder.path(model).join("model_relative.lgbm.gz")).unwrap();
     assert!(forest("simulated") == forest("mine"));
-    folder.bad(
-        &line.replace("gemm_universal", "grouped_conv"),
-        "work/0000.csv: found no row that is wanted, expected rows of grouped_conv, or --where op=gemm_universal for GEMMs",
-    );
-    folder.bad(
-        &line.replace("op=gemm_universal", "op=gemm_universal,direction=forward"),
-        "--where: found direction=forward, but rows are of gemm_universal",
-    );
     let inspected = folder.good("inspect --model mine --format json");
     assert!(inspected.contains("the profile of its architecture"), "{inspected}");
-    folder.bad(
-        &line.replace("gemm_universal", "fmha"),
-        "any: found a model for grouped_conv, expected one that ranks kernels of fmha",
-    );
+    let [conv, forward, fmha] = ["grouped_conv", "gemm_universal,direction=forward", "fmha"]
+        .map(|op| line.replace("gemm_universal", op));
+    let none = "found no row that is wanted, expected rows of grouped_conv";
+    folder.refuses(&format!(
+        "{conv}
+            1: work/0000.csv: {none}, or --where op=gemm_universal for GEMMs
+        {forward}
+            2: --where: found direction=forward, but rows are of gemm_universal
+        {fmha}
+            1: any: found a model for grouped_conv, expected one that ranks kernels of fmha"
+    ));
     let curve = format!(
         "tune --arch gfx950 --model any --where op=gemm_universal --simulate {files} --params draws=1"
     );
     let table = folder.good(&format!("{curve} --counts 0,10 --params ways=tuned,alone --format csv"));
     assert_eq!(column(&table, "judged"), ["15", "5", "5"], "{table}");
-    folder.bad(
-        &format!("{curve} --counts 0 --params ways=alone,upstream"),
-        "--counts: found only 0, expected at least one number above 0",
-    );
+    folder.refuses(&format!(
+        "{curve} --counts 0 --params ways=alone,upstream
+            2: --counts: found only 0, expected at least one number above 0"
+    ));
 }
 
 /// What stands in the way is said before anything is measured, and claims no folder.
@@ -573,25 +537,24 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
 fn what_cannot_be_tuned_is_refused_before_measuring() {
     let fakes = Measuring::new(6);
     let folder = &fakes.folder;
-    let refused = |line: &str, expected: &str| {
-        let (good, _, said) = fakes.run(&format!("{line} --work fresh --output other"));
-        assert!(!good && said.contains(expected), "{line}\n{said}");
-        assert!(!folder.path("fresh").exists(), "{line}");
-    };
-    refused(&format!("{TUNE} --measure 17"), "--measure: found 17, expected at most 16");
-    refused(&TUNE.replace("gfx950", "gfx900"), "--arch: the estimate has no profile of gfx900");
-    fs::write(folder.path("attention.txt"), ATTENTION).unwrap();
-    refused(
-        &TUNE.replace("pool.txt", "attention.txt"),
-        "any: found a model for grouped_conv, expected one that ranks kernels of fmha",
-    );
-    let pool = fs::read_to_string(folder.path("pool.txt")).unwrap();
-    let both = format!("{pool}\n{}", pool.replace("bf16", "fp16"));
-    fs::write(folder.path("both.txt"), both).unwrap();
-    refused(
-        &TUNE.replace("pool.txt", "both.txt"),
-        "found forward bf16, forward fp16; a model is adapted to one",
-    );
+    folder.write("attention.txt", ATTENTION);
+    let pool = folder.read("pool.txt");
+    folder.write("both.txt", format!("{pool}\n{}", pool.replace("bf16", "fp16")));
+    let fresh = format!("{TUNE} --work fresh --output other");
+    let [unknown, attention, both] =
+        [("gfx950", "gfx900"), ("pool.txt", "attention.txt"), ("pool.txt", "both.txt")]
+            .map(|(from, to)| fresh.replace(from, to));
+    folder.refuses(&format!(
+        "{fresh} --measure 17
+            2: --measure: found 17, expected at most 16
+        {unknown}
+            2: --arch: the estimate has no profile of gfx900
+        {attention}
+            1: any: found a model for grouped_conv, expected one that ranks kernels of fmha
+        {both}
+            2: found forward bf16, forward fp16; a model is adapted to one"
+    ));
+    assert!(!folder.path("fresh").exists());
 }
 
 /// Problems that no kernel computes, and a file on which everything fails, do not cost the others.
@@ -601,37 +564,35 @@ fn what_fails_costs_nothing_else() {
     let folder = &fakes.folder;
     let rows = fakes.problems.join(",1,1,2\n");
     // What never began claims no folder.
-    folder
-        .bad(&format!("{TUNE} --work begun --output other").replace("runner.json", "none.json"), "none.json");
+    let none = TUNE.replace("runner.json", "none.json");
+    folder.refuses(&format!(
+        "{none} --work begun --output other
+            1: none.json"
+    ));
     assert!(!folder.path("begun/tune.json").exists() && !folder.path("begun/0000.problems.txt").exists());
     let mixed = format!("N,C,K,Hi,Wi,Y,X,Di,Z,ndim\n{rows},1,1,2\n1,64,64,8,8,3,3,4,3,3\n");
-    fs::write(folder.path("mixed.csv"), mixed).unwrap();
+    folder.write("mixed.csv", mixed);
     let mixed = TUNE.replace("problems.csv", "mixed.csv");
-    let (good, table, said) =
-        fakes.run(&format!("{mixed} --work mixed --output other --measure 10 --format csv"));
-    assert!(good && said.contains("mixed.csv: 1 problems are left out, which no kernel computes"), "{said}");
+    let (table, said) = fakes.good(&format!("{mixed} --work mixed --output other --measure 10 --format csv"));
+    assert!(said.contains("mixed.csv: 1 problems are left out, which no kernel computes"), "{said}");
     assert_eq!(column(&table, "measured"), ["0", "10"]);
     let again = format!("{TUNE} --work again --output later --measure 10 --format csv");
-    let (good, _, said) = outcome(&fakes.command(&again).env_remove("FAKE_POOL").output().unwrap());
-    assert!(
-        !good && said.contains("again: no measurement succeeded; the same command tries again"),
-        "{said}"
-    );
-    let (good, table, said) = fakes.run(&again);
-    assert!(good, "{said}");
-    assert_eq!(column(&table, "measured"), ["0", "10"]);
+    let failed = Ran::from(fakes.command(&again).env_remove("FAKE_POOL").output().unwrap());
+    let expected = "again: no measurement succeeded; the same command tries again";
+    assert!(failed.code != Some(0) && failed.stderr.contains(expected), "{}", failed.stderr);
+    assert_eq!(column(&fakes.good(&again).0, "measured"), ["0", "10"]);
 }
 
 /// With time left, all kernels are measured.
 #[test]
 fn all_kernels_follow_the_promising_ones() {
     let fakes = Measuring::new(12);
-    let (good, _, said) = fakes.run(&format!("{TUNE} --work twelve --output twelve-model --measure 5"));
-    assert!(good && said.contains("with the time that is left, all kernels are"), "{said}");
+    let (_, said) = fakes.good(&format!("{TUNE} --work twelve --output twelve-model --measure 5"));
+    assert!(said.contains("with the time that is left, all kernels are"), "{said}");
     assert!((5 * 10..=5 * 11).contains(&fakes.lines("twelve/0000.csv")));
     assert_eq!(fakes.lines("twelve/0000.all.csv"), 5 * 12);
-    let spec = fs::read_to_string(fakes.folder.path("twelve-model/feature_spec.json")).unwrap();
-    assert!(spec.contains("\"rows\":60") || spec.contains("\"rows\": 60"), "{spec}");
+    let rows = &spec(&fakes.folder, "twelve-model")["ck_select"]["trained_on"]["files"][0]["rows"];
+    assert_eq!(rows, 60);
 }
 
 /// A signal ends the measuring, too, and the same command goes on.
@@ -657,57 +618,53 @@ fn a_signal_ends_the_measuring() {
     let told =
         Command::new("sh").args(["-c", "kill -TERM \"$0\"", &child.id().to_string()]).status().unwrap();
     assert!(told.success());
-    let ended = child.wait_with_output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert!(
-        !ended.status.success() && said.contains("ended by a signal; the same command goes on"),
-        "{said}"
-    );
-    let (good, _, said) = fakes.run(&stopped);
-    assert!(good, "{said}");
+    let ended = Ran::from(child.wait_with_output().unwrap());
+    let expected = "ended by a signal; the same command goes on";
+    assert!(ended.code != Some(0) && ended.stderr.contains(expected), "{}", ended.stderr);
+    fakes.good(&stopped);
     assert_eq!(["0000", "0001", "0002"].map(|file| fakes.lines(&format!("stopped/{file}.csv"))), [60; 3]);
 }
 
 /// Constants that the data records are those that the model is served with.
 #[test]
 fn an_adapted_model_keeps_the_constants_of_its_gpu() {
-    let folder = Folder::new();
-    folder.trained();
-    let text = fs::read_to_string(folder.path("here.csv")).unwrap();
+    let folder = trained();
+    let text = folder.read("here.csv");
     let mut lines = text.lines();
     let header = format!("{},hw_num_cus\n", lines.next().unwrap());
     let rows: Vec<&str> = lines.collect();
-    fs::write(folder.path("small.csv"), format!("{header}{},64\n", rows.join(",64\n"))).unwrap();
+    folder.write("small.csv", format!("{header}{},64\n", rows.join(",64\n")));
     folder.good("tune --arch gfx950 --model any --simulate small.csv --measure 20 --output own");
     let judged = |data: &str| folder.good(&format!("evaluate --model own --data {data} --format csv"));
     assert_eq!(judged("here.csv"), judged("small.csv"));
-    let spec = fs::read_to_string(folder.path("own/feature_spec.json")).unwrap();
-    let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
-    assert_eq!(spec["hardware"]["num_cus"], 64);
+    assert_eq!(spec(&folder, "own")["hardware"]["num_cus"], 64);
     // A GPU without a profile is described.
-    fs::write(folder.path("gpu.json"), r#"{"based_on": "gfx1201", "num_cus": 96}"#).unwrap();
+    folder.write("gpu.json", r#"{"based_on": "gfx1201", "num_cus": 96}"#);
     let line = "--arch gfx1100:gpu.json --model any --format csv";
     let table = folder.good(&format!("tune {line} --simulate here.csv --measure 20 --output rdna3"));
     assert_eq!(column(&table, "problems"), ["10"]);
     folder.good(&format!("tune {line} --simulate here.csv --counts 0,10 --params ways=tuned draws=1"));
     folder.good("evaluate --model rdna3 --arch gfx1100:gpu.json --data here.csv");
-    folder.bad("tune --arch gfx1100 --model any --simulate here.csv", "no profile of gfx1100");
-    folder.bad("tune --arch gfx950 --model own --simulate here.csv", "own: not a universal model");
+    folder.refuses(
+        "tune --arch gfx1100 --model any --simulate here.csv
+            1: no profile of gfx1100
+        tune --arch gfx950 --model own --simulate here.csv
+            1: own: not a universal model",
+    );
 }
 
 /// Attention goes the same way, with columns of its own. The figures are those of docs/fmha.md.
 #[test]
 fn attention_is_trained_judged_and_tuned() {
-    let folder = Folder::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let sweep = root.join("data/h100/attention.csv.gz");
+    let folder = folder();
+    let sweep = root().join("data/h100/attention.csv.gz");
     let mut text = String::new();
     flate2::read::GzDecoder::new(fs::File::open(&sweep).unwrap()).read_to_string(&mut text).unwrap();
     let (header, rows) = text.split_once('\n').unwrap();
     for (name, rest) in [("even.csv", 0), ("odd.csv", 1)] {
         let number = |row: &str| row.split(',').nth(1).unwrap().parse::<usize>().unwrap();
         let part: Vec<&str> = rows.lines().filter(|row| number(row) % 2 == rest).collect();
-        fs::write(folder.path(name), format!("{header}\n{}\n", part.join("\n"))).unwrap();
+        folder.write(name, format!("{header}\n{}\n", part.join("\n")));
     }
     let percents = |table: &str, row: usize| {
         let figure = |name: &str| 100.0 * column(table, name)[row].parse::<f64>().unwrap();
@@ -736,7 +693,7 @@ fn attention_is_trained_judged_and_tuned() {
         "train --where op=fmha --arch sm_90 --data even.csv --output alone --folds 1 --params n_estimators=40",
     );
     let names: Vec<&str> = rows.lines().take(28).map(|row| row.split(',').next().unwrap()).collect();
-    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    folder.write("pool.txt", names.join("\n"));
     let problem = "seqlen_q=1024,nhead_q=16,nhead_k=4,hdim_q=128,arch=sm_90";
     for model in ["all", "own", "alone"] {
         let line = format!("rank --model {model} --pool pool.txt --problem {problem} --format csv --top 3");

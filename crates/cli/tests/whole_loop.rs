@@ -7,42 +7,27 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use common::good_in;
+use common::{Folder, root};
 
 const KERNELS: usize = 30;
 const TRAINED: usize = 90;
 const JUDGED: usize = 20;
 
-struct Loop {
-    folder: tempfile::TempDir,
+fn json(folder: &Folder, name: &str) -> Value {
+    serde_json::from_str(&folder.read(name)).unwrap()
 }
 
-impl Loop {
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+/// Kernels and TFLOPS of a log, by problem.
+fn speeds(folder: &Folder, name: &str) -> BTreeMap<u64, Vec<(String, f64)>> {
+    let mut speeds: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+    for row in rows(&folder.read(name)) {
+        let of_problem = speeds.entry(row["problem_idx"].parse().unwrap()).or_default();
+        of_problem.push((row["kernel"].clone(), row["tflops"].parse().unwrap()));
     }
-
-    fn run(&self, line: &str) -> String {
-        good_in(self.folder.path(), line)
-    }
-
-    fn json(&self, name: &str) -> Value {
-        serde_json::from_slice(&fs::read(self.path(name)).unwrap()).unwrap()
-    }
-
-    /// Kernels and TFLOPS of a log, by problem.
-    fn speeds(&self, name: &str) -> BTreeMap<u64, Vec<(String, f64)>> {
-        let mut speeds: BTreeMap<u64, Vec<_>> = BTreeMap::new();
-        for row in rows(&fs::read_to_string(self.path(name)).unwrap()) {
-            let of_problem = speeds.entry(row["problem_idx"].parse().unwrap()).or_default();
-            of_problem.push((row["kernel"].clone(), row["tflops"].parse().unwrap()));
-        }
-        speeds
-    }
+    speeds
 }
 
 fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
@@ -55,38 +40,37 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn from_a_configuration_to_a_model_that_chooses_well() {
-    let all = Loop { folder: tempfile::tempdir().unwrap() };
-    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    fs::copy(configs.join("forward_bf16.json"), all.path("config.json")).unwrap();
+    let all = Folder::inside();
+    fs::copy(root().join("configs/forward_bf16.json"), all.path("config.json")).unwrap();
 
-    assert_eq!(all.run("enumerate config.json --arch gfx950 --count"), format!("{KERNELS}\n"));
-    all.run("enumerate config.json --arch gfx950 --output kernels.json");
-    assert_eq!(all.json("kernels.json")["metadata"]["count"], KERNELS);
+    assert_eq!(all.good("enumerate config.json --arch gfx950 --count"), format!("{KERNELS}\n"));
+    all.good("enumerate config.json --arch gfx950 --output kernels.json");
+    assert_eq!(json(&all, "kernels.json")["metadata"]["count"], KERNELS);
 
-    all.run(&format!("shapes --set synthetic --count {TRAINED} --output problems.csv"));
-    all.run(&format!("shapes --set holdout --count {JUDGED} --output holdout.csv"));
+    all.good(&format!("shapes --set synthetic --count {TRAINED} --output problems.csv"));
+    all.good(&format!("shapes --set holdout --count {JUDGED} --output holdout.csv"));
     for (problems, log) in [("problems.csv", "sweep.csv"), ("holdout.csv", "judged.csv")] {
-        all.run(&format!(
+        all.good(&format!(
             "bench --pool kernels.json --problems {problems} --simulate analytic --output {log}"
         ));
     }
-    let speeds = all.speeds("sweep.csv");
-    assert_eq!(speeds.len(), TRAINED);
-    assert!(speeds.values().all(|of_problem| of_problem.len() == KERNELS));
-    assert!(speeds.values().flatten().all(|(_, tflops)| *tflops > 0.0));
+    let swept = speeds(&all, "sweep.csv");
+    assert_eq!(swept.len(), TRAINED);
+    assert!(swept.values().all(|of_problem| of_problem.len() == KERNELS));
+    assert!(swept.values().flatten().all(|(_, tflops)| *tflops > 0.0));
 
     for (log, table) in [("sweep", "sweep.parquet"), ("judged", "judged.parquet")] {
-        let counts = all.run(&format!("convert {log}.csv --output {table} --arch gfx950 --format csv"));
-        let count = all.speeds(&format!("{log}.csv")).len() * KERNELS;
+        let counts = all.good(&format!("convert {log}.csv --output {table} --arch gfx950 --format csv"));
+        let count = speeds(&all, &format!("{log}.csv")).len() * KERNELS;
         assert_eq!(counts, format!("file,rows,invalid,other,rejected\n{log}.csv,{count},0,0,0\n"));
     }
     // The table holds what was measured: a sweep that is answered from it is the same in every digit.
-    all.run(
+    all.good(
         "bench --pool kernels.json --problems problems.csv --simulate sweep.parquet --output replayed.csv",
     );
     assert!(fs::read(all.path("replayed.csv")).unwrap() == fs::read(all.path("sweep.csv")).unwrap());
 
-    let trained = all.run(
+    let trained = all.good(
         "train --data sweep.parquet --output model --where op=grouped_conv --arch gfx950 --folds 3 \
          --params early_stopping=off n_estimators=60 num_leaves=15 min_child_samples=10 --format csv",
     );
@@ -96,8 +80,8 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     assert_eq!(cross_validated["problems"], TRAINED.to_string());
 
     // Problems that the model has not seen.
-    all.run("evaluate --model model --data judged.parquet --output metrics.json");
-    let metrics = all.json("metrics.json");
+    all.good("evaluate --model model --data judged.parquet --output metrics.json");
+    let metrics = json(&all, "metrics.json");
     let (global, baselines) = (&metrics["global_metrics"], &metrics["baselines"]);
     assert_eq!(global["num_shapes"], JUDGED);
     assert_eq!(global["num_valid_rows"], JUDGED * KERNELS);
@@ -106,9 +90,9 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     assert!(mean > random && mean > fixed && mean <= 1.0, "{mean}, random {random}, fixed {fixed}");
 
     let ranked =
-        all.run("rank --model model --pool kernels.json --problems holdout.csv --top 1 --format csv");
+        all.good("rank --model model --pool kernels.json --problems holdout.csv --top 1 --format csv");
     let (ranked, per_shape) = (rows(&ranked), metrics["per_shape_efficiency"].as_array().unwrap());
-    let measured = all.speeds("judged.csv");
+    let measured = speeds(&all, "judged.csv");
     assert_eq!([ranked.len(), per_shape.len(), measured.len()], [JUDGED; 3]);
     let mut efficiencies = 0.0;
     for ((best, shape), speeds) in ranked.iter().zip(per_shape).zip(measured.values()) {

@@ -3,13 +3,10 @@
 mod common;
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use common::{good, run};
+use common::Folder;
 
 const HEADER: &str = "gfx,cu_num,M,N,K,kernelName,splitK,us,is_latest_winner\n";
 const PAIRS: [[u32; 2]; 6] =
@@ -26,66 +23,50 @@ fn pool() -> Vec<String> {
     tiles.iter().flat_map(|tile| ["compv3", "compv4"].map(|pipeline| name(tile, pipeline))).collect()
 }
 
-struct Folder(TempDir);
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("pool.txt", pool().join("\n"));
+    folder
+}
 
-impl Folder {
-    fn new() -> Self {
-        let folder = Self(TempDir::new().unwrap());
-        folder.write("pool.txt", &pool().join("\n"));
-        folder
-    }
+/// The figures of each GPU.
+fn judged(folder: &Folder, chooser: &str, table: &str) -> Vec<Value> {
+    let line = format!("evaluate --model {chooser} --winners @{table} --pool @pool.txt");
+    folder.json(&line)["gpus"].as_array().unwrap().clone()
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
+/// The estimate's order for a shape on a GPU of gfx942.
+fn estimated(folder: &Folder, units: u32, [m, n, k]: [u32; 3]) -> Vec<String> {
+    folder.write("gpu.json", format!(r#"{{"based_on": "gfx942", "num_cus": {units}}}"#));
+    let line = "rank --model estimate --arch @gpu.json --pool @pool.txt --format csv --problem";
+    let text = folder.good(&format!("{line} M={m},N={n},K={k}"));
+    let names = text.lines().skip(1).map(|line| line.split(',').find(|cell| cell.starts_with("gemm")));
+    names.map(|name| name.unwrap().to_owned()).collect()
+}
 
-    fn write(&self, name: &str, text: &str) -> String {
-        fs::write(self.path(name), text).unwrap();
-        self.at(name)
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.path(name).to_str().unwrap().to_owned()
-    }
-
-    /// The figures of each GPU.
-    fn judged(&self, chooser: &[&str], table: &str) -> Vec<Value> {
-        let (table, pool) = (self.at(table), self.at("pool.txt"));
-        let options = ["--winners", &table, "--pool", &pool, "--format", "json"];
-        let text = good(&[&["evaluate"], chooser, &options].concat());
-        serde_json::from_str::<Value>(&text).unwrap()["gpus"].as_array().unwrap().clone()
-    }
-
-    /// The estimate's order for a shape on a GPU of gfx942.
-    fn order(&self, units: u32, [m, n, k]: [u32; 3]) -> Vec<String> {
-        let hardware = self.write("gpu.json", &format!(r#"{{"based_on": "gfx942", "num_cus": {units}}}"#));
-        let (pool, problem) = (self.at("pool.txt"), format!("M={m},N={n},K={k}"));
-        let text = good(&[
-            "rank", "--model", "estimate", "--arch", &hardware, "--pool", &pool, "--problem", &problem,
-            "--format", "csv",
-        ]);
-        let names = text.lines().skip(1).map(|line| line.split(',').find(|cell| cell.starts_with("gemm")));
-        names.map(|name| name.unwrap().to_owned()).collect()
-    }
+/// What a model's spec says.
+#[cfg(feature = "train")]
+fn spec(folder: &Folder) -> Value {
+    serde_json::from_str(&folder.read("model/feature_spec.json")).unwrap()
 }
 
 #[test]
 fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
-    let folder = Folder::new();
+    let folder = folder();
     let mut table = HEADER.to_owned();
     // On 80 units, the estimate's first wins three shapes of one pair, its third one of another, where its
     // first was timed, too, and took a quarter longer. On 304 units its last wins.
     for m in [16, 64, 512] {
-        let first = &folder.order(80, [m, 1024, 1024])[0];
+        let first = &estimated(&folder, 80, [m, 1024, 1024])[0];
         writeln!(table, "gfx942,80,{m},1024,1024,{first},0,10,1").unwrap();
     }
-    let order = folder.order(80, [64, 2048, 512]);
+    let order = estimated(&folder, 80, [64, 2048, 512]);
     writeln!(table, "gfx942,80,64,2048,512,{},0,10,0", order[0]).unwrap();
     writeln!(table, "gfx942,80,64,2048,512,{},0,8,1", order[2]).unwrap();
-    let order = folder.order(304, [64, 2048, 512]);
+    let order = estimated(&folder, 304, [64, 2048, 512]);
     writeln!(table, "gfx942,304,64,2048,512,{},0,8,1", order.last().unwrap()).unwrap();
     folder.write("table.csv", &table);
-    let found = folder.judged(&["--model", "estimate", "--arch", "gfx942"], "table.csv");
+    let found = judged(&folder, "estimate --arch gfx942", "table.csv");
     let figure = |gpu: usize, name: &str| found[gpu][name].as_f64().unwrap();
     assert_eq!(
         found.iter().map(|gpu| gpu["gpu"].as_str().unwrap()).collect::<Vec<_>>(),
@@ -112,20 +93,17 @@ fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
 
 #[test]
 fn a_pool_that_lacks_the_winner_is_an_error_with_its_line() {
-    let folder = Folder::new();
+    let folder = folder();
     let other = pool()[0].replace("16x64x128", "32x64x64");
     let rows = format!("gfx942,80,1,64,64,{},0,9,1\ngfx942,80,2,64,64,{other},0,9,1\n", pool()[0]);
-    let table = folder.write("table.csv", &(HEADER.to_owned() + &rows));
-    let pool = folder.at("pool.txt");
-    let options = ["evaluate", "--model", "estimate", "--arch", "gfx942", "--winners", &table];
-    let (code, _, said) = run(&[&options[..], &["--pool", &pool]].concat());
-    assert_eq!(code, Some(1), "{said}");
-    assert!(
-        said.contains(&format!("table.csv: line 3: '{other}' won, but it is none of the pool's 10")),
-        "{said}"
-    );
-    let (code, _, said) = run(&options);
-    assert!(code == Some(2) && said.contains("--winners needs --pool"), "{said}");
+    folder.write("table.csv", HEADER.to_owned() + &rows);
+    let line = "evaluate --model estimate --arch gfx942 --winners @table.csv";
+    folder.refuses(&format!(
+        "{line} --pool @pool.txt
+            1: table.csv: line 3: '{other}' won, but it is none of the pool's 10
+        {line}
+            2: --winners needs --pool"
+    ));
 }
 
 /// Winners that no estimate knows: by rows alone, and the other pipeline on the larger GPU.
@@ -149,30 +127,25 @@ fn tuned(rows: &[u32]) -> String {
 #[cfg(feature = "train")]
 #[test]
 fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
-    let folder = Folder::new();
-    let (table, pool) =
-        (folder.write("table.csv", &tuned(&[1, 16, 48, 96, 128, 300, 1000, 4000])), folder.at("pool.txt"));
-    let out = folder.at("model");
-    let options = ["train", "--winners", &table, "--pool", &pool, "--arch", "gfx942", "--output", &out];
-    let text = good(
-        &[&options[..], &["--params", "n_estimators=200", "min_child_samples=5", "--format", "csv"]].concat(),
-    );
+    let folder = folder();
+    folder.write("table.csv", tuned(&[1, 16, 48, 96, 128, 300, 1000, 4000]));
+    let train = "train --winners @table.csv --pool @pool.txt --output @model";
+    let text = folder
+        .good(&format!("{train} --arch gfx942 --params n_estimators=200 min_child_samples=5 --format csv"));
     let cross = text.lines().find(|line| line.starts_with("winner_top1,")).unwrap();
     let cross: Vec<f64> = cross.split(',').skip(1).map(|cell| cell.parse().unwrap()).collect();
     assert!(cross.len() == 2 && cross.iter().all(|&share| share > 0.9), "{text}");
     // Other rows of the same pairs, on both GPUs with one model.
-    folder.write("other.csv", &tuned(&[8, 40, 600]));
-    let judged = folder.judged(&["--model", &out], "other.csv");
+    folder.write("other.csv", tuned(&[8, 40, 600]));
+    let judged = judged(&folder, "@model", "other.csv");
     assert!(judged.len() == 2 && judged.iter().all(|gpu| gpu["winner_top1"] == 1.0), "{judged:?}");
-    let card = fs::read_to_string(folder.path("model/MODEL_CARD.md")).unwrap();
+    let card = folder.read("model/MODEL_CARD.md");
     assert!(card.contains("which kernel of a pool won") && card.contains("no pair of N and K"), "{card}");
-    let spec: Value =
-        serde_json::from_slice(&fs::read(folder.path("model/feature_spec.json")).unwrap()).unwrap();
+    let spec = spec(&folder);
     // Each GPU of the architecture has its own constants.
     assert!(spec["hardware"].is_null() && spec["arch"] == "gfx942", "{spec}");
     assert!(spec["ck_select"]["library"].is_null(), "kernels of CK's own names: {spec}");
-    let (code, _, said) = run(&["train", "--winners", &table, "--pool", &pool, "--output", &out]);
-    assert!(code == Some(2) && said.contains("--winners needs --arch"), "{said}");
+    folder.refuses(&format!("{train}\n2: --winners needs --arch"));
 }
 
 /// int8 and fp8 of one of AITER's names were one problem, so that a shape had two winners in one list, and
@@ -180,14 +153,14 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
 #[cfg(feature = "train")]
 #[test]
 fn a_model_of_aiters_kernels_tells_their_types_apart() {
-    let folder = Folder::new();
+    let folder = folder();
     let name = |tile: &str| format!("a8w8_rowwise_{tile}_8x8x1_1x1_intrawave_v3");
     let names = [
         "256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8",
         "256x64x64x128_32x32_1x1_8x32x1_8x32x1_1x32x1x8",
     ];
     let names = names.map(name);
-    let pool = folder.write("aiter.txt", &names.join("\n"));
+    folder.write("aiter.txt", names.join("\n"));
     let mut table = HEADER.replace("kernelName", "q_dtype_w,kernelName");
     for [n, k] in PAIRS {
         for m in [64, 256, 512, 1024, 2048, 4096] {
@@ -200,14 +173,14 @@ fn a_model_of_aiters_kernels_tells_their_types_apart() {
             }
         }
     }
-    let (table, out) = (folder.write("aiter.csv", &table), folder.at("model"));
-    let options = ["train", "--winners", &table, "--pool", &pool, "--arch", "gfx942", "--output", &out];
-    let text = good(&[&options[..], &["--params", "n_estimators=5", "--format", "csv"]].concat());
+    folder.write("aiter.csv", table);
+    let text = folder.good(
+        "train --winners @aiter.csv --pool @aiter.txt --arch gfx942 --output @model --params n_estimators=5 \
+         --format csv",
+    );
     assert!(text.lines().any(|line| line == "shapes,54"), "{text}");
-    let spec: Value =
-        serde_json::from_slice(&fs::read(folder.path("model/feature_spec.json")).unwrap()).unwrap();
+    let spec = spec(&folder);
     assert!(spec["dtype"].is_null() && spec["ck_select"]["library"] == "aiter", "{spec}");
     assert_eq!(spec["ck_select"]["trained_range"]["integers"], serde_json::json!([0.0, 1.0]), "{spec}");
-    let text = good(&["inspect", "--model", &out, "--format", "json"]);
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["library"], "aiter", "{text}");
+    assert_eq!(folder.json("inspect --model @model")["library"], "aiter");
 }

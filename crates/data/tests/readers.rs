@@ -62,6 +62,26 @@ fn measured(path: &Path, op: Op) -> Measurements {
     Measurements::read(&[path], Wanted::all(op)).unwrap()
 }
 
+/// What is read of a file of this name and text.
+fn read(name: &str, text: &str, wanted: Wanted) -> Result<Measurements, String> {
+    let folder = TempDir::new().unwrap();
+    Measurements::read(&[file(&folder, name, text)], wanted).map_err(|error| error.to_string())
+}
+
+/// Measurements of convolutions: lines below the header.
+fn conv(rows: &str) -> Measurements {
+    read("a.csv", &format!("{HEADER}\n{rows}"), Wanted::all(Op::Conv)).unwrap()
+}
+
+fn gemm(name: &str, text: &str) -> Measurements {
+    read(name, text, Wanted::all(Op::Gemm)).unwrap()
+}
+
+/// Why a file of this name and text is refused.
+fn refusal(name: &str, text: &str, op: Op) -> String {
+    read(name, text, Wanted::all(op)).map(|_| ()).unwrap_err()
+}
+
 /// What a table's columns say of the padding of a kernel, in its first row.
 fn pad_columns(path: &Path, kernel: &str) -> [bool; 3] {
     let reader =
@@ -98,12 +118,10 @@ fn log_object(name: &str, tflops: f64) -> String {
 
 #[test]
 fn failed_rows_are_kept_and_not_valid() {
-    let folder = TempDir::new().unwrap();
-    let text = format!(
-        "{HEADER}\n{CONV},0,{CELLS},0.02,300.5,100\n{CONV}_dsb,0,{CELLS},N/A,0,0\n{CONV}_si,0,{CELLS},,,\n\
+    let data = conv(&format!(
+        "{CONV},0,{CELLS},0.02,300.5,100\n{CONV}_dsb,0,{CELLS},N/A,0,0\n{CONV}_si,0,{CELLS},,,\n\
          {CONV}_gm2,0,{CELLS},0.01,900,0\n{CONV}_dsb_si,0,{CELLS},-1.0,-1.0,5\n"
-    );
-    let data = measured(&file(&folder, "a.csv", &text), Op::Conv);
+    ));
     let valid: Vec<bool> = data.rows().iter().map(|row| row.is_valid).collect();
     // The fourth wrote nothing but zeros: fast at nothing.
     assert_eq!(valid, [true, false, false, false, false]);
@@ -113,39 +131,30 @@ fn failed_rows_are_kept_and_not_valid() {
 
 #[test]
 fn a_csv_may_leave_out_what_2d_does_not_need() {
-    let folder = TempDir::new().unwrap();
-    let short = file(
-        &folder,
-        "short.csv",
-        &format!(
-            "# a comment\n\nkernel_name,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\r\n\
-                  {CONV}, 16 ,256,128,1,28,28,3,3,1,1,1,1,0.02,300.5\r\n"
-        ),
+    let text = format!(
+        "# a comment\n\nkernel_name,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\r\n\
+         {CONV}, 16 ,256,128,1,28,28,3,3,1,1,1,1,0.02,300.5\r\n"
     );
-    let long = file(&folder, "long.csv", &format!("{HEADER}\n\"{CONV}\",0,{CELLS},0.02,300.5,1\n"));
-    let (short, long) = (measured(&short, Op::Conv), measured(&long, Op::Conv));
+    let short = read("short.csv", &text, Wanted::all(Op::Conv)).unwrap();
+    let long = conv(&format!("\"{CONV}\",0,{CELLS},0.02,300.5,1\n"));
     assert_eq!(said(&short), said(&long));
     assert_eq!(short.problems()[0].to_string().split(',').next(), Some("direction=forward"));
 }
 
 #[test]
 fn the_name_says_direction_type_and_dimensions() {
-    let folder = TempDir::new().unwrap();
     let three = "grouped_conv_bwd_weight_fp16_3d_16x64x64_wavelet_intrawave_2stage";
-    let path = file(&folder, "a.csv", &format!("{HEADER}\n{three},0,{CELLS},0.02,300.5,1\n"));
-    let data = measured(&path, Op::Conv);
+    let data = conv(&format!("{three},0,{CELLS},0.02,300.5,1\n"));
     let Problem::Conv(problem) = data.problems()[0] else { panic!() };
     assert_eq!((problem.direction, problem.ndim, problem.dtype_in), (Direction::BwdWeight, 3, Dtype::Fp16));
     assert_eq!(data.common_direction().unwrap(), Some(Direction::BwdWeight));
     let deep = CELLS.replacen("1,28,28", "4,28,28", 1);
-    let path = file(&folder, "b.csv", &format!("{HEADER}\n{CONV},0,{deep},0.02,300.5,1\n"));
-    let error = fails(&path, Op::Conv);
+    let error = refusal("b.csv", &format!("{HEADER}\n{CONV},0,{deep},0.02,300.5,1\n"), Op::Conv);
     assert!(error.ends_with("b.csv: line 2: Di: found 4, expected 1 in a 2D problem"), "{error}");
 }
 
 #[test]
 fn bad_rows_are_located() {
-    let folder = TempDir::new().unwrap();
     let good = format!("{CONV},0,{CELLS},0.02,300.5,1");
     for (row, message) in [
         (format!("{CONV},0,16,256"), "line 3: found 4 cells, expected 24 as in the header"),
@@ -154,16 +163,19 @@ fn bad_rows_are_located() {
         (format!("{CONV},0,{},1,1,1", CELLS.replacen("256", "257x", 1)), "line 3: C: found '257x'"),
         (format!(",0,{CELLS},1,1,1"), "line 3: kernel name: found nothing"),
     ] {
-        let error = fails(&file(&folder, "a.csv", &format!("{HEADER}\n{good}\n{row}\n")), Op::Conv);
+        let error = refusal("a.csv", &format!("{HEADER}\n{good}\n{row}\n"), Op::Conv);
         assert!(error.contains(message), "{error}");
     }
-    let error = fails(&file(&folder, "b.csv", "kernel,tflops\n"), Op::Conv);
-    assert!(error.contains("no column 'latency_ms'; the columns are kernel, tflops"), "{error}");
-    let error = fails(&file(&folder, "c.csv", "kernel,tflops,tflops,latency_ms\n"), Op::Conv);
-    assert!(error.contains("column 'tflops' appears twice"), "{error}");
-    assert!(fails(&file(&folder, "d.csv", ""), Op::Conv).contains("the file is empty"));
-    assert!(fails(&file(&folder, "d.parquet", "text"), Op::Gemm).contains("does not begin with PAR1"));
-    assert!(fails(&folder.path().join("none.csv"), Op::Gemm).contains("none.csv: No such file"));
+    for (name, text, message) in [
+        ("b.csv", "kernel,tflops\n", "no column 'latency_ms'; the columns are kernel, tflops"),
+        ("c.csv", "kernel,tflops,tflops,latency_ms\n", "column 'tflops' appears twice"),
+        ("d.csv", "", "the file is empty"),
+        ("d.parquet", "text", "does not begin with PAR1"),
+    ] {
+        let error = refusal(name, text, Op::Conv);
+        assert!(error.contains(message), "{error}");
+    }
+    assert!(fails(Path::new("none.csv"), Op::Gemm).contains("none.csv: No such file"));
 }
 
 #[test]
@@ -228,17 +240,14 @@ fn a_log_gives_a_row_an_object() {
 
 #[test]
 fn a_log_says_batch_and_architecture() {
-    let folder = TempDir::new().unwrap();
-    let with = |more: &str| {
-        let text = log_object(GEMM, 100.0).replace("\"split_k\": 1", &format!("\"split_k\": 1, {more}"));
-        file(&folder, "a.log", &text)
-    };
-    let error = fails(&with("\"batch\": 4"), Op::Gemm);
+    let with =
+        |more: &str| log_object(GEMM, 100.0).replace("\"split_k\": 1", &format!("\"split_k\": 1, {more}"));
+    let error = refusal("a.log", &with("\"batch\": 4"), Op::Gemm);
     assert!(error.contains("needs no batch"), "a plain kernel computes no batch: {error}");
-    let path = with("\"arch\": \"gfx942\"");
-    assert_eq!(measured(&path, Op::Gemm).problems()[0].arch(), "gfx942".parse().ok());
+    let text = with("\"arch\": \"gfx942\"");
+    assert_eq!(gemm("a.log", &text).problems()[0].arch(), "gfx942".parse().ok());
     let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
-    assert!(Measurements::read(&[path], wanted).unwrap().rows().is_empty());
+    assert!(read("a.log", &text, wanted).unwrap().rows().is_empty());
 }
 
 #[test]
@@ -301,24 +310,22 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
 
 #[test]
 fn a_csv_that_says_something_twice_says_the_same() {
-    let folder = TempDir::new().unwrap();
-    let csv =
-        |header: &str, rows: &[&str]| file(&folder, "a.csv", &format!("{header}\n{}\n", rows.join("\n")));
+    let csv = |header: &str, rows: &[&str]| format!("{header}\n{}\n", rows.join("\n"));
     let body = "M,N,K,tflops";
     let header = format!("kernel,kernel_name,{body},latency_ms");
     let row = |again: &str| format!("{GEMM},{again},64,64,64,9.5,0.5");
     let good = [row(GEMM), row("")];
-    let data = measured(&csv(&header, &[&good[0], &good[1]]), Op::Gemm);
+    let data = gemm("a.csv", &csv(&header, &[&good[0], &good[1]]));
     assert_eq!(data.rows().len(), 2);
-    let error = fails(&csv(&header, &[&good[0], &row(MEM)]), Op::Gemm);
+    let error = refusal("a.csv", &csv(&header, &[&good[0], &row(MEM)]), Op::Gemm);
     let message = format!("line 3: kernel_name: found '{MEM}', expected '{GEMM}' as in kernel");
     assert!(error.ends_with(&message), "{error}");
     for (one, other) in [("latency_ms", "latency_us"), ("tflops", "measured_tflops")] {
         let more = if one == "tflops" { "latency_ms,measured_tflops" } else { "latency_ms,latency_us" };
-        let path = csv(&format!("kernel,{body},{more}"), &[&format!("{GEMM},64,64,64,9.5,0.5,9.5")]);
+        let text = csv(&format!("kernel,{body},{more}"), &[&format!("{GEMM},64,64,64,9.5,0.5,9.5")]);
         let expected =
             format!("header: columns '{one}' and '{other}' are the same figure, expected one of them");
-        let error = fails(&path, Op::Gemm);
+        let error = refusal("a.csv", &text, Op::Gemm);
         assert!(error.ends_with(&expected), "{error}");
     }
 }
@@ -352,28 +359,26 @@ fn a_csv_records_the_gpu_and_what_failed() {
 }
 
 /// A file of `generate_benchmark_data` with benchmarks of 64x64x64, each with these further fields.
-fn benchmarks(folder: &TempDir, metadata: &str, rows: &[(&str, &str)]) -> PathBuf {
+fn benchmarks(metadata: &str, rows: &[(&str, &str)]) -> String {
     let benchmark = |&(name, fields): &(&str, &str)| {
         format!("{{\"kernel_name\": \"{name}\", \"m\": 64, \"n\": 64, \"k\": 64, {fields}}}")
     };
     let rows: Vec<String> = rows.iter().map(benchmark).collect();
     let results = format!("[{{\"kernel_config\": {{}}, \"benchmarks\": [{}]}}]", rows.join(", "));
-    file(folder, "benchmarks.json", &format!("{{\"metadata\": {{{metadata}}}, \"results\": {results}}}"))
+    format!("{{\"metadata\": {{{metadata}}}, \"results\": {results}}}")
 }
 
 const FIGURES: &str = "\"avg_time_ms\": 0.5, \"tflops\": 9.5";
 
 #[test]
 fn a_key_that_a_benchmark_has_twice_is_an_error() {
-    let folder = TempDir::new().unwrap();
-    let path = benchmarks(&folder, "", &[(GEMM, "\"tflops\": 1.0, \"tflops\": 9.5, \"avg_time_ms\": 0.5")]);
-    let error = fails(&path, Op::Gemm);
+    let text = benchmarks("", &[(GEMM, "\"tflops\": 1.0, \"tflops\": 9.5, \"avg_time_ms\": 0.5")]);
+    let error = refusal("b.json", &text, Op::Gemm);
     assert!(error.contains("the key 'tflops' appears twice in one object"), "{error}");
 }
 
 #[test]
 fn benchmark_json_says_valid_as_a_csv_does() {
-    let folder = TempDir::new().unwrap();
     for (value, valid) in [
         ("1", true),
         ("1.0", true),
@@ -388,24 +393,23 @@ fn benchmark_json_says_valid_as_a_csv_does() {
         ("true, \"error\": \"\"", true),
     ] {
         let fields = format!("{FIGURES}, \"is_valid\": {value}");
-        let data = measured(&benchmarks(&folder, "", &[(GEMM, &fields)]), Op::Gemm);
+        let data = gemm("b.json", &benchmarks("", &[(GEMM, &fields)]));
         assert_eq!(data.rows()[0].is_valid, valid, "{value}");
     }
     let fields = format!("{FIGURES}, \"is_valid\": \"x\"");
-    let error = fails(&benchmarks(&folder, "", &[(GEMM, &fields)]), Op::Gemm);
+    let error = refusal("b.json", &benchmarks("", &[(GEMM, &fields)]), Op::Gemm);
     assert!(error.ends_with("benchmarks[0]: is_valid: found 'x', expected true or false"), "{error}");
 }
 
 #[test]
 fn benchmark_json_has_the_fields_of_a_gemm() {
-    let folder = TempDir::new().unwrap();
     let body = "fp8_rcr_compv3_cshuffle_intrawave_False_False_False";
     let shapes = "128x128x128_1x4x1_16x16x128";
     let batched = format!("batched_gemm_{body}_{shapes}");
     let grouped = format!("grouped_gemm_{body}_False_{shapes}");
     let with = |fields: &str| format!("{fields}, {FIGURES}");
     let [batch, groups] = [with("\"batch\": 4"), with("\"groups\": \"64x64x64*4\"")];
-    let data = measured(&benchmarks(&folder, "", &[(&batched, &batch), (&grouped, &groups)]), Op::Gemm);
+    let data = gemm("b.json", &benchmarks("", &[(&batched, &batch), (&grouped, &groups)]));
     let said: Vec<String> = data.problems().iter().map(ToString::to_string).collect();
     assert!(said[0].ends_with("layout=rcr,batch=4"), "{said:?}");
     assert!(said[1].ends_with("layout=rcr,groups=64x64x64*4"), "{said:?}");
@@ -429,26 +433,25 @@ fn benchmark_json_has_the_fields_of_a_gemm() {
             "keys 'avg_time_ms' and 'latency_us' are the same figure, expected one of them",
         ),
     ] {
-        let error = fails(&benchmarks(&folder, "", &[(name, fields)]), Op::Gemm);
+        let error = refusal("b.json", &benchmarks("", &[(name, fields)]), Op::Gemm);
         assert!(error.contains("results[0].benchmarks[0]: ") && error.ends_with(message), "{error}");
     }
-    let data = measured(&benchmarks(&folder, "", &[(GEMM, &with("\"M\": 64"))]), Op::Gemm);
+    let data = gemm("b.json", &benchmarks("", &[(GEMM, &with("\"M\": 64"))]));
     assert_eq!(data.rows().len(), 1);
     let micro = "\"tflops\": 9.5, \"latency_us\": 500";
-    let data = measured(&benchmarks(&folder, "", &[(GEMM, micro)]), Op::Gemm);
+    let data = gemm("b.json", &benchmarks("", &[(GEMM, micro)]));
     assert_eq!((data.rows()[0].latency_ms, data.rows()[0].is_valid), (0.5, true));
     // A kernel that failed has no figures.
-    let data = measured(&benchmarks(&folder, "", &[(GEMM, "\"is_valid\": false")]), Op::Gemm);
+    let data = gemm("b.json", &benchmarks("", &[(GEMM, "\"is_valid\": false")]));
     assert!(!data.rows()[0].is_valid);
 }
 
 /// Any object with a problem was read as attention, so that a GEMM lacked its sizes.
 #[test]
 fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
-    let folder = TempDir::new().unwrap();
     let printed = log_object(GEMM, 9.5);
     let flat = format!(r#"{{"kernel_name": "{GEMM}", "problem": {{"M": 64, "N": 64, "K": 64}}, {FIGURES}}}"#);
-    let data = |text: &str| measured(&file(&folder, "a.json", text), Op::Gemm);
+    let data = |text: &str| gemm("a.json", text);
     let listed = data(&format!("[{printed}, {flat}]"));
     let logged = data(&printed);
     assert_eq!(listed.rows()[0].latency_ms, logged.rows()[0].latency_ms);
@@ -460,35 +463,33 @@ fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
         ("\"K\"", "\"Kk\"", "problem: unknown key 'Kk', expected K, k"),
         ("\"problem\"", "\"M\": 65, \"problem\"", "M: found two values, in the result and in its problem"),
     ] {
-        let error = fails(&file(&folder, "b.json", &format!("[{}]", flat.replace(from, to))), Op::Gemm);
+        let error = refusal("b.json", &format!("[{}]", flat.replace(from, to)), Op::Gemm);
         assert!(error.contains(&format!("results[0]: {message}")), "{error}");
     }
 }
 
 #[test]
 fn the_architecture_in_benchmark_json_counts() {
-    let folder = TempDir::new().unwrap();
     let arch = |word: &str| format!("{FIGURES}, \"arch\": \"{word}\"");
     let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
-    let path = benchmarks(&folder, "", &[(GEMM, &arch("gfx942")), (MEM, &arch("gfx950")), (GEMM, FIGURES)]);
-    let data = Measurements::read(&[&path], wanted).unwrap();
+    let text = benchmarks("", &[(GEMM, &arch("gfx942")), (MEM, &arch("gfx950")), (GEMM, FIGURES)]);
+    let data = read("b.json", &text, wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (2, 1));
     assert_eq!(data.sources()[0].other_arches, [("gfx942".parse().unwrap(), 1)]);
     assert_eq!(data.common_arch().unwrap(), wanted.arch);
     let whole = "\"arch\": \"gfx942\"";
-    let data = Measurements::read(&[benchmarks(&folder, whole, &[(GEMM, FIGURES)])], wanted).unwrap();
+    let data = read("b.json", &benchmarks(whole, &[(GEMM, FIGURES)]), wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (0, 1));
-    let data = measured(&benchmarks(&folder, whole, &[(GEMM, FIGURES)]), Op::Gemm);
+    let data = gemm("b.json", &benchmarks(whole, &[(GEMM, FIGURES)]));
     assert_eq!(data.common_arch().unwrap(), "gfx942".parse().ok());
-    let error = fails(&benchmarks(&folder, whole, &[(GEMM, &arch("gfx950"))]), Op::Gemm);
+    let error = refusal("b.json", &benchmarks(whole, &[(GEMM, &arch("gfx950"))]), Op::Gemm);
     assert!(
         error.contains("arch: found 'gfx950', expected 'gfx942' as for the results around it"),
         "{error}"
     );
-    let text = fs::read_to_string(benchmarks(&folder, whole, &[(GEMM, FIGURES)])).unwrap();
+    let text = benchmarks(whole, &[(GEMM, FIGURES)]);
     let results = &text[text.find("\"results\"").unwrap()..text.len() - 1];
-    let late = file(&folder, "late.json", &format!("{{{results}, \"metadata\": {{{whole}}}}}"));
-    let error = fails(&late, Op::Gemm);
+    let error = refusal("late.json", &format!("{{{results}, \"metadata\": {{{whole}}}}}"), Op::Gemm);
     assert!(error.ends_with("found after the results, expected before them: it has their arch"), "{error}");
 }
 
@@ -578,8 +579,8 @@ fn gzip_reads_as_its_content() {
         flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap();
-    let plain = file(&folder, "a.csv", &text);
-    assert_eq!(said(&measured(&path, Op::Conv)), said(&measured(&plain, Op::Conv)));
+    let plain = read("a.csv", &text, Wanted::all(Op::Conv)).unwrap();
+    assert_eq!(said(&measured(&path, Op::Conv)), said(&plain));
 }
 
 #[test]
@@ -715,7 +716,6 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
 /// Shards are joined with `cat`, whatever their columns.
 #[test]
 fn a_header_in_the_middle_is_no_row() {
-    let folder = TempDir::new().unwrap();
     let header = "\u{feff}kernel,N,C,K,Hi,Wi,Y,X,tflops,latency_ms";
     let row = |n: u32| {
         format!(
@@ -726,12 +726,11 @@ fn a_header_in_the_middle_is_no_row() {
     let again = header.trim_start_matches('\u{feff}');
     for end in ["\n", "\r\n"] {
         let text = [header, &row(1), again, &row(2), again].map(|line| format!("{line}{end}")).concat();
-        let data = measured(&file(&folder, "joined.csv", &text), Op::Conv);
+        let data = read("joined.csv", &text, Wanted::all(Op::Conv)).unwrap();
         assert_eq!(data.rows().len(), 2);
     }
     let other = format!("{header}\n{}\n{again},more\n", row(1));
-    let error = Measurements::read(&[&file(&folder, "other.csv", &other)], Wanted::all(Op::Conv));
-    let error = error.unwrap_err().to_string();
+    let error = refusal("other.csv", &other, Op::Conv);
     assert!(error.contains("line 3: found 11 cells, expected 10 as in the header"), "{error}");
 }
 

@@ -1,71 +1,13 @@
 //! Quantised, microscaled and preshuffled GEMMs, from configurations as upstream's tile engine has them.
 
-use std::collections::BTreeMap;
+mod common;
 
-use ck_select_enumerate::config::Config;
 use ck_select_enumerate::filter::Filter;
-use ck_select_enumerate::rules::Rules;
-use ck_select_enumerate::{Enumeration, Request, enumerate, export};
-use ck_select_types::kernel::{Kernel, KernelKind, Mnk};
+use ck_select_enumerate::{Request, export};
+use ck_select_types::kernel::{KernelKind, Mnk};
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::{Dtype, Op};
-
-fn on(arch: &str, dtype: Dtype) -> Request {
-    Request { dtype, ..Request::new(arch) }
-}
-
-/// Every name is that of one kernel, which reads back as the value.
-fn run(text: &str, request: &Request) -> Enumeration {
-    let config = Config::from_json("inline", text.as_bytes(), None).unwrap();
-    let found = enumerate(&Rules::built_in().unwrap(), &config, request).unwrap();
-    for kernel in &found.kernels {
-        let mut kind = Kernel::from_name(&kernel.name).unwrap_or_else(|error| panic!("{error}")).kind;
-        if let (KernelKind::Gemm(read), KernelKind::Gemm(made)) = (&mut kind, &kernel.kind) {
-            read.set_arch(made.arch.unwrap());
-        }
-        assert_eq!(kind, kernel.kind, "{}", kernel.name);
-    }
-    found
-}
-
-fn count(text: &str, arch: &str, dtype: Dtype) -> usize {
-    run(text, &on(arch, dtype)).kernels.len()
-}
-
-/// A configuration: tiles, waves and instructions along m, n and k, then `trait_config` and the rest.
-fn config(shapes: [[&str; 3]; 3], traits: &[(&str, &str)], rest: &str) -> String {
-    let names = ["tile", "warp", "warp_tile"];
-    let keys = names.iter().flat_map(|name| ["m", "n", "k"].map(|axis| format!("{name}_{axis}")));
-    let tiles = keys.zip(shapes.as_flattened()).map(|(key, values)| match values.strip_prefix("min ") {
-        Some(range) => {
-            let [min, max, step] = range.split(' ').collect::<Vec<_>>().try_into().unwrap();
-            format!(r#""{key}": {{"min": {min}, "max": {max}, "step": {step}}}"#)
-        }
-        None => format!(r#""{key}": {{"values": [{values}]}}"#),
-    });
-    let tiles: Vec<String> = tiles.collect();
-    let usual = [
-        ("pipeline", r#""compv3""#),
-        ("scheduler", r#""intrawave""#),
-        ("epilogue", r#""cshuffle""#),
-        ("pad_m", "false"),
-        ("pad_n", "false"),
-        ("pad_k", "false"),
-        ("persistent", "false"),
-    ];
-    let mut all: BTreeMap<&str, &str> = BTreeMap::from(usual);
-    all.extend(traits.iter().copied());
-    let traits: Vec<String> = all
-        .iter()
-        .filter(|(_, values)| !values.is_empty())
-        .map(|(key, values)| format!(r#""{key}": {{"values": [{values}]}}"#))
-        .collect();
-    format!(
-        r#"{{"tile_config": {{{}}}, "trait_config": {{{}}}, "k_block_per_cu": 1{rest}}}"#,
-        tiles.join(", "),
-        traits.join(", ")
-    )
-}
+use common::{config, count, of, run, tried};
 
 const PROFILES: &str = r#""aquantdecode", "aquantprefill", "aquantpreshufflequant", "bquantdecode", "bquantprefill",
     "bquantpreshufflequant", "bquantpreshufflequantprefill", "rowcol", "tensor""#;
@@ -99,7 +41,7 @@ fn profiles_have_their_counts() {
         ("default_ci_config", "gfx942", vec![2, 4, 2, 2]),
         ("default_ci_config", "gfx950", vec![2, 4, 2, 2]),
     ] {
-        let found = run(&gemm_quant(file), &on(arch, Dtype::Fp8));
+        let found = run(&gemm_quant(file), &of(arch, Dtype::Fp8));
         let of = |profile: &str| {
             found.kernels.iter().filter(|kernel| kernel.name.contains(&format!("_{profile}_"))).count()
         };
@@ -112,14 +54,14 @@ fn profiles_have_their_counts() {
         assert_eq!(found.kernels.len(), counts.iter().sum::<usize>());
         assert_eq!(found.warnings, [] as [&str; 0]);
     }
-    let found = run(&gemm_quant("default_ci_config"), &on("gfx950", Dtype::Bf8));
+    let found = run(&gemm_quant("default_ci_config"), &of("gfx950", Dtype::Bf8));
     let name = "gemm_quant_bf8_rcr_aquantdecode_cshuffle_interwave_False_False_True_False_1x1x128_1x1x1\
                 _16x64x256_1x4x1_16x16x32";
     assert_eq!(found.kernels[0].name, name);
     // Another layout or type has none, and says so.
-    let found = run(&gemm_quant("default_config"), &on("gfx950", Dtype::Fp16));
+    let found = run(&gemm_quant("default_config"), &of("gfx950", Dtype::Fp16));
     assert_eq!(found.warnings, ["gemm_quant has no kernels of fp16, so it gives none; expected fp8, bf8"]);
-    let other = Request { layout: "rrr".parse().unwrap(), ..on("gfx950", Dtype::Fp8) };
+    let other = Request { layout: "rrr".parse().unwrap(), ..of("gfx950", Dtype::Fp8) };
     let found = run(&gemm_quant("default_config"), &other);
     assert_eq!(found.warnings, ["gemm_quant has no kernels of layout rrr, so it gives none; expected rcr"]);
 }
@@ -136,7 +78,7 @@ fn groups_and_shuffled_scales_are_in_names_and_kernels() {
         ("persistent", ""),
     ];
     let text = config(ONE, &traits, r#", "group_size_k": 128, "group_size_n": {"values": [1, 128]}"#);
-    let found = run(&text, &on("gfx942", Dtype::Fp8));
+    let found = run(&text, &of("gfx942", Dtype::Fp8));
     assert_eq!(found.kernels.len(), 8);
     let name = |flags: &str, n: u32| {
         format!(
@@ -149,11 +91,11 @@ fn groups_and_shuffled_scales_are_in_names_and_kernels() {
     // One number is a list of one.
     let scalar = config(ONE, &traits, r#", "group_size_n": 64"#);
     assert!(
-        run(&scalar, &on("gfx942", Dtype::Bf8)).kernels.iter().all(|kernel| kernel.name.contains("_gsn64_"))
+        run(&scalar, &of("gfx942", Dtype::Bf8)).kernels.iter().all(|kernel| kernel.name.contains("_gsn64_"))
     );
     // 64 elements of depth are in no name of the tile engine.
     let text = config(ONE, &traits, r#", "group_size_k": 64, "group_size_n": 32"#);
-    let found = run(&text, &on("gfx942", Dtype::Fp8));
+    let found = run(&text, &of("gfx942", Dtype::Fp8));
     assert!(found.kernels[0].name.ends_with("_aqg1x1x64_bqg1x32x64"), "{}", found.kernels[0].name);
     let KernelKind::Gemm(gemm) = &found.kernels[0].kind else { panic!() };
     assert_eq!(gemm.variant.quant.unwrap().group_b, Some(Mnk::new(1, 32, 64)));
@@ -178,7 +120,7 @@ fn scales_of_one_operand_have_the_traits_of_its_builder() {
         ("a_preshuffle_quant", "false, true"),
         ("persistent", ""),
     ];
-    let found = run(&config(ONE, &a, ""), &on("gfx942", Dtype::Fp8));
+    let found = run(&config(ONE, &a, ""), &of("gfx942", Dtype::Fp8));
     let names: Vec<&str> = found
         .kernels
         .iter()
@@ -197,7 +139,7 @@ fn scales_of_one_operand_have_the_traits_of_its_builder() {
     // Scales of B in reading order need a B of columns.
     let b = [("b_preshuffle_quant", "false, true"), ("persistent", "")];
     for (layout, expected) in [("rcr", 2), ("ccr", 2), ("rrr", 1), ("crr", 1)] {
-        let request = Request { layout: layout.parse().unwrap(), ..on("gfx942", Dtype::Fp8) };
+        let request = Request { layout: layout.parse().unwrap(), ..of("gfx942", Dtype::Fp8) };
         assert_eq!(run(&config(ONE, &b, ""), &request).kernels.len(), expected, "{layout}");
     }
 }
@@ -224,7 +166,7 @@ fn microscaled_kernels_of_gfx1250_are_as_many_as_upstream_says() {
         assert_eq!(count(&mx(ci, two, r#""cshuffle""#), "gfx1250", dtype), 0);
     }
     assert_eq!(count(&mx(ci, two, r#""tdm""#), "gfx1250", Dtype::Fp16), 0);
-    let found = run(&mx(ci, two, r#""tdm""#), &on("gfx1250", Dtype::PkFp4));
+    let found = run(&mx(ci, two, r#""tdm""#), &of("gfx1250", Dtype::PkFp4));
     let name = "mx_gemm_pk_fp4_rcr_comp_tdm_tdm_intrawave_False_False_False_False_64x64x128_2x2x1_16x16x128";
     assert_eq!(found.kernels[0].name, name.replace("pk_", ""));
     let KernelKind::Gemm(gemm) = &found.kernels[0].kind else { panic!() };
@@ -237,7 +179,7 @@ fn microscaled_pipelines_have_waves_and_tiles_of_their_own() {
         [["32, 128", "128, 512", "128, 256, 384"], ["1, 2, 4", "2, 4", "1"], ["16, 32", "16, 32", "128"]];
     let kept = |arch: &str, dtype: Dtype, pipeline: &str| -> Vec<String> {
         let pipeline = format!("\"{pipeline}\"");
-        let found = run(&mx(shapes, &pipeline, r#""cshuffle""#), &on(arch, dtype));
+        let found = run(&mx(shapes, &pipeline, r#""cshuffle""#), &of(arch, dtype));
         let shapes = found.kernels.iter().map(|kernel| kernel.name.rsplitn(4, '_').collect::<Vec<_>>());
         let mut shapes: Vec<String> = shapes.map(|part| format!("{}_{}", part[2], part[1])).collect();
         shapes.sort();
@@ -262,7 +204,7 @@ fn microscaled_pipelines_have_waves_and_tiles_of_their_own() {
 
 #[test]
 fn keys_of_another_variant_name_theirs() {
-    let error = |text: &str| Config::from_json("f.json", text.as_bytes(), None).unwrap_err().to_string();
+    let error = |text: &str| tried(text, &of("gfx942", Dtype::Fp8)).map(|_| ()).unwrap_err();
     let plain = config(ONE, &[], r#", "permute_n": true, "ck_select": {"variant": "gemm_universal"}"#);
     let expected = "f.json, permute_n: unknown key, expected one of: ck_select, k_block_per_cu, tile_config, \
                     trait_config; it is a key of \"ck_select\": {\"variant\": \"gemm_preshuffle\"}";
@@ -278,12 +220,8 @@ fn keys_of_another_variant_name_theirs() {
          \"ck_select\": {\"variant\": …}: gemm_aquant, gemm_bquant, gemm_abquant"
     );
     let text = gemm_quant("default_ci_config").replace("\"rowcol\"", "\"rows\"");
-    let config = Config::from_json("f.json", text.as_bytes(), None).unwrap();
-    let error = enumerate(&Rules::built_in().unwrap(), &config, &on("gfx942", Dtype::Fp8)).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .starts_with("trait_config.profile: unknown profile 'rows', expected one of: aquant")
+        error(&text).starts_with("trait_config.profile: unknown profile 'rows', expected one of: aquant")
     );
 }
 
@@ -291,7 +229,7 @@ fn keys_of_another_variant_name_theirs() {
 fn filters_and_pools_take_scaled_kernels() {
     let filter = |text: &str| {
         let filter = Filter::parse(Op::Gemm, text).unwrap();
-        Request { filters: vec![(text.to_owned(), filter)], ..on("gfx942", Dtype::Fp8) }
+        Request { filters: vec![(text.to_owned(), filter)], ..of("gfx942", Dtype::Fp8) }
     };
     for (text, expected) in [
         ("c.quant == 'bquant'", 170 * 4),
@@ -301,7 +239,7 @@ fn filters_and_pools_take_scaled_kernels() {
     ] {
         assert_eq!(run(&gemm_quant("default_config"), &filter(text)).kernels.len(), expected, "{text}");
     }
-    let found = run(&gemm_quant("default_ci_config"), &on("gfx942", Dtype::Fp8));
+    let found = run(&gemm_quant("default_ci_config"), &of("gfx942", Dtype::Fp8));
     let listed = Pool::from_bytes("names", export::to_text(&found.kernels).as_bytes()).unwrap();
     assert!(listed.iter().map(|kernel| &kernel.name).eq(found.kernels.iter().map(|kernel| &kernel.name)));
     let json = export::to_json(&found.kernels, "f", "gfx942").unwrap();

@@ -1,123 +1,71 @@
 //! Variants of GEMM kernels, and what each architecture has of its own.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 
-use ck_select_enumerate::config::Config;
 use ck_select_enumerate::rules::Rules;
-use ck_select_enumerate::{Enumeration, Request, enumerate};
-use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::Dtype;
-
-fn on(arch: &str, dtype: Dtype) -> Request {
-    Request { dtype, ..Request::new(arch) }
-}
-
-fn run(text: &str, request: &Request) -> Enumeration {
-    let config = Config::from_json("inline", text.as_bytes(), None).unwrap();
-    enumerate(&Rules::built_in().unwrap(), &config, request).unwrap()
-}
+use common::{config, count, of, on, rules, run, tried};
 
 /// A tile engine's configuration with one tile and the settings of a variant.
-fn small(traits: &str, rest: &str) -> String {
-    let one = |name: &str, value: u32| format!(r#""{name}": {{"values": [{value}]}}"#);
-    let tiles = [
-        ("tile_m", 128),
-        ("tile_n", 128),
-        ("tile_k", 32),
-        ("warp_m", 2),
-        ("warp_n", 2),
-        ("warp_k", 1),
-        ("warp_tile_m", 16),
-        ("warp_tile_n", 16),
-        ("warp_tile_k", 16),
-    ];
-    let tiles = tiles.map(|(name, value)| one(name, value)).join(", ");
-    format!(
-        r#"{{"tile_config": {{{tiles}}}, "trait_config": {{{traits} "scheduler": {{"values": ["intrawave"]}},
-            "epilogue": {{"values": ["cshuffle"]}}, "pad_m": {{"values": [false]}},
-            "pad_n": {{"values": [false]}}, "pad_k": {{"values": [true]}},
-            "persistent": {{"values": [true, false]}}}}, "k_block_per_cu": 1{rest}}}"#
-    )
+fn small(traits: &[(&str, &str)], rest: &str) -> String {
+    let shapes = [["128", "128", "32"], ["2", "2", "1"], ["16", "16", "16"]];
+    let usual = [("pad_k", "true"), ("persistent", "true, false")];
+    config(shapes, &[&usual, traits].concat(), rest)
 }
 
 #[test]
 fn each_variant_has_its_names() {
-    let compv3 = r#""pipeline": {"values": ["compv3"]},"#;
-    let tile = "128x128x32_2x2x1_16x16x16";
+    let flags = "cshuffle_intrawave_False_False_True_True";
+    let usual = |family: &str| vec![format!("{family}_fp16_rcr_compv3_{flags}")];
+    let stream_k = |reduction: &str| {
+        let flags = flags.replace("intrawave", &format!("intrawave_{reduction}"));
+        format!("gemm_streamk_fp16_rcr_compv3_{flags}")
+    };
+    let both = [("reduction_strategy", r#""linear", "tree""#)];
     for (traits, ours, names) in [
+        (&[][..], r#""gemm_universal""#, usual("gemm_universal")),
+        (&[], r#""batched_gemm""#, vec![usual("batched_gemm")[0].replacen("_True_True", "_True", 1)]),
+        (&[], r#""grouped_gemm""#, usual("grouped_gemm")),
+        (&[], r#""gemm_streamk""#, vec![stream_k("atomic")]),
+        (&both, r#""gemm_streamk""#, vec![stream_k("linear"), stream_k("tree")]),
         (
-            "",
-            r#""gemm_universal""#,
-            vec!["gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_True_True"],
-        ),
-        ("", r#""batched_gemm""#, vec!["batched_gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_True"]),
-        (
-            "",
-            r#""grouped_gemm""#,
-            vec!["grouped_gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_True_True"],
-        ),
-        (
-            "",
-            r#""gemm_streamk""#,
-            vec!["gemm_streamk_fp16_rcr_compv3_cshuffle_intrawave_atomic_False_False_True_True"],
-        ),
-        (
-            r#""reduction_strategy": {"values": ["linear", "tree"]},"#,
-            r#""gemm_streamk""#,
-            vec![
-                "gemm_streamk_fp16_rcr_compv3_cshuffle_intrawave_linear_False_False_True_True",
-                "gemm_streamk_fp16_rcr_compv3_cshuffle_intrawave_tree_False_False_True_True",
-            ],
-        ),
-        (
-            "",
+            &[],
             r#""gemm_multi_d", "num_d": 3, "elementwise": "MultiDMultiply""#,
-            vec!["gemm_multi_d_fp16_rcrr_compv3_cshuffle_intrawave_False_False_True_True"],
+            vec![usual("gemm_multi_d")[0].replace("rcr", "rcrr")],
         ),
     ] {
-        let text = small(&format!("{traits}{compv3}"), &format!(r#", "ck_select": {{"variant": {ours}}}"#));
-        let found = run(&text, &on("gfx942", Dtype::Fp16));
+        let text = small(traits, &format!(r#", "ck_select": {{"variant": {ours}}}"#));
+        let found = run(&text, &of("gfx942", Dtype::Fp16));
         let made: Vec<&str> = found.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
         let suffix = if ours.contains("multi_d") { "_MultiDMultiply_d3" } else { "" };
         for (name, made) in names.iter().zip(&made) {
-            assert_eq!(*made, format!("{name}_{tile}{suffix}"));
+            assert_eq!(*made, format!("{name}_128x128x32_2x2x1_16x16x16{suffix}"));
         }
         // Both values of `persistent`, which batched kernels do not have.
         assert_eq!(made.len(), if ours.contains("batched") { 1 } else { 2 * names.len() });
-        for kernel in &found.kernels {
-            let mut kind = Kernel::from_name(&kernel.name).unwrap().kind;
-            if let (KernelKind::Gemm(read), KernelKind::Gemm(made)) = (&mut kind, &kernel.kind) {
-                read.set_arch(made.arch.unwrap());
-            }
-            assert_eq!(kind, kernel.kind, "{}", kernel.name);
-        }
     }
 }
 
 /// Counts of an independent program over upstream's conditions.
 #[test]
 fn kernels_with_a_shuffled_b_have_rules_of_their_own() {
-    let text = r#"{"tile_config": {"tile_m": {"min": 64, "max": 256, "step": 64},
-        "tile_n": {"min": 64, "max": 256, "step": 64},
-        "tile_k": {"values": [32, 64, 128]}, "warp_m": {"values": [1, 2, 4]}, "warp_n": {"values": [1, 2, 4]},
-        "warp_k": {"values": [1]}, "warp_tile_m": {"values": [16, 32]}, "warp_tile_n": {"values": [16, 32]},
-        "warp_tile_k": {"values": [16, 32, 64]}},
-        "trait_config": {"pipeline": {"values": ["preshufflev2", "compv3"]},
-        "scheduler": {"values": ["default"]}, "epilogue": {"values": ["cshuffle"]},
-        "pad_m": {"values": [false]}, "pad_n": {"values": [false]}, "pad_k": {"values": [false]},
-        "persistent": {"values": [false]}}, "permute_n": PERMUTE,
-        "ck_select": {"variant": "gemm_preshuffle"}}"#;
+    let (side, waves) = ("min 64 256 64", "1, 2, 4");
+    let shapes = [[side, side, "32, 64, 128"], [waves, waves, "1"], ["16, 32", "16, 32", "16, 32, 64"]];
+    let traits = [("pipeline", r#""preshufflev2", "compv3""#), ("scheduler", r#""default""#)];
     for (arch, dtype, counts) in COUNTS {
         for (permute, count) in ["false", "true"].into_iter().zip(counts) {
-            let found = run(&text.replace("PERMUTE", permute), &on(arch, dtype));
+            let rest = format!(r#", "permute_n": {permute}, "ck_select": {{"variant": "gemm_preshuffle"}}"#);
+            let found = run(&config(shapes, &traits, &rest), &of(arch, dtype));
             assert_eq!(found.kernels.len(), count, "{arch} {dtype} {permute}");
             assert!(found.kernels.iter().all(|kernel| kernel.name.starts_with("gemm_preshuffle_")));
             assert!(found.kernels.iter().all(|kernel| kernel.name.contains("_preshufflev2_cshuffle_auto_")));
         }
     }
     // gfx950's own instructions for a shuffled B, and int8 that gfx942 alone has.
-    let rules = Rules::built_in().unwrap();
+    let rules = rules();
     let own = |arch: &str, types: &str| {
         let table = &rules.arch.architectures[arch];
         let beside = |tile| !table.warp_tiles[types].contains(tile);
@@ -148,22 +96,21 @@ fn convolutions_of_an_architecture_have_types_that_it_multiplies() {
         ("gfx1201", 5),
         ("gfx1250", 4),
     ] {
-        let found = run(sweep, &Request::new(arch));
+        let found = run(sweep, &on(arch));
         assert_eq!((found.kernels.len(), found.warnings.as_slice()), (types * 86 * 2, &[][..]), "{arch}");
     }
-    let config = Config::from_json("inline", sweep.as_bytes(), None).unwrap();
     for arch in ["gfx1030", "gfx1150", "sm_90"] {
-        let error = enumerate(&Rules::built_in().unwrap(), &config, &Request::new(arch)).unwrap_err();
+        let error = tried(sweep, &on(arch)).unwrap_err();
         let expected =
             format!("the rules know no architecture {arch}, expected one of gfx1100, gfx1200, gfx1201, ");
-        assert!(error.to_string().starts_with(&expected), "{error}");
+        assert!(error.starts_with(&expected), "{error}");
     }
 }
 
 /// Half of what there is for pipelines with two buffers, on any architecture.
 #[test]
 fn budgets_of_shared_memory_are_shares() {
-    let rules = Rules::built_in().unwrap();
+    let rules = rules();
     let budget = |arch: &str, pipeline: &str| {
         rules.arch.pipeline_lds(pipeline.parse().unwrap(), rules.arch.architectures[arch].lds_bytes)
     };
@@ -184,7 +131,7 @@ fn budgets_of_shared_memory_are_shares() {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/gemm_wide.json"));
     let wide = wide.unwrap();
     let count = |limit: &str, arch: &str| {
-        run(&wide.replace(r#""flat""#, &format!("\"{limit}\"")), &on(arch, Dtype::Fp8)).kernels.len()
+        count(&wide.replace(r#""flat""#, &format!("\"{limit}\"")), arch, Dtype::Fp8)
     };
     assert_eq!(count("pipeline", "gfx950"), count("hardware", "gfx950"));
     assert!(count("pipeline", "gfx950") > count("flat", "gfx950"));
@@ -194,18 +141,18 @@ fn budgets_of_shared_memory_are_shares() {
 /// Upstream's instructions of gfx1250, and none of another architecture's.
 #[test]
 fn gfx1250_has_waves_and_instructions_of_its_own() {
-    let text = small(r#""pipeline": {"values": ["compv3"]},"#, "");
+    let text = small(&[], "");
     let counts = |instruction: u32, dtype: Dtype| {
         let text = text.replace(
             "\"warp_tile_k\": {\"values\": [16]}",
             &format!("\"warp_tile_k\": {{\"values\": [{instruction}]}}"),
         );
         let text = text.replace("\"tile_k\": {\"values\": [32]}", "\"tile_k\": {\"values\": [128]}");
-        run(&text, &on("gfx1250", dtype)).kernels.len()
+        run(&text, &of("gfx1250", dtype)).kernels.len()
     };
     assert_eq!([16, 32, 64].map(|depth| counts(depth, Dtype::Fp16)), [0, 2, 0]);
     assert_eq!([32, 64, 128].map(|depth| counts(depth, Dtype::Fp8)), [0, 2, 2]);
-    let found = run(&text, &on("gfx1250", Dtype::Int8));
+    let found = run(&text, &of("gfx1250", Dtype::Int8));
     assert_eq!(found.kernels.len(), 0);
     assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, so it gives no kernels"]);
 }
@@ -213,10 +160,9 @@ fn gfx1250_has_waves_and_instructions_of_its_own() {
 /// Upstream's validator knew instructions of three pipelines only, and let every other one have any.
 #[test]
 fn instructions_are_judged_for_every_pipeline() {
-    let text = small(r#""pipeline": {"values": ["wavelet", "compv5", "basic_v1"]},"#, "");
+    let text = small(&[("pipeline", r#""wavelet", "compv5", "basic_v1""#)], "");
     let deep = text.replace(r#""warp_tile_k": {"values": [16]}"#, r#""warp_tile_k": {"values": [128]}"#);
     let deep = deep.replace(r#""tile_k": {"values": [32]}"#, r#""tile_k": {"values": [128]}"#);
-    let count = |text: &str, arch: &str, dtype: Dtype| run(text, &on(arch, dtype)).kernels.len();
     assert_eq!(count(&text, "gfx942", Dtype::Fp16), 6, "16x16x16");
     assert_eq!(["gfx942", "gfx950", "gfx1250"].map(|arch| count(&deep, arch, Dtype::Fp16)), [0; 3]);
     assert_eq!(["gfx942", "gfx950", "gfx1250"].map(|arch| count(&deep, arch, Dtype::Fp8)), [0, 6, 6]);
@@ -225,7 +171,7 @@ fn instructions_are_judged_for_every_pipeline() {
     let expected =
         r#"read as plain GEMMs; of microscaled ones, it needs "ck_select": {"variant": "mx_gemm"}"#;
     for dtype in [Dtype::Fp16, Dtype::PkFp4] {
-        let found = run(&tdm, &on("gfx1250", dtype));
+        let found = run(&tdm, &of("gfx1250", dtype));
         assert_eq!((found.kernels.len(), found.warnings.last().unwrap().as_str()), (0, expected));
     }
 }

@@ -1,86 +1,60 @@
 //! The descriptor: which model scores candidates, on which features, and which way is better.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
 use ck_select_types::json::Strict;
 use ck_select_types::problem::InvalidField;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::hgbm::{Hgbm, MAX_BYTES};
-use crate::refused;
 use crate::signature::{self, features_hash, sha256};
+use crate::{refused, require};
 
 const MAX_DOCUMENT: usize = 8 << 20;
+
 const ADAPTERS: [&str; 6] = ["static_order", "native", "tree_data", "table", "onnx", "custom_library"];
 
-/// Every key: `?` before those that may be absent, then what it holds; `=` before the words of a choice.
-/// Members of a list have its key and `[]`. Keys of objects without a line here are not looked at.
-const KEYS: &str = "
-    version =1.0
-    id uuid
-    name text
-    adapter =static_order|native|tree_data|table|onnx|custom_library
-    ?objective =max|min
-    ?features_signature list
-    ?features_hash text
-    ?categorical_encoding vocabularies
-    ?provenance any
-    ?score object
-    ?score.metric =tflops|time
-    ?score.units =tflops
-    ?score.calibrated flag
-    ?score.transform =identity|log1p|log|exp|sqrt
-    ?trained_against object
-    ?trained_against.selector_revision text
-    ?trained_against.feature_semantics_revision count
-    ?trained_against.ued object
-    trained_against.ued.id uuid
-    trained_against.ued.revision revision
-    ?trained_against.kmd object
-    trained_against.kmd.id uuid
-    trained_against.kmd.revision revision
-    ?trained_against.umd list
-    trained_against.umd[].id uuid
-    trained_against.umd[].revision revision
-    ?static_order object
-    ?static_order.order list
-    ?native object
-    native.symbol text
-    ?tree_data object
-    tree_data.artifact path
-    ?tree_data.hash digest
-    ?table object
-    table.artifact path
-    ?table.hash digest
-    ?onnx object
-    onnx.artifact path
-    ?onnx.hash digest
-    ?custom_library object
-    custom_library.library path
-    custom_library.symbol text
-    ?custom_library.hash digest
-    ?custom_library.config nothing
-";
+/// Each kind of object with its keys: `?` before those that may be absent, then the kind of what a key holds;
+/// `=` before the words of a choice.
+const OBJECTS: [(&str, &str); 8] = [
+    (
+        "descriptor",
+        "version =1.0, id uuid, name text, adapter =static_order|native|tree_data|table|onnx|custom_library, \
+         ?objective =max|min, ?features_signature list, ?features_hash text, ?categorical_encoding vocabularies, \
+         ?score score, ?trained_against revisions, ?provenance any, ?static_order order, ?native native, \
+         ?tree_data file, ?table file, ?onnx file, ?custom_library library",
+    ),
+    (
+        "score",
+        "?metric =tflops|time, ?units =tflops, ?calibrated flag, ?transform =identity|log1p|log|exp|sqrt",
+    ),
+    (
+        "revisions",
+        "?selector_revision text, ?feature_semantics_revision count, ?ued identity, ?kmd identity, ?umd identities",
+    ),
+    ("identity", "id uuid, revision revision"),
+    ("order", "?order list"),
+    ("native", "symbol text"),
+    ("file", "artifact path, ?hash digest"),
+    ("library", "library path, symbol text, ?hash digest, ?config nothing"),
+];
 
 /// A checked descriptor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Descriptor {
     keys: Map<String, Value>,
-    /// What only descriptors of an older generation have, which newer hipDNN refuses.
-    old: Vec<&'static str>,
 }
 
 impl Descriptor {
     /// Reads and checks a document.
     pub fn parse(text: &[u8]) -> Result<Self, InvalidField> {
-        if text.get(4..8) == Some(b"HUHD") {
-            return refused("document", "a FlatBuffer, as the first generation was", "JSON");
-        }
-        if text.len() > MAX_DOCUMENT {
-            return refused("document", format_args!("{} bytes", text.len()), "8 MiB at most");
-        }
+        let is_flat = text.get(4..8) == Some(b"HUHD");
+        require(!is_flat, "document", "a FlatBuffer, as the first generation was", "JSON")?;
+        let length = format_args!("{} bytes", text.len());
+        require(text.len() <= MAX_DOCUMENT, "document", length, "8 MiB at most")?;
         match serde_json::from_slice(text) {
             Ok(Strict(Value::Object(keys))) => Self::new(keys),
             Ok(_) => refused("document", "another value", "an object"),
@@ -90,87 +64,68 @@ impl Descriptor {
 
     /// Checks the keys of a document.
     pub fn new(keys: Map<String, Value>) -> Result<Self, InvalidField> {
-        check(&keys, "")?;
-        let mut checked = Self { keys, old: Vec::new() };
-        let adapter = checked.adapter();
-        let bodies: Vec<&str> = ADAPTERS.into_iter().filter(|body| checked.has(body)).collect();
-        if bodies != [adapter] {
-            return refused(
-                "adapter",
-                format_args!("'{adapter}' and the bodies {bodies:?}"),
-                "one body of its name",
-            );
-        }
-        if adapter != "static_order" && !checked.has("objective") {
-            return refused("objective", "nothing", "max or min");
-        }
+        check_object(&keys, "descriptor", "")?;
+        let checked = Self { keys };
         checked.check_features()?;
         checked.check_score()?;
-        let trained = &checked.keys.get("trained_against");
-        if let Some(Value::Object(trained)) = trained {
-            let named = ["ued", "kmd", "umd"].iter().filter(|key| trained.contains_key(**key)).count();
-            let is_named = named == 3 || (named == 0 && trained.contains_key("selector_revision"));
-            let ids = trained.get("umd").and_then(Value::as_array).into_iter().flatten();
-            let mut ids: Vec<String> = ids.map(|one| one["id"].to_string().to_lowercase()).collect();
-            ids.sort();
-            if !is_named || ids.windows(2).any(|pair| pair[0] == pair[1]) {
-                let expected = "ued, kmd and umd with different ids, or selector_revision";
-                return refused("trained_against", Value::Object(trained.clone()), expected);
-            }
-        }
-        let hashless = adapter == "custom_library" && checked.body("hash").is_none();
-        let old = [
-            (checked.score("units").is_some(), "score.units"),
-            (checked.body("order").is_some(), "static_order.order"),
-            (hashless, "custom_library without hash"),
-            (signature::has_old(checked.signature()), "the operator 'all'"),
-        ];
-        checked.old = old.into_iter().filter_map(|(is_there, what)| is_there.then_some(what)).collect();
         Ok(checked)
     }
 
+    /// The keys that depend on one another.
     fn check_features(&self) -> Result<(), InvalidField> {
-        if !self.has("features_signature") {
-            let reads = ["tree_data", "table", "onnx"].contains(&self.adapter());
-            return if reads { refused("features_signature", "nothing", "a list") } else { Ok(()) };
+        let (adapter, has) = (self.adapter(), |key: &&str| self.keys.contains_key(*key));
+        let bodies: Vec<&str> = ADAPTERS.into_iter().filter(has).collect();
+        let found = format_args!("'{adapter}' and the bodies {bodies:?}");
+        require(bodies == [adapter], "adapter", found, "one body of its name")?;
+        let is_ordered = adapter == "static_order" || has(&"objective");
+        require(is_ordered, "objective", "nothing", "max or min")?;
+        if has(&"features_signature") {
+            signature::check(self.signature())?;
+            let (found, expected) = (&self.keys.get("features_hash").unwrap_or(&Value::Null), self.hash());
+            let is_same = *found == &expected;
+            require(is_same, "features_hash", found, format_args!("{expected}, of the signature"))?;
+            require(has(&"trained_against"), "trained_against", "nothing", "an object")?;
         }
-        signature::check(self.signature())?;
-        let (found, expected) = (self.keys.get("features_hash").unwrap_or(&Value::Null), self.hash());
-        if found != &expected {
-            return refused("features_hash", found, &format!("{expected}, of the signature"));
-        }
-        if self.has("trained_against") { Ok(()) } else { refused("trained_against", "nothing", "an object") }
+        let reads_features = ["tree_data", "table", "onnx"].contains(&adapter);
+        let is_signed = !reads_features || has(&"features_signature");
+        require(is_signed, "features_signature", "nothing", "a list")?;
+        let Some(trained) = self.keys.get("trained_against") else { return Ok(()) };
+        let named = ["ued", "kmd", "umd"].iter().filter(|key| trained.get(key).is_some()).count();
+        let is_named = named == 3 || (named == 0 && trained.get("selector_revision").is_some());
+        let mut ids = HashSet::new();
+        let mut others = trained.get("umd").and_then(Value::as_array).into_iter().flatten();
+        let is_named = is_named && others.all(|one| ids.insert(one["id"].to_string().to_lowercase()));
+        let expected = "ued, kmd and umd with different ids, or selector_revision";
+        require(is_named, "trained_against", trained, expected)
     }
 
     fn check_score(&self) -> Result<(), InvalidField> {
-        let metric = self.score("metric").or(self.score("units"));
         let objective = self.keys.get("objective").and_then(Value::as_str);
-        let is_calibrated =
-            self.keys.get("score").and_then(|score| score.get("calibrated")) == Some(&true.into());
-        match (metric, objective) {
-            (Some("tflops"), Some("max")) | (Some("time"), Some("min")) => Ok(()),
-            (None, _) if !is_calibrated => Ok(()),
-            (None, _) => refused("score.calibrated", true, "a metric with it"),
-            (Some(metric), _) => refused(
-                "score.metric",
-                format_args!("'{metric}'"),
-                "tflops with objective max, or time with min",
-            ),
-        }
+        let Some(metric) = self.score("metric").or(self.score("units")) else {
+            let is_calibrated =
+                self.keys.get("score").is_some_and(|score| score.get("calibrated") == Some(&json!(true)));
+            return require(!is_calibrated, "score.calibrated", true, "a metric with it");
+        };
+        let is_same = matches!((metric, objective), ("tflops", Some("max")) | ("time", Some("min")));
+        let expected = "tflops with objective max, or time with min";
+        require(is_same, "score.metric", format_args!("'{metric}'"), expected)
+    }
+
+    /// What only descriptors of an older generation have, which newer hipDNN refuses.
+    pub fn old(&self) -> Vec<&'static str> {
+        let hashless = self.adapter() == "custom_library" && self.body("hash").is_none();
+        let old = [
+            (self.score("units").is_some(), "score.units"),
+            (self.body("order").is_some(), "static_order.order"),
+            (hashless, "custom_library without hash"),
+            (signature::has_old(self.signature()), "the operator 'all'"),
+        ];
+        old.into_iter().filter_map(|(is_there, what)| is_there.then_some(what)).collect()
     }
 
     /// The keys of the document.
     pub const fn keys(&self) -> &Map<String, Value> {
         &self.keys
-    }
-
-    /// See [`Descriptor`]; empty for the newest generation.
-    pub fn old(&self) -> &[&'static str] {
-        &self.old
-    }
-
-    fn has(&self, key: &str) -> bool {
-        self.keys.contains_key(key)
     }
 
     /// Who scores.
@@ -203,29 +158,21 @@ impl Descriptor {
             return Ok(None);
         };
         let folder = files::folder_of(at);
-        let real = |path: &Path| {
-            fs::canonicalize(path).or_else(|error| refused(path.display().to_string(), error, "a file"))
-        };
+        let real =
+            |path: &Path| fs::canonicalize(path).or_else(|error| refused(path.display(), error, "a file"));
         let (within, path) = (real(folder)?, real(&folder.join(name))?);
-        if path.starts_with(within) {
-            return Ok(Some(path));
-        }
-        refused(name, path.display(), "a file in the descriptor's folder")
+        require(path.starts_with(within), name, path.display(), "a file in the descriptor's folder")?;
+        Ok(Some(path))
     }
 
     /// Checks the bytes of its artifact, and reads those of `tree_data`.
     pub fn open(&self, bytes: &[u8]) -> Result<Option<Hgbm>, InvalidField> {
-        if bytes.is_empty() || bytes.len() as u64 > MAX_BYTES {
-            return refused("artifact", format_args!("{} bytes", bytes.len()), "1 byte to 256 MiB");
-        }
-        let (found, recorded) = (sha256(bytes), self.body("hash").and_then(Value::as_str));
-        if let Some(recorded) = recorded.filter(|recorded| *recorded != found) {
-            return refused(
-                "artifact",
-                format_args!("SHA-256 {found}"),
-                &format!("{recorded}, the descriptor's"),
-            );
-        }
+        let is_size = (1..=MAX_BYTES).contains(&(bytes.len() as u64));
+        require(is_size, "artifact", format_args!("{} bytes", bytes.len()), "1 byte to 256 MiB")?;
+        let found = sha256(bytes);
+        let recorded = self.body("hash").and_then(Value::as_str).unwrap_or(&found);
+        let expected = format_args!("{recorded}, the descriptor's");
+        require(recorded == found, "artifact", format_args!("SHA-256 {found}"), expected)?;
         if self.adapter() != "tree_data" {
             return Ok(None);
         }
@@ -233,111 +180,96 @@ impl Descriptor {
             |error: InvalidField| InvalidField { field: format!("artifact: {}", error.field), ..error };
         let model = Hgbm::read(bytes).map_err(within)?;
         let (found, expected) = (model.num_features as usize, self.signature().len());
-        if found != expected {
-            return refused(
-                "artifact: num_features",
-                found,
-                &format!("{expected}, the entries of the signature"),
-            );
-        }
-        if model.features_hash != self.hash() {
-            let expected = format!("{}, the descriptor's", self.hash());
-            return refused("artifact: features_hash", format_args!("'{}'", model.features_hash), &expected);
-        }
+        let entries = format_args!("{expected}, the entries of the signature");
+        require(found == expected, "artifact: num_features", found, entries)?;
+        let (found, expected) = (&model.features_hash, self.hash());
+        let is_same = *found == expected;
+        let expected = format_args!("{expected}, the descriptor's");
+        require(is_same, "artifact: features_hash", format_args!("'{found}'"), expected)?;
         Ok(Some(model))
     }
 }
 
-/// Checks the keys of an object at a place, and all objects in it.
-fn check(object: &Map<String, Value>, place: &str) -> Result<(), InvalidField> {
+/// Checks the keys of an object, and what they hold.
+fn check_object(object: &Map<String, Value>, kind: &str, path: &str) -> Result<(), InvalidField> {
+    let keys = OBJECTS.iter().find(|(known, _)| *known == kind).map_or("", |(_, keys)| keys);
+    let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     let mut known = Vec::new();
-    for line in KEYS.lines().map(str::trim) {
-        let (is_optional, line) = line.strip_prefix('?').map_or((false, line), |line| (true, line));
-        let Some((path, kind)) = line.split_once(' ') else { continue };
-        let (within, key) = path.rsplit_once('.').unwrap_or(("", path));
-        if within != place {
-            continue;
-        }
-        known.push(key);
-        let value = object.get(key).unwrap_or(&Value::Null);
-        let is_absent = is_optional && !object.contains_key(key);
-        match kind.strip_prefix('=') {
-            _ if is_absent || holds(kind, value) => {}
-            Some(words) => return refused(path, value, &words.replace('|', ", ")),
-            None => return refused(path, value, expected(kind)),
-        }
-        match value {
-            Value::Object(inner) if kind == "object" => check(inner, path)?,
-            Value::Array(all) if place == "trained_against" => {
-                for one in all {
-                    let none = Map::new();
-                    check(one.as_object().unwrap_or(&none), &format!("{path}[]"))?;
-                }
-            }
-            _ => {}
+    for (key, kind) in keys.split(", ").filter_map(|line| line.split_once(' ')) {
+        let name = key.trim_start_matches('?');
+        known.push(name);
+        match object.get(name) {
+            None if name != key => {}
+            value => check(value.unwrap_or(&Value::Null), kind, &at(name))?,
         }
     }
-    let is_known = |key: &str| key.starts_with("x-") || key.starts_with('_') || known.contains(&key);
+    let is_known =
+        |key: &&String| key.starts_with("x-") || key.starts_with('_') || known.contains(&key.as_str());
     match object.keys().find(|key| !is_known(key)) {
-        Some(key) => {
-            refused(format!("{place}.{key}").trim_start_matches('.'), "an unknown key", &known.join(", "))
-        }
+        Some(key) => refused(at(key), "an unknown key", known.join(", ")),
         None => Ok(()),
     }
 }
 
-fn expected(kind: &str) -> &'static str {
-    match kind {
-        "uuid" => "a UUID, such as 5f2a7c14-9d3b-4e86-b0a1-6c4f21d8e370",
-        "text" => "a string that is not empty",
-        "flag" => "true or false",
-        "count" => "an integer from 1",
-        "revision" => "major.minor",
-        "path" => "a path in the descriptor's folder",
-        "digest" => "64 lowercase hexadecimal digits",
-        "nothing" => "{}",
-        "vocabularies" => "names with words, each with a 32-bit integer",
-        "list" => "a list",
-        _ => "an object",
-    }
-}
-
-/// Whether a value is of a kind.
-fn holds(kind: &str, value: &Value) -> bool {
+/// Checks what a key holds.
+fn check(value: &Value, kind: &str, path: &str) -> Result<(), InvalidField> {
     let text = value.as_str().unwrap_or_default();
-    match kind {
-        "any" => true,
-        "list" => value.is_array(),
-        "object" => value.is_object(),
-        "flag" => value.is_boolean(),
-        "text" => !text.is_empty(),
-        "count" => value.as_i64().is_some_and(|count| count > 0),
-        "nothing" => value.as_object().is_some_and(Map::is_empty),
+    let is_made_of = |allowed: fn(u8) -> bool| text.bytes().all(allowed);
+    let (holds, expected) = match kind {
+        "any" => (true, ""),
+        "list" | "identities" => (value.is_array(), "a list"),
+        "flag" => (value.is_boolean(), "true or false"),
+        "text" => (!text.is_empty(), "a string that is not empty"),
+        "count" => (value.as_i64().is_some_and(|count| count > 0), "an integer from 1"),
+        "nothing" => (value.as_object().is_some_and(Map::is_empty), "{}"),
         "uuid" => {
-            let is_hex = |part: &&str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
-            text.split('-').filter(is_hex).map(str::len).eq([8, 4, 4, 4, 12]) && text.len() == 36
+            let lengths = text.split('-').map(str::len);
+            let is_uuid =
+                lengths.eq([8, 4, 4, 4, 12]) && is_made_of(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+            (is_uuid, "a UUID, such as 5f2a7c14-9d3b-4e86-b0a1-6c4f21d8e370")
         }
         "revision" => {
-            let is_number =
-                |part: &str| (1..=9).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-            text.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor))
+            let lengths = text.split('.').map(|part| (1..=9).contains(&part.len()));
+            let is_revision =
+                lengths.eq([true; 2]) && is_made_of(|byte| byte.is_ascii_digit() || byte == b'.');
+            (is_revision, "major.minor")
         }
-        "digest" => text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')),
+        "digest" => {
+            let is_digest = text.len() == 64 && is_made_of(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+            (is_digest, "64 lowercase hexadecimal digits")
+        }
         "path" => {
-            let leads_out = text.starts_with('/') || text.contains(['\\', ':', '\0']);
-            !leads_out
-                && text.split('/').all(|part| part != "..")
-                && !matches!(text.rsplit('/').next(), Some("" | "."))
+            let leads_out = text.starts_with('/')
+                || text.contains(['\\', ':', '\0'])
+                || text.split('/').any(|part| part == "..");
+            let is_file = !matches!(text.rsplit('/').next(), Some("" | "."));
+            (is_file && !leads_out, "a path in the descriptor's folder")
         }
         "vocabularies" => {
             let is_code = |code: &Value| code.as_i64().is_some_and(|code| i32::try_from(code).is_ok());
-            let is_words = |words: &Value| {
-                words.as_object().is_some_and(|words| !words.is_empty() && words.values().all(is_code))
+            let are_words = |words: &Map<String, Value>| !words.is_empty() && words.values().all(is_code);
+            let is_one = |(name, words): (&String, &Value)| {
+                name.starts_with('$') && words.as_object().is_some_and(are_words)
             };
-            value
-                .as_object()
-                .is_some_and(|all| all.iter().all(|(name, words)| name.starts_with('$') && is_words(words)))
+            let holds = value.as_object().is_some_and(|all| all.iter().all(is_one));
+            (holds, "names with words, each with a 32-bit integer")
         }
-        choice => choice.strip_prefix('=').is_some_and(|words| words.split('|').any(|word| word == text)),
+        kind => match kind.strip_prefix('=') {
+            Some(words) => {
+                let is_word = words.split('|').any(|word| word == text);
+                return require(is_word, path, value, words.replace('|', ", "));
+            }
+            None => (value.is_object(), "an object"),
+        },
+    };
+    require(holds, path, value, expected)?;
+    match value {
+        Value::Object(object) if OBJECTS.iter().any(|(known, _)| *known == kind) => {
+            check_object(object, kind, path)
+        }
+        Value::Array(all) if kind == "identities" => {
+            all.iter().try_for_each(|one| check(one, "identity", &format!("{path}[]")))
+        }
+        _ => Ok(()),
     }
 }

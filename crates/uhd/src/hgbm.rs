@@ -1,10 +1,12 @@
 //! The artifact of `tree_data`: trees in a `FlatBuffer` that is called `HGBM`.
 
+use std::collections::HashSet;
+
 use ck_select_types::problem::InvalidField;
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Vector, WIPOffset};
 
 use crate::flat::{self, Root, slot};
-use crate::refused;
+use crate::require;
 
 /// The largest artifact that hipDNN loads.
 pub const MAX_BYTES: u64 = 256 << 20;
@@ -64,26 +66,20 @@ pub struct Shape {
 impl Hgbm {
     /// Reads a file, and refuses what hipDNN refuses.
     pub fn read(bytes: &[u8]) -> Result<Self, InvalidField> {
-        if bytes.len() < 8 || bytes.len() as u64 > MAX_BYTES {
-            return refused("file", format_args!("{} bytes", bytes.len()), "8 bytes to 256 MiB");
-        }
+        let is_size = (8..=MAX_BYTES).contains(&(bytes.len() as u64));
+        require(is_size, "file", format_args!("{} bytes", bytes.len()), "8 bytes to 256 MiB")?;
         let root = flat::root(bytes, IDENTIFIER)?;
-        let features = root.num_features();
-        let Ok(num_features) = u32::try_from(features) else {
-            return refused("num_features", features, "0 or more");
-        };
+        let (features, by, base_score) = (root.num_features(), root.group_by(), root.base_score());
+        require(features >= 0, "num_features", features, "0 or more")?;
         // The loader's bound on nodes, which also bounds what is read of tables that are named many times.
         let mut reading = Reading { nodes: bytes.len() / 4, features };
         let trees = reading.trees(root.trees(), "tree")?;
         let groups = reading.groups(&root)?;
-        let by = root.group_by();
-        if groups > 0 && !(0..features).contains(&by) {
-            return refused("group_by_feature_index", by, &format!("a feature below {features}"));
-        }
-        let base_score = root.base_score();
-        if !base_score.is_finite() {
-            return refused("base_score", base_score, "a finite number");
-        }
+        let is_grouped_by = groups == 0 || (0..features).contains(&by);
+        let expected = format_args!("a feature below {features}");
+        require(is_grouped_by, "group_by_feature_index", by, expected)?;
+        require(base_score.is_finite(), "base_score", base_score, "a finite number")?;
+        let num_features = features as u32;
         let features_hash = root.features_hash().to_owned();
         let training_arches = root.training_arches().iter().map(str::to_owned).collect();
         Ok(Self { trees, num_features, features_hash, base_score, training_arches, groups })
@@ -107,11 +103,8 @@ impl Hgbm {
         to.finish(root, Some(IDENTIFIER));
         let bytes = to.finished_data().to_vec();
         // It is loaded nowhere if it is too large, or has too many trees.
-        if Self::read(&bytes)? == *self {
-            Ok(bytes)
-        } else {
-            refused("file", "other trees", "those that were written")
-        }
+        require(Self::read(&bytes)? == *self, "file", "other trees", "those that were written")?;
+        Ok(bytes)
     }
 
     /// What its trees are made of.
@@ -157,14 +150,13 @@ struct Reading {
 
 impl Reading {
     fn groups(&mut self, root: &Root<'_>) -> Result<usize, InvalidField> {
-        let mut values = Vec::new();
+        let mut values = HashSet::new();
         for group in root.groups() {
             let (place, value) = (format!("group {}", values.len()), group.value());
-            if !value.is_finite() || values.contains(&value) {
-                return refused(place, value, "a finite value that no other group has");
-            }
+            // Both zeros are one value.
+            let is_new = value.is_finite() && values.insert((value + 0.0).to_bits());
+            require(is_new, &place, value, "a finite value that no other group has")?;
             self.trees(group.trees(), &format!("{place}: tree"))?;
-            values.push(value);
         }
         Ok(values.len())
     }
@@ -182,57 +174,43 @@ impl Reading {
         let (thresholds, leaves) = (table.thresholds(), table.leaves());
         let (default_left, lte) = (table.default_left(), table.lte());
         let count = lefts.len();
-        let Some(left) = self.nodes.checked_sub(count).filter(|_| count > 0) else {
-            return refused(
-                place,
-                format_args!("{count} nodes"),
-                "one at least, and no more than fit into the file",
-            );
-        };
-        self.nodes = left;
-        let is_whole = [rights.len(), features.len(), thresholds.len()] == [count; 3];
-        if !is_whole || ![0, count].contains(&lte.len()) || default_left.len() > count {
-            return refused(place, "lists of different lengths", &format!("{count} nodes in each"));
-        }
-        let is_index = |index: i32, end: usize| usize::try_from(index).is_ok_and(|index| index < end);
-        let mut nodes = Vec::with_capacity(count);
-        for at in 0..count {
+        let expected = "one at least, and no more than fit into the file";
+        require((1..=self.nodes).contains(&count), place, format_args!("{count} nodes"), expected)?;
+        self.nodes -= count;
+        let is_whole = [rights.len(), features.len(), thresholds.len()] == [count; 3]
+            && [0, count].contains(&lte.len())
+            && default_left.len() <= count;
+        let expected = format_args!("{count} nodes in each");
+        require(is_whole, place, "lists of different lengths", expected)?;
+        let node = |at: usize| {
+            let place = format_args!("{place}, node {at}");
             let children = [lefts.get(at), rights.get(at)];
-            let leaf = if at < leaves.len() { leaves.get(at) } else { f64::NAN };
+            if children[0] == -1 {
+                let leaf = if at < leaves.len() { leaves.get(at) } else { f64::NAN };
+                let found = format_args!("the leaf value {leaf}");
+                require(leaf.is_finite(), place, found, "a finite number")?;
+                return Ok(Node::Leaf(leaf));
+            }
+            let is_inside = children.iter().all(|&child| (0..count as i64).contains(&child.into()));
+            let found = format_args!("the children {children:?}");
+            require(is_inside, place, found, format_args!("-1, or nodes below {count}"))?;
             let (feature, threshold) = (features.get(at), thresholds.get(at));
-            let (found, expected) = match children {
-                [-1, _] if leaf.is_finite() => {
-                    nodes.push(Node::Leaf(leaf));
-                    continue;
-                }
-                [-1, _] => (format!("the leaf value {leaf}"), "a finite number".to_owned()),
-                children if !children.iter().all(|&child| is_index(child, count)) => {
-                    (format!("the children {children:?}"), format!("-1, or nodes below {count}"))
-                }
-                _ if !is_index(feature, self.features as usize) => {
-                    (format!("feature {feature}"), format!("one below {}", self.features))
-                }
-                _ if !threshold.is_finite() => {
-                    (format!("the threshold {threshold}"), "a finite number".to_owned())
-                }
-                children => {
-                    nodes.push(Node::Split {
-                        feature: feature as u32,
-                        threshold,
-                        less: at < lte.len() && !lte.get(at),
-                        default_left: at < default_left.len() && default_left.get(at),
-                        children: children.map(|child| child as u32),
-                    });
-                    continue;
-                }
-            };
-            return refused(format!("{place}, node {at}"), found, &expected);
-        }
-        if has_cycle(&nodes) {
-            refused(place, "a cycle", "nodes that are not their own descendants")
-        } else {
-            Ok(nodes)
-        }
+            let is_feature = (0..self.features).contains(&feature);
+            let found = format_args!("feature {feature}");
+            require(is_feature, place, found, format_args!("one below {}", self.features))?;
+            let found = format_args!("the threshold {threshold}");
+            require(threshold.is_finite(), place, found, "a finite number")?;
+            Ok(Node::Split {
+                feature: feature as u32,
+                threshold,
+                less: at < lte.len() && !lte.get(at),
+                default_left: at < default_left.len() && default_left.get(at),
+                children: children.map(|child| child as u32),
+            })
+        };
+        let nodes = (0..count).map(node).collect::<Result<Vec<_>, _>>()?;
+        require(!has_cycle(&nodes), place, "a cycle", "nodes that are not their own descendants")?;
+        Ok(nodes)
     }
 }
 

@@ -11,18 +11,27 @@ mod flat;
 mod hgbm;
 mod import;
 mod signature;
+mod splits;
 
 pub use descriptor::Descriptor;
 pub use hgbm::{Hgbm, MAX_BYTES, Node, Shape, Tree};
 pub use signature::{features_hash, sha256};
 
+use std::fmt::Display;
+
 use ck_select_types::problem::InvalidField;
 
 /// What a place holds, and what it should hold.
-fn refused<T>(
-    place: impl Into<String>,
-    found: impl std::fmt::Display,
-    expected: &str,
-) -> Result<T, InvalidField> {
-    Err(InvalidField::new(place, found, expected))
+fn refused<T>(place: impl Display, found: impl Display, expected: impl Display) -> Result<T, InvalidField> {
+    Err(InvalidField::new(place.to_string(), found, expected.to_string()))
+}
+
+/// Refuses what a place holds unless a condition holds.
+fn require(
+    holds: bool,
+    place: impl Display,
+    found: impl Display,
+    expected: impl Display,
+) -> Result<(), InvalidField> {
+    if holds { Ok(()) } else { refused(place, found, expected) }
 }

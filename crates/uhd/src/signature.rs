@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use crate::refused;
+use crate::{refused, require};
 
 /// The largest number of parts of a signature, and bytes of a string.
 const MOST: usize = 65_536;
@@ -16,11 +16,16 @@ const MAX_ENTRIES: usize = 16_384;
 const MAX_DEPTH: usize = 64;
 /// The largest literal that prints alike everywhere.
 const MAX_LITERAL: f64 = 1e15;
-/// Operators, each with the least and the largest number of its arguments. Only older descriptors have `all`.
-const OPERATORS: &str = "+ 0 * , * 0 * , - 1 2 , / 2 2 , % 2 2 , min 1 * , max 1 * , < 2 3 , <= 2 3 , > 2 2 , >= 2 2 , \
-    == 2 2 , != 2 2 , ! 1 1 , !! 1 1 , if 2 * , ?: 2 * , and 1 * , or 1 * , in 2 2 , ceil_div 2 2 , divisible 2 2 , \
-    abs 1 1 , pow 2 2 , log2 1 1 , rsqrt 1 1 , value_or_default 2 2 , present 1 * , not_present 1 * , shape 2 2 , \
-    rank 1 1 , all 1 *";
+/// Operators, with the least and the largest number of their arguments. Only older descriptors have `all`.
+const OPERATORS: [(&str, usize, usize); 7] = [
+    ("+ *", 0, MOST),
+    ("min max and or present not_present all", 1, MOST),
+    ("if ?:", 2, MOST),
+    ("-", 1, 2),
+    ("< <=", 2, 3),
+    ("/ % > >= == != in ceil_div divisible pow value_or_default shape", 2, 2),
+    ("! !! abs log2 rsqrt rank", 1, 1),
+];
 
 /// The digest of bytes in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
@@ -71,52 +76,46 @@ pub(crate) fn has_old(signature: &[Value]) -> bool {
 
 /// Checks the entries of a signature.
 pub(crate) fn check(signature: &[Value]) -> Result<(), InvalidField> {
-    if signature.is_empty() || signature.len() > MAX_ENTRIES {
-        return refused("features_signature", signature.len(), "1 to 16384 entries");
-    }
+    let is_size = (1..=MAX_ENTRIES).contains(&signature.len());
+    require(is_size, "features_signature", signature.len(), "1 to 16384 entries")?;
     let mut left = MOST;
     for (number, entry) in signature.iter().enumerate() {
         let place = format!("features_signature[{number}]");
-        if !entry.is_object() && !entry.as_str().is_some_and(|name| name.starts_with('$')) {
-            return refused(place, entry, "a name that begins with $, or an operator");
-        }
+        let is_feature = entry.is_object() || entry.as_str().is_some_and(|name| name.starts_with('$'));
+        require(is_feature, &place, entry, "a name that begins with $, or an operator")?;
         check_expression(entry, &place, MAX_DEPTH, &mut left)?;
     }
     Ok(())
 }
 
 fn check_expression(value: &Value, place: &str, levels: usize, left: &mut usize) -> Result<(), InvalidField> {
-    if levels == 0 || *left == 0 {
-        return refused(place, "more", "64 levels and 65536 parts at most");
-    }
+    require(levels > 0 && *left > 0, place, "more", "64 levels and 65536 parts at most")?;
     *left -= 1;
-    match value {
-        Value::String(text) if text == "$" || text.len() > MOST => {
-            refused(place, "a string", "a name after $")
+    let parts = match value {
+        Value::String(text) => {
+            return require(text != "$" && text.len() <= MOST, place, "a string", "a name after $");
         }
-        Value::Number(number) if number.as_f64().is_none_or(|number| number.abs() >= MAX_LITERAL) => {
-            refused(place, number, "a number below 1e15")
+        Value::Number(number) => {
+            let is_literal = number.as_f64().is_some_and(|number| number.abs() < MAX_LITERAL);
+            return require(is_literal, place, number, "a number below 1e15");
         }
-        Value::Array(values) => {
-            values.iter().try_for_each(|value| check_expression(value, place, levels - 1, left))
-        }
+        Value::Array(values) => values,
         Value::Object(object) => {
             let (Some((name, arguments)), 1) = (object.iter().next(), object.len()) else {
                 return refused(place, format_args!("{} keys", object.len()), "one operator");
             };
-            let arguments = arguments.as_array().map_or(std::slice::from_ref(arguments), Vec::as_slice);
-            let mut operators = OPERATORS.split(" , ").filter_map(|line| line.split_once(' '));
-            let Some((_, counts)) = operators.find(|(known, _)| known == name) else {
-                return refused(place, format_args!("'{name}'"), &format!("an operator: {OPERATORS}"));
+            let is_name = |names: &str| names.split(' ').any(|known| known == name);
+            let Some((_, least, most)) = OPERATORS.iter().find(|(names, ..)| is_name(names)) else {
+                let known = OPERATORS.map(|(names, ..)| names).join(" ");
+                return refused(place, format_args!("'{name}'"), format_args!("an operator: {known}"));
             };
-            let (least, most) = counts.split_once(' ').unwrap_or_default();
-            let most = most.parse().unwrap_or(MOST);
-            if !(least.parse().unwrap_or(0)..=most).contains(&arguments.len()) {
-                let found = format!("{} arguments of '{name}'", arguments.len());
-                return refused(place, found, &format!("{least} to {most}"));
-            }
-            arguments.iter().try_for_each(|value| check_expression(value, place, levels - 1, left))
+            let arguments = arguments.as_array().map_or(std::slice::from_ref(arguments), Vec::as_slice);
+            let found = format_args!("{} arguments of '{name}'", arguments.len());
+            let is_count = (least..=most).contains(&&arguments.len());
+            require(is_count, place, found, format_args!("{least} to {most}"))?;
+            arguments
         }
-        _ => Ok(()),
-    }
+        _ => return Ok(()),
+    };
+    parts.iter().try_for_each(|value| check_expression(value, place, levels - 1, left))
 }

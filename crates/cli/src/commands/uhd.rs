@@ -6,6 +6,7 @@ use ck_select::files;
 use ck_select::forest::{Forest, Transform};
 use ck_select::json::Strict;
 use ck_select::model::{Model, Target, forest_text};
+use ck_select::problem::InvalidField;
 use ck_select::uhd;
 use ck_select_data::staged::Staged;
 use ck_select_uhd::{Descriptor, Hgbm, features_hash, sha256};
@@ -107,12 +108,28 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 const SPEC: &str = "feature_spec.json";
 
+/// How a score comes from a label: the descriptor's word, whether the label is a logarithm, what LightGBM's
+/// objective does to it, and an objective that does so.
+const TRANSFORMS: [(&str, bool, Transform, &str); 4] = [
+    ("identity", false, Transform::Identity, "regression"),
+    ("log1p", true, Transform::Identity, "regression"),
+    ("log", false, Transform::Exponential, "poisson"),
+    ("sqrt", false, Transform::SignedSquare, "regression sqrt"),
+];
+
+/// What a score is, for which descriptors have a word.
+const METRICS: [(Target, &str); 2] = [(Target::Tflops, "tflops"), (Target::Latency, "time")];
+
 fn of_file(path: &Path, error: impl std::fmt::Display) -> CliError {
     CliError::failed(format!("{}: {error}", path.display()))
 }
 
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    files::read(path).map_err(|error| CliError::io(path.display(), &error))
+}
+
 fn object(path: &Path) -> Result<Map<String, Value>, CliError> {
-    let text = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
+    let text = read(path)?;
     match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text)) {
         Ok(Strict(Value::Object(keys))) => Ok(keys),
         Ok(_) => Err(of_file(path, "expected a JSON object")),
@@ -122,48 +139,33 @@ fn object(path: &Path) -> Result<Map<String, Value>, CliError> {
 
 fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let model = Model::load(&args.model)?;
-    let refused = |error: &dyn std::fmt::Display| of_file(&args.model, error);
     let Some(forest) = model.ranking_forest().filter(|_| model.spec().prior.is_none()) else {
-        return Err(refused(
-            &"a universal model ranks relative to a pool, for which descriptors have no words",
-        ));
+        let error = "a universal model ranks relative to a pool, for which descriptors have no words";
+        return Err(of_file(&args.model, error));
     };
     let name = args.output.to_string_lossy();
     let stem = name.strip_suffix(".uhd.json").unwrap_or(&name);
-    let (ending, adapter, member) = match &args.library {
-        Some(_) => ("so", "custom_library", "library"),
-        None => ("bin", "tree_data", "artifact"),
-    };
-    let (descriptor, artifact) =
-        (PathBuf::from(format!("{stem}.uhd.json")), PathBuf::from(format!("{stem}.{ending}")));
+    let descriptor = PathBuf::from(format!("{stem}.uhd.json"));
+    let artifact = PathBuf::from(format!("{stem}.{}", if args.library.is_some() { "so" } else { "bin" }));
     let mut keys = keys(args, &model, forest)?;
-    if let Some(path) = &args.keys {
-        keys.extend(object(path)?);
-    }
     let hash = features_hash(&keys["features_signature"], keys.get("categorical_encoding"));
-    let bytes = if let Some(path) = &args.library {
-        let library = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
-        let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
-        uhd::carrying(&library, &text).map_err(|error| refused(&error))?
-    } else {
-        let trees = Hgbm {
-            features_hash: hash.clone(),
-            training_arches: model.spec().arch.iter().map(ToString::to_string).collect(),
-            ..Hgbm::of_forest(forest).map_err(|error| refused(&error))?
-        };
-        trees.write().map_err(|error| refused(&error))?
+    let bytes = match &args.library {
+        Some(path) => {
+            let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
+            uhd::carrying(&read(path)?, &text).map_err(|error| of_file(&args.model, error))?
+        }
+        None => trees(&model, forest, &hash).map_err(|error| of_file(&args.model, error))?,
     };
-    let digest = sha256(&bytes);
+    let (digest, file) = (sha256(&bytes), artifact.file_name().unwrap_or_default().to_string_lossy());
     keys.entry("features_hash").or_insert_with(|| hash.clone().into());
     keys.entry("trained_against").or_insert_with(
         || json!({ "selector_revision": format!("ck-select/{hash}"), "feature_semantics_revision": 1 }),
     );
     keys.entry("id").or_insert_with(|| uuid(&sha256(format!("{hash}{digest}").as_bytes())).into());
-    let file = artifact.file_name().unwrap_or_default().to_string_lossy();
-    let mut body = json!({ member: file, "hash": digest });
-    if args.library.is_some() {
-        body["symbol"] = uhd::SYMBOL.into();
-    }
+    let (adapter, body) = match args.library {
+        Some(_) => ("custom_library", json!({ "library": file, "hash": digest, "symbol": uhd::SYMBOL })),
+        None => ("tree_data", json!({ "artifact": file, "hash": digest })),
+    };
     keys.insert("adapter".to_owned(), adapter.into());
     keys.insert(adapter.to_owned(), body);
     let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
@@ -179,29 +181,24 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     crate::output::write_file(&descriptor, &format!("{:#}\n", Value::Object(checked.keys().clone())))
 }
 
-/// What a model says of itself, as keys of a descriptor.
+/// The artifact of a model.
+fn trees(model: &Model, forest: &Forest, hash: &str) -> Result<Vec<u8>, InvalidField> {
+    let training_arches = model.spec().arch.iter().map(ToString::to_string).collect();
+    Hgbm { features_hash: hash.to_owned(), training_arches, ..Hgbm::of_forest(forest)? }.write()
+}
+
+/// What a model says of itself, as keys of a descriptor; those that are given replace them.
 fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String, Value>, CliError> {
     let (spec, target) = (model.spec(), model.spec().rank_by);
-    let transform = match (spec.log_targets.contains(&target), forest.objective().transform()) {
-        (false, Transform::Identity) => "identity",
-        (true, Transform::Identity) => "log1p",
-        (false, Transform::Exponential) => "log",
-        (false, Transform::SignedSquare) => "sqrt",
-        _ => {
-            return Err(of_file(
-                &args.model,
-                "both label and objective transform: a descriptor has one transform",
-            ));
-        }
-    };
-    let (objective, metric) = match target {
-        Target::Tflops => ("max", Some("tflops")),
-        Target::Latency => ("min", Some("time")),
-        Target::Bandwidth | Target::Relative => ("max", None),
+    let label = (spec.log_targets.contains(&target), forest.objective().transform());
+    let Some((transform, ..)) = TRANSFORMS.iter().find(|(_, log, transform, _)| (*log, *transform) == label)
+    else {
+        let error = "both label and objective transform: a descriptor has one transform";
+        return Err(of_file(&args.model, error));
     };
     let schema = &spec.extractor.schema;
-    let columns = || schema.names().into_iter().zip(schema.scopes());
-    let both: Vec<&str> = columns().filter(|(_, scope)| *scope == "pair").map(|(name, _)| name).collect();
+    let columns: Vec<_> = schema.names().into_iter().zip(schema.scopes()).collect();
+    let both: Vec<_> = columns.iter().filter(|(_, scope)| *scope == "pair").map(|(name, _)| *name).collect();
     if args.keys.is_none() && !both.is_empty() {
         say!(
             "ckselect: {} features are of problem and kernel together, which hipDNN can only compute by expressions \
@@ -210,21 +207,27 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
             both.join(", ")
         );
     }
-    let name = |(name, scope)| format!("${}.{name}", if scope == "kernel" { "kernel" } else { "ck" });
+    let name =
+        |(name, scope): &(_, _)| format!("${}.{name}", if *scope == "kernel" { "kernel" } else { "ck" });
     let mut own = object(&args.model.join(SPEC))?;
     // What is filled in by a model's name must not depend on what a copy is called.
     own.extend(spec.known_as().map(|known| ("model_name".to_owned(), known.into())));
-    let document = json!({
-        "version": "1.0",
-        "name": format!("ck-select {} {target}", spec.op()),
-        "features_signature": columns().map(name).collect::<Vec<_>>(),
-        "objective": objective,
-        "score": { "metric": metric, "calibrated": false, "transform": transform },
-        "provenance": { "ck_select": { "target": target.as_str(), "feature_spec": own } },
-    });
-    let Value::Object(mut keys) = document else { return Err(CliError::failed("no object")) };
-    if let (None, Some(Value::Object(score))) = (metric, keys.get_mut("score")) {
-        score.remove("metric");
+    let mut score = json!({ "calibrated": false, "transform": transform });
+    if let Some((_, metric)) = METRICS.iter().find(|(known, _)| *known == target) {
+        score["metric"] = (*metric).into();
+    }
+    let document = [
+        ("version", "1.0".into()),
+        ("name", format!("ck-select {} {target}", spec.op()).into()),
+        ("features_signature", columns.iter().map(name).collect()),
+        ("objective", if target == Target::Latency { "min" } else { "max" }.into()),
+        ("score", score),
+        ("provenance", json!({ "ck_select": { "target": target.as_str(), "feature_spec": own } })),
+    ];
+    let mut keys: Map<String, Value> =
+        document.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
+    if let Some(path) = &args.keys {
+        keys.extend(object(path)?);
     }
     Ok(keys)
 }
@@ -237,14 +240,10 @@ fn uuid(digest: &str) -> String {
 
 /// A descriptor, with the trees of its artifact.
 fn opened(path: &Path) -> Result<(Descriptor, Option<Hgbm>), CliError> {
-    let text = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
     let fault = |error| of_file(path, error);
-    let descriptor = Descriptor::parse(&text).map_err(fault)?;
+    let descriptor = Descriptor::parse(&read(path)?).map_err(fault)?;
     let trees = match descriptor.artifact(path).map_err(fault)? {
-        Some(artifact) => {
-            let bytes = files::read(&artifact).map_err(|error| CliError::io(artifact.display(), &error))?;
-            descriptor.open(&bytes).map_err(fault)?
-        }
+        Some(artifact) => descriptor.open(&read(&artifact)?).map_err(fault)?,
         None => None,
     };
     Ok((descriptor, trees))
@@ -265,32 +264,13 @@ fn run_check(args: &CheckArgs) -> Result<(), CliError> {
     let header = "file adapter generation features trees nodes shared less groups lightgbm".split(' ');
     let (mut table, mut bad) = (Table::new(header), 0);
     for path in &args.files {
-        let (descriptor, trees) = match opened(path) {
-            Ok(opened) => opened,
+        match opened(path) {
+            Ok((descriptor, trees)) => table.push(check_row(path, &descriptor, trees.as_ref())),
             Err(error) => {
                 bad += 1;
                 error.exit();
-                continue;
             }
-        };
-        let generation = match descriptor.old() {
-            [] => "C".to_owned(),
-            old => format!("B: {}, which newer hipDNN refuses", old.join(", ")),
-        };
-        let mut row = vec![path.display().to_string().into(), descriptor.adapter().into(), generation.into()];
-        row.push(descriptor.signature().len().into());
-        row.extend(match trees {
-            Some(trees) => {
-                let shape = trees.shape();
-                let groups = trees.groups;
-                let text = trees.to_text("regression", &names(&descriptor));
-                let text = text.map_or_else(|error| error.to_string(), |_| "yes".to_owned());
-                let counts = [trees.trees.len(), shape.nodes, shape.shared, shape.less, groups];
-                counts.into_iter().map(Cell::from).chain([text.into()]).collect()
-            }
-            None => vec![Cell::Empty; 6],
-        });
-        table.push(row);
+        }
     }
     table.print(args.format)?;
     match bad {
@@ -299,35 +279,51 @@ fn run_check(args: &CheckArgs) -> Result<(), CliError> {
     }
 }
 
+fn check_row(path: &Path, descriptor: &Descriptor, trees: Option<&Hgbm>) -> Vec<Cell> {
+    let generation = match descriptor.old().join(", ") {
+        old if old.is_empty() => "C".to_owned(),
+        old => format!("B: {old}, which newer hipDNN refuses"),
+    };
+    let (file, features) = (path.display().to_string(), descriptor.signature().len());
+    let mut row = vec![file.into(), descriptor.adapter().into(), generation.into(), features.into()];
+    match trees {
+        Some(trees) => {
+            let shape = trees.shape();
+            let counts = [trees.trees.len(), shape.nodes, shape.shared, shape.less, trees.groups];
+            row.extend(counts.map(Cell::from));
+            let text = trees.to_text("regression", &names(descriptor));
+            row.push(text.map_or_else(|error| error.to_string(), |_| "yes".to_owned()).into());
+        }
+        None => row.resize(10, Cell::Empty),
+    }
+    row
+}
+
 fn run_import(args: &ImportArgs) -> Result<(), CliError> {
     if args.output.symlink_metadata().is_ok() {
         return Err(of_file(&args.output, "already exists"));
     }
-    let fault = |error: &dyn std::fmt::Display| of_file(&args.file, error);
     let (descriptor, trees) = opened(&args.file)?;
     let Some(trees) = trees else {
-        return Err(fault(&format_args!("adapter: found {}, expected tree_data", descriptor.adapter())));
+        let error = format_args!("adapter: found {}, expected tree_data", descriptor.adapter());
+        return Err(of_file(&args.file, error));
     };
     let ours = descriptor.keys().get("provenance").and_then(|provenance| provenance.get("ck_select"));
     let spec = ours.and_then(|ours| ours.get("feature_spec")).filter(|spec| spec.is_object());
-    let target = match (ours.and_then(|ours| ours.get("target")?.as_str()), descriptor.score("metric")) {
-        (Some(word), _) => word.parse()?,
-        (None, Some("tflops")) => Target::Tflops,
-        (None, Some("time")) => Target::Latency,
-        (None, _) => Target::Relative,
+    let metric = METRICS.iter().find(|(_, metric)| descriptor.score("metric") == Some(metric));
+    let target = match ours.and_then(|ours| ours.get("target")?.as_str()) {
+        Some(word) => word.parse()?,
+        None => metric.map_or(Target::Relative, |(target, _)| *target),
     };
     let transform = descriptor.score("transform").unwrap_or("identity");
-    let objective = match transform {
-        "log" => "poisson",
-        "sqrt" => "regression sqrt",
-        // Of log1p, a spec's `log_targets` says the rest.
-        _ => "regression",
-    };
+    // Of a logarithm, a spec's `log_targets` says it.
+    let known = TRANSFORMS.iter().find(|(known, ..)| *known == transform);
+    let objective = known.map_or("regression", |(.., objective)| objective);
     let columns = match spec.and_then(|spec| spec.get("feature_names")?.as_array()) {
         Some(names) => names.iter().map(|name| name.as_str().unwrap_or_default().to_owned()).collect(),
         None => names(&descriptor),
     };
-    let text = trees.to_text(objective, &columns).map_err(|error| fault(&error))?;
+    let text = trees.to_text(objective, &columns).map_err(|error| of_file(&args.file, error))?;
     let io = |error| CliError::io(args.output.display(), &error);
     let staged = Staged::create(&args.output).map_err(io)?;
     staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;

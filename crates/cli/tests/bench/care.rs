@@ -8,14 +8,14 @@ use ck_select::problem::{ConvProblem, Problem};
 use ck_select::registry::{Mode, Options, Registry};
 use serde_json::Value;
 
-use crate::fakes::{Fakes, assert_same, found, succeeded};
+use crate::fakes::{Fakes, assert_same, succeeded};
 
 fn meta(fakes: &Fakes, log: &str) -> Value {
     serde_json::from_slice(&fs::read(fakes.path(&format!("{log}.meta.json"))).unwrap()).unwrap()
 }
 
 fn details(fakes: &Fakes, log: &str) -> Vec<Value> {
-    let text = fs::read_to_string(fakes.path(&format!("{log}.details.jsonl"))).unwrap();
+    let text = fakes.read(&format!("{log}.details.jsonl"));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -46,7 +46,7 @@ fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
     // Each kernel has a worker of its own, which is steady from its fifth run on.
     assert_eq!(bench("--params remeasure=1", "4"), 0);
     let steady = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
-    assert_same(&found(&fakes.path("a.csv")), &fakes.expected(0, &steady));
+    assert_same(&fakes.rows("a.csv"), &fakes.expected(0, &steady));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_sidecar_says_where_and_when() {
     };
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let began = now();
-    succeeded(&fakes.bench("--runner runner.json --output a.csv").output().unwrap());
+    fakes.good("--runner runner.json --output a.csv");
     let meta_file = meta(&fakes, "a.csv");
     let session = &meta_file["sessions"][0];
     let time = |name: &str| session[name].as_u64().unwrap();
@@ -93,7 +93,7 @@ fn captured_problems_are_measured() {
     let mut command = fakes.command("bench");
     let line = "--pool pool.txt --problems seen --runner runner.json --output a.csv";
     succeeded(&command.args(line.split_whitespace()).output().unwrap());
-    let log = fs::read_to_string(fakes.path("a.csv")).unwrap();
+    let log = fakes.read("a.csv");
     let asked: Vec<Vec<&str>> =
         log.lines().skip(1).map(|row| row.split(',').skip(1).take(4).collect()).collect();
     assert_eq!(asked, [[["0", "4", "64", "128"]; 3], [["1", "2", "64", "128"]; 3]].concat());

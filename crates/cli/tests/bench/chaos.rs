@@ -82,7 +82,7 @@ fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
     }
     assert!(progressed > 25, "only {progressed} of the sweeps wrote a row before they were killed");
     succeeded(&fakes.bench(line).env("FAKE_FAULTS", "10").output().unwrap());
-    assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(10, &CLASSES));
+    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(10, &CLASSES));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn no_pair_is_measured_twice_but_the_one_in_flight() {
         assert_eq!(fakes.orphans(), Vec::<String>::new());
     }
     succeeded(&fakes.bench(line).env("FAKE_STARTS", fakes.path("starts")).output().unwrap());
-    let starts = fs::read_to_string(fakes.path("starts")).unwrap().lines().count();
+    let starts = fakes.read("starts").lines().count();
     let pairs = 200;
     assert!((pairs..=pairs + kills).contains(&starts), "{starts} starts for {pairs} pairs and {kills} kills");
 }

@@ -95,11 +95,7 @@ impl Fakes {
     fn in_library(kernels: Vec<String>, problems: usize, header: &str) -> Self {
         let fakes = Self::new(kernels, problems, header);
         cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
-        fs::write(
-            fakes.path("runner.json"),
-            r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#,
-        )
-        .unwrap();
+        fakes.write("runner.json", r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#);
         fakes
     }
 
@@ -115,20 +111,11 @@ impl Fakes {
             let kernel = Kernel::from_name(&name).unwrap();
             registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
         }
-        let pool = registry.export_json(Op::Gemm, &ExportOptions::default()).unwrap();
-        let names: Vec<String> = Pool::from_bytes("export", pool.as_bytes())
-            .unwrap()
-            .iter()
-            .map(|kernel| kernel.name.clone())
-            .collect();
-        let fakes = Self::new(names, problems, "m,n,k");
-        fs::write(fakes.path("pool.json"), pool).unwrap();
-        cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
-        fs::write(
-            fakes.path("runner.json"),
-            r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#,
-        )
-        .unwrap();
+        let export = registry.export_json(Op::Gemm, &ExportOptions::default()).unwrap();
+        let pool = Pool::from_bytes("export", export.as_bytes()).unwrap();
+        let names = pool.iter().map(|kernel| kernel.name.clone()).collect();
+        let fakes = Self::in_library(names, problems, "m,n,k");
+        fakes.write("pool.json", export);
         fakes
     }
 
@@ -160,6 +147,25 @@ impl Fakes {
         let mut command = self.command("bench");
         command.args(["--pool", "pool.txt", "--problems", "problems.csv"]).args(words.split_whitespace());
         command
+    }
+
+    /// What a sweep that succeeds prints.
+    #[track_caller]
+    pub(crate) fn good(&self, words: &str) -> String {
+        succeeded(&self.bench(words).output().unwrap())
+    }
+
+    /// What a log says.
+    pub(crate) fn rows(&self, log: &str) -> BTreeMap<(u64, String), Expected> {
+        found(&self.path(log))
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path(name), text).unwrap();
     }
 
     pub(crate) fn command(&self, subcommand: &str) -> Command {

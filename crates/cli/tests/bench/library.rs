@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fakes::{Classes, Expected, Fakes, assert_same, cc, found, source, succeeded};
+use crate::fakes::{Classes, Expected, Fakes, assert_same, cc, source, succeeded};
 
 /// A worker's kernels fail in other words than executables: what a library prints is nobody's business.
 const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
@@ -16,10 +16,10 @@ fn a_crash_or_a_hang_costs_one_kernel() {
     let expected = fakes.expected(50, &CLASSES);
     let crashes = expected.values().filter(|value| **value == Expected::Class("crash")).count();
     assert!(crashes > 5 && expected.values().any(|value| *value == Expected::Class("timeout")));
-    assert_same(&found(&fakes.path("sweep.csv")), &expected);
+    assert_same(&fakes.rows("sweep.csv"), &expected);
     assert_eq!(fakes.orphans(), Vec::<String>::new());
     // What the library counted.
-    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    let log = fakes.read("sweep.csv");
     assert!(
         log.lines().any(|line| line.contains(",12,3,") && line.ends_with(",3,")),
         "non_zero is the library's"
@@ -31,14 +31,14 @@ fn attention_is_measured_and_what_was_measured_is_a_model() {
     let fakes = Fakes::attention(12, 10);
     let bench = "--runner runner.json --output sweep.csv --params timeout=1s";
     succeeded(&fakes.bench(bench).env("FAKE_FAULTS", "50").output().unwrap());
-    assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(50, &CLASSES));
-    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(50, &CLASSES));
+    let log = fakes.read("sweep.csv");
     assert!(log.lines().any(|line| line.contains(",12,3,80,") && line.ends_with(",3,")), "{log}");
     // A sweep that is simulated by this one is the same.
     let again = "--simulate sweep.csv --output again.csv";
-    succeeded(&fakes.bench(again).output().unwrap());
+    fakes.good(again);
     let times = |log: &str| -> Vec<(u64, String)> {
-        let rows = found(&fakes.path(log)).into_iter();
+        let rows = fakes.rows(log).into_iter();
         rows.filter(|(_, answer)| matches!(answer, Expected::Ms(_))).map(|(pair, _)| pair).collect()
     };
     assert_eq!(times("again.csv"), times("sweep.csv"));
@@ -65,8 +65,8 @@ fn problems_that_share_a_worker_have_a_best_time_each() {
 fn cut_off(batch: usize) {
     let fakes = Fakes::library(40, 3);
     let sweep = format!("--runner runner.json --output sweep.csv --cutoff 2x --params batch={batch}");
-    succeeded(&fakes.bench(&sweep).output().unwrap());
-    let rows = found(&fakes.path("sweep.csv"));
+    fakes.good(&sweep);
+    let rows = fakes.rows("sweep.csv");
     let exact = fakes.expected(0, &CLASSES);
     let mut cut = 0;
     for idx in 10..13 {
@@ -86,11 +86,11 @@ fn cut_off(batch: usize) {
     }
     assert!(cut > 10);
     // The rows of the second half are measured again, and the best of the first half still cuts off.
-    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    let log = fakes.read("sweep.csv");
     let half: String = log.split_inclusive('\n').take(log.lines().count() / 2).collect();
-    fs::write(fakes.path("sweep.csv"), half).unwrap();
-    succeeded(&fakes.bench(&format!("{sweep} --resume")).output().unwrap());
-    assert_same(&found(&fakes.path("sweep.csv")), &rows);
+    fakes.write("sweep.csv", half);
+    fakes.good(&format!("{sweep} --resume"));
+    assert_same(&fakes.rows("sweep.csv"), &rows);
 }
 
 #[test]
@@ -102,13 +102,13 @@ fn there_may_be_a_library_for_each_kernel() {
         cc(&source("one_kernel.c"), &["-shared", "-fPIC", &define], &fakes.path(&format!("{kernel}.so")));
     }
     let config = r#"{"runner": "library", "device": "host", "library": "{kernel}.so"}"#;
-    fs::write(fakes.path("runner.json"), config).unwrap();
+    fakes.write("runner.json", config);
     let output = fakes.bench("--runner runner.json --output a.csv").output().unwrap();
     succeeded(&output);
     // That there is none is said once, not for each problem.
     let said = String::from_utf8_lossy(&output.stderr).matches(": load: ").count();
     assert_eq!(said, 1, "{output:?}");
-    for ((idx, kernel), value) in found(&fakes.path("a.csv")) {
+    for ((idx, kernel), value) in fakes.rows("a.csv") {
         let is_there = kernel != fakes.kernels[2];
         let expected = if is_there { Expected::Ms(0.25 * (idx - 9) as f64) } else { Expected::Class("load") };
         assert_eq!(value, expected);
@@ -136,18 +136,18 @@ fn kernels_on_a_device_are_timed_by_its_events() {
     let kernel = r#"#include "ck_select_bench.h"
         void hip_double_launch(double ms);
         float KERNEL(const ck_conv_problem *p, void *s, void *u) { (void)s; (void)u; hip_double_launch(0.5 * (double)p->n); return 0; }"#;
-    fs::write(fakes.path("kernel.c"), kernel).unwrap();
+    fakes.write("kernel.c", kernel);
     for name in &fakes.kernels {
         let library = fakes.path(&format!("{name}.so"));
         let define = format!("-DKERNEL={name}");
         let linked = [define.as_str(), "-shared", "-fPIC", "-L", fakes.folder.path().to_str().unwrap()];
         cc(&fakes.path("kernel.c"), &linked, &library);
     }
-    fs::write(fakes.path("gpu.json"), r#"{"runner": "library", "library": "{kernel}.so"}"#).unwrap();
+    fakes.write("gpu.json", r#"{"runner": "library", "library": "{kernel}.so"}"#);
     let mut command = fakes.bench("--runner gpu.json --output a.csv");
     command.env("CK_SELECT_HIP_LIBRARY", &double).env("LD_PRELOAD", &double);
     succeeded(&command.output().unwrap());
-    let rows = found(&fakes.path("a.csv"));
+    let rows = fakes.rows("a.csv");
     assert_eq!(rows.len(), 2);
     assert!(rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
     let meta: serde_json::Value =
@@ -161,7 +161,7 @@ fn kernels_of_an_export_are_what_the_library_calls_them() {
     let mut bench = fakes.command("bench");
     bench.args(["--pool", "pool.json", "--problems", "problems.csv"]);
     succeeded(&bench.args(["--runner", "runner.json", "--output", "sweep.csv"]).output().unwrap());
-    assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(0, &CLASSES));
+    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(0, &CLASSES));
 }
 
 /// A worker of somebody else's making runs in its configuration's folder, may say that it prepares, and is
@@ -176,16 +176,16 @@ fn other_programs_are_workers_too() {
         echo '{"begin":0}'
         echo "{\"end\":{\"item\":0,\"outcome\":{\"measured\":{\"latency_ms\":$MS,\"tflops\":1,\"samples\":1}}}}""#;
     fs::create_dir(fakes.path("other")).unwrap();
-    fs::write(fakes.path("other/worker.sh"), worker).unwrap();
+    fakes.write("other/worker.sh", worker);
     let config = r#"{"runner": "worker", "command": ["sh", "worker.sh"], "environment": {"MS": "0.5"}}"#;
-    fs::write(fakes.path("other/runner.json"), config).unwrap();
+    fakes.write("other/runner.json", config);
     let bench = "--runner other/runner.json --params batch=100 --output";
-    succeeded(&fakes.bench(&format!("{bench} a.csv")).output().unwrap());
-    let rows = found(&fakes.path("a.csv"));
+    fakes.good(&format!("{bench} a.csv"));
+    let rows = fakes.rows("a.csv");
     assert!(rows.len() == 2 && rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
-    let request = fs::read_to_string(fakes.path("other/request")).unwrap();
+    let request = fakes.read("other/request");
     assert!(request.contains("\"version\":3\n") && request.contains("\"library\":\"\""), "{request}");
-    fs::write(fakes.path("other/worker.sh"), r#"echo '{"refused":"no GPU here"}'; exit 3"#).unwrap();
+    fakes.write("other/worker.sh", r#"echo '{"refused":"no GPU here"}'; exit 3"#);
     let failed = fakes.bench(&format!("{bench} b.csv")).output().unwrap();
     let stderr = String::from_utf8(failed.stderr).unwrap();
     assert_eq!((failed.status.code(), fakes.path("b.csv").exists()), (Some(1), false), "{stderr}");
@@ -199,13 +199,13 @@ fn a_library_that_answers_an_unknown_status_is_refused_with_it() {
     let code = "#include \"ck_select_bench.h\"\n\
                 ck_status ck_bench_register(const ck_bench_sink *sink) \
                 { (void)sink; return (ck_status)12345; }\n";
-    fs::write(fakes.path("odd.c"), code).unwrap();
+    fakes.write("odd.c", code);
     cc(&fakes.path("odd.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
     let output = fakes.bench("--runner runner.json --output sweep.csv").output().unwrap();
-    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    let log = fakes.read("sweep.csv");
     let said = log.lines().filter(|line| line.contains("ck_bench_register answers 12345")).count();
     assert_eq!(said, 2, "{log}\n{}", String::from_utf8_lossy(&output.stderr));
-    assert!(found(&fakes.path("sweep.csv")).values().all(|value| *value == Expected::Class("load")));
+    assert!(fakes.rows("sweep.csv").values().all(|value| *value == Expected::Class("load")));
 }
 
 /// Libraries of one kernel each, whose symbol does not tell what it takes. A positive code was taken for a
@@ -218,7 +218,7 @@ fn a_folder_of_libraries_is_a_pool_and_is_measured() {
     let text = "int dispatcher_initialize(void) { return 0; }\n\
         int dispatcher_run_gemm(const char *a, const char *b, char *c, long m, long n, long k, float *ms) {\n\
         c[m * n - 1] = a[m * k - 1] + b[k * n - 1]; *ms = MS; return k == 48 ? -2 : k == 80 ? 3 : 0; }\n";
-    fs::write(fakes.path("kernel.c"), text).unwrap();
+    fakes.write("kernel.c", text);
     let name = |tile: &str| {
         format!("gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}x64_2x2x1_32x32x16")
     };
@@ -244,7 +244,7 @@ fn a_folder_of_libraries_is_a_pool_and_is_measured() {
     assert_eq!(succeeded(&ranked).lines().count(), 4);
 
     let config = serde_json::json!({ "runner": "library", "library": "kernels", "device": "host" });
-    fs::write(fakes.path("folder.json"), config.to_string()).unwrap();
+    fakes.write("folder.json", config.to_string());
     let sweep = "--pool kernels --problems gemms.txt --runner folder.json --output sweep.csv";
     fs::write(
         fakes.path("gemms.txt"),
@@ -252,7 +252,7 @@ fn a_folder_of_libraries_is_a_pool_and_is_measured() {
     )
     .unwrap();
     succeeded(&fakes.command("bench").args(sweep.split(' ')).output().unwrap());
-    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    let log = fakes.read("sweep.csv");
     let count = |what: &str| log.lines().filter(|line| line.contains(what)).count();
     assert_eq!(
         [count(",0.5,"), count(",0.25,"), count("launch"), count("unsupported"), count("signature mx_gemm")],

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::fakes::{Expected, Fakes, assert_same, found, succeeded};
+use crate::fakes::{Expected, Fakes, assert_same, succeeded};
 
 type Rows = BTreeMap<(u64, String), Expected>;
 
@@ -27,8 +27,8 @@ fn fails(fakes: &Fakes, words: &str) -> String {
 }
 
 fn simulated(fakes: &Fakes, from: &str) -> Rows {
-    succeeded(&fakes.bench(&format!("--simulate {from} --output b.csv --overwrite")).output().unwrap());
-    found(&fakes.path("b.csv"))
+    fakes.good(&format!("--simulate {from} --output b.csv --overwrite"));
+    fakes.rows("b.csv")
 }
 
 fn failures(rows: &Rows, class: &str) -> usize {
@@ -38,13 +38,13 @@ fn failures(rows: &Rows, class: &str) -> usize {
 #[test]
 fn a_log_is_answered_from_with_its_failures() {
     let fakes = measured();
-    assert_same(&simulated(&fakes, "a.csv"), &found(&fakes.path("a.csv")));
+    assert_same(&simulated(&fakes, "a.csv"), &fakes.rows("a.csv"));
 }
 
 #[test]
 fn a_table_is_answered_from_and_what_failed_stays_invalid() {
     let fakes = measured();
-    let mut expected = found(&fakes.path("a.csv"));
+    let mut expected = fakes.rows("a.csv");
     for row in expected.values_mut() {
         if let Expected::Class(class) = row {
             *class = "invalid";
@@ -62,17 +62,17 @@ fn a_table_is_answered_from_and_what_failed_stays_invalid() {
     );
     std::io::Write::write_all(&mut packed, &fs::read(fakes.path("a.csv")).unwrap()).unwrap();
     packed.finish().unwrap();
-    assert_same(&simulated(&fakes, "a.csv.gz"), &found(&fakes.path("a.csv")));
+    assert_same(&simulated(&fakes, "a.csv.gz"), &fakes.rows("a.csv"));
 }
 
 #[test]
 fn what_is_not_recorded_is_said() {
     let fakes = measured();
-    let recorded = found(&fakes.path("a.csv"));
+    let recorded = fakes.rows("a.csv");
     let unknown = "grouped_conv_forward_bf16_2d_16x16x64_compv4_intrawave";
-    fs::write(fakes.path("pool.txt"), format!("{}\n{unknown}\n", fakes.kernels.join("\n"))).unwrap();
-    let problems = fs::read_to_string(fakes.path("problems.csv")).unwrap();
-    fs::write(fakes.path("problems.csv"), format!("{problems}99,4,64,64,14,14,3,3\n")).unwrap();
+    fakes.write("pool.txt", format!("{}\n{unknown}\n", fakes.kernels.join("\n")));
+    let problems = fakes.read("problems.csv");
+    fakes.write("problems.csv", format!("{problems}99,4,64,64,14,14,3,3\n"));
     for from in ["a.csv", "a.parquet"] {
         let rows = simulated(&fakes, from);
         assert_eq!(rows.len(), 7 * 6);
@@ -86,7 +86,7 @@ fn what_is_not_recorded_is_said() {
             );
         }
     }
-    fs::write(fakes.path("pool.txt"), unknown).unwrap();
+    fakes.write("pool.txt", unknown);
     let said = fails(&fakes, "--simulate a.parquet --output c.csv");
     assert!(said.contains("c.csv: nothing could be measured"), "{said}");
 }
@@ -97,7 +97,7 @@ fn times_of_two_architectures_are_not_mixed() {
     let ([n, c, k], kernel) = (fakes.problems[0], &fakes.kernels[0]);
     let row = |arch: &str| format!("{kernel},{n},{c},{k},14,14,1,1,{arch},0.5,2.5\n");
     let header = "kernel,N,C,K,Hi,Wi,Y,X,arch,latency_ms,tflops\n";
-    fs::write(fakes.path("both"), format!("{header}{}{}", row("gfx942"), row("gfx950"))).unwrap();
+    fakes.write("both", format!("{header}{}{}", row("gfx942"), row("gfx950")));
     let said = fails(&fakes, "--simulate both --output c.csv");
     let expected =
         "both: the data mixes architectures: gfx942, gfx950; choose one with --arch, in `ckselect convert`";
@@ -115,11 +115,11 @@ fn a_benchmarks_json_is_answered_from() {
     let figures = "\"latency(ms)\": 0.25, \"tflops(TFlops)\": 1.5, \"bandwidth(GB/s)\": 44.5";
     let text =
         format!("{{\"name\": \"{known}\", \"problem\": {{{problem}}}, \"perf_result\": {{{figures}}}}}\n");
-    fs::write(fakes.path("a.json"), text).unwrap();
+    fakes.write("a.json", text);
     let rows = simulated(&fakes, "a.json");
     assert_eq!((rows.len(), failures(&rows, "not_recorded")), (4, 3));
     assert_eq!(rows[&(11, known.clone())], Expected::Ms(0.25));
-    let log = fs::read_to_string(fakes.path("b.csv")).unwrap();
+    let log = fakes.read("b.csv");
     assert!(log.contains(",0.25,1.5,44.5,-1,\n"), "{log}");
 }
 
@@ -130,27 +130,27 @@ fn a_model_is_answered_from() {
     let model = root.join("tests/golden/models/conv_small");
     fs::copy(root.join("configs/forward_bf16.txt"), fakes.path("pool.txt")).unwrap();
     succeeded(&fakes.bench("--output c.csv --simulate").arg(model).output().unwrap());
-    assert_eq!(found(&fakes.path("c.csv")).len(), 90);
+    assert_eq!(fakes.rows("c.csv").len(), 90);
 }
 
 #[test]
 fn a_log_whose_rows_are_of_other_problems_is_not_resumed() {
     let fakes = Fakes::library(4, 2);
     let line = "--runner runner.json --output a.csv";
-    succeeded(&fakes.bench(line).output().unwrap());
-    let text = fs::read_to_string(fakes.path("a.csv")).unwrap();
+    fakes.good(line);
+    let text = fakes.read("a.csv");
     let (header, rows) = text.split_once('\n').unwrap();
     let first: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
     let place = header.split(',').position(|name| name == "N").unwrap();
     let mut other = first.clone();
     other[place] = "77";
-    fs::write(fakes.path("a.csv"), text.replacen(&first.join(","), &other.join(","), 1)).unwrap();
+    fakes.write("a.csv", text.replacen(&first.join(","), &other.join(","), 1));
     let error = fails(&fakes, &format!("{line} --resume"));
     assert!(
         error.contains("on problem 10: found N=77,") && error.contains("the plan's problem is N="),
         "{error}"
     );
-    fs::write(fakes.path("a.csv"), format!("{text}{}\n", first.join(","))).unwrap();
+    fakes.write("a.csv", format!("{text}{}\n", first.join(",")));
     let error = fails(&fakes, &format!("{line} --resume"));
     assert!(error.contains("found two rows, expected one"), "{error}");
 }

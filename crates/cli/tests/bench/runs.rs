@@ -4,12 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::fakes::{Fakes, found, succeeded};
+use crate::fakes::{Fakes, succeeded};
 
-fn fails(command: &mut std::process::Command, code: i32) -> String {
-    let output = command.output().unwrap();
+/// What a sweep says that fails.
+fn fails(fakes: &Fakes, words: &str, code: i32) -> String {
+    let output = fakes.bench(words).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert_eq!(output.status.code(), Some(code), "{words}: {stderr}");
     stderr
 }
 
@@ -17,23 +18,23 @@ fn fails(command: &mut std::process::Command, code: i32) -> String {
 fn an_output_is_never_lost_by_accident() {
     let fakes = Fakes::library(4, 2);
     let line = "--simulate analytic --output a.csv";
-    succeeded(&fakes.bench(line).output().unwrap());
+    fakes.good(line);
     let first = fs::read(fakes.path("a.csv")).unwrap();
-    let refused = fails(&mut fakes.bench(line), 1);
+    let refused = fails(&fakes, line, 1);
     assert!(refused.contains("a.csv exists: --resume continues it, --overwrite discards it"), "{refused}");
     // Nothing is left to do.
-    succeeded(&fakes.bench(&format!("{line} --resume")).output().unwrap());
+    fakes.good(&format!("{line} --resume"));
     assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), first);
     // Rows that were measured otherwise do not go into the same log.
-    let other = fails(&mut fakes.bench(&format!("{line} --resume --params repeat=77")), 1);
+    let other = fails(&fakes, &format!("{line} --resume --params repeat=77"), 1);
     assert!(other.contains("runner and settings: the log has"), "{other}");
-    fs::write(fakes.path("pool.txt"), fakes.kernels[..3].join("\n")).unwrap();
-    let other = fails(&mut fakes.bench(&format!("{line} --resume")), 1);
+    fakes.write("pool.txt", fakes.kernels[..3].join("\n"));
+    let other = fails(&fakes, &format!("{line} --resume"), 1);
     assert!(other.contains("plan: the log has 4 kernels, 2 problems, 8 pairs"), "{other}");
-    succeeded(&fakes.bench(&format!("{line} --overwrite")).output().unwrap());
-    assert_eq!(found(&fakes.path("a.csv")).len(), 6);
+    fakes.good(&format!("{line} --overwrite"));
+    assert_eq!(fakes.rows("a.csv").len(), 6);
     fs::remove_file(fakes.path("a.csv.meta.json")).unwrap();
-    let foreign = fails(&mut fakes.bench(&format!("{line} --resume")), 1);
+    let foreign = fails(&fakes, &format!("{line} --resume"), 1);
     assert!(foreign.contains("cannot be resumed without"), "{foreign}");
 }
 
@@ -60,7 +61,7 @@ fn wrong_use_is_told() {
         ("--output a.csv --simulate analytic --order model:0", "expected a number of kernels such as 10"),
         ("--output a.csv --simulate analytic --model m", "--model needs --order model"),
     ] {
-        let stderr = fails(&mut fakes.bench(words), 2);
+        let stderr = fails(&fakes, words, 2);
         assert!(stderr.contains(message), "{words}: {stderr}");
         assert!(!fakes.path("a.csv").exists());
     }
@@ -87,10 +88,10 @@ fn a_spent_budget_is_no_failure_and_can_be_gone_on_with() {
     let output = fakes.bench(&format!("{line} --budget 300ms")).env("FAKE_SLEEP_MS", "30").output().unwrap();
     succeeded(&output);
     assert!(String::from_utf8_lossy(&output.stderr).contains("the budget is spent"));
-    let rows = found(&fakes.path("a.csv")).len();
+    let rows = fakes.rows("a.csv").len();
     assert!(rows < 100);
-    succeeded(&fakes.bench(line).output().unwrap());
-    assert_eq!(found(&fakes.path("a.csv")).len(), 100);
+    fakes.good(line);
+    assert_eq!(fakes.rows("a.csv").len(), 100);
 }
 
 #[test]
@@ -103,17 +104,17 @@ fn a_gpu_in_use_is_waited_for_and_a_log_in_use_is_refused() {
     let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
     let told = said.next().unwrap();
     assert!(told.contains("waiting for GPU 0: another process has"), "{told}");
-    assert_eq!(found(&fakes.path("a.csv")).len(), 0);
+    assert_eq!(fakes.rows("a.csv").len(), 0);
     // The waiting sweep has its log already.
     let running = format!("a.csv: another run is writing it: process {} on ", waiting.id());
-    let refused = fails(&mut fakes.bench("--runner bin --output a.csv --resume"), 1);
+    let refused = fails(&fakes, "--runner bin --output a.csv --resume", 1);
     assert!(refused.contains(&running), "{refused}");
-    let refused = fails(&mut fakes.bench("--runner bin --output a.csv --overwrite"), 1);
+    let refused = fails(&fakes, "--runner bin --output a.csv --overwrite", 1);
     assert!(refused.contains(&running), "{refused}");
     drop(gpu);
     assert_eq!(said.next(), None);
     assert!(waiting.wait().unwrap().success());
-    assert_eq!(found(&fakes.path("a.csv")).len(), 10);
+    assert_eq!(fakes.rows("a.csv").len(), 10);
 }
 
 /// Two at once with `--resume` and no output: one of them measures, the other names it, and neither spoils
@@ -138,7 +139,7 @@ fn of_two_that_begin_at_once_one_names_the_other() {
             |id: &u32| stderr.contains(&format!("a.csv: another run is writing it: process {id} on "));
         assert!(winners.iter().any(named), "{winners:?}: {stderr}");
     }
-    assert_eq!(found(&fakes.path("a.csv")).len(), 50);
+    assert_eq!(fakes.rows("a.csv").len(), 50);
     assert!(fakes.path("a.csv.meta.json").exists());
 }
 
@@ -172,22 +173,19 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
     let (summary, _) = bench("--resume=crash,timeout", 1);
     has(&summary, &["rows_written,0", "load,6"]);
     // Once the variable is set, one class or all of them are measured again.
-    let log = fs::read_to_string(fakes.path("a.csv")).unwrap();
+    let log = fakes.read("a.csv");
     let again = |words: &str| {
-        fs::write(fakes.path("a.csv"), log.replacen("load:", "crash:", 1)).unwrap();
-        succeeded(&fakes.bench(&format!("{line} {words}")).output().unwrap())
+        fakes.write("a.csv", log.replacen("load:", "crash:", 1));
+        fakes.good(&format!("{line} {words}"))
     };
     has(&again("--resume=load"), &["rows_written,5", "rows_earlier,1", "measured,5", "failed,1", "crash,1"]);
     has(&again("--resume=failed"), &["rows_written,6", "rows_earlier,0", "measured,6", "failed,0"]);
-    assert_eq!(found(&fakes.path("a.csv")).len(), 6);
+    assert_eq!(fakes.rows("a.csv").len(), 6);
     // The details remember both, and the last line counts.
-    let details = fs::read_to_string(fakes.path("a.csv.details.jsonl")).unwrap();
+    let details = fakes.read("a.csv.details.jsonl");
     assert_eq!(details.matches("\"load\"").count(), 6);
-    has(
-        &succeeded(&fakes.bench(&format!("{line} --resume")).output().unwrap()),
-        &["measured,6", "rows_written,0"],
-    );
-    let wrong = fails(&mut fakes.bench(&format!("{line} --resume=laod")), 2);
+    has(&fakes.good(&format!("{line} --resume")), &["measured,6", "rows_written,0"]);
+    let wrong = fails(&fakes, &format!("{line} --resume=laod"), 2);
     assert!(wrong.contains("expected one of: missing, not_recorded"), "{wrong}");
 }
 
@@ -204,15 +202,15 @@ fn messages_that_cannot_be_written_end_nothing() {
     for stderr in [Stdio::from(closed), Stdio::from(full)] {
         let mut command = fakes.bench("--runner bin --output a.csv --overwrite");
         assert_eq!(command.stdout(Stdio::null()).stderr(stderr).status().unwrap().code(), Some(0));
-        assert_eq!(found(&fakes.path("a.csv")).len(), 60);
+        assert_eq!(fakes.rows("a.csv").len(), 60);
     }
 }
 
 #[test]
 fn a_dry_run_finds_what_a_run_would_fail_for() {
     let fakes = Fakes::library(3, 2);
-    fs::write(fakes.path("wrong.json"), r#"{"runner": "library", "library": "a.so", "librari": 1}"#).unwrap();
-    fs::write(fakes.path("gone.json"), r#"{"runner": "library", "library": "gone/{kernel}.so"}"#).unwrap();
+    fakes.write("wrong.json", r#"{"runner": "library", "library": "a.so", "librari": 1}"#);
+    fakes.write("gone.json", r#"{"runner": "library", "library": "gone/{kernel}.so"}"#);
     for (words, code, message) in [
         ("--runner nope.json", 1, "nope.json: No such file"),
         ("--runner wrong.json", 1, "wrong.json: unknown field `librari`"),
@@ -222,7 +220,7 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
         ("--simulate analytic --gpus x", 2, "--gpus: found 'x'"),
     ] {
         for more in ["--dry-run", ""] {
-            let told = fails(&mut fakes.bench(&format!("{words} {more} --output a.csv")), code);
+            let told = fails(&fakes, &format!("{words} {more} --output a.csv"), code);
             assert!(told.contains(message), "{words} {more}: {told}");
             // An empty output would only stand in the way of the next run.
             for file in ["a.csv", "a.csv.meta.json", "a.csv.details.jsonl"] {
@@ -231,8 +229,8 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
         }
     }
     // A file that was there before stays.
-    fs::write(fakes.path("a.csv.meta.json"), "{}").unwrap();
-    fails(&mut fakes.bench("--simulate analytic --output a.csv"), 1);
+    fakes.write("a.csv.meta.json", "{}");
+    fails(&fakes, "--simulate analytic --output a.csv", 1);
     assert!(fakes.path("a.csv.meta.json").exists() && !fakes.path("a.csv").exists());
 }
 
@@ -252,19 +250,18 @@ fn a_model_says_what_is_measured_first() {
         let place = reader.headers().unwrap().iter().position(|name| name == column).unwrap();
         reader.records().map(|row| row.unwrap()[place].to_owned()).collect()
     };
-    let measured = kernels(&fs::read_to_string(fakes.path("a.csv")).unwrap(), "kernel");
+    let measured = kernels(&fakes.read("a.csv"), "kernel");
     let ranked = kernels(&ranked, "kernel");
     assert_eq!(ranked.len(), 30);
     assert_eq!(measured, ranked);
     // Thirty where only the GPU is named.
-    succeeded(&fakes.bench("--simulate analytic --output b.csv --arch gfx942").output().unwrap());
-    let promising = kernels(&fs::read_to_string(fakes.path("b.csv")).unwrap(), "kernel");
+    fakes.good("--simulate analytic --output b.csv --arch gfx942");
+    let promising = kernels(&fakes.read("b.csv"), "kernel");
     assert_eq!(promising.len(), 3 * 30);
     assert_eq!(promising.chunks(30).map(|of| of[..10].to_vec()).collect::<Vec<_>>().concat(), ranked);
 
-    let stderr = fails(&mut fakes.bench(&line.replace("gfx942", "gfx900")), 2);
+    let stderr = fails(&fakes, &line.replace("gfx942", "gfx900"), 2);
     assert!(stderr.contains("gfx900"), "{stderr}");
-    let other =
-        fails(&mut fakes.bench(&format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950")), 2);
+    let other = fails(&fakes, &format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950"), 2);
     assert!(other.contains("--arch: found gfx942, but the model is for gfx950"), "{other}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::fakes::{Classes, Fakes, assert_same, found, succeeded};
+use crate::fakes::{Classes, Fakes, assert_same, succeeded};
 
 const CLASSES: Classes = ["", "crash", "timeout", "garbage", "flood", "exit", "not_a_time", "unsupported"];
 const FAULTS: u64 = 50;
@@ -38,7 +38,7 @@ fn a_sweep_of_faulty_executables_ends_with_every_row_right() {
         let value = crate::fakes::Expected::Class(class);
         assert!(expected.values().any(|expected| *expected == value), "no pair has the fault {class}");
     }
-    assert_same(&found(&fakes.path("sweep.csv")), &expected);
+    assert_same(&fakes.rows("sweep.csv"), &expected);
     assert_eq!(fakes.orphans(), Vec::<String>::new());
 
     // A log for each lane would be 15,000 descriptors and 15,000 children.
@@ -53,15 +53,15 @@ fn a_sweep_of_faulty_executables_ends_with_every_row_right() {
         serde_json::from_slice(&fs::read(fakes.path("sweep.csv.meta.json")).unwrap()).unwrap();
     assert_eq!(meta["sessions"][0]["end"], "completed");
     assert_eq!(meta["sessions"][0]["rows"], 15_000);
-    assert_eq!(fs::read_to_string(fakes.path("sweep.csv.details.jsonl")).unwrap().lines().count(), 15_000);
+    assert_eq!(fakes.read("sweep.csv.details.jsonl").lines().count(), 15_000);
 }
 
 #[test]
 fn missing_executables_are_rows_but_none_at_all_is_an_error() {
     let fakes = Fakes::executables(3, 2);
     fs::remove_file(fakes.path("bin").join(format!("benchmark_{}", fakes.kernels[1]))).unwrap();
-    succeeded(&fakes.bench("--runner bin --output a.csv").output().unwrap());
-    let log = fs::read_to_string(fakes.path("a.csv")).unwrap();
+    fakes.good("--runner bin --output a.csv");
+    let log = fakes.read("a.csv");
     assert_eq!(log.matches(",missing: ").count(), 2, "{log}");
     assert_eq!(log.lines().count(), 7);
     let failed = fakes.bench("--runner nowhere --output b.csv").output().unwrap();
@@ -75,9 +75,9 @@ fn samples_have_a_median() {
     let fakes = Fakes::executables(2, 1);
     let mut command = fakes.bench("--runner bin --params samples=3 --output a.csv");
     succeeded(&command.env("FAKE_STARTS", fakes.path("starts")).output().unwrap());
-    assert_same(&found(&fakes.path("a.csv")), &fakes.expected(0, &CLASSES));
-    assert_eq!(fs::read_to_string(fakes.path("starts")).unwrap().lines().count(), 6);
-    let details = fs::read_to_string(fakes.path("a.csv.details.jsonl")).unwrap();
+    assert_same(&fakes.rows("a.csv"), &fakes.expected(0, &CLASSES));
+    assert_eq!(fakes.read("starts").lines().count(), 6);
+    let details = fakes.read("a.csv.details.jsonl");
     let first: serde_json::Value = serde_json::from_str(details.lines().next().unwrap()).unwrap();
     assert_eq!(first["outcome"]["measured"]["cv"], 0.0);
     assert_eq!(first["outcome"]["measured"]["samples"], 3);

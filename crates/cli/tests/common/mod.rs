@@ -10,49 +10,19 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Words of a command line: a text, which is split at blanks outside single quotes, or the words.
-pub(crate) trait Words: std::fmt::Debug {
-    fn words(&self) -> Vec<String>;
-}
-
-impl Words for str {
-    fn words(&self) -> Vec<String> {
-        let mut words = vec![String::new()];
-        let mut quoted = false;
-        for c in self.chars() {
-            match c {
-                '\'' => quoted = !quoted,
-                c if c.is_whitespace() && !quoted => words.push(String::new()),
-                c => words.last_mut().unwrap().push(c),
-            }
+/// Words of a command line, which is split at blanks outside single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
         }
-        words.retain(|word| !word.is_empty());
-        words
     }
-}
-
-impl Words for String {
-    fn words(&self) -> Vec<String> {
-        self.as_str().words()
-    }
-}
-
-impl Words for [&str] {
-    fn words(&self) -> Vec<String> {
-        self.iter().map(|&word| word.to_owned()).collect()
-    }
-}
-
-impl<const N: usize> Words for [&str; N] {
-    fn words(&self) -> Vec<String> {
-        self.as_slice().words()
-    }
-}
-
-impl Words for Vec<&str> {
-    fn words(&self) -> Vec<String> {
-        self.as_slice().words()
-    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// What came of a command.
@@ -70,54 +40,144 @@ impl From<Output> for Ran {
     }
 }
 
+impl Ran {
+    /// What a command that succeeds prints, and what it says.
+    fn good(self, line: &str) -> (String, String) {
+        assert_eq!(self.code, Some(0), "{line}\n{}", self.stderr);
+        (self.stdout, self.stderr)
+    }
+
+    /// What a command says that fails and prints nothing.
+    fn bad(self, line: &str, code: i32) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{line}\n{}", self.stderr);
+        self.stderr
+    }
+}
+
 /// The program with these words, in a folder, at a fixed time.
-pub(crate) fn command_in<W: Words + ?Sized>(folder: &Path, words: &W) -> Command {
+pub(crate) fn command_in(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-    command.current_dir(folder).env("SOURCE_DATE_EPOCH", "1700000000").args(words.words());
+    command.current_dir(folder).env("SOURCE_DATE_EPOCH", "1700000000").args(words(line));
     command
 }
 
-pub(crate) fn run_in<W: Words + ?Sized>(folder: &Path, words: &W) -> Ran {
-    command_in(folder, words).output().unwrap().into()
+pub(crate) fn run_in(folder: &Path, line: &str) -> Ran {
+    command_in(folder, line).output().unwrap().into()
 }
 
-/// What a command that succeeds prints, and what it says.
-pub(crate) fn both_in<W: Words + ?Sized>(folder: &Path, words: &W) -> (String, String) {
-    let ran = run_in(folder, words);
-    assert_eq!(ran.code, Some(0), "{words:?}\n{}", ran.stderr);
-    (ran.stdout, ran.stderr)
+pub(crate) fn outcome(line: &str) -> Ran {
+    run_in(&root(), line)
 }
 
-/// What a command that succeeds prints.
-pub(crate) fn good_in<W: Words + ?Sized>(folder: &Path, words: &W) -> String {
-    both_in(folder, words).0
+pub(crate) fn both(line: &str) -> (String, String) {
+    outcome(line).good(line)
 }
 
-/// What a command says that fails and prints nothing.
-pub(crate) fn bad_in<W: Words + ?Sized>(folder: &Path, words: &W, code: i32) -> String {
-    let ran = run_in(folder, words);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{words:?}\n{}", ran.stderr);
-    ran.stderr
+pub(crate) fn good(line: &str) -> String {
+    both(line).0
 }
 
-pub(crate) fn outcome<W: Words + ?Sized>(words: &W) -> Ran {
-    run_in(&root(), words)
+pub(crate) fn bad(line: &str, code: i32) -> String {
+    outcome(line).bad(line, code)
 }
 
-/// The exit code, what is printed and what is said.
-pub(crate) fn run<W: Words + ?Sized>(words: &W) -> (Option<i32>, String, String) {
-    let Ran { code, stdout, stderr } = outcome(words);
-    (code, stdout, stderr)
+/// A folder for a test. `@name` in a command line is a file in it.
+pub(crate) struct Folder {
+    place: tempfile::TempDir,
+    /// Where commands run.
+    within: PathBuf,
+    /// Variables of its commands.
+    variables: Vec<(&'static str, String)>,
 }
 
-pub(crate) fn both<W: Words + ?Sized>(words: &W) -> (String, String) {
-    both_in(&root(), words)
+impl Folder {
+    /// Commands run in the repository's folder.
+    pub(crate) fn new() -> Self {
+        Self { place: tempfile::tempdir().unwrap(), within: root(), variables: Vec::new() }
+    }
+
+    /// Commands run in the folder itself.
+    pub(crate) fn inside() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        Self { within: place.path().to_owned(), place, variables: Vec::new() }
+    }
+
+    /// Commands run with this variable.
+    pub(crate) fn with(mut self, variable: &'static str, value: &str) -> Self {
+        self.variables.push((variable, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A text with the paths of its files.
+    pub(crate) fn located(&self, text: &str) -> String {
+        let mut parts = text.split('@');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| {
+            let is_file = part.starts_with(|c: char| c.is_alphanumeric());
+            text + &if is_file { self.path(part).display().to_string() } else { format!("@{part}") }
+        })
+    }
+
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = command_in(&self.within, &self.located(line));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        self.command(line).output().unwrap().into()
+    }
+
+    /// What a command that succeeds prints, and what it says.
+    pub(crate) fn both(&self, line: &str) -> (String, String) {
+        self.run(line).good(line)
+    }
+
+    /// What a command that succeeds prints.
+    pub(crate) fn good(&self, line: &str) -> String {
+        self.both(line).0
+    }
+
+    /// What a command that succeeds prints as JSON.
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
+        serde_json::from_str(&self.good(&format!("{line} --format json"))).unwrap()
+    }
+
+    /// What a command says that fails and prints nothing.
+    pub(crate) fn bad(&self, line: &str, code: i32) -> String {
+        self.run(line).bad(line, code)
+    }
+
+    /// See [`refuses`].
+    pub(crate) fn refuses(&self, transcript: &str) {
+        check_refusals(transcript, |line| self.run(line), |said| self.located(said));
+    }
 }
 
-pub(crate) fn good<W: Words + ?Sized>(words: &W) -> String {
-    good_in(&root(), words)
+/// Commands that fail and print nothing: each in a line, and in the next the exit code, a colon and a part of
+/// what it says.
+pub(crate) fn refuses(transcript: &str) {
+    check_refusals(transcript, outcome, str::to_owned);
 }
 
-pub(crate) fn bad<W: Words + ?Sized>(words: &W, code: i32) -> String {
-    bad_in(&root(), words, code)
+/// The same, with commands that are run in a way of the caller's.
+pub(crate) fn check_refusals(transcript: &str, run: impl Fn(&str) -> Ran, located: impl Fn(&str) -> String) {
+    let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
+    while let Some(line) = lines.next() {
+        let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
+        let found = run(line).bad(line, code.parse().expect(line));
+        assert!(found.contains(&located(said)), "{line}\n{found}");
+    }
 }

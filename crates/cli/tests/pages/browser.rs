@@ -1,15 +1,11 @@
 //! A headless browser, and who sits in front of it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// The first of some browsers that is there; without one, says that a test is skipped.
 pub(crate) fn browser() -> Option<&'static str> {

@@ -2,56 +2,41 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use ck_select_data::digest;
-use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::browser::{browser, look, open, root};
+use crate::browser::{browser, look, open};
+use crate::common::{Folder, root};
+use crate::{absolute, kernels, leap_day};
 
 /// Three problems whose kernels run at speeds of no particular order.
-fn data(path: &Path) {
-    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
-    let names: Vec<&str> = names.lines().filter(|line| line.starts_with("grouped_conv")).collect();
+fn data() -> String {
     let mut text = "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\n".to_owned();
     for problem in
         ["16,256,128,1,28,28,3,3,1,1,1,1", "1,64,64,1,56,56,1,1,1,1,0,0", "4,96,192,1,31,31,5,5,2,2,2,2"]
     {
-        for (index, name) in names.iter().enumerate() {
+        for (index, name) in kernels().iter().enumerate() {
             writeln!(text, "{name},{problem},1.0,{}", 20 + (index * 37 + problem.len() * 11) % 101).unwrap();
         }
     }
-    fs::write(path, text).unwrap();
+    text
 }
 
 /// The report of `evaluate` on the data; the model's long path makes a long title.
-fn report(folder: &Path) -> [PathBuf; 2] {
-    let [csv, html, json] = ["data.csv", "report.html", "figures.json"].map(|name| folder.join(name));
-    data(&csv);
-    let model = root().join("tests/golden/models/conv_small").canonicalize().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .env("SOURCE_DATE_EPOCH", "951782400")
-        .args(["evaluate", "--model"])
-        .arg(model)
-        .arg("--data")
-        .arg(&csv)
-        .arg("--output")
-        .arg(&html)
-        .arg("--output")
-        .arg(&json)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    [html, json]
+fn report() -> Folder {
+    let folder = leap_day();
+    folder.write("data.csv", data());
+    let model = absolute("tests/golden/models/conv_small");
+    folder.good(&format!(
+        "evaluate --model {model} --data data.csv --output report.html --output figures.json"
+    ));
+    folder
 }
 
 #[test]
 fn a_page_says_what_it_was_made_of() {
-    let folder = TempDir::new().unwrap();
-    let [html, _] = report(folder.path());
-    let page = fs::read_to_string(html).unwrap();
+    let folder = report();
+    let page = folder.read("report.html");
     let time = "<time datetime=\"2000-02-29T00:00:00Z\">2000-02-29 00:00:00 UTC</time>";
     assert!(page.contains(&format!("Made on {time} by ck-select {}.", env!("CARGO_PKG_VERSION"))));
     let model = root().join("tests/golden/models/conv_small");
@@ -62,35 +47,24 @@ fn a_page_says_what_it_was_made_of() {
             "{file}"
         );
     }
-    let digest = digest::of_file(&folder.path().join("data.csv")).unwrap();
+    let digest = digest::of_file(&folder.path("data.csv")).unwrap();
     assert!(page.contains(&format!("<td><code class=\"hash\">{digest}</code></td>")));
 }
 
 #[test]
 fn a_page_is_whole_at_every_width() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let [html, _] = report(folder.path());
-    look(browser, &html);
+    look(browser, &report().path("report.html"));
 }
 
 /// The warning once was the last column of a table, beyond the edge of a screen of 1,280 pixels.
 #[test]
 fn figures_on_training_data_come_after_a_warning() {
-    let folder = TempDir::new().unwrap();
-    let html = folder.path().join("in_sample.html");
-    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .arg("evaluate")
-        .arg("--model")
-        .arg(root().join("models/grouped_conv_forward_bf16_sm90"))
-        .arg("--data")
-        .arg(root().join("data/h200/forward.parquet"))
-        .arg("--output")
-        .arg(&html)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let page = fs::read_to_string(&html).unwrap();
+    let folder = Folder::new();
+    let model = "models/grouped_conv_forward_bf16_sm90";
+    folder
+        .good(&format!("evaluate --model {model} --data data/h200/forward.parquet --output @in_sample.html"));
+    let page = folder.read("in_sample.html");
     let [warning, figures] = ["class=\"warning\"", "class=\"figures\""].map(|part| page.find(part).unwrap());
     assert!(warning < figures && page[warning..figures].contains("The model was trained on "), "{page}");
     // Each kind of convolution has its figures.
@@ -101,15 +75,15 @@ fn figures_on_training_data_come_after_a_warning() {
         );
     }
     let Some(browser) = browser() else { return };
-    look(browser, &html);
+    look(browser, &folder.path("in_sample.html"));
 }
 
 #[test]
 fn a_browser_shows_the_figures() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let [html, json] = report(folder.path());
-    let figures: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let folder = report();
+    let html = folder.path("report.html");
+    let figures: serde_json::Value = serde_json::from_str(&folder.read("figures.json")).unwrap();
     let global = &figures["global_metrics"];
 
     let page = open(browser, &html, &["--dump-dom"]);
@@ -123,7 +97,7 @@ fn a_browser_shows_the_figures() {
     assert_eq!((shown("num_shapes"), shown("num_rows")), ("3".to_owned(), "90".to_owned()));
     assert_eq!(page.matches("<figure class=\"chart\">").count(), 2);
 
-    let picture = folder.path().join("report.png");
+    let picture = folder.path("report.png");
     open(browser, &html, &[&format!("--screenshot={}", picture.display())]);
     let bytes = fs::read(&picture).unwrap();
     assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));

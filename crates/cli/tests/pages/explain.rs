@@ -1,40 +1,29 @@
 //! The page of `ckselect explain`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::browser::{browser, drive, look, root};
+use crate::browser::{browser, drive, look};
+use crate::common::Folder;
+use crate::{absolute, kernels};
 
+const MODEL: &str = "models/grouped_conv_forward_bf16_gfx950";
 const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
 
 /// The page of the shipped model on its pool, and the table that the command prints.
-fn explained(folder: &Path) -> (PathBuf, Value) {
-    let html = folder.join("choice.html");
-    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .args(["explain", "--format", "json", "--problem", PROBLEM, "--model"])
-        .arg(root().join("models/grouped_conv_forward_bf16_gfx950"))
-        .arg("--pool")
-        .arg(root().join("configs/forward_bf16.txt"))
-        .arg("--output")
-        .arg(&html)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    (html, serde_json::from_slice(&output.stdout).unwrap())
+fn explained() -> (Folder, Value) {
+    let folder = Folder::new();
+    let asked = format!("--model {MODEL} --pool configs/forward_bf16.txt --problem {PROBLEM}");
+    let table = folder.json(&format!("explain {asked} --output @choice.html"));
+    (folder, table)
 }
 
 #[test]
 fn a_reader_sees_why_one_is_before_the_other() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let (html, table) = explained(folder.path());
+    let (folder, table) = explained();
     let found = drive(
         browser,
-        &html,
+        &folder.path("choice.html"),
         1000,
         r##"
         for (const details of page.querySelectorAll("details")) details.open = true;
@@ -79,27 +68,17 @@ fn a_reader_sees_why_one_is_before_the_other() {
 /// The page once explained why a kernel is before its equal: a difference of 0.
 #[test]
 fn equals_are_not_explained_but_named() {
-    let folder = TempDir::new().unwrap();
-    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
-    let names = names.lines().filter(|line| line.ends_with("_compv3"));
+    let folder = Folder::inside();
     // The model was trained on neither pipeline's difference.
+    let names = kernels().into_iter().filter(|name| name.ends_with("_compv3"));
     let twins = names.map(|name| format!("{name}\n{}\n", name.replace("_compv3", "_basic_v1")));
-    fs::write(folder.path().join("twins.txt"), twins.collect::<String>()).unwrap();
-    let explain = |more: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-            .current_dir(folder.path())
-            .args([
-                "explain", "--pool", "twins.txt", "--problem", PROBLEM, "--output", "choice.html", "--model",
-            ])
-            .arg(root().join("models/grouped_conv_forward_bf16_gfx950").canonicalize().unwrap())
-            .args(more)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let page = fs::read_to_string(folder.path().join("choice.html")).unwrap();
-        page.split_once("<script>").unwrap().0.to_owned()
+    folder.write("twins.txt", twins.collect::<String>());
+    let explain = |more: &str| {
+        let asked = format!("--model {} --pool twins.txt --problem {PROBLEM}", absolute(MODEL));
+        folder.good(&format!("explain {asked} --output choice.html {more}"));
+        folder.read("choice.html").split_once("<script>").unwrap().0.to_owned()
     };
-    let page = explain(&[]);
+    let page = explain("");
     assert!(
         page.contains("2 kernels have the score of the first, so the model does not tell them apart."),
         "{page}"
@@ -107,21 +86,20 @@ fn equals_are_not_explained_but_named() {
     assert!(page.contains("<h2>Why the first scores above the second</h2>"), "{page}");
     let tile = "grouped_conv_forward_bf16_2d_64x64x64";
     let [first, second] = ["compv3", "basic_v1"].map(|pipeline| format!("{tile}_{pipeline}"));
-    let page = explain(&["--first", &first, "--second", &second]);
+    let page = explain(&format!("--first {first} --second {second}"));
     assert!(page.contains("<h2>Why the first scores as high as the second</h2>"), "{page}");
     assert!(
         page.contains("nothing speaks for either") && !page.contains("The feature with the largest part")
     );
     let Some(browser) = browser() else { return };
-    look(browser, &folder.path().join("choice.html"));
+    look(browser, &folder.path("choice.html"));
 }
 
 #[test]
 fn a_page_is_whole_at_every_width() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let (html, _) = explained(folder.path());
-    let text = fs::read_to_string(&html).unwrap();
+    let (folder, _) = explained();
+    let text = folder.read("choice.html");
     assert!(!text.contains("http://") && !text.contains("https://"));
-    look(browser, &html);
+    look(browser, &folder.path("choice.html"));
 }

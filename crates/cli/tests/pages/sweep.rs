@@ -2,21 +2,15 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::browser::{browser, drive, look, open, root};
+use crate::browser::{browser, drive, look, open};
+use crate::common::Folder;
+use crate::{kernels, leap_day};
 
 /// Channels of the problems.
 const CHANNELS: [usize; 12] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
-
-fn names() -> Vec<String> {
-    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
-    names.lines().filter(|line| line.starts_with("grouped_conv")).map(str::to_owned).collect()
-}
 
 /// Speeds of no particular order.
 fn tflops(kernel: usize, channels: usize) -> usize {
@@ -24,10 +18,10 @@ fn tflops(kernel: usize, channels: usize) -> usize {
 }
 
 /// A log of thirty kernels on twelve problems, of which some failed.
-fn sweep(path: &Path) {
+fn sweep() -> String {
     let mut text = "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero,error_msg\n".to_owned();
     for (number, channels) in CHANNELS.into_iter().enumerate() {
-        for (kernel, name) in names().iter().enumerate() {
+        for (kernel, name) in kernels().iter().enumerate() {
             let problem = format!("{name},{number},4,{channels},64,28,28,3,3");
             if kernel == 7 && number % 2 == 0 {
                 writeln!(text, "{problem},N/A,0.0,0,\"crash: signal 11, <b>SIGSEGV</b>\"").unwrap();
@@ -37,40 +31,20 @@ fn sweep(path: &Path) {
             }
         }
     }
-    fs::write(path, text).unwrap();
+    text
 }
 
-/// The page of `report` on a table.
-fn report(folder: &Path, table: &str) -> PathBuf {
-    fs::write(folder.join("table.csv"), table).unwrap();
-    run(&folder.join("table.csv"), &folder.join("table.html"))
-}
-
-/// The page of `report` on the log.
-fn page(folder: &Path) -> PathBuf {
-    // A name that would be a tag.
-    let log = folder.join("<i>sweep.csv");
-    sweep(&log);
-    run(&log, &folder.join("sweep.html"))
-}
-
-fn run(log: &Path, html: &Path) -> PathBuf {
-    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .env("SOURCE_DATE_EPOCH", "951782400")
-        .arg("report")
-        .arg(log)
-        .args(["--arch", "gfx942", "--output"])
-        .arg(html)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    html.to_owned()
+/// The page of `report` on a table, as sweep.html. The table's name would be a tag.
+fn report(table: &str) -> Folder {
+    let folder = leap_day();
+    folder.write("<i>sweep.csv", table);
+    folder.good("report <i>sweep.csv --arch gfx942 --output sweep.html");
+    folder
 }
 
 #[test]
 fn names_cannot_break_out_and_nothing_is_fetched() {
-    let folder = TempDir::new().unwrap();
-    let text = fs::read_to_string(page(folder.path())).unwrap();
+    let text = report(&sweep()).read("sweep.html");
     assert!(text.contains("<h1>&lt;i&gt;sweep.csv: what is in the sweep</h1>"));
     assert!(text.contains("crash: signal 11, &lt;b&gt;SIGSEGV&lt;/") && !text.contains("<b>SIGSEGV"));
     // Only the page's own style and script run.
@@ -142,9 +116,7 @@ const READER: &str = r##"
 #[test]
 fn a_reader_sorts_filters_points_and_clicks() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let html = page(folder.path());
-    let found = drive(browser, &html, 1000, READER);
+    let found = drive(browser, &report(&sweep()).path("sweep.html"), 1000, READER);
     assert_eq!(found["error"], Value::Null, "{found}");
     let numbers = |value: &Value| -> Vec<f64> {
         value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
@@ -159,7 +131,7 @@ fn a_reader_sorts_filters_points_and_clicks() {
     assert_eq!([&found["down"][0], &found["up"][0]], ["descending", "ascending"]);
 
     // What the pointer is told is what was measured.
-    let name = names();
+    let name = kernels();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let tip: Vec<String> = found["tip"].as_array().unwrap().iter().map(text).collect();
     let kernel = name.iter().position(|one| *one == tip[1]).unwrap();
@@ -204,15 +176,15 @@ fn a_reader_sorts_filters_points_and_clicks() {
 #[test]
 fn a_page_is_whole_at_every_width_and_on_paper() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let html = page(folder.path());
+    let folder = report(&sweep());
+    let html = folder.path("sweep.html");
     look(browser, &html);
 
     // As printed, and as drawn: neither is a page of one colour.
     for (kind, name, least) in
         [("--screenshot=", "page.png", 60_000), ("--print-to-pdf=", "page.pdf", 40_000)]
     {
-        let file = folder.path().join(name);
+        let file = folder.path(name);
         open(browser, &html, &[&format!("{kind}{}", file.display()), "--virtual-time-budget=5000"]);
         assert!(fs::metadata(&file).unwrap().len() > least, "{kind}");
     }
@@ -222,7 +194,6 @@ fn a_page_is_whole_at_every_width_and_on_paper() {
 #[test]
 fn the_map_of_two_hundred_kernels_has_labels() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
     let mut text = "kernel,N,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
     for kernel in 0..200 {
         let (m, n, k) = (16 << (kernel % 5), 16 << (kernel / 5 % 5), 16 << (kernel / 25));
@@ -235,19 +206,18 @@ fn the_map_of_two_hundred_kernels_has_labels() {
             .unwrap();
         }
     }
-    let html = report(folder.path(), &text);
-    assert!(fs::read_to_string(&html).unwrap().contains("Each of the 200 rows is a kernel"));
-    look(browser, &html);
+    let folder = report(&text);
+    assert!(folder.read("sweep.html").contains("Each of the 200 rows is a kernel"));
+    look(browser, &folder.path("sweep.html"));
 }
 
 /// One place of the page once said 141 problems and another 142.
 #[test]
 fn a_problem_that_was_measured_again_is_counted_as_two_runs() {
-    let folder = TempDir::new().unwrap();
     let mut text = "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero,error_msg\n".to_owned();
     // The first problem twice more, and one on which nothing ran.
     for (number, channels) in [64, 96, 64, 64, 128].into_iter().enumerate() {
-        for (kernel, name) in names().iter().take(3).enumerate() {
+        for (kernel, name) in kernels().iter().take(3).enumerate() {
             let result = if channels == 128 {
                 "N/A,0.0,0,crash".to_owned()
             } else {
@@ -256,7 +226,7 @@ fn a_problem_that_was_measured_again_is_counted_as_two_runs() {
             writeln!(text, "{name},{number},4,{channels},64,28,28,3,3,{result}").unwrap();
         }
     }
-    let page = fs::read_to_string(report(folder.path(), &text)).unwrap();
+    let page = report(&text).read("sweep.html");
     for said in [
         "<dd id=\"num_problems\">3</dd>",
         "<dd id=\"num_runs\">4</dd>",

@@ -2,49 +2,40 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::browser::{browser, drive, look, open, root};
+use crate::browser::{browser, drive, look, open};
+use crate::common::Folder;
+use crate::kernels;
 
 /// A model of problems on which other kernels win as they grow.
-fn trained(folder: &Path) -> PathBuf {
-    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
-    let names: Vec<&str> = names.lines().filter(|line| line.starts_with("grouped_conv")).collect();
+fn trained() -> Folder {
     let mut text = "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\n".to_owned();
     for index in 0..30 {
         let (n, c, extent) = (1 << (index % 5), 32 << (index % 4), 7 * (1 + index % 6));
-        for (place, name) in names.iter().enumerate() {
+        for (place, name) in kernels().iter().enumerate() {
             let speed = 20 + (place * 7) % 31 + if place % 3 == index % 3 { 40 } else { index % 7 };
             writeln!(text, "{name},{n},{c},64,1,{extent},{extent},1,1,1,1,0,0,1.0,{speed}").unwrap();
         }
     }
-    fs::write(folder.join("sweep.csv"), text).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .current_dir(folder)
-        .args([
-            "train", "--data", "sweep.csv", "--where", "op=grouped_conv", "--arch", "gfx950", "--output",
-            "model",
-        ])
-        .args(["--objective", "relative", "--folds", "3", "--params", "n_estimators=30", "num_leaves=7"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    folder.join("model/model.html")
+    let folder = Folder::inside();
+    folder.write("sweep.csv", text);
+    folder.good(
+        "train --data sweep.csv --where op=grouped_conv --arch gfx950 --output model --objective relative --folds 3 \
+         --params n_estimators=30 num_leaves=7",
+    );
+    folder
 }
 
 #[test]
 fn a_reader_sorts_the_importances_and_points_at_charts() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let html = trained(folder.path());
-    let card = fs::read_to_string(folder.path().join("model/MODEL_CARD.md")).unwrap();
+    let folder = trained();
+    let card = folder.read("model/MODEL_CARD.md");
     let found = drive(
         browser,
-        &html,
+        &folder.path("model/model.html"),
         1000,
         r##"
   const text = (id) => page.getElementById(id).textContent;
@@ -74,12 +65,12 @@ fn a_reader_sorts_the_importances_and_points_at_charts() {
 #[test]
 fn it_is_whole_at_every_width_and_the_dark_has_a_picture_of_its_own() {
     let Some(browser) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let html = trained(folder.path());
+    let folder = trained();
+    let html = folder.path("model/model.html");
     look(browser, &html);
 
     let picture = |name: &str, more: &[&str]| {
-        let file = folder.path().join(name);
+        let file = folder.path(name);
         let shot = format!("--screenshot={}", file.display());
         open(browser, &html, &[&[shot.as_str()], more].concat());
         fs::read(file).unwrap()

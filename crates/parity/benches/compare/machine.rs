@@ -2,6 +2,7 @@
 
 use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::kernel::{ConvKernel, Kernel, KernelKind};
+use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
 use ck_select::vocab::{Epilogue, FmhaPipeline, Pipeline, Scheduler};
 use ck_select_parity::synthetic::Random;
@@ -23,12 +24,16 @@ fn named(name: &str) -> Kernel {
     Kernel::from_name(name).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// A list of kernels in the repository.
+fn listed(path: &str) -> Vec<Kernel> {
+    let path = format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"));
+    Pool::read(&path).unwrap_or_else(|error| panic!("{path}: {error}")).iter().cloned().collect()
+}
+
 /// Ten tiles by three pipelines, the 97 features.
 pub(crate) fn conv_30() -> Setting {
-    let names =
-        |tile| ["compv3", "compv4", "compv5"].map(|p| format!("grouped_conv_forward_bf16_2d_{tile}_{p}"));
-    let pool = TILES.iter().flat_map(names).map(|name| named(&name)).collect();
-    Setting { extractor: Extractor::of_engine(Engine::Conv97), pool, problem: conv_problem }
+    let (extractor, pool) = (Extractor::of_engine(Engine::Conv97), listed("configs/forward_bf16.txt"));
+    Setting { extractor, pool, problem: conv_problem }
 }
 
 /// The forward kernels of `gpu/`.
@@ -106,17 +111,7 @@ pub(crate) fn gemm_4608() -> Setting {
 
 /// Fifteen tiles by two pipelines, upstream's 68 features.
 pub(crate) fn fmha_30() -> Setting {
-    let mut pool = Vec::new();
-    for m0 in [16, 32, 64, 128, 256] {
-        for n0 in [32, 64, 128] {
-            pool.extend(["qr", "qr_async"].map(|pipeline| {
-                named(&format!(
-                    "fmha_fwd_fp16_batch_h128_{pipeline}_t{m0}x{n0}x32x128x32x128_w16x16x32_pad1111_mask=no\
-                     _bias=no_bpc=-1"
-                ))
-            }));
-        }
-    }
+    let pool = listed("tests/golden/models/fmha_small/pool.txt");
     Setting { extractor: Extractor::of_engine(Engine::Fmha68Python), pool, problem: fmha_problem }
 }
 

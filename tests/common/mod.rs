@@ -1,0 +1,105 @@
+//! Kernels, models and registries of tests.
+
+#![allow(dead_code, reason = "of several programs")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use ck_select::kernel::Kernel;
+use ck_select::log::{self, Level};
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::{ConvProblem, Problem};
+use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, UserData};
+use ck_select::tuning::device::Stream;
+use ck_select::tuning::mock::MockDevice;
+use ck_select::tuning::search::RunOutcome;
+
+/// A path of the repository.
+pub(crate) fn root(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Thirty kernels of convolutions.
+pub(crate) fn pool() -> Pool {
+    Pool::read(root("configs/forward_bf16.txt")).unwrap()
+}
+
+pub(crate) fn kernels() -> Vec<Kernel> {
+    pool().iter().cloned().collect()
+}
+
+/// A model of `tests/golden`.
+pub(crate) fn model(name: &str) -> Arc<Model> {
+    Arc::new(Model::load(root(&format!("tests/golden/models/{name}"))).unwrap())
+}
+
+/// A convolution that the thirty kernels compute.
+pub(crate) fn conv(n: i64) -> ConvProblem {
+    ConvProblem { n, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1])
+}
+
+/// A smaller one, for what is measured.
+pub(crate) fn small_conv(n: i64) -> Problem {
+    ConvProblem { n, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
+}
+
+/// Options without a store.
+pub(crate) fn on(arch: &str) -> Options {
+    Options { store: Some("off".into()), arch: arch.parse().ok(), ..Options::default() }
+}
+
+pub(crate) fn new(kernel: Kernel, hooks: Option<Box<dyn Hooks>>) -> NewKernel {
+    NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks }
+}
+
+pub(crate) fn plain(kernels: impl IntoIterator<Item = Kernel>) -> Vec<NewKernel> {
+    kernels.into_iter().map(|kernel| new(kernel, None)).collect()
+}
+
+pub(crate) fn add(registry: &Registry, kernel: Kernel, priority: Priority) {
+    registry.add(kernel, priority, UserData::default(), None).unwrap();
+}
+
+/// A registry of some kernels.
+pub(crate) fn of_kernels(options: Options, kernels: impl IntoIterator<Item = Kernel>) -> Registry {
+    let registry = Registry::new(options).unwrap();
+    registry.add_all(plain(kernels)).unwrap();
+    registry
+}
+
+/// A registry of the thirty kernels.
+pub(crate) fn filled(options: Options) -> Registry {
+    of_kernels(options, kernels())
+}
+
+/// A registry on a mock device, with what each kernel's run does.
+pub(crate) fn running<F>(
+    options: Options,
+    kernels: impl IntoIterator<Item = Kernel>,
+    run_of: impl Fn(usize, &Kernel) -> F,
+) -> Registry
+where
+    F: Fn(&Problem, Stream) -> RunOutcome + Send + Sync + 'static,
+{
+    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+    let kernels = kernels.into_iter().enumerate().map(|(number, kernel)| {
+        let hooks = Box::new(run_of(number, &kernel));
+        new(kernel, Some(hooks))
+    });
+    registry.add_all(kernels.collect()).unwrap();
+    registry
+}
+
+/// What the library has warned of about a file so far; call it before what is to be logged, too.
+pub(crate) fn logged(about: &Path) -> Vec<String> {
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    static ONCE: Once = Once::new();
+    let lines = || LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    ONCE.call_once(|| {
+        let sink = move |_: Level, _: &str, text: &str| lines().push(text.to_owned());
+        log::set_sink(Level::Warn, Some(Box::new(sink)));
+    });
+    let about = about.display().to_string();
+    lines().iter().filter(|line| line.contains(&about)).cloned().collect()
+}
