@@ -209,7 +209,8 @@ fn judge(memory: &[u64], changes: &[u64], files: &[usize]) -> Result<(), Failure
     let ((early, late), (first, last)) = (compared(memory), compared(changes));
     let names = last - first;
     println!(
-        "memory: {early} KiB in the second quarter, {late} KiB in the last, after {names} new names: {} bytes a name",
+        "memory: {early} KiB in the second quarter, {late} KiB in the last, after {names} new names: {} \
+         bytes a name",
         late.saturating_sub(early) * 1024 / names.max(1)
     );
     if late > early + early / 20 + names * NAME / 1024 {

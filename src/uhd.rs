@@ -132,7 +132,8 @@ impl Rows {
         self.scores[place]
     }
 
-    /// The bits in which a row differs from a known one: in the columns that tell kernels apart, and in others.
+    /// The bits in which a row differs from a known one: in the columns that tell kernels apart, and in
+    /// others.
     fn difference(&self, place: usize, row: &[f64]) -> (u64, u64) {
         let columns = self.values[place * row.len()..].iter().zip(row).zip(&self.differs);
         columns.fold((0, 0), |(of_kernel, of_problem), ((known, value), mask)| {

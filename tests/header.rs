@@ -36,7 +36,8 @@ const ROWS: [(&str, &[&str]); 3] = [
 const ABOUT_ROWS: &str = "
 /* ck_select for tables: features and predictions of rows, as the Python package computes them.
  *
- * Generated and used as ck_select.h is. Models, pools and forests are immutable: any number of threads may use one.
+ * Generated and used as ck_select.h is. Models, pools and forests are immutable: any number of threads may \
+ use one.
  */";
 
 fn config() -> cbindgen::Config {
@@ -48,8 +49,8 @@ const ENUMS: [(&str, &str, &[&str]); 6] = [
     ("CkDirection", "Direction of a convolution.", Direction::WORDS),
     (
         "CkDtype",
-        "Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are only for attention: \
-         input type, then output type; MX is scaled in blocks of 32.",
+        "Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are only for \
+         attention: input type, then output type; MX is scaled in blocks of 32.",
         Dtype::WORDS,
     ),
     (
@@ -59,7 +60,8 @@ const ENUMS: [(&str, &str, &[&str]); 6] = [
     ),
     (
         "CkConvLayout",
-        "Memory layout of the convolution tensors: N images, G groups, C channels, D depth, H height, W width.",
+        "Memory layout of the convolution tensors: N images, G groups, C channels, D depth, H height, W \
+         width.",
         ConvLayout::WORDS,
     ),
     ("CkFmhaApi", "The attention operation that a caller requests.", FmhaApi::WORDS),
@@ -138,7 +140,8 @@ fn the_committed_headers_are_what_the_sources_make() {
 }
 
 const CPP_HEAD: &str = "\
-/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header.rs; do not edit. */
+/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header.rs; do not \
+edit. */
 
 #ifndef CK_SELECT_VOCABULARIES_HPP
 #define CK_SELECT_VOCABULARIES_HPP

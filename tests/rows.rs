@@ -247,8 +247,8 @@ fn mistakes_are_named() {
     let strict = RowModelOptions { force: false, ..strict() };
     let error = RowPool::new(load("gemm_small", &strict), &table).unwrap_err().to_string();
     let absent = "row 0: tile_n, tile_k, warp_m, warp_n, warp_k, warp_tile_m, warp_tile_n, warp_tile_k, \
-                  pipeline, scheduler, epilogue, pad_n, pad_k, persistent: found nothing, expected a value for \
-                  each";
+                  pipeline, scheduler, epilogue, pad_n, pad_k, persistent: found nothing, expected a value \
+                  for each";
     assert_eq!(error, absent);
 }
 

@@ -199,7 +199,8 @@ fn pairs_are_measured_and_the_winner_keeps_its_number() {
 const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
     max_feature_idx=1\nobjective=none\nfeature_names=M split_k\nfeature_infos=none none\n\n\
     Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=1\nsplit_gain=1\nthreshold=3\ndecision_type=2\n\
-    left_child=-1\nright_child=-2\nleaf_value=1 2\ninternal_value=0\nis_linear=0\nshrinkage=1\n\nend of trees\n";
+    left_child=-1\nright_child=-2\nleaf_value=1 2\ninternal_value=0\nis_linear=0\nshrinkage=1\n\nend of \
+    trees\n";
 
 /// Scores of different numbers do not compare in a model that only ranked the kernels of each.
 #[test]
@@ -227,8 +228,8 @@ fn a_model_that_was_not_trained_to_choose_leaves_the_choice_to_the_next_source()
         let ranked = ranker.best(&gemm(16, AUTO));
         assert_eq!(ranked.is_err(), split_k.is_none());
         if let Err(error) = ranked {
-            let expected = "split_k is auto, the model is for a given number: it was not trained with --choose \
-                split_k";
+            let expected = "split_k is auto, the model is for a given number: it was not trained with \
+                --choose split_k";
             assert!(error.to_string().contains(expected), "{error}");
         }
         let features = ranker.features(gemm(16, AUTO).checked().unwrap(), 0).unwrap_err();

@@ -160,9 +160,10 @@ fn the_format_is_frozen() {
 fn what_may_be_missing_has_one_meaning_and_problems_become_canonical() {
     let pool = one().scope.pool;
     let text = format!(
-        "{{\"kernel\": \"kernel_a\", \"arch\": \"gfx950:xnack-\", \"device\": \"MI355X\", \"pool\": \"{pool}\", \
-         \"library\": \"0.1.0\", \"op\": \"gemm_universal\", \"problem\": \"m=1 n=2 k=3 arch=gfx950\", \
-         \"median_ms\": 0.1, \"cv\": 0, \"repeats\": 20, \"candidates\": 30, \"measured_at\": 1800000000}}"
+        "{{\"kernel\": \"kernel_a\", \"arch\": \"gfx950:xnack-\", \"device\": \"MI355X\", \"pool\": \
+         \"{pool}\", \"library\": \"0.1.0\", \"op\": \"gemm_universal\", \"problem\": \"m=1 n=2 k=3 \
+         arch=gfx950\", \"median_ms\": 0.1, \"cv\": 0, \"repeats\": 20, \"candidates\": 30, \"measured_at\": \
+         1800000000}}"
     );
     let mut expected = one();
     expected.winner.source = WinnerSource::Import;

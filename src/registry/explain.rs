@@ -22,8 +22,9 @@ impl Registry {
             log::warn_once(
                 "select",
                 format_args!(
-                    "{name} is chosen by priority alone, because no model fits the problem and there is no estimate \
-                     ({no_estimate}): load a model or give the architecture (`arch`); explain says more"
+                    "{name} is chosen by priority alone, because no model fits the problem and there is no \
+                     estimate ({no_estimate}): load a model or give the architecture (`arch`); explain says \
+                     more"
                 ),
             );
         }
@@ -39,8 +40,8 @@ impl Registry {
             log::warn_once(
                 "select",
                 format_args!(
-                    "{name} is chosen by a model for {}, which may not be the architecture of this device: give it \
-                     with the problem or in the options (`arch`)",
+                    "{name} is chosen by a model for {}, which may not be the architecture of this device: \
+                     give it with the problem or in the options (`arch`)",
                     loaded.key
                 ),
             );

@@ -138,8 +138,8 @@ fn it_is_judged_with_all_outputs() {
         ("forward", "gemm/gemm31", 0.93),
     ] {
         let printed = folder.json(&format!(
-            "evaluate --model estimate --arch sm_90 --where direction={direction} --data data/h200/{file}.parquet \
-             --output @a.json --output @a.html --output @a.csv"
+            "evaluate --model estimate --arch sm_90 --where direction={direction} --data \
+             data/h200/{file}.parquet --output @a.json --output @a.html --output @a.csv"
         ));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&folder.read("a.json")).unwrap(), printed);
         let figures = &printed["global_metrics"];

@@ -457,8 +457,8 @@ fn tables_know_their_gpus() {
     let before = table();
     folder.write("both.csv.meta.json", parts(1));
     let evaluate = "evaluate --model estimate --arch gfx942 --data @both.csv";
-    let expected = "both.csv: measured on gfx942, gfx950, according to its .meta.json, but its rows are taken for \
-                    measurements of gfx942";
+    let expected = "both.csv: measured on gfx942, gfx950, according to its .meta.json, but its rows are \
+                    taken for measurements of gfx942";
     folder.refuses(&format!(
         "{evaluate}
             1: {expected}

@@ -111,8 +111,8 @@ fn train_takes_rows_of_several_numbers_for_one_problem() {
         }
     }
     folder.write("rows.csv", text);
-    let train = "train --data @rows.csv --output @model --choose split_k --params n_estimators=60 min_child_samples=2 \
-                 --folds 3";
+    let train = "train --data @rows.csv --output @model --choose split_k --params n_estimators=60 \
+                 min_child_samples=2 --folds 3";
     folder.refuses(&format!(
         "{train} --features M,tile_m
             2: --choose: none of the features is split_k"

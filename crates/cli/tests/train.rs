@@ -150,7 +150,8 @@ mod trained {
         let header = sweep(0, "bf16").trim_end().to_owned() + ",arch,run_id\n";
         let folder = folder(&(header + &rows("gfx942", "7") + &rows("gfx950", "8")));
         for line in [
-            "train --data sweep.csv --output model --overwrite --folds 1 --params n_estimators=2 num_leaves=3",
+            "train --data sweep.csv --output model --overwrite --folds 1 --params n_estimators=2 \
+             num_leaves=3",
             "tune --simulate sweep.csv --measure 12",
             "tune --simulate sweep.csv --counts 12 --params ways=tuned draws=1",
         ] {
@@ -262,8 +263,8 @@ mod trained {
             }
         }
         let folder = folder(&text);
-        let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model --objective log1p \
-                    --targets tflops,latency,bandwidth";
+        let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model \
+                    --objective log1p --targets tflops,latency,bandwidth";
         folder.good(&format!("{line} {SMALL} --params learning_rate=0.4"));
         let rank = "rank --model model --pool sweep.csv --problem M=512,N=512,K=512 --top 1 --format csv";
         let ranked = folder.good(rank);

@@ -690,7 +690,8 @@ fn attention_is_trained_judged_and_tuned() {
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "alone"], "{curve}");
     // A forest of one GPU, and the kernel that it and the universal one say is the best.
     folder.good(
-        "train --where op=fmha --arch sm_90 --data even.csv --output alone --folds 1 --params n_estimators=40",
+        "train --where op=fmha --arch sm_90 --data even.csv --output alone --folds 1 --params \
+         n_estimators=40",
     );
     let names: Vec<&str> = rows.lines().take(28).map(|row| row.split(',').next().unwrap()).collect();
     folder.write("pool.txt", names.join("\n"));

@@ -11,11 +11,13 @@ impl OperationData for ConvProblem {
     const TABLE: &'static [Run] = &[
         Run::Row("kernel_name latency_ms tflops non_zero problem_idx"),
         Run::Problem(
-            "N C K G Di Hi Wi Z Y X stride_d stride_h stride_w pad_d pad_h pad_w dilation_d dilation_h dilation_w",
+            "N C K G Di Hi Wi Z Y X stride_d stride_h stride_w pad_d pad_h pad_w dilation_d dilation_h \
+             dilation_w",
         ),
         Run::Row("op_type"),
         Run::Kernel(
-            "variant dtype ndim_spatial block_size gemm_m_per_block gemm_n_per_block pipeline wave_mode has_dsb has_si",
+            "variant dtype ndim_spatial block_size gemm_m_per_block gemm_n_per_block pipeline wave_mode \
+             has_dsb has_si",
         ),
         Run::Row("arch"),
         Run::Hardware,

@@ -10,15 +10,15 @@ use crate::operation::{OperationData, Run, Sizes};
 impl OperationData for FmhaProblem {
     const TABLE: &'static [Run] = &[
         Run::Problem(
-            "batch seqlen_q seqlen_k nhead_q nhead_k hdim_q hdim_v max_seqlen_q max_seqlen_k page_size num_splits \
-         window_left window_right",
+            "batch seqlen_q seqlen_k nhead_q nhead_k hdim_q hdim_v max_seqlen_q max_seqlen_k page_size \
+         num_splits window_left window_right",
         ),
         Run::Row("op_type"),
         Run::Kernel("dtype"),
         Run::Row("arch kernel_name"),
         Run::Kernel(
-            "family mode pipeline tile_m0 tile_n0 tile_k0 tile_n1 tile_k1 tile_k0max pad_s pad_sk pad_d pad_dv mask \
-         bias lse dropout logits sink skip qscale paged_kv rope deterministic dbias",
+            "family mode pipeline tile_m0 tile_n0 tile_k0 tile_n1 tile_k1 tile_k0max pad_s pad_sk pad_d \
+         pad_dv mask bias lse dropout logits sink skip qscale paged_kv rope deterministic dbias",
         ),
         Run::Row("latency_ms tflops bandwidth_gb_s is_valid problem_idx run_id"),
     ];

@@ -15,8 +15,8 @@ impl OperationData for GemmProblem {
         Run::Problem("m n k split_k"),
         Run::Row("measured_tflops latency_ms bandwidth_gb_s is_valid"),
         Run::Kernel(
-            "tile_m tile_n tile_k warp_m warp_n warp_k warp_tile_m warp_tile_n warp_tile_k pipeline scheduler \
-         epilogue",
+            "tile_m tile_n tile_k warp_m warp_n warp_k warp_tile_m warp_tile_n warp_tile_k pipeline \
+         scheduler epilogue",
         ),
         Run::Row("pad_m pad_n pad_k"),
         Run::Kernel("persistent"),

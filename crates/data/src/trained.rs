@@ -65,7 +65,8 @@ pub fn limits(op: Op, trained_on: &TrainedOn) -> String {
     }
     let list = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     format!(
-        "\n## Limits\n\nOutside of what it was trained on the model guesses; a selection there is flagged.\n\n\
+        "\n## Limits\n\nOutside of what it was trained on the model guesses; a selection there is \
+         flagged.\n\n\
          - varied: {}\n- fixed: {}\n- pipelines: {}; suffixes: {}\n",
         list(varied),
         list(fixed),

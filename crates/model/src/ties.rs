@@ -40,8 +40,9 @@ impl Ties {
     /// measured for the model; the scores of others are those of a kernel that they only resemble. Kernels
     /// without an estimate go last. The order of a registry's pool is that of names, so that the order of
     /// registration changes nothing.
-    pub const RULE: &'static str = "a measured kernel comes before an unmeasured one, then the one of the higher \
-        priority, then the one with the shorter estimated time, then the one that is earlier in the pool";
+    pub const RULE: &'static str = "a measured kernel comes before an unmeasured one, then the one of the \
+        higher priority, then the one with the shorter estimated time, then the one that is earlier in the \
+        pool";
 
     /// For a pool, whose kernels have these indices in its order.
     pub fn new(

@@ -181,7 +181,8 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
     let _ = writeln!(
         out,
         "{what}; {apart}. {stop}\n\
-         Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem, in percent.\n"
+         Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem, \
+         in percent.\n"
     );
     out.push_str(
         "| target | problems | mean | median | P10 | min | best of top 3 |\n|---|---|---|---|---|---|---|\n",
@@ -208,12 +209,13 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
 fn places(out: &mut String, places: &[GpuFigures]) {
     let Some(first) = places.first() else { return };
     out.push_str(
-        "\n## Winners\n\nA row of these tables says which kernel of a pool won, not how fast the others are. So the model knows \
-         who wins how often, not by how much, and nothing of kernels that joined a pool after its tables were tuned. The same \
-         configuration, timed again, moves by some percent, so that a winner is often one of several equals. The efficiencies \
-         above take all but the timed kernels for slow, and say nothing; below, by shape and by pair of N and K, is how often \
-         the held-out winner is among the first 1, 3, 5 and tenth of its pool, and how fast the first kernel is where it was \
-         timed, in percent.\n\n",
+        "\n## Winners\n\nA row of these tables says which kernel of a pool won, not how fast the others are. \
+         So the model knows who wins how often, not by how much, and nothing of kernels that joined a pool \
+         after its tables were tuned. The same configuration, timed again, moves by some percent, so that a \
+         winner is often one of several equals. The efficiencies above take all but the timed kernels for \
+         slow, and say nothing; below, by shape and by pair of N and K, is how often the held-out winner is \
+         among the first 1, 3, 5 and tenth of its pool, and how fast the first kernel is where it was timed, \
+         in percent.\n\n",
     );
     // Those of pools of thousands are for `evaluate`.
     let is_shown = |name: &str| !name.contains("hundredth") && !name.contains("twentieth");
@@ -233,16 +235,17 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
     if let Some(prior) = trained.first().and_then(|one| one.prior) {
         let archs = trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ");
         let (answers, elsewhere) = match plan.extractor.arch {
-            Some(arch) if !plan.adapts => {
-                (format!("For {arch} only, with the estimate as prior."), format!("It was trained on {archs}."))
-            }
+            Some(arch) if !plan.adapts => (
+                format!("For {arch} only, with the estimate as prior."),
+                format!("It was trained on {archs}."),
+            ),
             Some(arch) => (
                 format!("A universal model, adapted to {arch}, and only for it."),
                 format!("Its own and the continued measurements are of {archs}."),
             ),
             None => (
-                "A universal model: it answers for every GPU that the estimate knows, whatever it was trained \
-                 on, and selections by it are flagged as generic."
+                "A universal model: it answers for every GPU that the estimate knows, whatever it was \
+                 trained on, and selections by it are flagged as generic."
                     .to_owned(),
                 format!("It was trained on {archs}; elsewhere the estimate counts twice."),
             ),

@@ -136,7 +136,8 @@ mod tests {
         );
         format!(
             "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=0\n\
-             objective=none\nfeature_names={names}\nfeature_infos=none\ntree_sizes={}\n\n{tree}end of trees\n",
+             objective=none\nfeature_names={names}\nfeature_infos=none\ntree_sizes={}\n\n{tree}end of \
+             trees\n",
             tree.len()
         )
     }

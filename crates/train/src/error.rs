@@ -30,7 +30,8 @@ pub enum TrainError {
     Device(#[from] DeviceError),
     /// Too few problems to measure some and to judge others.
     #[error(
-        "found {found} problems, all of which are measured, expected others or at least {expected} to hold some out"
+        "found {found} problems, all of which are measured, expected others or at least {expected} to hold \
+         some out"
     )]
     NothingHeldBack {
         /// Number of problems.

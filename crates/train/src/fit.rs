@@ -192,7 +192,8 @@ impl<'a> Task<'a> {
             && found > most
         {
             return Err(TrainError::refused(format_args!(
-                "objective {}: found a problem with {found} kernels, expected at most {most}; listwise has no limit",
+                "objective {}: found a problem with {found} kernels, expected at most {most}; listwise has \
+                 no limit",
                 self.objective
             )));
         }

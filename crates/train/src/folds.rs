@@ -29,8 +29,8 @@ impl GroupBy {
             Self::Sizes | Self::Pair | Self::Upstream if holds_out => Self::Problem.promise(false),
             Self::Problem => "no problem is on both sides",
             Self::Sizes => {
-                "no problem is on both sides, nor one of the same sizes that differs only in direction, type, layout or \
-                 architecture"
+                "no problem is on both sides, nor one of the same sizes that differs only in direction, \
+                 type, layout or architecture"
             }
             Self::Pair => "no pair of N and K is on both sides, on any device and of any family",
             Self::Upstream => {

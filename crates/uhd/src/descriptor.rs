@@ -23,9 +23,9 @@ const OBJECTS: [(&str, &str); 8] = [
     (
         "descriptor",
         "version =1.0, id uuid, name text, adapter =static_order|native|tree_data|table|onnx|custom_library, \
-         ?objective =max|min, ?features_signature list, ?features_hash text, ?categorical_encoding vocabularies, \
-         ?score score, ?trained_against revisions, ?provenance any, ?static_order order, ?native native, \
-         ?tree_data file, ?table file, ?onnx file, ?custom_library library",
+         ?objective =max|min, ?features_signature list, ?features_hash text, ?categorical_encoding \
+         vocabularies, ?score score, ?trained_against revisions, ?provenance any, ?static_order order, \
+         ?native native, ?tree_data file, ?table file, ?onnx file, ?custom_library library",
     ),
     (
         "score",
@@ -33,7 +33,8 @@ const OBJECTS: [(&str, &str); 8] = [
     ),
     (
         "revisions",
-        "?selector_revision text, ?feature_semantics_revision count, ?ued identity, ?kmd identity, ?umd identities",
+        "?selector_revision text, ?feature_semantics_revision count, ?ued identity, ?kmd identity, ?umd \
+         identities",
     ),
     ("identity", "id uuid, revision revision"),
     ("order", "?order list"),

@@ -27,8 +27,8 @@ impl Random {
 /// Values at which walkers differ.
 fn odd() -> Vec<f64> {
     let text = "nan inf -inf 1.7976931348623157e308 -1.7976931348623157e308 0 -0 1e-35 -1e-35 \
-        1.0000000180025095e-35 -1.0000000180025095e-35 1.1e-35 -1.1e-35 1e-36 -1e-36 5e-324 -5e-324 -0.5 -1 -3 0.999 \
-        31.5 2147483647.5 2147483648";
+        1.0000000180025095e-35 -1.0000000180025095e-35 1.1e-35 -1.1e-35 1e-36 -1e-36 5e-324 -5e-324 -0.5 -1 \
+        -3 0.999 31.5 2147483647.5 2147483648";
     text.split_whitespace().map(|value| value.parse().unwrap()).collect()
 }
 
@@ -106,9 +106,11 @@ fn an_average_of_four_trees_is_exact_and_an_infinite_threshold_is_named() {
     assert_eq!(error, "tree 0, split 0: found an infinite threshold, expected a finite one");
 }
 
-const FOREST: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=1\nfeature_names=x y\nfeature_infos=none none\n\n\
+const FOREST: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=1\nfeature_names=x \
+                      y\nfeature_infos=none none\n\n\
     Tree=0\nnum_leaves=4\nnum_cat=1\nsplit_feature=0 0 1\nthreshold=-1e-36 0 1e-36\ndecision_type=6 1 4\n\
-    left_child=1 -1 -3\nright_child=2 -2 -4\nleaf_value=1 2 3 4\ncat_boundaries=0 2\ncat_threshold=2147483651 7\n\n\
+    left_child=1 -1 -3\nright_child=2 -2 -4\nleaf_value=1 2 3 4\ncat_boundaries=0 \
+    2\ncat_threshold=2147483651 7\n\n\
     end of trees\n";
 
 /// What a tree's splits are: feature, threshold, decision, categories.
@@ -136,7 +138,8 @@ fn text(splits: &[(u8, f64, u8, u64)]) -> String {
     };
     let words: Vec<String> = sets.iter().map(|set| format!("{} {}", *set as u32, set >> 32)).collect();
     format!(
-        "tree\nversion=v4\nnum_class=1\nmax_feature_idx=2\nfeature_names=x y z\nfeature_infos=none none none\n\n\
+        "tree\nversion=v4\nnum_class=1\nmax_feature_idx=2\nfeature_names=x y z\nfeature_infos=none none \
+         none\n\n\
          Tree=0\nnum_leaves={}\nnum_cat={}\nsplit_feature={}\nthreshold={}\ndecision_type={}\nleft_child={}\n\
          right_child={}\nleaf_value=0.1 {}\ncat_boundaries={}\ncat_threshold={}\n\nend of trees\n",
         count + 1,

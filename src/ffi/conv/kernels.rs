@@ -27,7 +27,8 @@ conv_kernel! {
         struct_size: usize = size_of::<CkConvKernelDesc>(), "`sizeof(ck_conv_kernel_desc)`.";
         name: *const c_char = std::ptr::null(),
             "The name under which it is registered, any single line of text; NULL for the name of CK's code \
-             generator, which contains everything except the types of weight and output and the architecture.";
+             generator, which contains everything except the types of weight and output and the \
+             architecture.";
     ] []
 }
 

@@ -21,8 +21,8 @@ gemm_kernel! {
     [
         struct_size: usize = size_of::<CkGemmKernelDesc>(), "`sizeof(ck_gemm_kernel_desc)`.";
         name: *const c_char = std::ptr::null(),
-            "The name under which it is registered, any single line of text; NULL for CK's identifier, \
-             which lacks the types of B, C and the accumulators, the transposes, `grouped`, the block size, the \
+            "The name under which it is registered, any single line of text; NULL for CK's identifier, which \
+             lacks the types of B, C and the accumulators, the transposes, `grouped`, the block size, the \
              vector widths and the architecture.";
     ] []
 }

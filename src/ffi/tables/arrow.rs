@@ -1,4 +1,5 @@
-//! Tables of Arrow, through its C stream interface: numbers, truth values and texts, plain or in dictionaries.
+//! Tables of Arrow, through its C stream interface: numbers, truth values and texts, plain or in
+//! dictionaries.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::{mem, slice};
@@ -234,8 +235,8 @@ impl Piece<'_> {
     /// # Safety
     /// The array is of texts, and has such a cell.
     unsafe fn text(&self, at: usize) -> Option<&[u8]> {
-        // SAFETY: by contract: the ends of texts, and what they are of; a view has the length, and then either
-        // the text or, behind its first letters, a buffer and a place there.
+        // SAFETY: by contract: the ends of texts, and what they are of; a view has the length, and then
+        // either the text or, behind its first letters, a buffer and a place there.
         unsafe {
             let (begin, len) = match self.form {
                 Form::Text(4) => {

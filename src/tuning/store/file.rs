@@ -21,8 +21,8 @@ use crate::files;
 /// Largest file, more than a hundred thousand winners: reading what a stranger made has an end.
 const MOST_BYTES: u64 = 64 << 20;
 
-const OF_AN_EARLIER_BUILD: &str = "an SQLite file, as earlier builds kept their winners: export them with that \
-                                   build and import them with this one, or name another file";
+const OF_AN_EARLIER_BUILD: &str = "an SQLite file, as earlier builds kept their winners: export them with \
+                                   that build and import them with this one, or name another file";
 
 pub(super) const OPENED_TO_READ: &str = "it was opened read-only";
 

@@ -151,7 +151,8 @@ fn choice_of(args: &Args, named: &Named) -> Result<Choice, CliError> {
         return Err(CliError::usage(message));
     }
     say!(
-        "ckselect: {name}: upstream's own problems are not included; these are of the same kind, of the set {set}"
+        "ckselect: {name}: upstream's own problems are not included; these are of the same kind, of the set \
+         {set}"
     );
     Ok(Choice { direction, ndim, ..asked })
 }

@@ -47,8 +47,8 @@ enum Action {
 
   ckselect uhd export --model models/M --library /usr/lib/libck_select.so --output heuristics/conv
 
-Writes NAME.uhd.json and NAME.bin, or with --library NAME.so. Features of a kernel are called $kernel.NAME, others $ck.NAME, for an \
-engine that publishes them so; --keys says what they are for another engine.")]
+Writes NAME.uhd.json and NAME.bin, or with --library NAME.so. Features of a kernel are called $kernel.NAME, \
+others $ck.NAME, for an engine that publishes them so; --keys says what they are for another engine.")]
 struct ExportArgs {
     /// Model directory
     #[arg(long, value_name = "DIR", value_parser = model_directory)]
@@ -87,8 +87,8 @@ struct CheckArgs {
 #[command(after_help = "Examples:
   ckselect uhd import heuristics/conv.uhd.json --output models/conv
 
-A descriptor of `export` gives back the model with its spec. Of another, only the forest is written: its rows \
-can be scored, but ck-select does not know its features.")]
+A descriptor of `export` gives back the model with its spec. Of another, only the forest is written: its \
+rows can be scored, but ck-select does not know its features.")]
 struct ImportArgs {
     /// The descriptor, of trees
     #[arg(value_name = "FILE")]
@@ -201,8 +201,8 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
     let both: Vec<_> = columns.iter().filter(|(_, scope)| *scope == "pair").map(|(name, _)| *name).collect();
     if args.keys.is_none() && !both.is_empty() {
         say!(
-            "ckselect: {} features are of problem and kernel together, which hipDNN can only compute by expressions \
-             of a features_signature in --keys: {}",
+            "ckselect: {} features are of problem and kernel together, which hipDNN can only compute by \
+             expressions of a features_signature in --keys: {}",
             both.len(),
             both.join(", ")
         );
@@ -333,8 +333,8 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
     } else {
         Forest::load(staged.path().join(target.file_name()))?;
         say!(
-            "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform of \
-             its scores: {transform})",
+            "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform \
+             of its scores: {transform})",
             args.output.display()
         );
     }

@@ -12,8 +12,8 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
     let problems = [64, 128, 256].map(|c| format!("N=4,C={c},K={c},Hi=28,Wi=28,Y=3,X=3\n"));
     folder.write("problems.txt", problems.concat());
     folder.good(
-        "bench --pool configs/forward_bf16.txt --problems @problems.txt --simulate analytic --output @sweep.csv \
-         --output @sweep.html",
+        "bench --pool configs/forward_bf16.txt --problems @problems.txt --simulate analytic --output \
+         @sweep.csv --output @sweep.html",
     );
     let html = folder.path("sweep.html");
     let page = folder.read("sweep.html");

@@ -22,8 +22,8 @@ fn trained() -> Folder {
     let folder = Folder::inside();
     folder.write("sweep.csv", text);
     folder.good(
-        "train --data sweep.csv --where op=grouped_conv --arch gfx950 --output model --objective relative --folds 3 \
-         --params n_estimators=30 num_leaves=7",
+        "train --data sweep.csv --where op=grouped_conv --arch gfx950 --output model --objective relative \
+         --folds 3 --params n_estimators=30 num_leaves=7",
     );
     folder
 }

@@ -238,8 +238,8 @@ fn by_keys(root: &Value) -> Result<GemmVariants, Fault> {
     } else if pipelines.is_some_and(|list| list.iter().any(is_of_mx)) {
         "mx_gemm"
     } else if of_root("group_size_k") {
-        let reason = "several variants have this key, expected one of them as \"ck_select\": {\"variant\": …}: \
-                      gemm_aquant, gemm_bquant, gemm_abquant";
+        let reason = "several variants have this key, expected one of them as \"ck_select\": {\"variant\": \
+                      …}: gemm_aquant, gemm_bquant, gemm_abquant";
         return Err(("group_size_k".to_owned(), reason.to_owned()));
     } else {
         "gemm_universal"

@@ -121,8 +121,8 @@ impl Config {
             Some(op) => each_operation!(op, Own => Own::config(object, root)),
             None if root.get("tile_configs").is_some() => Err((
                 "tile_configs".to_owned(),
-                "a key of the code generators, whose configurations are not enumerated; the tile engine's have \
-                 'tile_config'"
+                "a key of the code generators, whose configurations are not enumerated; the tile engine's \
+                 have 'tile_config'"
                     .to_owned(),
             )),
             None => Err((

@@ -210,7 +210,8 @@ mod tests {
                  "ck_select":{{"prior":10,"rank_by":"relative"}}{columns}}}"#
         );
         let forest = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
-            max_feature_idx=1\nobjective=none\nfeature_names=est_over_least est_tile_m\nfeature_infos=none none\n\n\
+            max_feature_idx=1\nobjective=none\nfeature_names=est_over_least est_tile_m\nfeature_infos=none \
+            none\n\n\
             Tree=0\nnum_leaves=3\nnum_cat=0\nsplit_feature=1 1\nsplit_gain=1 1\nthreshold=63 65\n\
             decision_type=2 2\nleft_child=-1 -2\nright_child=1 -3\nleaf_value=0 100 0\n\
             leaf_weight=1 1 1\nleaf_count=1 1 1\ninternal_value=0 0\ninternal_weight=0 0\n\

@@ -588,7 +588,8 @@ mod tests {
     /// Asks for a column of each kind.
     const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
         max_feature_idx=3\n\
-        objective=none\nfeature_names=est_over_least est_rounds C tile_mn\nfeature_infos=none none none none\n\n\
+        objective=none\nfeature_names=est_over_least est_rounds C tile_mn\nfeature_infos=none none none \
+        none\n\n\
         Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\n\
         decision_type=2 2 2\n\
         left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\n\

@@ -66,7 +66,8 @@ fn more_kernels_than_an_objective_can_take_are_refused_by_number() {
     };
     assert_eq!(
         run(Objective::Lambdarank).unwrap_err().to_string(),
-        "objective lambdarank: found a problem with 10001 kernels, expected at most 10000; listwise has no limit"
+        "objective lambdarank: found a problem with 10001 kernels, expected at most 10000; listwise has no \
+         limit"
     );
     run(Objective::Listwise).unwrap();
 }

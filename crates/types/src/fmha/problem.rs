@@ -52,8 +52,8 @@ fields! {
         page_size: i64 = 1, 1, ["page_size"] omit, "Keys per page.";
         num_splits: i64 = 1, 1, ["num_splits"] omit, "Parts into which the keys of a sequence are split.";
         window_left: i64 = 0, -1, ["window_left" | "window_size_left"] omit,
-            "Keys that a query attends to before its own position; -1 for all. With a mask from a corner, 0 also \
-             means all.";
+            "Keys that a query attends to before its own position; -1 for all. With a mask from a corner, 0 \
+             also means all.";
         window_right: i64 = 0, -1, ["window_right" | "window_size_right"] omit,
             "Keys that a query attends to after its own position; -1 for all.";
         sink_size: i64 = 0, 0, ["sink_size"] omit, "Number of first keys that every query attends to.";

@@ -488,8 +488,8 @@ impl Numbers {
         let shapes = (1..=waves).map(|along_m| Mnk::new(along_m, waves / along_m, 1));
         shapes.filter(fits).min_by_key(distance).filter(|_| threads % 64 == 0).ok_or_else(|| {
             scan.fail(format!(
-                "{threads} threads do not divide the tile {m}x{n} into instructions of {warp_m}x{warp_n} that are \
-                 shuffled {}x{} at a time",
+                "{threads} threads do not divide the tile {m}x{n} into instructions of {warp_m}x{warp_n} \
+                 that are shuffled {}x{} at a time",
                 self.get(ShuffleM),
                 self.get(ShuffleN)
             ))

@@ -26,7 +26,8 @@ fields! {
         n: i64 = 1, 1, ["N" | "n"], "Columns of B and C.";
         k: i64 = 1, 1, ["K" | "k"], "Columns of A, rows of B.";
         split_k: i32 = 1, 0, ["split_k" (0 is "auto")],
-            "Parts into which K is split, 1 for none, 0 to choose them with the kernel (`k_batch` of the CK dispatcher).";
+            "Parts into which K is split, 1 for none, 0 to choose them with the kernel (`k_batch` of the CK \
+             dispatcher).";
         dtype_a: Dtype = Dtype::Fp8, 0, ["dtype_a" | "dtype" | "q_dtype_w"], "Element type of A.";
         dtype_b: Dtype = Dtype::Fp8, 0, ["dtype_b"], "Element type of B.";
         dtype_c: Dtype = Dtype::Fp16, 0, ["dtype_c"], "Element type of C.";

@@ -63,11 +63,14 @@ mod tests {
 
     const LOG: &str = "\
 [2026-07-11 19:09:06] starting, \"quietly
-[aiter] shape is M:6, N:6144, K:4096, not found tuned config in /tmp/a8w8_blockscale_tuned_gemm.csv, will use default config!
-(EngineCore_DP1 pid=13) [aiter] shape is M:64, N:16384, K:5120, q_dtype_w:torch.int8, not found tuned config in \
-/opt/a8w8_tuned_gemm.csv, will use default config!
-[aiter] shape is M:64, N:16384, K:5120, q_dtype_w:torch.int8, not found tuned config in /opt/a8w8_tuned_gemm.csv, will
-[aiter] shape is M:1, N:64, K:64 dtype='torch.bfloat16' bias=False, not found tuned config in /tmp/bf16_tuned_gemm.csv
+[aiter] shape is M:6, N:6144, K:4096, not found tuned config in /tmp/a8w8_blockscale_tuned_gemm.csv, will \
+use default config!
+(EngineCore_DP1 pid=13) [aiter] shape is M:64, N:16384, K:5120, q_dtype_w:torch.int8, not found tuned config \
+in /opt/a8w8_tuned_gemm.csv, will use default config!
+[aiter] shape is M:64, N:16384, K:5120, q_dtype_w:torch.int8, not found tuned config in \
+/opt/a8w8_tuned_gemm.csv, will
+[aiter] shape is M:1, N:64, K:64 dtype='torch.bfloat16' bias=False, not found tuned config in \
+/tmp/bf16_tuned_gemm.csv
 loading: 50%|###\rloading: 100%
 [aiter] shape is B:4, M:2, N:64, K:64, not found tuned config in CKGEMM, will use default config!
 ";

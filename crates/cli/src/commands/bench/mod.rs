@@ -563,7 +563,8 @@ fn say_kept(whole: &Plan, all: &Plan, answers: &dyn Answers) {
         let pairs = 100.0 * whole.len() as f64 / all.len() as f64;
         let speed = 100.0 * speed;
         say!(
-            "ckselect: {pairs:.1} % of the pairs have {speed:.2} % of the best speed, the mean of {problems} problems"
+            "ckselect: {pairs:.1} % of the pairs have {speed:.2} % of the best speed, the mean of {problems} \
+             problems"
         );
     }
 }

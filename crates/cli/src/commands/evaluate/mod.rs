@@ -42,8 +42,8 @@ Efficiency is the measured speed of the kernel that the model chooses divided by
 measured one; only valid rows count. A choice from a pool or a file that was not measured has efficiency 0. \
 Problems and kernels are joined by their fields, not by number. Rows that the model was trained on say \
 little about its quality: hold some back, or use the cross-validation of `ckselect train`. With --require, \
-the exit code is 3 if a figure is lower, or if a measured problem has no choice. With --against, it is 3 if a \
-figure fell by more than --max-loss allows.";
+the exit code is 3 if a figure is lower, or if a measured problem has no choice. With --against, it is 3 if \
+a figure fell by more than --max-loss allows.";
 
 /// Evaluate choices against measurements: those of a model, of the estimate or of a file
 #[derive(clap::Args)]

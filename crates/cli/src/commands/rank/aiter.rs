@@ -61,8 +61,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let is_of_any = model.device().is_some() || model.spec().prior.is_some();
     if arch.as_str() == "gfx942" && is_of_any && args.ranker.arch.file().is_none() {
         return Err(CliError::usage(
-            "--format aiter: rows are for a number of compute units, and gfx942's GPUs have different ones: give \
-             --arch FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304} (MI300X, MI325X; MI308X has 80)",
+            "--format aiter: rows are for a number of compute units, and gfx942's GPUs have different ones: \
+             give --arch FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304} (MI300X, MI325X; MI308X has \
+             80)",
         ));
     }
     let hardware = model.device().map_or(model.extractor().hardware, |(device, _)| device.hardware);

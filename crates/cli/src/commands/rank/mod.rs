@@ -42,12 +42,12 @@ suffixes that no kernel measured for the model had; out_of_range lists the field
 model's training range.
 
 Without --model, the library's universal model ranks. With --model estimate, only the estimate ranks \
-(docs/estimate.md): the fastest kernel first, with its time and the terms that add up to it, in microseconds. \
---pool may be a family of AITER's kernels instead of a file (an unknown one lists them); problems are then those \
-of its tables.
+(docs/estimate.md): the fastest kernel first, with its time and the terms that add up to it, in \
+microseconds. --pool may be a family of AITER's kernels instead of a file (an unknown one lists them); \
+problems are then those of its tables.
 
-A problem with split_k=auto leaves open into how many parts its reduction is split. Then each kernel is ranked in \
-every number of --splits, and a column split_k has it; for problems in a file, give --splits.";
+A problem with split_k=auto leaves open into how many parts its reduction is split. Then each kernel is \
+ranked in every number of --splits, and a column split_k has it; for problems in a file, give --splits.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]

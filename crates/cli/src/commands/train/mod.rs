@@ -23,9 +23,10 @@ const EXAMPLES: &str = "Examples:
   ckselect train --data parquet/ --output models/gemm --where op=gemm_universal,dtype=fp8 \\
       --arch gfx942 --objective log1p --targets tflops,latency,bandwidth
 
-Objectives that only rank (lambdarank, listwise, relative) train model_relative.lgbm.gz, by which the model ranks, plus a forest for each of --targets. log1p and raw are \
-upstream's: the forest of tflops ranks. Parameters have the names of LightGBM's scikit-learn interface or of \
-LightGBM itself; TARGET.NAME=VALUE sets one for a single target.";
+Objectives that only rank (lambdarank, listwise, relative) train model_relative.lgbm.gz, by which the model \
+ranks, plus a forest for each of --targets. log1p and raw are upstream's: the forest of tflops ranks. \
+Parameters have the names of LightGBM's scikit-learn interface or of LightGBM itself; TARGET.NAME=VALUE sets \
+one for a single target.";
 
 /// Train a model from measurements
 #[derive(Clone, clap::Args)]

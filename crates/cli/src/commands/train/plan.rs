@@ -294,7 +294,8 @@ pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result
     let schema = &extractor.schema;
     let sees_split = schema.universal_columns().is_some() || schema.names().contains(&"split_k");
     if args.choose.chooses_split(op(args))? && !sees_split {
-        let message = "--choose: none of the features is split_k: add it to --features, or train with --prior or --universal";
+        let message = "--choose: none of the features is split_k: add it to --features, or train with \
+                       --prior or --universal";
         return Err(CliError::usage(message));
     }
     // LightGBM's ranking losses are too coarse to say when to stop.

@@ -36,8 +36,8 @@ pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
     }
     if points.is_empty() {
         return Err(CliError::usage(
-            "--counts: found only 0, expected at least one number above 0: without measurements, only `tuned` \
-             knows anything",
+            "--counts: found only 0, expected at least one number above 0: without measurements, only \
+             `tuned` knows anything",
         ));
     }
     table(&points).print(args.format)
@@ -74,8 +74,8 @@ fn numbers(counts: &[Count], simulation: &Simulation<'_>) -> Result<Vec<usize>, 
         Count::All => Ok(available),
         Count::Of(count) if count <= available => Ok(count),
         Count::Of(count) => Err(CliError::usage(format!(
-            "--counts: found {count}, expected at most {available}, the number of problems that can be measured, or \
-             `all`"
+            "--counts: found {count}, expected at most {available}, the number of problems that can be \
+             measured, or `all`"
         ))),
     };
     counts.iter().map(number).collect()

@@ -83,8 +83,8 @@ pub(super) fn measure(
                 && now - before < LITTLE
             {
                 say!(
-                    "ckselect: measuring stops after {count} of {most} problems: the expected mean is {now:.4} now and was \
-                     {before:.4} after {}, so little is left to gain",
+                    "ckselect: measuring stops after {count} of {most} problems: the expected mean is \
+                     {now:.4} now and was {before:.4} after {}, so little is left to gain",
                     asked.0
                 );
                 little_to_gain = true;

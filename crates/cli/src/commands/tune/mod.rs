@@ -37,21 +37,22 @@ const EXAMPLES: &str = "Examples:
   ckselect tune --simulate oracle.csv --counts 0,10,40,all --params ways=tuned,alone draws=10
 
 Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
-promising kernels are measured: three problems of which ten kernels are measured teach more than one of which \
-thirty are. If all problems are done and there is time left, their other kernels follow, unless --first is given. \
---work keeps the measurements, in the format of `ckselect bench`: the same command continues where \
-it was stopped, also with more to measure or a new budget. The folder records --arch and --first, and refuses \
-others. Unstable times are measured again, up to three times. \
-Without --measure, it ends when the budget is spent, when all problems are measured, or when measuring \
-twice as many has hardly changed `expected`.
+promising kernels are measured: three problems of which ten kernels are measured teach more than one of \
+which thirty are. If all problems are done and there is time left, their other kernels follow, unless \
+--first is given. --work keeps the measurements, in the format of `ckselect bench`: the same command \
+continues where it was stopped, also with more to measure or a new budget. The folder records --arch and \
+--first, and refuses others. Unstable times are measured again, up to three times. Without --measure, it \
+ends when the budget is spent, when all problems are measured, or when measuring twice as many has hardly \
+changed `expected`.
 
-`expected` is judged on the measured problems, each held out in turn, among the kernels that were measured. After \
-measuring, the table has a row of these figures for each number of problems. In a simulation it is one column, a \
-mean; the other columns are of problems that were not measured, among all recorded kernels.
+`expected` is judged on the measured problems, each held out in turn, among the kernels that were measured. \
+After measuring, the table has a row of these figures for each number of problems. In a simulation it is one \
+column, a mean; the other columns are of problems that were not measured, among all recorded kernels.
 
-With --counts, problems are drawn for each number and each way of learning, and the others are evaluated; `all` holds \
-each problem out once, in folds. tuned: a universal model that is continued; alone: a forest that ranks, from these \
-problems alone; upstream: upstream's features, parameters and target. Figures are medians of the draws.";
+With --counts, problems are drawn for each number and each way of learning, and the others are evaluated; \
+`all` holds each problem out once, in folds. tuned: a universal model that is continued; alone: a forest \
+that ranks, from these problems alone; upstream: upstream's features, parameters and target. Figures are \
+medians of the draws.";
 
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(Clone, clap::Args)]

@@ -38,7 +38,8 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
     let draws = args.settings.draws.unwrap_or(1);
     if draws > 1 && args.output.is_some() {
         return Err(CliError::usage(format!(
-            "--params draws: found {draws}, expected 1 with --output: a model is of one simulation, which --params seed chooses"
+            "--params draws: found {draws}, expected 1 with --output: a model is of one simulation, which \
+             --params seed chooses"
         )));
     }
     let simulation = recorded.simulation(Method::Tuned)?;
@@ -81,7 +82,8 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     match drawn.as_ref().and_then(|draw| draw.expected.as_ref()) {
         Some(expected) => end_with(&mut curve, point("expected", problems, expected)),
         None => say!(
-            "ckselect: found {problems} measured problems, expected at least 10 to say what to expect of others"
+            "ckselect: found {problems} measured problems, expected at least 10 to say what to expect of \
+             others"
         ),
     }
     let before = simulation(args, &measured, &base)?.draw(0, args.settings.seed)?;
@@ -99,9 +101,9 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
 fn check(draw: &Draw) -> Result<(), CliError> {
     match (draw.misled, &draw.expected, &draw.before) {
         (true, Some(now), Some(before)) => Err(CliError::failed(format!(
-            "no model is written: on the {} measured problems, each held out in turn, adapting lowers the mean \
-             efficiency from {:.4} (universal model) to {:.4}. The measured times may be wrong (see `ckselect report`), \
-             or too few problems were measured",
+            "no model is written: on the {} measured problems, each held out in turn, adapting lowers the \
+             mean efficiency from {:.4} (universal model) to {:.4}. The measured times may be wrong (see \
+             `ckselect report`), or too few problems were measured",
             draw.measured.len(),
             before.mean,
             now.mean

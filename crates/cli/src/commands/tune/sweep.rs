@@ -127,8 +127,8 @@ impl<'a> Sweep<'a> {
             let known = known.get_or_insert_with(|| gpu.clone());
             if *known != gpu {
                 return Err(CliError::failed(format!(
-                    "{}: measured on {gpu}, the files before on {known}: remove this file and those that begin \
-                     with its name, or begin another folder",
+                    "{}: measured on {gpu}, the files before on {known}: remove this file and those that \
+                     begin with its name, or begin another folder",
                     file.display()
                 )));
             }
@@ -159,8 +159,8 @@ impl<'a> Sweep<'a> {
             return measured;
         }
         say!(
-            "ckselect: {unfinished} problems are left out: the budget ended before all of their kernels had run; \
-             the same command goes on"
+            "ckselect: {unfinished} problems are left out: the budget ended before all of their kernels had \
+             run; the same command goes on"
         );
         measured.keeping(|_, row| whole[row.problem as usize])
     }

@@ -30,8 +30,8 @@ pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliErro
                 if found != Some(&expected) {
                     let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
                     return Err(CliError::failed(format!(
-                        "{name}: {field}: found {found}, expected {expected} as in --{field} or its default: other \
-                         measurements need another folder"
+                        "{name}: {field}: found {found}, expected {expected} as in --{field} or its default: \
+                         other measurements need another folder"
                     )));
                 }
             }
@@ -61,8 +61,8 @@ pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
         Ok(_) => {
             let list = list.display();
             Err(CliError::failed(format!(
-                "{list}: found other problems than --problems and --params seed give; expected those with which the \
-                 folder was begun, or a new folder"
+                "{list}: found other problems than --problems and --params seed give; expected those with \
+                 which the folder was begun, or a new folder"
             )))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

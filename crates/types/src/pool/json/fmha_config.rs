@@ -10,11 +10,11 @@ use crate::pool::PoolError;
 use crate::vocab::Arch;
 
 /// What it computes, and how. Every key has a default, and an unknown one would change the kernel.
-const SIGNATURE: &str = "family data_type mode vlayout hdim_q hdim_v mask bias lse dropout dropout_variant qscale \
-    rope logits paged_kv fp8_static_quant skip_min_seqlen_q sink dbias store_randval deterministic \
+const SIGNATURE: &str = "family data_type mode vlayout hdim_q hdim_v mask bias lse dropout dropout_variant \
+    qscale rope logits paged_kv fp8_static_quant skip_min_seqlen_q sink dbias store_randval deterministic \
     kv_memory_layout kv_lookup_table page_size";
-const ALGORITHM: &str = "pipeline tile wave warp padding use_trload hdim_q_alignment hdim_v_alignment block_per_cu \
-    num_wave_groups max_splits_log2 max_seq_len_q selection_rank constraint_tag";
+const ALGORITHM: &str = "pipeline tile wave warp padding use_trload hdim_q_alignment hdim_v_alignment \
+    block_per_cu num_wave_groups max_splits_log2 max_seq_len_q selection_rank constraint_tag";
 
 /// Whether an object without a name is such a configuration. One that leaves everything to the defaults is
 /// one, too.
@@ -150,7 +150,8 @@ mod tests {
         for (text, message) in [
             (
                 r#"{"signature": {"family": "fwd", "head_grouping": true}}"#,
-                "signature.head_grouping: unknown field `head_grouping`, expected one of `family`, `data_type`",
+                "signature.head_grouping: unknown field `head_grouping`, expected one of `family`, \
+                 `data_type`",
             ),
             (
                 r#"{"signature": {"family": "forward"}}"#,
