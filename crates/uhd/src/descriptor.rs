@@ -54,8 +54,8 @@ impl Descriptor {
     pub fn parse(text: &[u8]) -> Result<Self, InvalidField> {
         let is_flat = text.get(4..8) == Some(b"HUHD");
         require(!is_flat, "document", "a FlatBuffer, as the first generation was", "JSON")?;
-        let length = format_args!("{} bytes", text.len());
-        require(text.len() <= MAX_DOCUMENT, "document", length, "8 MiB at most")?;
+        let length = text.len();
+        require(length <= MAX_DOCUMENT, "document", format_args!("{length} bytes"), "8 MiB at most")?;
         match serde_json::from_slice(text) {
             Ok(Strict(Value::Object(keys))) => Self::new(keys),
             Ok(_) => refused("document", "another value", "an object"),

@@ -37,7 +37,8 @@ impl Hgbm {
     /// the artifact's bits for rows without values up to 1e-35 other than zero, which are zero to LightGBM.
     pub fn to_text(&self, objective: &str, names: &[String]) -> Result<String, InvalidField> {
         let is_named = !names.is_empty() && names.len() == self.num_features as usize;
-        let expected = format_args!("{}, the names", names.len());
+        let expected = names.len();
+        let expected = format_args!("{expected}, the names");
         require(is_named, "num_features", self.num_features, expected)?;
         let expected = "none: LightGBM has one forest for all kernels";
         require(self.groups == 0, "groups", self.groups, expected)?;

@@ -305,8 +305,8 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
     }
     let (descriptor, trees) = opened(&args.file)?;
     let Some(trees) = trees else {
-        let error = format_args!("adapter: found {}, expected tree_data", descriptor.adapter());
-        return Err(of_file(&args.file, error));
+        let adapter = descriptor.adapter();
+        return Err(of_file(&args.file, format_args!("adapter: found {adapter}, expected tree_data")));
     };
     let ours = descriptor.keys().get("provenance").and_then(|provenance| provenance.get("ck_select"));
     let spec = ours.and_then(|ours| ours.get("feature_spec")).filter(|spec| spec.is_object());
