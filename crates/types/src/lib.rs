@@ -16,9 +16,11 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod cell;
 pub mod cells;
 pub mod conv;
 mod defaults;
+pub mod ends;
 pub mod field;
 pub mod files;
 pub mod fmha;

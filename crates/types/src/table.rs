@@ -3,7 +3,8 @@
 // Features name a cell where they read it: inlined, nothing of the name is left to compute.
 #![allow(clippy::inline_always)]
 
-use crate::cells::{Cell, Fields};
+use crate::cell::Cell;
+use crate::ends::Ends;
 
 /// The cells of one column.
 #[derive(Debug, Clone)]
@@ -51,36 +52,6 @@ pub struct Table<'a> {
 struct Spot {
     ends: Ends,
     place: u32,
-}
-
-/// The first and the last letters of a text, and how many it has: features ask for dozens of cells a row, by
-/// names that this tells apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ends(u64, u64, usize);
-
-impl Ends {
-    /// The longest texts that are equal if their ends are.
-    pub const ALL: usize = 16;
-
-    /// Those of a text.
-    #[inline(always)]
-    pub fn of(letters: &[u8]) -> Self {
-        if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {
-            return Self(u64::from_le_bytes(*first), u64::from_le_bytes(*last), letters.len());
-        }
-        if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {
-            return Self(u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into(), letters.len());
-        }
-        let mut all = [0; 8];
-        all.iter_mut().zip(letters).for_each(|(to, letter)| *to = *letter);
-        Self(u64::from_le_bytes(all), 0, letters.len())
-    }
-
-    /// Where the search begins, in a number of spots that is a power of two.
-    const fn begin(self, spots: usize) -> usize {
-        let mixed = (self.0 ^ self.1.rotate_left(17) ^ self.2 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 40) as usize & (spots - 1)
-    }
 }
 
 impl<'a> Table<'a> {
@@ -198,19 +169,10 @@ impl<'a> Row<'a> {
     }
 }
 
-impl Fields for Row<'_> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.at(name)
-    }
-
-    fn row(&self) -> Option<Row<'_>> {
-        Some(*self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cells::Fields as _;
 
     fn column<'a>(name: &'a str, cells: Cells<'a>) -> Column<'a> {
         Column { name, cells }

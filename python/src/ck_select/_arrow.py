@@ -8,8 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -85,31 +84,6 @@ class _Owned:
     def __del__(self) -> None:
         if self.struct.release:
             self.struct.release(ctypes.byref(self.struct))
-
-
-class Memory:
-    """Numbers in their owner's memory."""
-
-    __slots__ = ("_numbers", "_owner")
-
-    def __init__(self, kind: Any, address: int, count: int, owner: object) -> None:
-        self._numbers = (kind * count).from_address(address)
-        self._owner = owner
-
-    def buffer_info(self) -> tuple[int, int]:
-        """Address and count, as of an ``array``."""
-        return ctypes.addressof(self._numbers), len(self._numbers)
-
-    def tolist(self) -> list[Any]:
-        """The numbers as Python objects."""
-        return self._numbers[:]  # type: ignore[no-any-return]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._numbers)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        kinds = {ctypes.c_int64: "q", ctypes.c_double: "d", ctypes.c_int32: "i"}
-        return array, (kinds[self._numbers._type_], self.tolist())
 
 
 class Columns:

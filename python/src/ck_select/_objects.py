@@ -71,7 +71,7 @@ class Table:
 
     def _column(self, column: Any) -> Cells:
         def memory(kind: Any, address: int | None) -> Any:
-            return _arrow.Memory(kind, address, self.rows, self._handle) if address else None
+            return _table.Memory(kind, address, self.rows, self._handle) if address else None
 
         return Cells(
             column.name.decode(),

@@ -17,7 +17,7 @@ from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Protocol, TypeVar, Union
 
-from . import _arrow, _names, _structs
+from . import _names, _structs
 from .errors import InvalidInputError
 
 _EXACT = 2**53
@@ -96,6 +96,31 @@ class Numbers(Protocol[T]):
         """The numbers as Python objects."""
 
     def __iter__(self) -> Iterator[T]: ...
+
+
+class Memory:
+    """Numbers in their owner's memory."""
+
+    __slots__ = ("_numbers", "_owner")
+
+    def __init__(self, kind: Any, address: int, count: int, owner: object) -> None:
+        self._numbers = (kind * count).from_address(address)
+        self._owner = owner
+
+    def buffer_info(self) -> tuple[int, int]:
+        """Address and count, as of an ``array``."""
+        return ctypes.addressof(self._numbers), len(self._numbers)
+
+    def tolist(self) -> list[Any]:
+        """The numbers as Python objects."""
+        return self._numbers[:]  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._numbers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kinds = {ctypes.c_int64: "q", ctypes.c_double: "d", ctypes.c_int32: "i"}
+        return array, (kinds[self._numbers._type_], self.tolist())
 
 
 class Texts(Sequence[bytes]):
@@ -239,7 +264,7 @@ def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) 
     whole = [name for name in names if kinds[name] in "ib" and not is_word(name) and name not in _names.COLUMNS]
     # One copy of all of them is faster than one of each.
     matrix = frame[whole].to_numpy(dtype="int64").T.copy() if whole else ()
-    at = {name: _arrow.Memory(ctypes.c_int64, row.ctypes.data, len(row), row) for name, row in zip(whole, matrix)}
+    at = {name: Memory(ctypes.c_int64, row.ctypes.data, len(row), row) for name, row in zip(whole, matrix)}
     return [
         Cells(name, integers=at[name]) if name in at else _of_series(name, frame[name], kinds[name], is_word(name))
         for name in names

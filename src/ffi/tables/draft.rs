@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::hash::BuildHasherDefault;
 
 use ck_select_model::hash::FastHasher;
-use ck_select_types::table::Ends;
+use ck_select_types::ends::Ends;
 
 use super::{CkObjects, CkTable};
 use crate::ffi::CkStatus;

@@ -8,6 +8,7 @@ use super::aliases;
 use super::named::Named;
 use super::operation::KernelTermsOf;
 use super::reader::Reader;
+use super::schema::{Features, Picked};
 use super::sides::{KernelFeatures as _, OperationFeatures};
 use super::{Extractor, FieldError, KernelTerms, ProblemTerms, Uncoded};
 use crate::cells::Fields;
@@ -60,12 +61,27 @@ impl Extractor {
         named: Option<Named>,
         row: &mut [f64],
     ) -> Result<(), FieldError> {
-        let Some(named) = named else { return self.schema.fill_cells(self, cells, row) };
+        let Some(named) = named else {
+            let Some(columns) = self.schema.picked() else { return Ok(()) };
+            return each_operation!(columns, Picked(features) => fill(features, self, cells, row));
+        };
         named.check_variant(self, cells)?;
         let kernel = named.side(self)?;
         self.fill(&named.into_problem().complete(self, cells)?, &kernel, row);
         Ok(())
     }
+}
+
+fn fill<P: OperationFeatures>(
+    features: &Features<P>,
+    extractor: &Extractor,
+    cells: &dyn Fields,
+    row: &mut [f64],
+) -> Result<(), FieldError> {
+    let problem = problem_terms::<P>(extractor, cells)?;
+    let kernel = P::Kernel::terms_of_cells(extractor, cells)?;
+    features.fill(&problem, &kernel, &extractor.hardware, extractor.schema.needs_own(), row);
+    Ok(())
 }
 
 impl ProblemTerms {
@@ -79,7 +95,7 @@ impl ProblemTerms {
 /// What an extractor's features know about a problem of cells. If absent cells are errors, invalid values,
 /// and values that the features would ignore, are errors, too, and padding after an axis, for which upstream
 /// has no cell, counts.
-pub(super) fn problem_terms<P: OperationFeatures>(
+fn problem_terms<P: OperationFeatures>(
     extractor: &Extractor,
     fields: &dyn Fields,
 ) -> Result<P::Terms, FieldError> {

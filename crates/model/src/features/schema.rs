@@ -2,14 +2,12 @@
 
 use std::sync::OnceLock;
 
-use super::fields::problem_terms;
 use super::gemm::{BUILD, VECTOR};
 use super::rules::coded_word;
 use super::{
-    Engine, FeatureOf, FieldError, KernelFeatures as _, KernelTerms, OperationFeatures, OperationTerms,
-    PairWith as _, ProblemTerms, Rules, Value, conv_work, hardware,
+    Engine, FeatureOf, KernelTerms, OperationTerms, PairWith as _, ProblemTerms, Rules, Value, conv_work,
+    hardware,
 };
-use crate::cells::Fields;
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
 use crate::kernel::Mnk;
@@ -74,12 +72,12 @@ pub struct Schema {
 
 /// Features of an operation, as columns.
 #[derive(Clone)]
-struct Features<P: OperationTerms>(Vec<&'static FeatureOf<P>>);
+pub(super) struct Features<P: OperationTerms>(Vec<&'static FeatureOf<P>>);
 
 operation_enum! {
     /// Features of problem and kernel.
     #[derive(Clone)]
-    enum Picked(Features);
+    pub(super) enum Picked(Features);
 }
 
 #[derive(Clone)]
@@ -307,15 +305,12 @@ impl Schema {
         );
     }
 
-    /// The same for a row of cells that names no kernel.
-    pub(super) fn fill_cells(
-        &self,
-        extractor: &Extractor,
-        cells: &dyn Fields,
-        row: &mut [f64],
-    ) -> Result<(), FieldError> {
-        let Columns::Picked(columns) = &self.columns else { return Ok(()) };
-        each_operation!(columns, Picked(features) => features.fill_cells(extractor, cells, row))
+    /// The features of problem and kernel; none of a universal model.
+    pub(super) const fn picked(&self) -> Option<&Picked> {
+        match &self.columns {
+            Columns::Picked(picked) => Some(picked),
+            Columns::Universal(..) => None,
+        }
     }
 }
 
@@ -343,7 +338,8 @@ fn pick<P: OperationTerms, S: AsRef<str>>(op: Op, names: &[S]) -> Result<Feature
 }
 
 impl<P: OperationTerms> Features<P> {
-    fn fill(
+    /// Fills a row.
+    pub(super) fn fill(
         &self,
         problem: &P::Terms,
         kernel: &P::KernelTerms,
@@ -360,20 +356,6 @@ impl<P: OperationTerms> Features<P> {
                 Value::Pair(value) => value.one(problem, kernel, hardware, &pair),
             };
         }
-    }
-}
-
-impl<P: OperationFeatures> Features<P> {
-    fn fill_cells(
-        &self,
-        extractor: &Extractor,
-        cells: &dyn Fields,
-        row: &mut [f64],
-    ) -> Result<(), FieldError> {
-        let problem = problem_terms::<P>(extractor, cells)?;
-        let kernel = P::Kernel::terms_of_cells(extractor, cells)?;
-        self.fill(&problem, &kernel, &extractor.hardware, extractor.schema.needs.own, row);
-        Ok(())
     }
 }
 

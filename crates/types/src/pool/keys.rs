@@ -1,7 +1,7 @@
 //! What an operation's folder says about its kernels in JSON.
 
 use super::PoolError;
-use super::json::RawKernel;
+use super::raw::RawKernel;
 use crate::each_operation;
 use crate::kernel::Kernel;
 use crate::operation::OperationProblem;

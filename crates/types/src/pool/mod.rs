@@ -6,6 +6,7 @@ mod folder;
 mod json;
 mod keys;
 mod list;
+mod raw;
 
 use std::io::Read as _;
 use std::path::Path;

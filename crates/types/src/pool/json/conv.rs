@@ -1,12 +1,12 @@
 //! Convolution kernels: the C++ registry's export and Python configurations.
 
-use super::RawKernel;
 use super::part::{Fields, part};
 use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
 use crate::operation::VariantOf as _;
 use crate::pool::PoolError;
 use crate::pool::keys::{Form, KernelJson, KernelKeys};
+use crate::pool::raw::RawKernel;
 use crate::vocab::Arch;
 
 /// Configurations leave four flags to the name.

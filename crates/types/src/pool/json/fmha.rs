@@ -1,11 +1,12 @@
 //! Attention kernels: the C++ registry's export, which has tile and flags only inside the identifier.
 
+use super::fmha_config;
 use super::part::{Fields, Part};
-use super::{RawKernel, fmha_config};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
 use crate::pool::PoolError;
 use crate::pool::keys::{Form, KernelJson, KernelKeys};
+use crate::pool::raw::RawKernel;
 use crate::vocab::Arch;
 
 /// Everything else is in the identifier.

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::raw::RawKernel;
 use super::{Builder, PoolError, keys};
-use crate::json::Strict;
 use crate::kernel::Kernel;
 use crate::seed;
 use crate::vocab::Arch;
@@ -35,22 +35,6 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
         });
         found.line(line)
     })
-}
-
-/// A kernel as exporters write it. Every key may be missing; unlisted ones are ignored.
-#[derive(Default, Deserialize)]
-pub(super) struct RawKernel {
-    name: Option<String>,
-    identifier: Option<String>,
-    /// What it computes, and how, whose keys depend on the operation.
-    signature: Option<Strict>,
-    algorithm: Option<Strict>,
-    arch: Option<String>,
-    gfx_arch: Option<String>,
-    // Attention has these instead of parts.
-    family: Option<String>,
-    dtype: Option<String>,
-    pipeline: Option<String>,
 }
 
 /// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only
