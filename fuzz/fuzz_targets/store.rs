@@ -30,8 +30,10 @@ fn as_file(bytes: &[u8], folder: &Path) {
     fs::write(&path, bytes).expect("a scratch file");
     let reader = Store::open(&path, Mode::ReadOnly);
     let Ok(store) = Store::open(&path, Mode::ReadWrite) else {
-        assert!(reader.is_err() && fs::read(&path).expect("still there") == bytes, "a refused file is not \
-                                                                                    touched");
+        assert!(
+            reader.is_err() && fs::read(&path).expect("still there") == bytes,
+            "a refused file is not touched"
+        );
         return;
     };
     let (mut records, unreadable) = reader.and_then(|reader| reader.records()).expect("a store");

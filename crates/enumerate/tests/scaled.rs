@@ -7,7 +7,7 @@ use ck_select_enumerate::{Request, export};
 use ck_select_types::kernel::{KernelKind, Mnk};
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::{Dtype, Op};
-use common::{config, count, of, run, tried};
+use common::{config, count, request, run, tried};
 
 const PROFILES: &str = r#""aquantdecode", "aquantprefill", "aquantpreshufflequant", "bquantdecode", "bquantprefill",
     "bquantpreshufflequant", "bquantpreshufflequantprefill", "rowcol", "tensor""#;
@@ -41,7 +41,7 @@ fn profiles_have_their_counts() {
         ("default_ci_config", "gfx942", vec![2, 4, 2, 2]),
         ("default_ci_config", "gfx950", vec![2, 4, 2, 2]),
     ] {
-        let found = run(&gemm_quant(file), &of(arch, Dtype::Fp8));
+        let found = run(&gemm_quant(file), &request(arch, Dtype::Fp8));
         let of = |profile: &str| {
             found.kernels.iter().filter(|kernel| kernel.name.contains(&format!("_{profile}_"))).count()
         };
@@ -54,14 +54,14 @@ fn profiles_have_their_counts() {
         assert_eq!(found.kernels.len(), counts.iter().sum::<usize>());
         assert_eq!(found.warnings, [] as [&str; 0]);
     }
-    let found = run(&gemm_quant("default_ci_config"), &of("gfx950", Dtype::Bf8));
+    let found = run(&gemm_quant("default_ci_config"), &request("gfx950", Dtype::Bf8));
     let name = "gemm_quant_bf8_rcr_aquantdecode_cshuffle_interwave_False_False_True_False_1x1x128_1x1x1\
                 _16x64x256_1x4x1_16x16x32";
     assert_eq!(found.kernels[0].name, name);
     // Another layout or type has none, and says so.
-    let found = run(&gemm_quant("default_config"), &of("gfx950", Dtype::Fp16));
+    let found = run(&gemm_quant("default_config"), &request("gfx950", Dtype::Fp16));
     assert_eq!(found.warnings, ["gemm_quant has no kernels of fp16, so it gives none; expected fp8, bf8"]);
-    let other = Request { layout: "rrr".parse().unwrap(), ..of("gfx950", Dtype::Fp8) };
+    let other = Request { layout: "rrr".parse().unwrap(), ..request("gfx950", Dtype::Fp8) };
     let found = run(&gemm_quant("default_config"), &other);
     assert_eq!(found.warnings, ["gemm_quant has no kernels of layout rrr, so it gives none; expected rcr"]);
 }
@@ -78,7 +78,7 @@ fn groups_and_shuffled_scales_are_in_names_and_kernels() {
         ("persistent", ""),
     ];
     let text = config(ONE, &traits, r#", "group_size_k": 128, "group_size_n": {"values": [1, 128]}"#);
-    let found = run(&text, &of("gfx942", Dtype::Fp8));
+    let found = run(&text, &request("gfx942", Dtype::Fp8));
     assert_eq!(found.kernels.len(), 8);
     let name = |flags: &str, n: u32| {
         format!(
@@ -91,11 +91,14 @@ fn groups_and_shuffled_scales_are_in_names_and_kernels() {
     // One number is a list of one.
     let scalar = config(ONE, &traits, r#", "group_size_n": 64"#);
     assert!(
-        run(&scalar, &of("gfx942", Dtype::Bf8)).kernels.iter().all(|kernel| kernel.name.contains("_gsn64_"))
+        run(&scalar, &request("gfx942", Dtype::Bf8))
+            .kernels
+            .iter()
+            .all(|kernel| kernel.name.contains("_gsn64_"))
     );
     // 64 elements of depth are in no name of the tile engine.
     let text = config(ONE, &traits, r#", "group_size_k": 64, "group_size_n": 32"#);
-    let found = run(&text, &of("gfx942", Dtype::Fp8));
+    let found = run(&text, &request("gfx942", Dtype::Fp8));
     assert!(found.kernels[0].name.ends_with("_aqg1x1x64_bqg1x32x64"), "{}", found.kernels[0].name);
     let KernelKind::Gemm(gemm) = &found.kernels[0].kind else { panic!() };
     assert_eq!(gemm.variant.quant.unwrap().group_b, Some(Mnk::new(1, 32, 64)));
@@ -120,7 +123,7 @@ fn scales_of_one_operand_have_the_traits_of_its_builder() {
         ("a_preshuffle_quant", "false, true"),
         ("persistent", ""),
     ];
-    let found = run(&config(ONE, &a, ""), &of("gfx942", Dtype::Fp8));
+    let found = run(&config(ONE, &a, ""), &request("gfx942", Dtype::Fp8));
     let names: Vec<&str> = found
         .kernels
         .iter()
@@ -139,7 +142,7 @@ fn scales_of_one_operand_have_the_traits_of_its_builder() {
     // Scales of B in reading order need a B of columns.
     let b = [("b_preshuffle_quant", "false, true"), ("persistent", "")];
     for (layout, expected) in [("rcr", 2), ("ccr", 2), ("rrr", 1), ("crr", 1)] {
-        let request = Request { layout: layout.parse().unwrap(), ..of("gfx942", Dtype::Fp8) };
+        let request = Request { layout: layout.parse().unwrap(), ..request("gfx942", Dtype::Fp8) };
         assert_eq!(run(&config(ONE, &b, ""), &request).kernels.len(), expected, "{layout}");
     }
 }
@@ -166,7 +169,7 @@ fn microscaled_kernels_of_gfx1250_are_as_many_as_upstream_says() {
         assert_eq!(count(&mx(ci, two, r#""cshuffle""#), "gfx1250", dtype), 0);
     }
     assert_eq!(count(&mx(ci, two, r#""tdm""#), "gfx1250", Dtype::Fp16), 0);
-    let found = run(&mx(ci, two, r#""tdm""#), &of("gfx1250", Dtype::PkFp4));
+    let found = run(&mx(ci, two, r#""tdm""#), &request("gfx1250", Dtype::PkFp4));
     let name = "mx_gemm_pk_fp4_rcr_comp_tdm_tdm_intrawave_False_False_False_False_64x64x128_2x2x1_16x16x128";
     assert_eq!(found.kernels[0].name, name.replace("pk_", ""));
     let KernelKind::Gemm(gemm) = &found.kernels[0].kind else { panic!() };
@@ -179,7 +182,7 @@ fn microscaled_pipelines_have_waves_and_tiles_of_their_own() {
         [["32, 128", "128, 512", "128, 256, 384"], ["1, 2, 4", "2, 4", "1"], ["16, 32", "16, 32", "128"]];
     let kept = |arch: &str, dtype: Dtype, pipeline: &str| -> Vec<String> {
         let pipeline = format!("\"{pipeline}\"");
-        let found = run(&mx(shapes, &pipeline, r#""cshuffle""#), &of(arch, dtype));
+        let found = run(&mx(shapes, &pipeline, r#""cshuffle""#), &request(arch, dtype));
         let shapes = found.kernels.iter().map(|kernel| kernel.name.rsplitn(4, '_').collect::<Vec<_>>());
         let mut shapes: Vec<String> = shapes.map(|part| format!("{}_{}", part[2], part[1])).collect();
         shapes.sort();
@@ -204,7 +207,7 @@ fn microscaled_pipelines_have_waves_and_tiles_of_their_own() {
 
 #[test]
 fn keys_of_another_variant_name_theirs() {
-    let error = |text: &str| tried(text, &of("gfx942", Dtype::Fp8)).map(|_| ()).unwrap_err();
+    let error = |text: &str| tried(text, &request("gfx942", Dtype::Fp8)).map(|_| ()).unwrap_err();
     let plain = config(ONE, &[], r#", "permute_n": true, "ck_select": {"variant": "gemm_universal"}"#);
     let expected = "f.json, permute_n: unknown key, expected one of: ck_select, k_block_per_cu, tile_config, \
                     trait_config; it is a key of \"ck_select\": {\"variant\": \"gemm_preshuffle\"}";
@@ -229,7 +232,7 @@ fn keys_of_another_variant_name_theirs() {
 fn filters_and_pools_take_scaled_kernels() {
     let filter = |text: &str| {
         let filter = Filter::parse(Op::Gemm, text).unwrap();
-        Request { filters: vec![(text.to_owned(), filter)], ..of("gfx942", Dtype::Fp8) }
+        Request { filters: vec![(text.to_owned(), filter)], ..request("gfx942", Dtype::Fp8) }
     };
     for (text, expected) in [
         ("c.quant == 'bquant'", 170 * 4),
@@ -239,7 +242,7 @@ fn filters_and_pools_take_scaled_kernels() {
     ] {
         assert_eq!(run(&gemm_quant("default_config"), &filter(text)).kernels.len(), expected, "{text}");
     }
-    let found = run(&gemm_quant("default_ci_config"), &of("gfx942", Dtype::Fp8));
+    let found = run(&gemm_quant("default_ci_config"), &request("gfx942", Dtype::Fp8));
     let listed = Pool::from_bytes("names", export::to_text(&found.kernels).as_bytes()).unwrap();
     assert!(listed.iter().map(|kernel| &kernel.name).eq(found.kernels.iter().map(|kernel| &kernel.name)));
     let json = export::to_json(&found.kernels, "f", "gfx942").unwrap();

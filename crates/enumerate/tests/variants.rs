@@ -7,7 +7,7 @@ use std::process::Command;
 
 use ck_select_enumerate::rules::Rules;
 use ck_select_types::vocab::Dtype;
-use common::{config, count, of, on, rules, run, tried};
+use common::{config, count, on, request, rules, run, tried};
 
 /// A tile engine's configuration with one tile and the settings of a variant.
 fn small(traits: &[(&str, &str)], rest: &str) -> String {
@@ -38,7 +38,7 @@ fn each_variant_has_its_names() {
         ),
     ] {
         let text = small(traits, &format!(r#", "ck_select": {{"variant": {ours}}}"#));
-        let found = run(&text, &of("gfx942", Dtype::Fp16));
+        let found = run(&text, &request("gfx942", Dtype::Fp16));
         let made: Vec<&str> = found.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
         let suffix = if ours.contains("multi_d") { "_MultiDMultiply_d3" } else { "" };
         for (name, made) in names.iter().zip(&made) {
@@ -58,7 +58,7 @@ fn kernels_with_a_shuffled_b_have_rules_of_their_own() {
     for (arch, dtype, counts) in COUNTS {
         for (permute, count) in ["false", "true"].into_iter().zip(counts) {
             let rest = format!(r#", "permute_n": {permute}, "ck_select": {{"variant": "gemm_preshuffle"}}"#);
-            let found = run(&config(shapes, &traits, &rest), &of(arch, dtype));
+            let found = run(&config(shapes, &traits, &rest), &request(arch, dtype));
             assert_eq!(found.kernels.len(), count, "{arch} {dtype} {permute}");
             assert!(found.kernels.iter().all(|kernel| kernel.name.starts_with("gemm_preshuffle_")));
             assert!(found.kernels.iter().all(|kernel| kernel.name.contains("_preshufflev2_cshuffle_auto_")));
@@ -148,11 +148,11 @@ fn gfx1250_has_waves_and_instructions_of_its_own() {
             &format!("\"warp_tile_k\": {{\"values\": [{instruction}]}}"),
         );
         let text = text.replace("\"tile_k\": {\"values\": [32]}", "\"tile_k\": {\"values\": [128]}");
-        run(&text, &of("gfx1250", dtype)).kernels.len()
+        run(&text, &request("gfx1250", dtype)).kernels.len()
     };
     assert_eq!([16, 32, 64].map(|depth| counts(depth, Dtype::Fp16)), [0, 2, 0]);
     assert_eq!([32, 64, 128].map(|depth| counts(depth, Dtype::Fp8)), [0, 2, 2]);
-    let found = run(&text, &of("gfx1250", Dtype::Int8));
+    let found = run(&text, &request("gfx1250", Dtype::Int8));
     assert_eq!(found.kernels.len(), 0);
     assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, so it gives no kernels"]);
 }
@@ -171,7 +171,7 @@ fn instructions_are_judged_for_every_pipeline() {
     let expected =
         r#"read as plain GEMMs; of microscaled ones, it needs "ck_select": {"variant": "mx_gemm"}"#;
     for dtype in [Dtype::Fp16, Dtype::PkFp4] {
-        let found = run(&tdm, &of("gfx1250", dtype));
+        let found = run(&tdm, &request("gfx1250", dtype));
         assert_eq!((found.kernels.len(), found.warnings.last().unwrap().as_str()), (0, expected));
     }
 }

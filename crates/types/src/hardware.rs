@@ -18,11 +18,11 @@ fields! {
         simds_per_cu: i64 = 4, 1, ["simds_per_cu" | "hw_simds_per_cu"], "SIMD units of one compute unit.";
         shader_engines: i64 = 32, 1, ["shader_engines" | "hw_shader_engines"], "Shader engines.";
         max_clock_mhz: i64 = 2400, 1, ["max_clock_mhz" | "hw_max_clock_mhz"], "Highest clock in MHz.";
-        max_waves_per_cu: i64 = 32, 1, ["max_waves_per_cu" | "hw_max_waves_per_cu"], "Waves that one compute \
-                                                                                      unit can hold.";
+        max_waves_per_cu: i64 = 32, 1, ["max_waves_per_cu" | "hw_max_waves_per_cu"],
+            "Waves that one compute unit can hold.";
         wavefront_size: i64 = 64, 1, ["wavefront_size" | "hw_wavefront_size"], "Threads of one wave.";
-        lds_capacity: i64 = 65536, 1, ["lds_capacity" | "hw_lds_capacity"], "Shared memory of one compute \
-                                                                             unit in bytes.";
+        lds_capacity: i64 = 65536, 1, ["lds_capacity" | "hw_lds_capacity"],
+            "Shared memory of one compute unit in bytes.";
         l1_cache_kb: i64 = 32, 1, ["l1_cache_kb" | "hw_l1_cache_kb"], "First-level cache in KiB.";
         l2_cache_kb: i64 = 4096, 1, ["l2_cache_kb" | "hw_l2_cache_kb"], "Second-level cache in KiB.";
         l3_cache_kb: i64 = 262_144, 1, ["l3_cache_kb" | "hw_l3_cache_kb"], "Last-level cache in KiB.";

@@ -18,7 +18,7 @@ pub(crate) fn on(arch: &str) -> Request {
     Request::new(arch)
 }
 
-pub(crate) fn of(arch: &str, dtype: Dtype) -> Request {
+pub(crate) fn request(arch: &str, dtype: Dtype) -> Request {
     Request { dtype, ..on(arch) }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn run(text: &str, request: &Request) -> Enumeration {
 }
 
 pub(crate) fn count(text: &str, arch: &str, dtype: Dtype) -> usize {
-    run(text, &of(arch, dtype)).kernels.len()
+    run(text, &request(arch, dtype)).kernels.len()
 }
 
 /// What the name says, with what no name says: the architecture, and the sweep's one word for layouts of all

@@ -86,19 +86,19 @@ pub(super) trait OperationEngines {
 }
 
 impl Engines {
-    fn of(op: Op) -> &'static Self {
+    fn get(op: Op) -> &'static Self {
         each_operation!(op, Own => &<Own as OperationEngines>::ENGINES)
     }
 }
 
 /// The engines that specs name; a spec that names none is for the first.
 pub(crate) fn named() -> impl Iterator<Item = &'static NamedEngine> {
-    Op::ALL.iter().flat_map(|op| Engines::of(*op).named)
+    Op::ALL.iter().flat_map(|op| Engines::get(*op).named)
 }
 
 impl Engine {
     fn record(self) -> (Op, &'static EngineRecord) {
-        let of_op = |op| Engines::of(op).all.iter().map(move |record| (op, record));
+        let of_op = |op| Engines::get(op).all.iter().map(move |record| (op, record));
         let mut all = Op::ALL.iter().copied().flat_map(of_op);
         match all.find(|(_, record)| record.0 == self) {
             Some(found) => found,
@@ -114,17 +114,17 @@ impl Engine {
 
     /// The default for models of a user's own GPU: everything that distinguishes kernels.
     pub fn of_op(op: Op) -> Self {
-        Engines::of(op).own
+        Engines::get(op).own
     }
 
     /// The engine of upstream's newest trainer.
     pub fn of_upstream(op: Op) -> Self {
-        Engines::of(op).upstream
+        Engines::get(op).upstream
     }
 
     /// The columns that upstream's trainers treat as categorical.
     pub fn categories(op: Op) -> &'static [&'static str] {
-        Engines::of(op).categories
+        Engines::get(op).categories
     }
 
     /// Whether upstream has no such engine.
@@ -139,7 +139,7 @@ impl Engine {
 
     /// The constants of the GPU that upstream's tools assume with it.
     pub fn hardware(self) -> Hardware {
-        Engines::of(self.op()).hardware
+        Engines::get(self.op()).hardware
     }
 
     /// The features, in upstream's order if the schema is upstream's.

@@ -21,11 +21,7 @@ impl NameClaim {
     fn agrees(&self, field: &str, reader: &Reader<'_>) -> Result<bool, FieldError> {
         Ok(match self {
             Self::Number(said) => reader.opt_int(field)?.is_none_or(|found| found == *said),
-            Self::Flag(said) => reader
-                .cell(field)
-                .map(|cell| cell.flag(field))
-                .transpose()?
-                .is_none_or(|found| found == *said),
+            Self::Flag(said) => reader.opt_flag(field)?.is_none_or(|found| found == *said),
             Self::Word(_) => reader.text(field)?.is_none_or(|found| {
                 self.word() == Some(found)
                     // `fwd` and `forward` are the same direction.

@@ -115,9 +115,14 @@ impl<'a> Reader<'a> {
     }
 
     #[inline(always)]
+    pub(super) fn opt_flag(&self, name: &str) -> Result<Option<bool>, FieldError> {
+        self.cell(name).map(|cell| cell.flag(name)).transpose()
+    }
+
+    #[inline(always)]
     pub(super) fn flag(&self, name: &str) -> Result<bool, FieldError> {
-        match self.cell(name) {
-            Some(cell) => cell.flag(name),
+        match self.opt_flag(name)? {
+            Some(flag) => Ok(flag),
             None if self.lenient => Ok(false),
             None => Err(Self::absent(name, "0, 1, true or false")),
         }

@@ -88,8 +88,8 @@ fields! {
         tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, 0 to MAX_EXTENT,
             ["tile_m0" : "Queries of a tile.", "tile_n0" : "Keys of a tile.",
              "tile_k0" : "Elements of queries and keys in one step.",
-             "tile_n1" : "Elements of values of a tile.", "tile_k1" : "Keys in one step of the second \
-                                                                       product.",
+             "tile_n1" : "Elements of values of a tile.",
+             "tile_k1" : "Keys in one step of the second product.",
              "tile_k0max" : "Elements of a query, padded."],
             "What one workgroup handles in one step: `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.";
         wave: [u8; 9] = [2, 2, 1, 2, 2, 1, 1, 1, 1], 0 to MAX_SMALL,

@@ -25,8 +25,9 @@ fields! {
         group_b: Option<Mnk> = None, 0, ["group_b"] omit, "The same of B.";
     }
     nested {}
-    beside { groups: Groups = Groups::NONE, "GEMMs of any extents in one launch; empty if it is not a \
-                                             list."; }
+    beside {
+        groups: Groups = Groups::NONE, "GEMMs of any extents in one launch; empty if it is not a list.";
+    }
 }
 
 impl GemmRequest {

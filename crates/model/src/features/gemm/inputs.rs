@@ -209,10 +209,7 @@ fn epilogue_code(extractor: &Extractor, epilogue: Epilogue) -> Result<f64, Inval
 fn agree_on_pads(kernel: &GemmKernel, reader: &Reader<'_>, name: NameCell<'_>) -> Result<(), FieldError> {
     let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(kernel.pad);
     let said: Vec<_> = pads.map(|(field, pad)| (field, NameClaim::Flag(pad))).collect();
-    let corrected = said
-        .iter()
-        .map(|(field, _)| reader.cell(field).map(|cell| cell.flag(field)).transpose())
-        .collect::<Result<Vec<_>, _>>()?;
+    let corrected = said.iter().map(|(field, _)| reader.opt_flag(field)).collect::<Result<Vec<_>, _>>()?;
     if kernel.pipeline == Pipeline::Mem && corrected.iter().all(|pad| pad.is_none_or(|pad| pad)) {
         return Ok(());
     }

@@ -134,8 +134,8 @@ pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features!
     Kernel epilogue_place = |k| k.build.epilogue, "place of the epilogue among all";
     Kernel quant_place = |k| k.build.quant, "place of the kind of scales among all, from 1; 0 for none";
     Kernel block_per_cu = |k| k.build.block_per_cu, "workgroups that should fit on one compute unit";
-    Kernel store_threads = |k| k.build.store_threads, "threads along n that store the result; 0 when not \
-                                                       known";
+    Kernel store_threads = |k| k.build.store_threads,
+        "threads along n that store the result; 0 when not known";
     Kernel preshuffled = |k| flag(k.build.flags[0]), "B is stored in the order in which it is read";
     Kernel batched = |k| flag(k.build.flags[1]), "multiplies a batch of equal GEMMs";
     Kernel row_scales = |k| flag(k.build.flags[2]), "reads scales of A row by row instead of by columns";
