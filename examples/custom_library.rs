@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ck_select::forest::{Forest, Split, Tree};
-use ck_select::uhd::{SYMBOL, carrying};
+use ck_select::uhd::{SYMBOL, Score, carrying};
 use ck_select_uhd::Hgbm;
 use common::walked;
 
@@ -25,8 +25,6 @@ mod common;
 const KERNELS: usize = 30;
 const OF_PROBLEM: usize = 45;
 const PROBLEMS: usize = 500;
-
-type Score = unsafe extern "C" fn(*const f64, usize) -> f64;
 
 /// Numbers that a forest compares a feature with, and one below all.
 fn values(forest: &Forest) -> Vec<Vec<f64>> {

@@ -10,13 +10,8 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 
 #[cfg(target_os = "linux")]
 fn is_privileged() -> bool {
-    unsafe extern "C" {
-        fn getauxval(kind: std::ffi::c_ulong) -> std::ffi::c_ulong;
-    }
-    /// `AT_SECURE` of the kernel's auxiliary vector.
-    const SECURE: std::ffi::c_ulong = 23;
     // SAFETY: it accepts any number, and only reads what the kernel gave the process at its start.
-    unsafe { getauxval(SECURE) != 0 }
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -8,7 +8,8 @@
 //! whole scorer, made without a compiler.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_void};
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -31,24 +32,19 @@ pub fn carrying(library: &[u8], text: &str) -> Result<Vec<u8>, String> {
     Ok([library, &forest, &length, MAGIC].concat())
 }
 
-/// Loads a copy as hipDNN does, and checks that it has the scores of the forest.
+/// The type of [`SYMBOL`]: a row's score.
+pub type Score = unsafe extern "C" fn(*const f64, usize) -> f64;
+
+/// Loads a copy as hipDNN does, and checks that it scores rows of the forest.
 pub fn check(copy: &Path, forest: &Forest) -> Result<(), String> {
     // SAFETY: whoever names a library of ck-select wants its code to run.
     let library = unsafe { Library::new(copy) }.map_err(|error| error.to_string())?;
     // SAFETY: the function has this type in every library of ck-select.
-    let function =
-        unsafe { library.get::<unsafe extern "C" fn(*const f64, usize) -> f64>(SYMBOL.as_bytes()) };
-    let function = function.map_err(|error| error.to_string())?;
-    for value in [0.0, 1.0, 64.0, f64::NAN] {
-        let row = vec![value; forest.num_features()];
-        let expected = forest.raw_score(&row).unwrap_or(f64::NAN) / divisor(forest);
-        // SAFETY: as many values as the count says.
-        let found = unsafe { function(row.as_ptr(), row.len()) };
-        if found.to_bits() != expected.to_bits() {
-            return Err(format!("{SYMBOL} answers {found}, the forest {expected}"));
-        }
-    }
-    Ok(())
+    let score = unsafe { library.get::<Score>(SYMBOL.as_bytes()) }.map_err(|error| error.to_string())?;
+    let row = vec![1.0; forest.num_features()];
+    // SAFETY: as many values as the count says.
+    let is_scored = !unsafe { score(row.as_ptr(), row.len()) }.is_nan();
+    is_scored.then_some(()).ok_or_else(|| format!("{SYMBOL} answers NaN"))
 }
 
 /// By what sums are divided.
@@ -172,23 +168,13 @@ impl Rows {
 
 /// The file of this library, or of the program that it is a part of.
 fn own_path() -> Option<PathBuf> {
-    /// `Dl_info`.
-    #[repr(C)]
-    struct Found {
-        file: *const c_char,
-        base: *mut c_void,
-        symbol: *const c_char,
-        address: *mut c_void,
-    }
-    unsafe extern "C" {
-        fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
-    }
-    let null: *mut c_void = std::ptr::null_mut();
-    let mut found = Found { file: null.cast(), base: null, symbol: null.cast(), address: null };
-    // SAFETY: any address may be asked for, and `found` outlives the call.
-    if unsafe { dladdr(own_path as *const c_void, &raw mut found) } == 0 || found.file.is_null() {
-        return None;
-    }
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for, and `found` outlives the call, which fills it in, or leaves zeros.
+    let found = unsafe {
+        libc::dladdr(own_path as *const c_void, found.as_mut_ptr());
+        found.assume_init()
+    };
     // SAFETY: a name that the loader keeps while the library is loaded.
-    Some(PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(found.file) }.to_bytes())))
+    let name = (!found.dli_fname.is_null()).then(|| unsafe { CStr::from_ptr(found.dli_fname) })?;
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }

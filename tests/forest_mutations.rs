@@ -3,6 +3,9 @@
 use std::fs;
 
 use ck_select::forest::Forest;
+use random_forests::{Numbers as _, Random};
+
+mod random_forests;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
 const MUTANTS: usize = 10_000;
@@ -12,19 +15,6 @@ const NUMBERS: [&str; 20] = [
     "-1", "0", "1", "2", "3", "7", "15", "-2", "2147483647", "-2147483648", "2147483648", "4294967295",
     "4294967296", "18446744073709551616", "1e308", "1e400", "-1e-400", "nan", "inf", "-inf",
 ];
-
-/// `SplitMix64`: the same mutants in every run, so that a failure can be named by its number.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end.max(1) as u64) as usize
-    }
-}
 
 /// One random change to the text.
 fn mutate(text: &mut Vec<u8>, random: &mut Random) {

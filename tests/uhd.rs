@@ -7,7 +7,7 @@ mod tools;
 use std::fs;
 
 use ck_select::forest::Forest;
-use ck_select::uhd::{SYMBOL, carrying, check};
+use ck_select::uhd::{SYMBOL, Score, carrying, check};
 use libloading::Library;
 
 /// Each row twice, and more than a thread remembers; then problems with their kernels, of which some are left
@@ -30,8 +30,6 @@ fn rows(thread: usize) -> Vec<Vec<f64>> {
     }
     rows
 }
-
-type Score = unsafe extern "C" fn(*const f64, usize) -> f64;
 
 #[test]
 fn a_copy_of_the_library_scores_rows_from_any_thread() {

@@ -36,6 +36,14 @@ impl<'de> Deserialize<'de> for Strict {
     }
 }
 
+/// The object that a file holds, which may begin with a byte order mark.
+pub fn object(text: &[u8]) -> serde_json::Result<Map<String, Value>> {
+    match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text))? {
+        Strict(Value::Object(keys)) => Ok(keys),
+        _ => Err(Error::custom("expected a JSON object")),
+    }
+}
+
 struct Values;
 
 impl<'de> Visitor<'de> for Values {

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
-use ck_select_types::json::Strict;
+use ck_select_types::json;
 use ck_select_types::problem::InvalidField;
 use serde_json::{Map, Value, json};
 
 use crate::hgbm::{Hgbm, MAX_BYTES};
-use crate::signature::{self, features_hash, sha256};
+use crate::signature::{self, compact, features_hash, sha256};
 use crate::{refused, require};
 
 const MAX_DOCUMENT: usize = 8 << 20;
@@ -56,11 +56,7 @@ impl Descriptor {
         require(!is_flat, "document", "a FlatBuffer, as the first generation was", "JSON")?;
         let length = text.len();
         require(length <= MAX_DOCUMENT, "document", format_args!("{length} bytes"), "8 MiB at most")?;
-        match serde_json::from_slice(text) {
-            Ok(Strict(Value::Object(keys))) => Self::new(keys),
-            Ok(_) => refused("document", "another value", "an object"),
-            Err(error) => refused("document", error, "JSON"),
-        }
+        json::object(text).or_else(|error| refused("document", error, "JSON")).and_then(Self::new)
     }
 
     /// Checks the keys of a document.
@@ -119,7 +115,7 @@ impl Descriptor {
             (self.score("units").is_some(), "score.units"),
             (self.body("order").is_some(), "static_order.order"),
             (hashless, "custom_library without hash"),
-            (signature::has_old(self.signature()), "the operator 'all'"),
+            (compact(&self.signature().into()).contains(r#"{"all":"#), "the operator 'all'"),
         ];
         old.into_iter().filter_map(|(is_there, what)| is_there.then_some(what)).collect()
     }

@@ -1,11 +1,15 @@
-//! LightGBM's forests as hipDNN's trees.
+//! LightGBM's forests as hipDNN's trees, exactly for every value that a row may have.
+//!
+//! LightGBM sets values up to [`ZERO_THRESHOLD`] to zero before it walks; what that changes is in the
+//! thresholds here. Its categories are truncated to integers, so that a set is a chain of bounds.
 
-use ck_select_model::forest::{Child, Forest, Split, Target, Tree as Source};
+use ck_select_model::forest::{
+    Child, Forest, Missing, Node as Inner, Split as Question, Target, Tree as Trained, ZERO_THRESHOLD,
+};
 use ck_select_types::problem::InvalidField;
 
-use crate::hgbm::{Hgbm, Node, Tree};
+use crate::hgbm::{Hgbm, Node, Split, Tree};
 use crate::require;
-use crate::splits::{Question, Step, To, steps};
 
 impl Hgbm {
     /// The trees of a forest, with the bits of its raw scores, divided by the trees' number if it is
@@ -19,40 +23,25 @@ impl Hgbm {
 }
 
 /// The nodes of a tree, of whose leaves the sum gets this part.
-fn expressed(tree: &Source, number: usize, parts: usize) -> Result<Tree, InvalidField> {
-    let questions = tree.nodes().map(|node| match node.split {
-        Split::Categorical { set } => Question::Set(tree.category_sets().words(set).to_vec()),
-        Split::Numeric { threshold, missing, default_left } => {
-            Question::Number { threshold: threshold.get(), missing, default_left }
-        }
-    });
-    let (mut groups, mut starts) = (Vec::new(), vec![0]);
-    for (split, question) in questions.enumerate() {
-        let is_infinite = matches!(question, Question::Number { threshold, .. } if threshold.is_infinite());
-        let place = format_args!("tree {number}, split {split}");
+fn expressed(tree: &Trained, number: usize, parts: usize) -> Result<Tree, InvalidField> {
+    let (mut starts, mut end) = (Vec::new(), 0);
+    for (at, inner) in tree.nodes().enumerate() {
+        let is_infinite =
+            matches!(inner.split, Question::Numeric { threshold, .. } if threshold.get().is_infinite());
+        let place = format_args!("tree {number}, split {at}");
         require(!is_infinite, place, "an infinite threshold", "a finite one")?;
-        groups.push(steps(&question));
-        starts.push(starts[split] + groups[split].len() as u32);
+        starts.push(end);
+        end += steps(tree, &inner, end, [0; 2]).len() as u32;
     }
     let place = |child: Child| match child.target() {
         Target::Node(node) => starts[node],
-        Target::Leaf(leaf) => starts[groups.len()] + leaf as u32,
+        Target::Leaf(leaf) => end + leaf as u32,
     };
-    let mut nodes = Vec::new();
-    for ((inner, steps), start) in tree.nodes().zip(&groups).zip(&starts) {
-        let follow = |to| match to {
-            To::Left => place(inner.left),
-            To::Right => place(inner.right),
-            To::Own(step) => start + step,
-        };
-        nodes.extend(steps.iter().map(|&Step { threshold, less, default_left, to }| Node::Split {
-            feature: inner.feature,
-            threshold,
-            less,
-            default_left,
-            children: to.map(follow),
-        }));
-    }
+    let steps = tree.nodes().zip(&starts).flat_map(|(inner, &start)| {
+        let children = [place(inner.left), place(inner.right)];
+        steps(tree, &inner, start, children)
+    });
+    let mut nodes: Tree = steps.map(Node::Split).collect();
     for value in tree.leaf_values() {
         let part = value / parts as f64;
         // A sum of parts has the bits of the part of a sum if no division rounds.
@@ -63,4 +52,74 @@ fn expressed(tree: &Source, number: usize, parts: usize) -> Result<Tree, Invalid
         nodes.push(Node::Leaf(part));
     }
     Ok(nodes)
+}
+
+/// Categories from here on are not recognised: a set takes a bit for each below its largest.
+const MAX_CATEGORY: u32 = 4096;
+
+/// The nodes that stand for a node with these children, from this place on.
+fn steps(tree: &Trained, inner: &Inner, start: u32, children: [u32; 2]) -> Vec<Split> {
+    let split = Split { feature: inner.feature, children, ..Split::default() };
+    let (threshold, missing, default_left) = match inner.split {
+        Question::Categorical { set } => return members(split, tree.category_sets().words(set), start),
+        Question::Numeric { threshold, missing, default_left } => (threshold.get(), missing, default_left),
+    };
+    let (zero, zero_left) = (ZERO_THRESHOLD, 0.0 <= threshold);
+    let is_near_zero = (-zero..zero).contains(&threshold);
+    if missing == Missing::Zero && (zero_left != default_left || is_near_zero) {
+        let (default, others) = (children[usize::from(!default_left)], start + 2);
+        return vec![
+            Split { threshold: -zero, less: true, children: [others, start + 1], ..split },
+            Split { threshold: zero, default_left: true, children: [default, others], ..split },
+            Split { threshold, ..split },
+        ];
+    }
+    let default_left = if missing == Missing::Never { zero_left } else { default_left };
+    let one = Split { threshold, default_left, ..split };
+    vec![match zero_left {
+        _ if !is_near_zero => one,
+        // A threshold among values that are zero to LightGBM divides them nowhere.
+        true => Split { threshold: zero, ..one },
+        false => Split { threshold: -zero, less: true, ..one },
+    }]
+}
+
+/// Is the value a member of the set? Two bounds for each run of categories; only -1 and below are no
+/// category, and what is 2^31 or more.
+fn members(split: Split, words: &[u32], start: u32) -> Vec<Split> {
+    let (end, [left, right]) = (words.len() * 32, split.children);
+    let is_member =
+        |category: usize| category < end.min(1 << 31) && words[category / 32] >> (category % 32) & 1 == 1;
+    let bounds =
+        (0..=end).filter(|&category| is_member(category) != (category > 0 && is_member(category - 1)));
+    let step = |(bound, next): (usize, u32)| {
+        let threshold = if bound == 0 { -1.0 } else { bound as f64 };
+        let children = [if is_member(bound) { right } else { left }, next];
+        Split { threshold, less: bound > 0, default_left: true, children, ..split }
+    };
+    let mut steps: Vec<Split> = bounds.zip(start + 1..).map(step).collect();
+    match steps.last_mut() {
+        Some(last) => last.children[1] = right,
+        // Of an empty set, nothing is a member.
+        None => steps.push(Split { children: [right; 2], ..split }),
+    }
+    steps
+}
+
+/// The set whose members go to the first of these children, if that is what the nodes from here on ask.
+pub(crate) fn set_at(tree: &[Node], start: usize) -> Option<(Vec<u32>, [u32; 2])> {
+    let splits = || tree[start..].iter().map_while(Node::split).take(MAX_CATEGORY as usize);
+    let (first, second) = (splits().next()?, splits().nth(1)?);
+    let children = [second.children[0], first.children[0]];
+    let inner = splits().take_while(|split| split.children[1] != children[1]).count();
+    // Categories begin above -1.
+    let bounds: Vec<u32> = splits().take(inner + 1).map(|split| split.threshold.max(0.0) as u32).collect();
+    let (runs, []) = bounds.as_chunks::<2>() else { return None };
+    let end = bounds.last().filter(|&&end| end <= MAX_CATEGORY)?;
+    let mut words = vec![0; end.div_ceil(32) as usize];
+    for category in runs.iter().flat_map(|&[first, end]| first..end) {
+        words.get_mut(category as usize / 32).map(|word| *word |= 1 << (category % 32))?;
+    }
+    let set = Split { feature: first.feature, children, ..Split::default() };
+    members(set, &words, start as u32).iter().eq(splits().take(bounds.len())).then_some((words, children))
 }

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use ck_select_types::problem::InvalidField;
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Vector, WIPOffset};
 
-use crate::flat::{self, Root, slot};
+use crate::flat::{self, slot};
 use crate::require;
 
 /// The largest artifact that hipDNN loads.
-pub const MAX_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_BYTES: u64 = 256 << 20;
 const IDENTIFIER: &str = "HGBM";
 
 /// A node of a tree. A walk begins at the first one.
@@ -18,18 +18,28 @@ pub enum Node {
     /// What the tree adds to the sum.
     Leaf(f64),
     /// A question about a feature.
-    Split {
-        /// The feature, as an index into a row.
-        feature: u32,
-        /// The number that its value is compared with; finite.
-        threshold: f64,
-        /// Whether only smaller values go left; otherwise equal ones do, too.
-        less: bool,
-        /// Whether NaN goes left.
-        default_left: bool,
-        /// The child for yes and the child for no.
-        children: [u32; 2],
-    },
+    Split(Split),
+}
+
+/// A question about a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Split {
+    /// The feature, as an index into a row.
+    pub feature: u32,
+    /// The number that its value is compared with; finite.
+    pub threshold: f64,
+    /// Whether only smaller values go left; otherwise equal ones do, too.
+    pub less: bool,
+    /// Whether NaN goes left.
+    pub default_left: bool,
+    /// The child for yes and the child for no.
+    pub children: [u32; 2],
+}
+
+impl Node {
+    pub(crate) fn split(&self) -> Option<&Split> {
+        if let Self::Split(split) = self { Some(split) } else { None }
+    }
 }
 
 /// A tree. Nodes may be the children of several others, but never their own descendants.
@@ -72,9 +82,21 @@ impl Hgbm {
         let (features, by, base_score) = (root.num_features(), root.group_by(), root.base_score());
         require(features >= 0, "num_features", features, "0 or more")?;
         // The loader's bound on nodes, which also bounds what is read of tables that are named many times.
-        let mut reading = Reading { nodes: bytes.len() / 4, features };
-        let trees = reading.trees(root.trees(), "tree")?;
-        let groups = reading.groups(&root)?;
+        let mut left = bytes.len() / 4;
+        let mut read = |trees: Vector<'_, ForwardsUOffset<flat::Tree<'_>>>, what: &str| {
+            let trees = trees.iter().enumerate();
+            trees.map(|(at, tree)| read_tree(&tree, features, &mut left, &format!("{what} {at}"))).collect()
+        };
+        let trees: Result<Vec<Tree>, InvalidField> = read(root.trees(), "tree");
+        let (trees, mut values) = (trees?, HashSet::new());
+        for group in root.groups() {
+            let (place, value) = (format!("group {}", values.len()), group.value());
+            // Both zeros are one value.
+            let is_new = value.is_finite() && values.insert((value + 0.0).to_bits());
+            require(is_new, &place, value, "a finite value that no other group has")?;
+            read(group.trees(), &format!("{place}: tree"))?;
+        }
+        let groups = values.len();
         let is_grouped_by = groups == 0 || (0..features).contains(&by);
         let expected = format_args!("a feature below {features}");
         require(is_grouped_by, "group_by_feature_index", by, expected)?;
@@ -109,7 +131,7 @@ impl Hgbm {
 
     /// What its trees are made of.
     pub fn shape(&self) -> Shape {
-        let less = |node: &&Node| matches!(node, Node::Split { less: true, .. });
+        let less = |node: &&Node| node.split().is_some_and(|split| split.less);
         self.trees.iter().fold(Shape::default(), |shape, tree| Shape {
             nodes: shape.nodes + tree.len(),
             shared: shape.shared + parents(tree).iter().filter(|&&parents| parents > 1).count(),
@@ -119,22 +141,16 @@ impl Hgbm {
 }
 
 fn write_tree(to: &mut FlatBufferBuilder<'_>, tree: &Tree) -> WIPOffset<TableFinishedWIPOffset> {
-    let splits = || {
-        tree.iter().map(|&node| match node {
-            Node::Leaf(_) => (0, 0.0, false, false, [u32::MAX; 2]),
-            Node::Split { feature, threshold, less, default_left, children } => {
-                (feature, threshold, less, default_left, children)
-            }
-        })
-    };
-    let leaf = |node: &Node| if let Node::Leaf(value) = *node { value } else { 0.0 };
-    let features = splits().map(|split| split.0 as i32).collect::<Vec<_>>();
-    let [left, right] = [0, 1].map(|side| splits().map(|split| split.4[side] as i32).collect::<Vec<_>>());
-    let ints = [features, left, right].map(|list| to.create_vector(&list));
-    let numbers = [splits().map(|split| split.1).collect::<Vec<_>>(), tree.iter().map(leaf).collect()];
+    let leaf = Split { children: [u32::MAX; 2], ..Split::default() };
+    let splits: Vec<Split> = tree.iter().map(|node| node.split().copied().unwrap_or(leaf)).collect();
+    let value = |node: &Node| if let Node::Leaf(value) = *node { value } else { 0.0 };
+    let ints: [fn(&Split) -> u32; 3] = [|one| one.feature, |one| one.children[0], |one| one.children[1]];
+    let ints = ints.map(|of| to.create_vector(&splits.iter().map(|one| of(one) as i32).collect::<Vec<_>>()));
+    let numbers =
+        [splits.iter().map(|one| one.threshold).collect::<Vec<_>>(), tree.iter().map(value).collect()];
     let numbers = numbers.map(|list| to.create_vector(&list));
-    let flags = [splits().map(|split| split.3).collect::<Vec<_>>(), splits().map(|split| !split.2).collect()];
-    let flags = flags.map(|list| to.create_vector(&list));
+    let flags: [fn(&Split) -> bool; 2] = [|one| one.default_left, |one| !one.less];
+    let flags = flags.map(|of| to.create_vector(&splits.iter().map(of).collect::<Vec<_>>()));
     let table = to.start_table();
     [0, 2, 3].into_iter().zip(ints).for_each(|(id, list)| to.push_slot_always(slot(id), list));
     [1, 4].into_iter().zip(numbers).for_each(|(id, list)| to.push_slot_always(slot(id), list));
@@ -142,87 +158,58 @@ fn write_tree(to: &mut FlatBufferBuilder<'_>, tree: &Tree) -> WIPOffset<TableFin
     WIPOffset::new(to.end_table(table).value())
 }
 
-/// What a file may still contain, and how long a row is.
-struct Reading {
-    nodes: usize,
-    features: i32,
-}
-
-impl Reading {
-    fn groups(&mut self, root: &Root<'_>) -> Result<usize, InvalidField> {
-        let mut values = HashSet::new();
-        for group in root.groups() {
-            let (place, value) = (format!("group {}", values.len()), group.value());
-            // Both zeros are one value.
-            let is_new = value.is_finite() && values.insert((value + 0.0).to_bits());
-            require(is_new, &place, value, "a finite value that no other group has")?;
-            self.trees(group.trees(), &format!("{place}: tree"))?;
+/// Reads a tree, of which `left` nodes at most.
+fn read_tree(
+    table: &flat::Tree<'_>,
+    num_features: i32,
+    left: &mut usize,
+    place: &str,
+) -> Result<Tree, InvalidField> {
+    let (lefts, rights, features) = (table.lefts(), table.rights(), table.features());
+    let (thresholds, leaves) = (table.thresholds(), table.leaves());
+    let (default_left, lte) = (table.default_left(), table.lte());
+    let count = lefts.len();
+    let expected = "one at least, and no more than fit into the file";
+    require((1..=*left).contains(&count), place, format_args!("{count} nodes"), expected)?;
+    *left -= count;
+    let is_whole = [rights.len(), features.len(), thresholds.len()] == [count; 3]
+        && [0, count].contains(&lte.len())
+        && default_left.len() <= count;
+    let expected = format_args!("{count} nodes in each");
+    require(is_whole, place, "lists of different lengths", expected)?;
+    let node = |at: usize| {
+        let place = format_args!("{place}, node {at}");
+        let children = [lefts.get(at), rights.get(at)];
+        if children[0] == -1 {
+            let leaf = if at < leaves.len() { leaves.get(at) } else { f64::NAN };
+            let found = format_args!("the leaf value {leaf}");
+            require(leaf.is_finite(), place, found, "a finite number")?;
+            return Ok(Node::Leaf(leaf));
         }
-        Ok(values.len())
-    }
-
-    fn trees(
-        &mut self,
-        trees: Vector<'_, ForwardsUOffset<flat::Tree<'_>>>,
-        what: &str,
-    ) -> Result<Vec<Tree>, InvalidField> {
-        trees.iter().enumerate().map(|(number, tree)| self.tree(&tree, &format!("{what} {number}"))).collect()
-    }
-
-    fn tree(&mut self, table: &flat::Tree<'_>, place: &str) -> Result<Tree, InvalidField> {
-        let (lefts, rights, features) = (table.lefts(), table.rights(), table.features());
-        let (thresholds, leaves) = (table.thresholds(), table.leaves());
-        let (default_left, lte) = (table.default_left(), table.lte());
-        let count = lefts.len();
-        let expected = "one at least, and no more than fit into the file";
-        require((1..=self.nodes).contains(&count), place, format_args!("{count} nodes"), expected)?;
-        self.nodes -= count;
-        let is_whole = [rights.len(), features.len(), thresholds.len()] == [count; 3]
-            && [0, count].contains(&lte.len())
-            && default_left.len() <= count;
-        let expected = format_args!("{count} nodes in each");
-        require(is_whole, place, "lists of different lengths", expected)?;
-        let node = |at: usize| {
-            let place = format_args!("{place}, node {at}");
-            let children = [lefts.get(at), rights.get(at)];
-            if children[0] == -1 {
-                let leaf = if at < leaves.len() { leaves.get(at) } else { f64::NAN };
-                let found = format_args!("the leaf value {leaf}");
-                require(leaf.is_finite(), place, found, "a finite number")?;
-                return Ok(Node::Leaf(leaf));
-            }
-            let is_inside = children.iter().all(|&child| (0..count as i64).contains(&child.into()));
-            let found = format_args!("the children {children:?}");
-            require(is_inside, place, found, format_args!("-1, or nodes below {count}"))?;
-            let (feature, threshold) = (features.get(at), thresholds.get(at));
-            let is_feature = (0..self.features).contains(&feature);
-            let found = format_args!("feature {feature}");
-            require(is_feature, place, found, format_args!("one below {}", self.features))?;
-            let found = format_args!("the threshold {threshold}");
-            require(threshold.is_finite(), place, found, "a finite number")?;
-            Ok(Node::Split {
-                feature: feature as u32,
-                threshold,
-                less: at < lte.len() && !lte.get(at),
-                default_left: at < default_left.len() && default_left.get(at),
-                children: children.map(|child| child as u32),
-            })
-        };
-        let nodes = (0..count).map(node).collect::<Result<Vec<_>, _>>()?;
-        require(!has_cycle(&nodes), place, "a cycle", "nodes that are not their own descendants")?;
-        Ok(nodes)
-    }
+        let is_inside = children.iter().all(|&child| (0..count as i64).contains(&child.into()));
+        let found = format_args!("the children {children:?}");
+        require(is_inside, place, found, format_args!("-1, or nodes below {count}"))?;
+        let (feature, threshold) = (features.get(at), thresholds.get(at));
+        let is_feature = (0..num_features).contains(&feature);
+        let found = format_args!("feature {feature}");
+        require(is_feature, place, found, format_args!("one below {num_features}"))?;
+        let found = format_args!("the threshold {threshold}");
+        require(threshold.is_finite(), place, found, "a finite number")?;
+        let less = at < lte.len() && !lte.get(at);
+        let default_left = at < default_left.len() && default_left.get(at);
+        let children = children.map(|child| child as u32);
+        Ok(Node::Split(Split { feature: feature as u32, threshold, less, default_left, children }))
+    };
+    let nodes = (0..count).map(node).collect::<Result<Vec<_>, _>>()?;
+    require(!has_cycle(&nodes), place, "a cycle", "nodes that are not their own descendants")?;
+    Ok(nodes)
 }
 
 /// The number of parents of each node.
 fn parents(tree: &[Node]) -> Vec<u32> {
     let mut parents = vec![0; tree.len()];
-    for node in tree {
-        if let Node::Split { children, .. } = node {
-            for &child in children {
-                parents[child as usize] += 1;
-            }
-        }
+    for child in tree.iter().filter_map(Node::split).flat_map(|split| split.children) {
+        parents[child as usize] += 1;
     }
     parents
 }
@@ -234,11 +221,9 @@ fn has_cycle(tree: &[Node]) -> bool {
     let mut taken = 0;
     while let Some(node) = free.pop() {
         taken += 1;
-        if let Node::Split { children, .. } = tree[node] {
-            for child in children.map(|child| child as usize) {
-                parents[child] -= 1;
-                free.extend((parents[child] == 0).then_some(child));
-            }
+        for child in tree[node].split().into_iter().flat_map(|split| split.children) {
+            parents[child as usize] -= 1;
+            free.extend((parents[child as usize] == 0).then_some(child as usize));
         }
     }
     taken != tree.len()

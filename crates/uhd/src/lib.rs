@@ -11,10 +11,9 @@ mod flat;
 mod hgbm;
 mod import;
 mod signature;
-mod splits;
 
 pub use descriptor::Descriptor;
-pub use hgbm::{Hgbm, MAX_BYTES, Node, Shape, Tree};
+pub use hgbm::{Hgbm, Node, Shape, Split, Tree};
 pub use signature::{features_hash, sha256};
 
 use std::fmt::Display;

@@ -34,13 +34,8 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 /// `features_hash` of a signature and an encoding of words.
 pub fn features_hash(signature: &Value, encoding: Option<&Value>) -> String {
-    let mut text = compact(signature);
-    if let Some(encoding) =
-        encoding.filter(|encoding| encoding.as_object().is_some_and(|words| !words.is_empty()))
-    {
-        text.push('|');
-        text.push_str(&compact(encoding));
-    }
+    let encoding = encoding.filter(|words| words.as_object().is_some_and(|words| !words.is_empty()));
+    let text = std::iter::once(signature).chain(encoding).map(compact).collect::<Vec<_>>().join("|");
     format!("sha256:{}", &sha256(text.as_bytes())[..16])
 }
 
@@ -56,22 +51,12 @@ impl Formatter for TwoDigits {
     }
 }
 
-fn compact(value: &Value) -> String {
+/// JSON in which a quotation mark without a backslash begins or ends a string.
+pub(crate) fn compact(value: &Value) -> String {
     let mut text = Vec::new();
     // Writing to a vector cannot fail.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut text, TwoDigits));
     String::from_utf8(text).unwrap_or_default()
-}
-
-/// Whether a signature has an operator of older descriptors.
-pub(crate) fn has_old(signature: &[Value]) -> bool {
-    signature.iter().any(|entry| match entry {
-        Value::Object(operator) => {
-            operator.iter().any(|(name, arguments)| name == "all" || has_old(std::slice::from_ref(arguments)))
-        }
-        Value::Array(values) => has_old(values),
-        _ => false,
-    })
 }
 
 /// Checks the entries of a signature.

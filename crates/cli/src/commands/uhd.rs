@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::files;
 use ck_select::forest::{Forest, Transform};
-use ck_select::json::Strict;
+use ck_select::json;
 use ck_select::model::{Model, Target, forest_text};
 use ck_select::problem::InvalidField;
 use ck_select::uhd;
@@ -17,16 +17,13 @@ use super::model_directory;
 use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
 
-const EXAMPLES: &str = "Examples:
-  ckselect uhd export --model models/M --output heuristics/conv
-  ckselect uhd check heuristics/conv.uhd.json
-  ckselect uhd import heuristics/conv.uhd.json --output models/back
-
-docs/uhd.md says what is proved of these files, and what is not.";
-
 /// Exchange models with hipDNN's heuristic descriptors (experimental)
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    after_help = "docs/uhd.md says what is proved of these files, and what is not.",
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -108,15 +105,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 const SPEC: &str = "feature_spec.json";
 
-/// How a score comes from a label: the descriptor's word, whether the label is a logarithm, what LightGBM's
-/// objective does to it, and an objective that does so.
-const TRANSFORMS: [(&str, bool, Transform, &str); 4] = [
-    ("identity", false, Transform::Identity, "regression"),
-    ("log1p", true, Transform::Identity, "regression"),
-    ("log", false, Transform::Exponential, "poisson"),
-    ("sqrt", false, Transform::SignedSquare, "regression sqrt"),
-];
-
 /// What a score is, for which descriptors have a word.
 const METRICS: [(Target, &str); 2] = [(Target::Tflops, "tflops"), (Target::Latency, "time")];
 
@@ -129,12 +117,7 @@ fn read(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 fn object(path: &Path) -> Result<Map<String, Value>, CliError> {
-    let text = read(path)?;
-    match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text)) {
-        Ok(Strict(Value::Object(keys))) => Ok(keys),
-        Ok(_) => Err(of_file(path, "expected a JSON object")),
-        Err(error) => Err(of_file(path, error)),
-    }
+    json::object(&read(path)?).map_err(|error| of_file(path, error))
 }
 
 fn run_export(args: &ExportArgs) -> Result<(), CliError> {
@@ -190,12 +173,10 @@ fn trees(model: &Model, forest: &Forest, hash: &str) -> Result<Vec<u8>, InvalidF
 /// What a model says of itself, as keys of a descriptor; those that are given replace them.
 fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String, Value>, CliError> {
     let (spec, target) = (model.spec(), model.spec().rank_by);
-    let label = (spec.log_targets.contains(&target), forest.objective().transform());
-    let Some((transform, ..)) = TRANSFORMS.iter().find(|(_, log, transform, _)| (*log, *transform) == label)
-    else {
-        let error = "both label and objective transform: a descriptor has one transform";
+    if forest.objective().transform() != Transform::Identity {
+        let error = "its objective transforms scores, for which descriptors have no words";
         return Err(of_file(&args.model, error));
-    };
+    }
     let schema = &spec.extractor.schema;
     let columns: Vec<_> = schema.names().into_iter().zip(schema.scopes()).collect();
     let both: Vec<_> = columns.iter().filter(|(_, scope)| *scope == "pair").map(|(name, _)| *name).collect();
@@ -212,6 +193,7 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
     let mut own = object(&args.model.join(SPEC))?;
     // What is filled in by a model's name must not depend on what a copy is called.
     own.extend(spec.known_as().map(|known| ("model_name".to_owned(), known.into())));
+    let transform = if spec.log_targets.contains(&target) { "log1p" } else { "identity" };
     let mut score = json!({ "calibrated": false, "transform": transform });
     if let Some((_, metric)) = METRICS.iter().find(|(known, _)| *known == target) {
         score["metric"] = (*metric).into();
@@ -291,7 +273,7 @@ fn check_row(path: &Path, descriptor: &Descriptor, trees: Option<&Hgbm>) -> Vec<
             let shape = trees.shape();
             let counts = [trees.trees.len(), shape.nodes, shape.shared, shape.less, trees.groups];
             row.extend(counts.map(Cell::from));
-            let text = trees.to_text("regression", &names(descriptor));
+            let text = trees.to_text(&names(descriptor));
             row.push(text.map_or_else(|error| error.to_string(), |_| "yes".to_owned()).into());
         }
         None => row.resize(10, Cell::Empty),
@@ -300,9 +282,6 @@ fn check_row(path: &Path, descriptor: &Descriptor, trees: Option<&Hgbm>) -> Vec<
 }
 
 fn run_import(args: &ImportArgs) -> Result<(), CliError> {
-    if args.output.symlink_metadata().is_ok() {
-        return Err(of_file(&args.output, "already exists"));
-    }
     let (descriptor, trees) = opened(&args.file)?;
     let Some(trees) = trees else {
         let adapter = descriptor.adapter();
@@ -316,14 +295,11 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
         None => metric.map_or(Target::Relative, |(target, _)| *target),
     };
     let transform = descriptor.score("transform").unwrap_or("identity");
-    // Of a logarithm, a spec's `log_targets` says it.
-    let known = TRANSFORMS.iter().find(|(known, ..)| *known == transform);
-    let objective = known.map_or("regression", |(.., objective)| objective);
     let columns = match spec.and_then(|spec| spec.get("feature_names")?.as_array()) {
         Some(names) => names.iter().map(|name| name.as_str().unwrap_or_default().to_owned()).collect(),
         None => names(&descriptor),
     };
-    let text = trees.to_text(objective, &columns).map_err(|error| of_file(&args.file, error))?;
+    let text = trees.to_text(&columns).map_err(|error| of_file(&args.file, error))?;
     let io = |error| CliError::io(args.output.display(), &error);
     let staged = Staged::create(&args.output).map_err(io)?;
     staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::device::{Device, DeviceError};
 use crate::files;
-use crate::json::Strict;
+use crate::json;
 use crate::vocab::Arch;
 
 /// A GPU in the place of an architecture's profile.
@@ -60,10 +60,7 @@ pub fn constants_of(path: &Path) -> Result<Map<String, Value>, GpuOverrideError>
             }
             _ => error,
         })?;
-        match serde_json::from_str(&text)? {
-            Strict(Value::Object(fields)) => Ok(fields),
-            _ => Err(GpuOverrideFault::NotAnObject),
-        }
+        Ok(json::object(text.as_bytes())?)
     };
     read().map_err(|fault| GpuOverrideError { path: path.to_owned(), fault })
 }
@@ -74,12 +71,9 @@ pub enum GpuOverrideFault {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is not JSON.
+    /// It is not a JSON object.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// It is JSON of another kind.
-    #[error("expected a JSON object")]
-    NotAnObject,
     /// A value cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each uses a part")]
 
 use ck_select_model::forest::Forest;
-use ck_select_uhd::{Descriptor, Hgbm, Node};
+use ck_select_uhd::{Descriptor, Hgbm, Node, Split};
 
 /// The walk that hipDNN's description says, which shares nothing with the code that is tested.
 pub(crate) fn walked(model: &Hgbm, row: &[f64]) -> f64 {
@@ -13,7 +13,7 @@ pub(crate) fn walked(model: &Hgbm, row: &[f64]) -> f64 {
         sum += loop {
             match tree[node] {
                 Node::Leaf(value) => break value,
-                Node::Split { feature, threshold, less, default_left, children } => {
+                Node::Split(Split { feature, threshold, less, default_left, children }) => {
                     let x = row.get(feature as usize).copied().unwrap_or(f64::NAN);
                     let goes_left = match (x.is_nan(), less) {
                         (true, _) => default_left,
@@ -40,7 +40,7 @@ pub(crate) fn check_bytes(bytes: &[u8]) {
     let written = model.write().expect("what was read is valid");
     assert!(Hgbm::read(&written).is_ok_and(|again| again.trees.len() == model.trees.len()));
     let names: Vec<String> = (0..model.num_features).map(|name| format!("f{name}")).collect();
-    if let Ok(text) = model.to_text("regression", &names) {
+    if let Ok(text) = model.to_text(&names) {
         Forest::parse(text.as_bytes()).expect("LightGBM's text");
     }
 }

@@ -137,7 +137,7 @@ impl Run {
 mod tests {
     use super::*;
     use crate::isa::Isa;
-    use crate::scoring::tests::{Random, VALUES, forest};
+    use crate::scoring::tests::{Numbers as _, Random, VALUES, forest};
     use crate::scoring::{RowMajor, RowScorer};
 
     /// Problems of twenty kernels each, whose columns are the last four of twelve, and rows of their own.
