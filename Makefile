@@ -121,6 +121,7 @@ lint: needs-cargo needs-cxx needs-python lightgbm-tools
 	$(LIGHTGBM_TEST_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
 	$(CARGO) clippy --package ckselect -- -D warnings
 	$(CARGO) clippy --package ck-select --package ckselect --no-default-features -- -D warnings
+	RUSTFLAGS='--cfg fuzzing -D warnings' $(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET_DIR)/fuzz'
 	@$(MAKE) --no-print-directory docs-rust lint-python messages
 
 # Every message of the product in one file, to be read in one go.
@@ -129,7 +130,7 @@ messages: needs-python
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool filter measurements sweep scoring store rules lines fmha uhd
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
 # The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
 # table there, too; QUICK=1 only shows that everything runs.

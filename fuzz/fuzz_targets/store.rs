@@ -14,6 +14,7 @@ use libfuzzer_sys::fuzz_target;
 fn record() -> Record {
     let winner = Winner {
         kernel: "fuzz".into(),
+        split_k: 1,
         median_ms: 0.5,
         cv: 0.0,
         repeats: 1,
