@@ -11,10 +11,8 @@ use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-
-use libloading::Library;
 
 use crate::files;
 use crate::forest::Forest;
@@ -35,16 +33,10 @@ pub fn carrying(library: &[u8], text: &str) -> Result<Vec<u8>, String> {
 /// The type of [`SYMBOL`]: a row's score.
 pub type Score = unsafe extern "C" fn(*const f64, usize) -> f64;
 
-/// Loads a copy as hipDNN does, and checks that it scores rows of the forest.
-pub fn check(copy: &Path, forest: &Forest) -> Result<(), String> {
-    // SAFETY: whoever names a library of ck-select wants its code to run.
-    let library = unsafe { Library::new(copy) }.map_err(|error| error.to_string())?;
-    // SAFETY: the function has this type in every library of ck-select.
-    let score = unsafe { library.get::<Score>(SYMBOL.as_bytes()) }.map_err(|error| error.to_string())?;
-    let row = vec![1.0; forest.num_features()];
-    // SAFETY: as many values as the count says.
-    let is_scored = !unsafe { score(row.as_ptr(), row.len()) }.is_nan();
-    is_scored.then_some(()).ok_or_else(|| format!("{SYMBOL} answers NaN"))
+/// Whether a file is a shared library that scores forests of this version's packed form.
+pub fn is_library(bytes: &[u8]) -> bool {
+    let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+    bytes.starts_with(b"\x7fELF") && has(SYMBOL.as_bytes()) && has(Forest::PACKED_MAGIC)
 }
 
 /// By what sums are divided.

@@ -135,7 +135,11 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let bytes = match &args.library {
         Some(path) => {
             let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
-            uhd::carrying(&read(path)?, &text).map_err(|error| of_file(&args.model, error))?
+            let library = read(path)?;
+            if !uhd::is_library(&library) {
+                return Err(of_file(path, "not a libck_select.so of this version"));
+            }
+            uhd::carrying(&library, &text).map_err(|error| of_file(&args.model, error))?
         }
         None => trees(&model, forest, &hash).map_err(|error| of_file(&args.model, error))?,
     };
@@ -154,13 +158,6 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
     checked.open(&bytes).map_err(|error| of_file(&descriptor, error))?;
     files::write(&artifact, &bytes).map_err(|error| CliError::io(artifact.display(), &error))?;
-    if let Some(path) = &args.library
-        && let Err(error) = uhd::check(&artifact, forest)
-    {
-        // The forest is ours, so that it is the library that is none of ours.
-        std::fs::remove_file(&artifact).map_err(|error| CliError::io(artifact.display(), &error))?;
-        return Err(of_file(path, format_args!("not a libck_select.so of this version: {error}")));
-    }
     crate::output::write_file(&descriptor, &format!("{:#}\n", Value::Object(checked.keys().clone())))
 }
 
