@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ck_select_types::files;
 use ck_select_types::json;
 use ck_select_types::problem::InvalidField;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::hgbm::{Hgbm, MAX_BYTES};
 use crate::signature::{self, compact, features_hash, sha256};
@@ -46,7 +46,7 @@ const OBJECTS: [(&str, &str); 8] = [
 /// A checked descriptor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Descriptor {
-    keys: Map<String, Value>,
+    document: Value,
 }
 
 impl Descriptor {
@@ -62,46 +62,47 @@ impl Descriptor {
     /// Checks the keys of a document.
     pub fn new(keys: Map<String, Value>) -> Result<Self, InvalidField> {
         check_object(&keys, "descriptor", "")?;
-        let checked = Self { keys };
+        let checked = Self { document: keys.into() };
         checked.check_features()?;
+        checked.check_trained()?;
         checked.check_score()?;
         Ok(checked)
     }
 
     /// The keys that depend on one another.
     fn check_features(&self) -> Result<(), InvalidField> {
-        let (adapter, has) = (self.adapter(), |key: &&str| self.keys.contains_key(*key));
+        let (adapter, has) = (self.adapter(), |key: &&str| self.document.get(key).is_some());
         let bodies: Vec<&str> = ADAPTERS.into_iter().filter(has).collect();
         let found = format_args!("'{adapter}' and the bodies {bodies:?}");
         require(bodies == [adapter], "adapter", found, "one body of its name")?;
         let is_ordered = adapter == "static_order" || has(&"objective");
         require(is_ordered, "objective", "nothing", "max or min")?;
-        if has(&"features_signature") {
-            signature::check(self.signature())?;
-            let (found, expected) = (&self.keys.get("features_hash").unwrap_or(&Value::Null), self.hash());
-            let is_same = *found == &expected;
-            require(is_same, "features_hash", found, format_args!("{expected}, of the signature"))?;
-            require(has(&"trained_against"), "trained_against", "nothing", "an object")?;
+        if !has(&"features_signature") {
+            let reads_none = !["tree_data", "table", "onnx"].contains(&adapter);
+            return require(reads_none, "features_signature", "nothing", "a list");
         }
-        let reads_features = ["tree_data", "table", "onnx"].contains(&adapter);
-        let is_signed = !reads_features || has(&"features_signature");
-        require(is_signed, "features_signature", "nothing", "a list")?;
-        let Some(trained) = self.keys.get("trained_against") else { return Ok(()) };
+        signature::check(self.signature())?;
+        let (found, expected) = (&self.document["features_hash"], self.hash());
+        let is_same = *found == *expected;
+        require(is_same, "features_hash", found, format_args!("{expected}, of the signature"))?;
+        require(has(&"trained_against"), "trained_against", "nothing", "an object")
+    }
+
+    fn check_trained(&self) -> Result<(), InvalidField> {
+        let Some(trained) = self.document.get("trained_against") else { return Ok(()) };
         let named = ["ued", "kmd", "umd"].iter().filter(|key| trained.get(key).is_some()).count();
         let is_named = named == 3 || (named == 0 && trained.get("selector_revision").is_some());
         let mut ids = HashSet::new();
-        let mut others = trained.get("umd").and_then(Value::as_array).into_iter().flatten();
+        let mut others = trained["umd"].as_array().into_iter().flatten();
         let is_named = is_named && others.all(|one| ids.insert(one["id"].to_string().to_lowercase()));
         let expected = "ued, kmd and umd with different ids, or selector_revision";
         require(is_named, "trained_against", trained, expected)
     }
 
     fn check_score(&self) -> Result<(), InvalidField> {
-        let objective = self.keys.get("objective").and_then(Value::as_str);
-        let Some(metric) = self.score("metric").or(self.score("units")) else {
-            let is_calibrated =
-                self.keys.get("score").is_some_and(|score| score.get("calibrated") == Some(&json!(true)));
-            return require(!is_calibrated, "score.calibrated", true, "a metric with it");
+        let (score, objective) = (&self.document["score"], self.document["objective"].as_str());
+        let Some(metric) = score["metric"].as_str().or(score["units"].as_str()) else {
+            return require(score["calibrated"] != true, "score.calibrated", true, "a metric with it");
         };
         let is_same = matches!((metric, objective), ("tflops", Some("max")) | ("time", Some("min")));
         let expected = "tflops with objective max, or time with min";
@@ -112,48 +113,41 @@ impl Descriptor {
     pub fn old(&self) -> Vec<&'static str> {
         let hashless = self.adapter() == "custom_library" && self.body("hash").is_none();
         let old = [
-            (self.score("units").is_some(), "score.units"),
-            (self.body("order").is_some(), "static_order.order"),
+            (self.document["score"].get("units").is_some(), "score.units"),
+            (self.document["static_order"].get("order").is_some(), "static_order.order"),
             (hashless, "custom_library without hash"),
-            (compact(&self.signature().into()).contains(r#"{"all":"#), "the operator 'all'"),
+            (compact(&self.document["features_signature"]).contains(r#"{"all":"#), "the operator 'all'"),
         ];
         old.into_iter().filter_map(|(is_there, what)| is_there.then_some(what)).collect()
     }
 
-    /// The keys of the document.
-    pub const fn keys(&self) -> &Map<String, Value> {
-        &self.keys
+    /// The document.
+    pub const fn document(&self) -> &Value {
+        &self.document
     }
 
     /// Who scores.
     pub fn adapter(&self) -> &str {
-        self.keys.get("adapter").and_then(Value::as_str).unwrap_or_default()
+        self.document["adapter"].as_str().unwrap_or_default()
     }
 
-    fn body(&self, key: &str) -> Option<&Value> {
-        self.keys.get(self.adapter())?.get(key)
+    fn body(&self, key: &str) -> Option<&str> {
+        self.document[self.adapter()][key].as_str()
     }
 
     /// The features, in the order of a row's values; none for adapters that read none.
     pub fn signature(&self) -> &[Value] {
-        self.keys.get("features_signature").and_then(Value::as_array).map_or(&[], Vec::as_slice)
-    }
-
-    /// A string of `score`.
-    pub fn score(&self, key: &str) -> Option<&str> {
-        self.keys.get("score")?.get(key)?.as_str()
+        self.document["features_signature"].as_array().map_or(&[], Vec::as_slice)
     }
 
     fn hash(&self) -> String {
-        features_hash(&self.keys["features_signature"], self.keys.get("categorical_encoding"))
+        features_hash(&self.document["features_signature"], self.document.get("categorical_encoding"))
     }
 
     /// The artifact or library of a descriptor at this path: a file in its folder or below, whatever links
     /// say.
     pub fn artifact(&self, at: &Path) -> Result<Option<PathBuf>, InvalidField> {
-        let Some(name) = self.body("artifact").or(self.body("library")).and_then(Value::as_str) else {
-            return Ok(None);
-        };
+        let Some(name) = self.body("artifact").or(self.body("library")) else { return Ok(None) };
         let folder = files::folder_of(at);
         let real =
             |path: &Path| fs::canonicalize(path).or_else(|error| refused(path.display(), error, "a file"));
@@ -167,7 +161,7 @@ impl Descriptor {
         let is_size = (1..=MAX_BYTES).contains(&(bytes.len() as u64));
         require(is_size, "artifact", format_args!("{} bytes", bytes.len()), "1 byte to 256 MiB")?;
         let found = sha256(bytes);
-        let recorded = self.body("hash").and_then(Value::as_str).unwrap_or(&found);
+        let recorded = self.body("hash").unwrap_or(&found);
         let expected = format_args!("{recorded}, the descriptor's");
         require(recorded == found, "artifact", format_args!("SHA-256 {found}"), expected)?;
         if self.adapter() != "tree_data" {

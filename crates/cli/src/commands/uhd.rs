@@ -158,7 +158,7 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
     checked.open(&bytes).map_err(|error| of_file(&descriptor, error))?;
     files::write(&artifact, &bytes).map_err(|error| CliError::io(artifact.display(), &error))?;
-    crate::output::write_file(&descriptor, &format!("{:#}\n", Value::Object(checked.keys().clone())))
+    crate::output::write_file(&descriptor, &format!("{:#}\n", checked.document()))
 }
 
 /// The artifact of a model.
@@ -284,14 +284,13 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
         let adapter = descriptor.adapter();
         return Err(of_file(&args.file, format_args!("adapter: found {adapter}, expected tree_data")));
     };
-    let ours = descriptor.keys().get("provenance").and_then(|provenance| provenance.get("ck_select"));
-    let spec = ours.and_then(|ours| ours.get("feature_spec")).filter(|spec| spec.is_object());
-    let metric = METRICS.iter().find(|(_, metric)| descriptor.score("metric") == Some(metric));
-    let target = match ours.and_then(|ours| ours.get("target")?.as_str()) {
+    let (score, ours) = (&descriptor.document()["score"], &descriptor.document()["provenance"]["ck_select"]);
+    let spec = ours.get("feature_spec").filter(|spec| spec.is_object());
+    let metric = METRICS.iter().find(|(_, metric)| score["metric"] == *metric);
+    let target = match ours["target"].as_str() {
         Some(word) => word.parse()?,
         None => metric.map_or(Target::Relative, |(target, _)| *target),
     };
-    let transform = descriptor.score("transform").unwrap_or("identity");
     let columns = match spec.and_then(|spec| spec.get("feature_names")?.as_array()) {
         Some(names) => names.iter().map(|name| name.as_str().unwrap_or_default().to_owned()).collect(),
         None => names(&descriptor),
@@ -307,8 +306,9 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
         Forest::load(staged.path().join(target.file_name()))?;
         say!(
             "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform \
-             of its scores: {transform})",
-            args.output.display()
+             of its scores: {})",
+            args.output.display(),
+            score["transform"].as_str().unwrap_or("identity")
         );
     }
     staged.commit(false).map_err(io)
