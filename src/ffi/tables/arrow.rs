@@ -305,3 +305,122 @@ pub(super) unsafe fn read(stream: &mut Stream, drafts: &mut Drafts) -> Option<()
         first += len;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null;
+
+    use super::super::CkObjects;
+    use super::super::draft::Cells;
+    use super::*;
+
+    fn schema(format: &'static CStr, name: &'static CStr) -> Schema {
+        // SAFETY: all bytes 0 are a value.
+        Schema { format: format.as_ptr(), name: name.as_ptr(), ..unsafe { mem::zeroed() } }
+    }
+
+    fn array(length: i64, offset: i64, buffers: &[*const c_void]) -> Array {
+        // SAFETY: all bytes 0 are a value.
+        Array { length, offset, buffers: buffers.as_ptr(), ..unsafe { mem::zeroed() } }
+    }
+
+    /// A table of one part, given as a stream, and how often something was released.
+    struct Table {
+        schema: *const Schema,
+        part: *const Array,
+        released: usize,
+    }
+
+    unsafe extern "C" fn give_schema(stream: *mut Stream, to: *mut Schema) -> i32 {
+        unsafe extern "C" fn release(schema: *mut Schema) {
+            // SAFETY: of the test's table.
+            unsafe { (*(*schema).private_data.cast::<Table>()).released += 1 };
+        }
+        // SAFETY: of the test's table.
+        unsafe {
+            let table = (*stream).private_data;
+            to.copy_from((*table.cast::<Table>()).schema, 1);
+            (*to).release = Some(release);
+            (*to).private_data = table;
+        }
+        0
+    }
+
+    unsafe extern "C" fn give_part(stream: *mut Stream, to: *mut Array) -> i32 {
+        unsafe extern "C" fn release(array: *mut Array) {
+            // SAFETY: of the test's table.
+            unsafe { (*(*array).private_data.cast::<Table>()).released += 1 };
+        }
+        // SAFETY: of the test's table.
+        unsafe {
+            let table = (*stream).private_data;
+            let part = mem::replace(&mut (*table.cast::<Table>()).part, null());
+            if !part.is_null() {
+                to.copy_from(part, 1);
+                (*to).release = Some(release);
+                (*to).private_data = table;
+            }
+        }
+        0
+    }
+
+    /// For Miri, too: what C and Python test cannot be interpreted.
+    #[test]
+    fn cells_of_each_form_are_read_where_they_lie() {
+        let (whole, numbers, flags) = ([7_i64, 8, 9, 10], [0.5_f64, 1.5, 2.5], [0b0100_u8]);
+        let (codes, ends, letters) = ([1_i8, 0, 1], [0_i32, 4, 8], *b"fp16bf16");
+        let long = b"a text of more than twelve bytes";
+        let mut views = [0_u8; 48];
+        views[..8].copy_from_slice(b"\x04\0\0\0fp32");
+        views[16..20].copy_from_slice(&(long.len() as u32).to_le_bytes());
+        views[32..36].copy_from_slice(&(long.len() as u32 - 2).to_le_bytes());
+        views[44..48].copy_from_slice(&2_u32.to_le_bytes());
+
+        let valid = [0b101_u8];
+        let of_whole = [null(), whole.as_ptr().cast()];
+        let of_numbers = [valid.as_ptr().cast(), numbers.as_ptr().cast()];
+        let of_flags = [null(), flags.as_ptr().cast()];
+        let of_codes = [null(), codes.as_ptr().cast()];
+        let of_words = [null(), ends.as_ptr().cast(), letters.as_ptr().cast()];
+        let of_views = [null(), views.as_ptr().cast(), long.as_ptr().cast()];
+        let words = array(2, 0, &of_words);
+        let columns = [
+            array(3, 1, &of_whole),
+            array(3, 0, &of_numbers),
+            array(3, 0, &of_flags),
+            Array { dictionary: &raw const words, ..array(3, 0, &of_codes) },
+            array(3, 0, &of_views),
+        ];
+        let forms = [c"l", c"g", c"b", c"c", c"vu"];
+        let names = [c"whole", c"number", c"flag", c"word", c"view"];
+        let of_dictionary = schema(c"u", c"");
+        let mut schemas: Vec<Schema> =
+            forms.into_iter().zip(names).map(|(form, name)| schema(form, name)).collect();
+        schemas[3].dictionary = &raw const of_dictionary;
+        let schemas: Vec<*const Schema> = schemas.iter().map(|schema| &raw const *schema).collect();
+        let children = columns.each_ref().map(|column| &raw const *column);
+        let whole_schema = Schema { child_count: 5, children: schemas.as_ptr(), ..schema(c"+s", c"") };
+        let part = Array { child_count: 5, children: children.as_ptr(), ..array(3, 0, &of_codes[..1]) };
+        let mut table = Table { schema: &raw const whole_schema, part: &raw const part, released: 0 };
+        let (schema, next, private_data) =
+            (Some(give_schema as _), Some(give_part as _), (&raw mut table).cast());
+        let mut stream = Stream { schema, next, last_error: None, release: None, private_data };
+
+        let (names, kinds) = (names.map(CStr::as_ptr), [0, 0, 0, 1, 1]);
+        // SAFETY: all bytes 0 are a value.
+        let objects = unsafe { mem::zeroed() };
+        let objects = CkObjects { names: names.as_ptr(), kinds: kinds.as_ptr(), name_count: 5, ..objects };
+        // SAFETY: names and kinds as many as it says.
+        let mut drafts = unsafe { Drafts::new(&objects, 3) }.unwrap();
+        // SAFETY: a stream of the table above.
+        unsafe { read(&mut stream, &mut drafts) }.unwrap();
+        let bits = [0.5, f64::NAN, 2.5].map(f64::to_bits).to_vec();
+        let word = Cells::Words { codes: vec![0, 1, 0], text: b"bf16\0fp16\0".to_vec(), begins: vec![0, 5] };
+        let text = [b"fp32\0", &long[..], b"\0", &long[2..], b"\0"].concat();
+        let view = Cells::Words { codes: vec![0, 1, 2], text, begins: vec![0, 5, 38] };
+        let expected =
+            [Cells::Whole(vec![8, 9, 10]), Cells::Numbers(bits), Cells::Whole(vec![0, 0, 1]), word, view];
+        assert_eq!(drafts.finish().unwrap().columns, expected);
+        assert_eq!(table.released, 2);
+    }
+}
