@@ -111,7 +111,7 @@ def _data_frame(rows: Any) -> Any:
         raise ImportError(
             "an engine's own extract_batch takes a DataFrame of pandas, which is not installed"
         ) from error
-    return pandas.DataFrame(rows.to_dicts() if hasattr(rows, "cells") else list(rows))
+    return pandas.DataFrame(list(rows))
 
 
 def vector_features(

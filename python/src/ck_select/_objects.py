@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from typing import Any
 
-from . import _arrow, _names, _structs, _table
+from . import _names, _structs, _table
 from ._library import Handle, lib
 from ._table import Cells
 
@@ -36,12 +37,15 @@ def _held(name: str, arguments: int) -> Any:
 
 _read, _read_cells = _held("ck_table_read", 4), _held("ck_table_read_cells", 7)
 _read_arrow = _held("ck_table_read_arrow", 4)
+# Where the stream of a capsule is, which the capsule releases.
+_stream = ctypes.pythonapi.PyCapsule_GetPointer
+_stream.restype, _stream.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 class Table:
     """The cells of rows in the library's memory."""
 
-    __slots__ = ("_cells", "_handle", "address", "count", "full", "rows")
+    __slots__ = ("_handle", "address", "count", "full", "rows")
 
     def __init__(self, handle: Handle, full: frozenset[str], columns: tuple[int, int], rows: int) -> None:
         self._handle = handle
@@ -49,7 +53,6 @@ class Table:
         self.full = full
         self.address, self.count = columns
         self.rows = rows
-        self._cells: dict[str, Cells] | None = None
 
     def __len__(self) -> int:
         return self.rows
@@ -59,31 +62,31 @@ class Table:
         return bool(lib.ck_table_equals(self._handle.address, other._handle.address))
 
     def __iter__(self) -> Iterator[Cells]:
-        return iter(self.cells.values())
+        return map(self._copied, self._raw())
 
     @property
-    def cells(self) -> dict[str, Cells]:
-        """The columns by their names."""
-        if self._cells is None:
-            raw = (_structs.Column * self.count).from_address(self.address)
-            self._cells = {column.name.decode(): self._column(column) for column in raw}
-        return self._cells
+    def columns(self) -> list[str]:
+        """Their names."""
+        return [column.name.decode() for column in self._raw()]
 
-    def _column(self, column: Any) -> Cells:
-        def memory(kind: Any, address: int | None) -> Any:
-            return _table.Memory(kind, address, self.rows, self._handle) if address else None
+    def __getitem__(self, name: str) -> Cells:
+        return self._copied(self._raw()[self.columns.index(name)])
+
+    def _raw(self) -> Any:
+        return (_structs.Column * self.count).from_address(self.address)
+
+    def _copied(self, column: Any) -> Cells:
+        def numbers(kind: str, address: int | None) -> Any:
+            size = array(kind).itemsize * self.rows
+            return array(kind, ctypes.string_at(address, size)) if address else None
 
         return Cells(
             column.name.decode(),
-            integers=memory(ctypes.c_int64, column.integers),
-            numbers=memory(ctypes.c_double, column.numbers),
-            codes=memory(ctypes.c_int32, column.codes),
-            words=self._texts(column) if column.word_count else (),
+            integers=numbers("q", column.integers),
+            numbers=numbers("d", column.numbers),
+            codes=numbers("i", column.codes),
+            words=column.words[: column.word_count],
         )
-
-    def _texts(self, column: Any) -> _table.Texts:
-        address = ctypes.cast(column.words, ctypes.c_void_p).value
-        return _table.Texts((ctypes.c_char_p * column.word_count).from_address(address), self._handle)
 
 
 class Reader:
@@ -119,7 +122,7 @@ class Reader:
                 status = self._read_frame(rows, count, into) if count <= _FEW else -1
             elif hasattr(rows, "__arrow_c_stream__"):
                 capsule = rows.__arrow_c_stream__()
-                status = _read_arrow(self._how_address, _arrow.stream_address(capsule), count, into)
+                status = _read_arrow(self._how_address, _stream(capsule, b"arrow_array_stream"), count, into)
             else:
                 return None
         except (IndexError, UnicodeError):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Union
 
-from . import _arrow, _names, _table
+from . import _names, _table
 
 
 class Series(Protocol):
@@ -118,8 +119,8 @@ def _mapping(row: Any, what: str) -> Mapping[Any, Any] | None:
     if _table.is_frame(row):
         return _only(_named(row).to_dict("records"), what)
     if hasattr(row, "__arrow_c_stream__"):
-        read = _arrow.read_table(row, lambda name: False)
-        return _only(read.to_dicts(), what) if read is not None else None
+        rows = _of_arrow(row, what)
+        return _only(rows, what) if all(isinstance(one, Mapping) for one in rows) else None
     return None
 
 
@@ -138,19 +139,41 @@ def kernel(row: Any, what: str = "kernel_config") -> Mapping[str, Any]:
     return mapping(row, what)
 
 
-def each(rows: Any, what: str) -> Iterable[Any]:
-    """The rows of a list or a table, one by one: mappings without absent cells, or names."""
+def each(rows: Any, what: str) -> list[Any]:
+    """The rows of a list or a table, one by one: mappings, without absent cells if it is a table, or names."""
     if _table.is_frame(rows):
-        made = _named(rows).to_dict("records")
-        return [{name: cell for name, cell in row.items() if not _table.is_absent(cell)} for row in made]
-    given = rows if isinstance(rows, (list, tuple)) else None
-    if given is None and hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "iloc"):
-        read = _arrow.read_table(rows, lambda name: False)
-        given = read.to_dicts() if read is not None else None
-    if given is None:
-        _refuse_no_rows(rows, what)
-        given = list(rows)
-    return given
+        return list(map(_present, _named(rows).to_dict("records")))
+    return _listed(rows, what)
+
+
+def _present(row: Any) -> Any:
+    """A row without its absent cells."""
+    return {name: cell for name, cell in row.items() if not _table.is_absent(cell)} if type(row) is dict else row
+
+
+def _listed(rows: Any, what: str) -> list[Any]:
+    """The rows of whatever is no DataFrame of pandas."""
+    if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "iloc"):
+        return _of_arrow(rows, what)
+    _refuse_no_rows(rows, what)
+    return list(rows)
+
+
+def _of_arrow(table: Any, what: str) -> list[Any]:
+    """The rows of a table of Arrow, or the cells of a column, as its library lists them; if it does not, pyarrow."""
+    listed = next((name for name in ("to_dicts", "to_list", "to_pylist") if hasattr(table, name)), None)
+    if listed is None:
+        try:
+            table = importlib.import_module("pyarrow").table(table)
+        except ImportError as error:
+            raise ImportError(f"{what}: pyarrow lists a {type(table).__name__}, and is not installed") from error
+        listed = "to_pylist"
+    if listed == "to_pylist" and hasattr(table, "schema"):
+        names = table.schema.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{what}: the table has columns that stand twice: {', '.join(twice)}")
+    return list(map(_present, getattr(table, listed)()))
 
 
 def _named(frame: Any) -> Any:
@@ -167,24 +190,16 @@ def _refuse_no_rows(rows: Any, what: str) -> None:
         raise TypeError(f"{what}: found a {type(rows).__name__}, expected a list of mappings or of names, or a table")
 
 
-def table(rows: Any, what: str, is_word: Any) -> Any:
-    """Rows as a DataFrame of pandas, as columns of Arrow, or as a list of mappings; a text is a kernel's name."""
+def table(rows: Any, what: str) -> Any:
+    """Rows as a DataFrame of pandas or as a list of mappings; a text is a kernel's name."""
     if _table.is_frame(rows):
         return _named(rows)
-    if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "iloc"):
-        read = _arrow.read_table(rows, is_word)
-        if read is not None:
-            return read
-    _refuse_no_rows(rows, what)
-    return [row if type(row) is dict else kernel(row, f"{what}: row {place}") for place, row in enumerate(rows)]
+    listed = enumerate(_listed(rows, what))
+    return [row if type(row) is dict else kernel(row, f"{what}: row {place}") for place, row in listed]
 
 
 def dicts(rows: Any, what: str) -> list[Mapping[str, Any]]:
     """The same as a list of mappings."""
-    read = table(rows, what, lambda name: False)
-    made: list[Mapping[str, Any]] = read
-    if _table.is_frame(read):
-        made = read.to_dict("records")
-    elif hasattr(read, "cells"):
-        made = read.to_dicts()
+    read = table(rows, what)
+    made: list[Mapping[str, Any]] = read.to_dict("records") if _table.is_frame(read) else read
     return made

@@ -10,12 +10,13 @@ import json
 import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, count
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar, Union
+from typing import Any, Protocol, Union
 
 from . import _names, _structs
 from .errors import InvalidInputError
@@ -83,97 +84,23 @@ def own(value: Any, where: str) -> Any:
     raise TypeError(f"{where}: a cell is a {kind}, expected a number, a word, a truth value or None")
 
 
-T = TypeVar("T", covariant=True)
-
-
-class Numbers(Protocol[T]):
-    """An ``array``, or numbers in another owner's memory."""
-
-    def buffer_info(self) -> tuple[int, int]:
-        """Address and count."""
-
-    def tolist(self) -> list[Any]:
-        """The numbers as Python objects."""
-
-    def __iter__(self) -> Iterator[T]: ...
-
-
-class Memory:
-    """Numbers in their owner's memory."""
-
-    __slots__ = ("_numbers", "_owner")
-
-    def __init__(self, kind: Any, address: int, count: int, owner: object) -> None:
-        self._numbers = (kind * count).from_address(address)
-        self._owner = owner
-
-    def buffer_info(self) -> tuple[int, int]:
-        """Address and count, as of an ``array``."""
-        return ctypes.addressof(self._numbers), len(self._numbers)
-
-    def tolist(self) -> list[Any]:
-        """The numbers as Python objects."""
-        return self._numbers[:]  # type: ignore[no-any-return]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._numbers)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        kinds = {ctypes.c_int64: "q", ctypes.c_double: "d", ctypes.c_int32: "i"}
-        return array, (kinds[self._numbers._type_], self.tolist())
-
-
-class Texts(Sequence[bytes]):
-    """Texts in C's form."""
-
-    def __init__(self, texts: Any, owner: object = None) -> None:
-        self._texts = texts
-        self._owner = owner
-        self.address = ctypes.addressof(texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._texts[place]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return tuple, (self._texts[:],)
-
-
+@dataclass
 class Cells:
     """The cells of one column in the library's form: one of the three arrays."""
 
-    __slots__ = ("codes", "integers", "name", "numbers", "words")
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        integers: Numbers[int] | None = None,
-        numbers: Numbers[float] | None = None,
-        codes: Numbers[int] | None = None,
-        words: Sequence[bytes] = (),
-    ) -> None:
-        self.name = name
-        self.integers = integers
-        self.numbers = numbers
-        self.codes = codes
-        self.words = words
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self.name, self.integers, self.numbers, self.codes, self.words)
-
-    def check(self) -> None:
-        """An error for a column that the library cannot take."""
+    name: str
+    integers: array[int] | None = None
+    numbers: array[float] | None = None
+    codes: array[int] | None = None
+    words: Sequence[bytes] = ()
 
     def has_absent(self) -> bool:
         """Whether any cell is absent."""
         if self.numbers is not None:
-            return any(map(math.isnan, self.numbers.tolist()))
-        return self.codes is not None and min(self.codes.tolist(), default=0) < 0
+            return any(map(math.isnan, self.numbers))
+        return self.codes is not None and min(self.codes, default=0) < 0
 
-    def values(self) -> list[Any]:
+    def tolist(self) -> list[Any]:
         """The cells as Python's values, None for absent ones."""
         if self.integers is not None:
             return self.integers.tolist()
@@ -181,10 +108,6 @@ class Cells:
             return [None if value != value else value for value in self.numbers]
         words = [word.decode() for word in self.words]
         return [None if code < 0 else words[code] for code in self.codes or ()]
-
-
-def _made(name: str, integers: Any, numbers: Any, codes: Any, words: Sequence[bytes]) -> Cells:
-    return Cells(name, integers=integers, numbers=numbers, codes=codes, words=words)
 
 
 def _of_words(name: str, values: Sequence[Any]) -> Cells:
@@ -246,7 +169,7 @@ def of_values(name: str, values: Sequence[Any], is_word: bool) -> Cells:
 
 def lent(name: str, column: Cells | None, value: Any, borrows: Sequence[bool], is_word: bool) -> Cells:
     """A column with its absent cells replaced by a value, in the rows that borrow. No column: all are absent."""
-    have = column.values() if column is not None else [None] * len(borrows)
+    have = column.tolist() if column is not None else [None] * len(borrows)
     return of_values(name, [value if cell is None and lacks else cell for cell, lacks in zip(have, borrows)], is_word)
 
 
@@ -263,8 +186,8 @@ def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) 
     names = [name for name in inputs if name in kinds]
     whole = [name for name in names if kinds[name] in "ib" and not is_word(name) and name not in _names.COLUMNS]
     # One copy of all of them is faster than one of each.
-    matrix = frame[whole].to_numpy(dtype="int64").T.copy() if whole else ()
-    at = {name: Memory(ctypes.c_int64, row.ctypes.data, len(row), row) for name, row in zip(whole, matrix)}
+    matrix = frame[whole].to_numpy(dtype="int64").T if whole else ()
+    at = {name: array("q", column.tobytes()) for name, column in zip(whole, matrix)}
     return [
         Cells(name, integers=at[name]) if name in at else _of_series(name, frame[name], kinds[name], is_word(name))
         for name in names
@@ -304,31 +227,24 @@ def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: 
 
 
 def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
-    """The columns that are among the inputs, of a DataFrame of pandas, of Arrow's columns or of a list of mappings."""
-    if is_frame(rows):
-        return of_frame(rows, inputs, is_word)
-    if hasattr(rows, "cells"):
-        return [rows.cells[name] for name in inputs if name in rows.cells]
-    return of_dicts(rows, inputs, is_word)
+    """The columns that are among the inputs, of a DataFrame of pandas or of a list of mappings."""
+    return of_frame(rows, inputs, is_word) if is_frame(rows) else of_dicts(rows, inputs, is_word)
 
 
 def kernel_names(rows: Any, are_texts: bool = False) -> list[Any]:
     """The names of the kernels of a list or a table. `are_texts`: each is known to have one, under the first key."""
-    if are_texts and isinstance(rows, list):
-        return list(map(itemgetter(_names.COLUMNS[0]), rows))
     if isinstance(rows, list):
         try:
             names = list(map(itemgetter(_names.COLUMNS[0]), rows))
-            if are_of(names, str):
+            if are_texts or are_of(names, str):
                 return names
         except KeyError:
             pass  # some have none, or another key for it
         return [_names.of_row(row, place) for place, row in enumerate(rows)]
-    present = rows.cells if hasattr(rows, "cells") else rows.columns
-    column = next((column for column in _names.COLUMNS if column in present), None)
+    column = next((column for column in _names.COLUMNS if column in rows.columns), None)
     if column is None:
         return [f"kernel_{row}" for row in range(len(rows))]
-    given: list[Any] = rows.cells[column].values() if hasattr(rows, "cells") else rows[column].tolist()
+    given: list[Any] = rows[column].tolist()
     if are_of(given, str):
         return given
     return [f"kernel_{row}" if is_absent(name) else name for row, name in enumerate(given)]
@@ -336,10 +252,7 @@ def kernel_names(rows: Any, are_texts: bool = False) -> list[Any]:
 
 def names(rows: Any) -> list[str]:
     """All names of columns that are strings."""
-    if is_frame(rows):
-        given = list(rows.columns)
-    else:
-        given = list(rows.cells) if hasattr(rows, "cells") else list(dict.fromkeys(chain.from_iterable(rows)))
+    given = rows.columns if is_frame(rows) else dict.fromkeys(chain.from_iterable(rows))
     return [name for name in given if isinstance(name, str)]
 
 
@@ -350,7 +263,7 @@ def _text(text: str) -> tuple[ctypes.Array[ctypes.c_char], int]:
     return made, ctypes.addressof(made)
 
 
-def _address(cells: Numbers[Any] | None) -> int:
+def _address(cells: array[Any] | None) -> int:
     return cells.buffer_info()[0] if cells is not None else 0
 
 
@@ -375,14 +288,11 @@ class _Pointers:
         size, self._fields = ctypes.sizeof(_structs.Column), array("Q")
         self._texts: list[Any] = []
         for column in columns:
-            column.check()
             name, at = _text(column.name)
-            words: Any = column.words
-            if not isinstance(words, Texts):
-                words = Texts((ctypes.c_char_p * len(words))(*words))
+            words = (ctypes.c_char_p * len(column.words))(*column.words)
             self._texts += [name, words]
             numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
-            self._fields.extend((size, at, *numbers, words.address, len(words)))
+            self._fields.extend((size, at, *numbers, ctypes.addressof(words), len(words)))
         self.address, self.count = self._fields.buffer_info()[0], len(columns)
 
 

@@ -161,7 +161,5 @@ def _columns(rows: Any) -> dict[str, list[Any]]:
     if _table.is_frame(rows):
         _table.refuse_repeated(rows)
         return {name: rows[name].tolist() for name in rows.columns}
-    if hasattr(rows, "cells"):
-        return {name: cells.values() for name, cells in rows.cells.items()}
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}

@@ -259,8 +259,8 @@ def create_ranked_heuristic(
 
 def _each_kernel(kernel_pool: _rows.Kernels | None, bin_dir: str | os.PathLike[str] | None) -> list[Any]:
     if kernel_pool is None:
-        return list(load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR))
-    return list(_rows.each(kernel_pool, "kernel_pool"))
+        return load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
+    return _rows.each(kernel_pool, "kernel_pool")
 
 
 def _of_name(name: str) -> dict[str, Any]:

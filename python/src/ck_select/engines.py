@@ -170,7 +170,7 @@ class _OfLibrary(FeatureEngine):
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a table that has problem and kernel in one."""
         features = self._features()
-        rows = _rows.table(df, "df", features.words.__contains__)
+        rows = _rows.table(df, "df")
         return _features.matrix(features.extract(rows), len(rows), len(features.names))
 
 
@@ -225,7 +225,7 @@ class GemmUniversalVecFeatureEngine(GemmUniversalFeatureEngine):
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a table that has problem and kernel in one."""
         features = self._features()
-        rows = _vector.checked_rows(_rows.table(df, "df", features.words.__contains__))
+        rows = _vector.checked_rows(_rows.table(df, "df"))
         return _features.matrix(features.extract(rows), len(rows), len(features.names))
 
 

@@ -224,7 +224,7 @@ class Predictor:
     def predict_array(self, rows: _rows.Kernels, target: Target = "tflops") -> array[float]:
         """The same as an ``array``, which numpy, Arrow and polars accept without a copy."""
         if self._foreign_batch is not None:
-            given = self._read(rows, "rows")
+            given = _rows.table(rows, "rows")
             return array("d", self._finished(target, self._foreign_batch.batch_features(given)))
         columns, count = self._columns(rows, "rows")
         return self._forest(target).predict_rows(columns, count)
@@ -233,7 +233,7 @@ class Predictor:
         """The features of each such row, in the order of ``feature_names``."""
         width = len(self._description["feature_names"])
         if self._foreign_batch is not None:
-            flat = self._foreign_batch.batch_features(self._read(rows, "rows")).tolist()
+            flat = self._foreign_batch.batch_features(_rows.table(rows, "rows")).tolist()
         else:
             columns, count = self._columns(rows, "rows")
             flat = self._forest(target).features(columns, count, width).tolist()
@@ -345,7 +345,7 @@ class Predictor:
             own = isinstance(kernel_configs, list) or _table.is_frame(kernel_configs)
             names = _table.kernel_names(kernel_configs if own else plain, _names.COLUMNS[0] in plain.full)
             return self._prepare_columns(names, plain, plain.full)
-        configs = self._read(kernel_configs, "kernel_configs")
+        configs = _rows.table(kernel_configs, "kernel_configs")
         columns = self._columns_of(configs)
         full = frozenset(column.name for column in columns if not column.has_absent())
         return self._prepare_columns(_table.kernel_names(configs), columns, full)
@@ -417,15 +417,12 @@ class Predictor:
                 columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
         return self.pool_of(pool.names, frozenset(), list(columns.values()), pool.own)
 
-    def _read(self, rows: Any, what: str) -> Any:
-        return _rows.table(rows, what, self._words.__contains__)
-
     def _columns(self, rows: Any, what: str) -> tuple[_table.Columns, int]:
         """The columns of rows, and how many rows there are."""
         plain = self._reader.read(rows)
         if plain is not None:
             return plain, len(plain)
-        read = self._read(rows, what)
+        read = _rows.table(rows, what)
         return self._columns_of(read), len(read)
 
     def _columns_of(self, read: Any) -> list[Cells]:
