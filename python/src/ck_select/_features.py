@@ -59,7 +59,7 @@ class Features:
 
     def extract(self, rows: Any) -> array[float]:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
-        columns = _table.columns(rows, self._inputs, self.words.__contains__)
+        columns = _table.columns(rows, self._inputs, self.words)
         count, width = len(rows), len(self.names)
         values, given = _forest.zeros(count * width), _table.pointers(columns)
         options, where = ctypes.byref(self._options), values.buffer_info()[0]

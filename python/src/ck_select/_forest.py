@@ -6,7 +6,7 @@ import ctypes
 import json
 from array import array
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from . import _table
 from ._library import Handle, check, lib, take_text
@@ -78,6 +78,19 @@ class Forest:
         address, given = ctypes.c_void_p(), _table.pointers(columns)
         check(lib.ck_pool_create(self._handle.address, given.address, given.count, rows, ctypes.byref(address)))
         return PreparedPool(Handle(address, lib.ck_pool_destroy), rows)
+
+
+Kind = TypeVar("Kind")
+
+
+class Loaded(dict[str, Kind]):
+    """Forests by their targets. They are immutable, so that copies share them; another process loads them again."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Loaded[Kind]:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Loaded, ()
 
 
 class PreparedPool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import compress
 from typing import Any
 
@@ -92,9 +92,10 @@ class Table:
 class Reader:
     """Reads the columns of these names."""
 
-    def __init__(self, names: Sequence[str], is_word: Callable[[str], bool], keeps_unknown: bool) -> None:
-        kinds = bytes(2 if name in _names.COLUMNS else int(is_word(name)) for name in names)
+    def __init__(self, names: Sequence[str], words: Set[str], keeps_unknown: bool) -> None:
+        kinds = bytes(2 if name in _names.COLUMNS else int(name in words) for name in names)
         self._names, self._kinds = names, ctypes.create_string_buffer(kinds)
+        self._given = names, words, keeps_unknown
         self._full: dict[bytes, frozenset[str]] = {}
         self._how = _structs.Objects(
             **{field: ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p) for field, name in _FUNCTIONS.items()},
@@ -106,6 +107,9 @@ class Reader:
             keeps_unknown=keeps_unknown,
         )
         self._how_address = ctypes.addressof(self._how)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reader, self._given
 
     def read(self, rows: Any) -> Table | None:
         """The cells of a list of dicts, of a DataFrame of pandas or of a table of Arrow; None for other rows, and for

@@ -9,7 +9,7 @@ import ctypes
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -179,17 +179,17 @@ def is_frame(rows: Any) -> bool:
     return hasattr(rows, "iloc") and hasattr(rows, "columns")
 
 
-def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
+def _of_frame(frame: Any, inputs: Iterable[str], words: Set[str]) -> list[Cells]:
     """The columns of a DataFrame that are among the inputs, as whole columns."""
     refuse_repeated(frame)
     kinds = dict(zip(frame.columns.tolist(), map(_kind, frame.dtypes.tolist())))
     names = [name for name in inputs if name in kinds]
-    whole = [name for name in names if kinds[name] in "ib" and not is_word(name) and name not in _names.COLUMNS]
+    whole = [name for name in names if kinds[name] in "ib" and name not in words and name not in _names.COLUMNS]
     # One copy of all of them is faster than one of each.
     matrix = frame[whole].to_numpy(dtype="int64").T if whole else ()
     at = {name: array("q", column.tobytes()) for name, column in zip(whole, matrix)}
     return [
-        Cells(name, integers=at[name]) if name in at else _of_series(name, frame[name], kinds[name], is_word(name))
+        Cells(name, integers=at[name]) if name in at else _of_series(name, frame[name], kinds[name], name in words)
         for name in names
     ]
 
@@ -220,15 +220,12 @@ def _of_series(name: str, series: Any, kind: str, is_word: bool) -> Cells:
     return Cells(name, integers=array("q", series.to_numpy(dtype="int64").tobytes()))
 
 
-def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
-    """The columns of a list of mappings that are among the inputs."""
-    present = set().union(*rows)
-    return [of_values(name, [row.get(name) for row in rows], is_word(name)) for name in inputs if name in present]
-
-
-def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
+def columns(rows: Any, inputs: Iterable[str], words: Set[str]) -> list[Cells]:
     """The columns that are among the inputs, of a DataFrame of pandas or of a list of mappings."""
-    return of_frame(rows, inputs, is_word) if is_frame(rows) else of_dicts(rows, inputs, is_word)
+    if is_frame(rows):
+        return _of_frame(rows, inputs, words)
+    present = set().union(*rows)
+    return [of_values(name, [row.get(name) for row in rows], name in words) for name in inputs if name in present]
 
 
 def kernel_names(rows: Any, are_texts: bool = False) -> list[Any]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import _table
+from . import _features, _table
+from ._features import Features
 from .errors import InvalidInputError, MissingCellError
-
-if TYPE_CHECKING:
-    from ._features import Features
 
 LAYOUTS = frozenset({"rcr", "rrr", "crr", "ccr"})
 ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8, "fp8": 1, "bf8": 1, "int8": 1, "int32": 4}
@@ -126,8 +124,6 @@ def _complete(base: dict[str, Any]) -> dict[str, Any]:
 
 def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
     """The features of one kernel, in the engine's order."""
-    from . import _features
-
     rows = rows_of(features, problem, kernel)
     if len(rows) == 1:
         return features.extract(rows)

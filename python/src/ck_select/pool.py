@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import _objects, _table
+from ._forest import PreparedPool
+from ._rows import Config
 from .ranking import Ranking
 
-if TYPE_CHECKING:
-    from ._forest import PreparedPool
-    from ._rows import Config
-    from .predictor import Predictor
+
+class Forests(Protocol):
+    """What a pool needs of the predictor that made it."""
+
+    def problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
+        """A problem in the library's form."""
+
+    def predicts_tflops_apart(self) -> bool:
+        """Whether it ranks by something other than TFLOPS, and predicts them as well."""
+
+    def prepared(self, target: str, columns: _table.Columns, count: int) -> PreparedPool:
+        """One forest prepared for kernels."""
+
+    def pool_of(self, names: list[Any], partial: frozenset[str], columns: _table.Columns, own: frozenset[str]) -> Pool:
+        """A pool from the data of its kernels."""
 
 
 class Pool:
@@ -24,7 +37,7 @@ class Pool:
 
     def __init__(
         self,
-        predictor: Predictor,
+        predictor: Forests,
         prepared: PreparedPool | None,
         names: list[Any],
         partial: frozenset[str],
@@ -104,6 +117,9 @@ class PoolCache:
     def __init__(self) -> None:
         # A tuple that is replaced as a whole: racing threads lose an entry at worst.
         self._kept: tuple[tuple[Any, Pool], ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PoolCache, ()  # the pools of a copy are its own
 
     def find(self, configs: Any) -> Pool | None:
         """The pool of unchanged kernels, which then counts as the most recently used."""

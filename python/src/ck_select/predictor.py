@@ -12,7 +12,6 @@ import warnings
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from copy import deepcopy
 from itertools import chain
 from pathlib import Path
 from typing import Any, Union
@@ -92,7 +91,9 @@ class Predictor:
         threads: int | None = None,
     ) -> None:
         name = os.fspath(model_dir)
-        self._model_dir = shipped_model(name.removeprefix(_BUILT_IN)) if name.startswith(_BUILT_IN) else Path(name)
+        built_in = name.startswith(_BUILT_IN)
+        # Forests are loaded on first use, perhaps in another folder than this one, by a copy in another process.
+        self._model_dir = shipped_model(name.removeprefix(_BUILT_IN)) if built_in else Path(name).absolute()
         given = engines.resolve(feature_engine)
         self._engine_name = given.name
         self._hardware = _features.hardware_json(given.hardware)
@@ -101,8 +102,8 @@ class Predictor:
             raise ValueError(f"threads: found {threads}, expected at least 1")
         self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
         self._keep_unpacked = keep_unpacked
-        self._forests: dict[str, _forest.Forest] = {}
-        self._bare: dict[str, BareForest] = {}
+        self._forests: _forest.Loaded[_forest.Forest] = _forest.Loaded()
+        self._bare: _forest.Loaded[BareForest] = _forest.Loaded()
         path = self._model_dir / "feature_spec.json"
         self._spec: dict[str, Any] = {}
         # Whether the spec is ours is only known after reading it, for which this makes no difference.
@@ -139,11 +140,8 @@ class Predictor:
         if feature_engine is None or isinstance(feature_engine, (str, type)):
             self._engine = engines.of_description(self._description)
         self._feature_indices: list[int] | None = _indices(self.feature_names, self._engine)
-        self._begin()
-
-    def _begin(self) -> None:
         self._pools = PoolCache()
-        self._reader = _objects.Reader(self._inputs, self._words.__contains__, self._uncoded != _DEFAULTS)
+        self._reader = _objects.Reader(self._inputs, self._words, self._uncoded != _DEFAULTS)
 
     def _describe_model(self) -> dict[str, Any]:
         return self._describe_spec() if self._foreign is None else self._foreign.description(self._describe_spec)
@@ -157,28 +155,6 @@ class Predictor:
     def __repr__(self) -> str:
         targets = ", ".join(filter(self._file, dict.fromkeys([*_KEYS, self._rank_by]))) or "nothing"
         return f"<Predictor of {targets} with {len(self.feature_names)} features: {self._model_dir}>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        own = {name: value for name, value in vars(self).items() if name not in ("_pools", "_reader")}
-        return {**own, "_forests": {}, "_bare": {}, "_model_dir": self._model_dir.absolute()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._begin()
-
-    def __copy__(self) -> Predictor:
-        copied = type(self).__new__(type(self))
-        copied.__setstate__(dict(vars(self)))
-        return copied
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Predictor:
-        copied = type(self).__new__(type(self))
-        memo[id(self)] = copied
-        # Forests are immutable, so copies can share them.
-        shared = ("_forests", "_bare", "_pools", "_reader")
-        own = {name: value for name, value in vars(self).items() if name not in shared}
-        copied.__setstate__({**deepcopy(own, memo), "_forests": dict(self._forests), "_bare": dict(self._bare)})
-        return copied
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -258,8 +234,7 @@ class Predictor:
         foreign = self._foreign_batch
         if foreign is not None:
             return Ranking(foreign.rank(asked, kernel_configs, lambda rows: self._finished("tflops", rows, False)))
-        pool = self._pool(asked, kernel_configs)
-        return pool.rank(asked) if pool is not None else Ranking()
+        return self._pool(asked, kernel_configs).rank(asked)
 
     def rank_many(self, problems: _rows.Kernels, kernel_configs: Kernels, count: int | None = None) -> list[Ranking]:
         """The ``count`` best kernels (all without it) of the same pool for each of many problems, which are mappings or
@@ -267,8 +242,7 @@ class Predictor:
         """
         pool = self.prepare(kernel_configs)
         rows = [_rows.mapping(row, f"problems: row {at}") for at, row in enumerate(_rows.each(problems, "problems"))]
-        pools = ((self._pool(asked, pool), asked) for asked in rows)
-        return [ranked.rank(asked, count) if ranked is not None else Ranking() for ranked, asked in pools]
+        return [self._pool(asked, pool).rank(asked, count) for asked in rows]
 
     def rank_places(
         self, problem: Config, kernel_configs: Kernels, count: int | None = None
@@ -280,8 +254,7 @@ class Predictor:
         """
         asked = _rows.mapping(problem, "problem")
         self._refuse_foreign("rank_places")
-        pool = self._pool(asked, kernel_configs)
-        return pool.rank_places(asked, count) if pool is not None else ([], [])
+        return self._pool(asked, kernel_configs).rank_places(asked, count)
 
     def rank_tflops(
         self, problem: Config, kernel_configs: Kernels, count: int | None = None
@@ -289,8 +262,7 @@ class Predictor:
         """``rank_places`` in the same order, with TFLOPS as in ``rank_kernels`` instead of scores."""
         asked = _rows.mapping(problem, "problem")
         self._refuse_foreign("rank_tflops")
-        pool = self._pool(asked, kernel_configs)
-        return pool.rank_tflops(asked, count) if pool is not None else ([], [])
+        return self._pool(asked, kernel_configs).rank_tflops(asked, count)
 
     def select_best(self, problem: Config, kernel_configs: Kernels) -> str:
         """The name of the best kernel."""
@@ -298,14 +270,13 @@ class Predictor:
         own = type(self).rank_kernels is not Predictor.rank_kernels or self._foreign is not None
         if own and not isinstance(kernel_configs, Pool):
             # A subclass's ranking also determines its choice, as in upstream.
-            ranked = self.rank_kernels(asked, kernel_configs)
-            if ranked:
-                return ranked[0][0]
-        pool = None if own and not isinstance(kernel_configs, Pool) else self._pool(asked, kernel_configs)
-        if pool is None:
+            best = [name for name, _ in self.rank_kernels(asked, kernel_configs)]
+        else:
+            pool = self._pool(asked, kernel_configs)
+            best = [pool.names[place] for place in pool.rank_places(asked, 1)[0]]
+        if not best:
             raise ValueError("no kernels to select from: kernel_configs is empty")
-        best: str = pool.names[pool.rank_places(asked, 1)[0][0]]
-        return best
+        return best[0]
 
     def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: _frames.Library | None = None) -> Any:
         """The ranking as a table: ``kernel_name``, ``tflops`` as in ``rank_kernels``, the ``score`` that orders the
@@ -318,8 +289,6 @@ class Predictor:
         wanted = library if library is not None else _frames.library_of(kernel_configs)
         self._refuse_foreign("rank_frame")
         pool = self._pool(asked, kernel_configs)
-        if pool is None:
-            return _frames.table(wanted, [], array("d"), array("d"), array("q"))
         rows, scores = pool.rank_arrays(asked)
         tflops = array("d", pool.tflops(asked, rows.tolist(), scores.tolist()))
         return _frames.table(wanted, [pool.names[row] for row in rows], tflops, scores, rows)
@@ -341,17 +310,16 @@ class Predictor:
 
     def _prepare(self, kernel_configs: Kernels, plain: _objects.Table | None = None) -> Pool:
         """The same without compiling, which a pool that is ranked once does not repay."""
+        columns: _table.Columns
         if plain is not None:
-            own = isinstance(kernel_configs, list) or _table.is_frame(kernel_configs)
-            names = _table.kernel_names(kernel_configs if own else plain, _names.COLUMNS[0] in plain.full)
-            return self._prepare_columns(names, plain, plain.full)
-        configs = _rows.table(kernel_configs, "kernel_configs")
-        columns = self._columns_of(configs)
-        full = frozenset(column.name for column in columns if not column.has_absent())
-        return self._prepare_columns(_table.kernel_names(configs), columns, full)
-
-    def _prepare_columns(self, names: list[Any], columns: _table.Columns, full: frozenset[str]) -> Pool:
-        """A pool of kernels with their columns, and the names of those without an absent cell."""
+            listed = isinstance(kernel_configs, list) or _table.is_frame(kernel_configs)
+            columns, full = plain, plain.full
+            names = _table.kernel_names(kernel_configs if listed else plain, _names.COLUMNS[0] in full)
+        else:
+            configs = _rows.table(kernel_configs, "kernel_configs")
+            columns = self._columns_of(configs)
+            full = frozenset(column.name for column in columns if not column.has_absent())
+            names = _table.kernel_names(configs)
         partial = self._kernel_inputs - full
         if partial and all(map(_names.is_kernel, names)):
             partial = frozenset()
@@ -387,21 +355,17 @@ class Predictor:
             raise ValueError("the pool was prepared by another predictor")
         return pool
 
-    def _pool(self, problem: Mapping[str, Any], configs: Kernels) -> Pool | None:
-        """The prepared pool, None for one without kernels."""
+    def _pool(self, problem: Mapping[str, Any], configs: Kernels) -> Pool:
+        """The prepared pool, with what its kernels lack and the problem has."""
         if isinstance(configs, Pool):
             pool = self._own(configs)
         elif not isinstance(configs, Sized) or isinstance(configs, (str, bytes, Mapping)):
             pool = self._prepare(configs)
-        elif len(configs) == 0:
-            return None
         else:
             plain = self._reader.read(configs)
             given = configs if plain is None else plain
             found = self._pools.find(given)
             pool = found if found is not None else self._pools.keep(given, self._prepare(configs, plain))
-        if len(pool) == 0:
-            return None
         filled = pool.partial.intersection(problem) if pool.partial else None
         return self._filled(problem, pool, filled) if filled else pool
 
@@ -429,7 +393,7 @@ class Predictor:
         labels = self._reader.labels(read)
         known = frozenset(column.name for column in labels)
         inputs = (name for name in self._inputs if name not in known) if labels else self._inputs
-        found = [*_table.columns(read, inputs, self._words.__contains__), *labels]
+        found = [*_table.columns(read, inputs, self._words), *labels]
         if self._uncoded != _DEFAULTS:
             # The library looks for misspelt names among the others, whose cells do not matter.
             unknown = [name for name in _table.names(read) if name not in self._inputs_set]
