@@ -225,8 +225,8 @@ class GemmUniversalVecFeatureEngine(GemmUniversalFeatureEngine):
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a table that has problem and kernel in one."""
         features = self._features()
-        rows = _vector.checked_rows(_rows.table(df, "df"))
-        return _features.matrix(features.extract(rows), len(rows), len(features.names))
+        rows = _rows.table(df, "df")
+        return _features.matrix(_vector.extract_batch(features, rows), len(rows), len(features.names))
 
 
 class GroupedConvFeatureEngine(_OfLibrary):

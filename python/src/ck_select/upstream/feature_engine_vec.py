@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ck_select import _vector
+from typing import Any
+
+from ck_select import _table, _vector
 from ck_select.engines import GemmUniversalVecFeatureEngine
 
 from .codegen_common import CommonTypeMappings
 
 __all__ = [
     "VEC_FEATURES",
-    "_EPILOGUES",
     "_LAYOUTS",
     "GemmUniversalVecFeatureEngine",
-    "_check_arch",
     "_out_dtype",
     "_width",
 ]
@@ -20,7 +20,14 @@ __all__ = [
 VEC_FEATURES = ["vec_a", "vec_b", "vec_c", "vec_frac_a", "vec_frac_b", "vec_frac_c"]
 
 _LAYOUTS = _vector.LAYOUTS
-_EPILOGUES = frozenset(_vector.EPILOGUES)
-_width = _vector.width
-_check_arch = _vector.check_arch
 _out_dtype = CommonTypeMappings.get_output_dtype
+
+
+def _width(value: Any) -> int:
+    """A width as stored; only the native one is 0."""
+    if _table.is_absent(value) or value == "":
+        raise ValueError(f"found {value!r}, expected a width; the native one is written as 0")
+    width = int(value)
+    if width < 0:
+        raise ValueError(f"found {width}, expected a number >= 0, where 0 is the native width")
+    return width
