@@ -142,11 +142,11 @@ def test_plain_rows_are_read_where_they_lie(predictor):
         )
         assert found == expected
         assert read.full == {name for name, (values, _) in found.items() if None not in values}
-        assert read.equals(predictor._reader.read(copy.deepcopy(rows)))
+        assert read == predictor._reader.read(copy.deepcopy(rows))
     for rows in OTHERS:
         assert predictor._reader.read(rows) is None
     tables = list(map(predictor._reader.read, PLAIN))
-    assert [[table.equals(other) for other in tables] for table in tables] == numpy.eye(4, dtype=bool).tolist()
+    assert [[table == other for other in tables] for table in tables] == numpy.eye(4, dtype=bool).tolist()
 
 
 @pytest.mark.parametrize("make", list(TABLES.values())[2:], ids=list(TABLES)[2:])

@@ -57,9 +57,8 @@ class Table:
     def __len__(self) -> int:
         return self.rows
 
-    def equals(self, other: Table) -> bool:
-        """Whether all cells are equal."""
-        return bool(lib.ck_table_equals(self._handle.address, other._handle.address))
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and bool(lib.ck_table_equals(self._handle.address, other._handle.address))
 
     def __iter__(self) -> Iterator[Cells]:
         return map(self._copied, self._raw())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from array import array
 from typing import Any, Protocol
 
-from . import _objects, _table
+from . import _table
 from ._forest import PreparedPool
 from ._rows import Config
 from .ranking import Ranking
@@ -103,15 +104,14 @@ class Pool:
         return self.predictor.pool_of, (self.names, self.partial, list(self.columns), self.own)
 
 
-_IMMUTABLE = (int, float, str, bool, type(None))
 _KEPT = 8
 
 
 class PoolCache:
     """The last few lists of kernels, with their prepared pools.
 
-    A list or a table is found by comparing its cells with those that were read, or with a copy: this takes a few
-    microseconds for 30 kernels, without a lock, and what was changed in any way is never mistaken for its old contents.
+    A list or a table is found by comparing its cells with those that were read: this takes a few microseconds for 30
+    kernels, without a lock, and what was changed in any way is never mistaken for its old contents.
     """
 
     def __init__(self) -> None:
@@ -121,70 +121,34 @@ class PoolCache:
     def __reduce__(self) -> tuple[Any, ...]:
         return PoolCache, ()  # the pools of a copy are its own
 
-    def find(self, configs: Any) -> Pool | None:
+    def find(self, contents: Any) -> Pool | None:
         """The pool of unchanged kernels, which then counts as the most recently used."""
         kept = self._kept
-        for place, (copy, pool) in enumerate(kept):
-            if len(pool) == len(configs) and _same(copy, configs):
+        for place, (known, pool) in enumerate(kept):
+            if known == contents:
                 if place:
                     self._kept = (kept[place], *kept[:place], *kept[place + 1 :])
                 return pool
         return None
 
-    def keep(self, configs: Any, pool: Pool) -> Pool:
+    def keep(self, contents: Any, pool: Pool) -> Pool:
         """Remembers a prepared pool, unless its kernels could change without comparing unequal."""
-        copy = _copy(configs, pool)
-        if copy is not None:
-            self._kept = ((copy, pool), *self._kept[: _KEPT - 1])
+        if contents is not None:
+            self._kept = ((contents, pool), *self._kept[: _KEPT - 1])
         return pool
 
 
-def _copy(configs: Any, pool: Pool) -> Any:
-    if isinstance(configs, _objects.Table):
-        return configs
-    # 1 equals True and 1.0, but as names they differ.
-    if not _table.are_of(pool.names, str):
-        return None
-    if _table.is_frame(configs):
-        copied = configs.copy()
-        # Columns of numbers, and of pandas' own types, hold nothing else.
-        kinds = zip(copied.columns, ("i" if hasattr(kind, "na_value") else kind.kind for kind in copied.dtypes))
-        are_values = all(kind in "iubf" or all(map(_is_value, copied[name].tolist())) for name, kind in kinds)
-        return copied if are_values and copied.columns.is_unique else None
-    if hasattr(configs, "__arrow_c_stream__"):
-        return None  # not plain, and perhaps to be read only once
-    copies = [_copy_of_one(config) for config in configs]
-    return None if None in copies else copies
-
-
-def _copy_of_one(config: Any) -> Any:
-    """A kernel that no change reaches; None if that cannot be."""
-    if type(config) is str:
-        return config
-    if type(config) is not dict:
-        return None
-    if not all(map(_is_value, config.values())):
-        return None
-    # numpy's scalars compare with each cell of a list.
-    return {key: cell if isinstance(cell, _IMMUTABLE) else cell.item() for key, cell in config.items()}
-
-
-def _is_value(cell: Any) -> bool:
-    # numpy's scalars are values, too; its arrays are not.
-    return isinstance(cell, _IMMUTABLE) or (hasattr(cell, "dtype") and not hasattr(cell, "__setitem__"))
-
-
-def _same(copy: Any, configs: Any) -> bool:
-    if isinstance(copy, _objects.Table) or isinstance(configs, _objects.Table):
-        return type(copy) is type(configs) and bool(copy.equals(configs))
+def contents_of(configs: Any) -> Any:
+    """What equals only the same kernels, whatever is changed in them; None where nothing does."""
+    if isinstance(configs, (list, tuple)):
+        if _table.are_of(configs, str):
+            return tuple(configs)
+        if not _table.are_of(configs, str, dict):
+            return None
+    elif not hasattr(configs, "iloc"):
+        return None  # perhaps to be read only once
     try:
-        if hasattr(copy, "equals"):
-            if type(copy) is not type(configs) or not copy.equals(configs):
-                return False
-            return not _table.is_frame(copy) or (
-                list(copy.columns) == list(configs.columns) and list(copy.index.names) == list(configs.index.names)
-            )
-        return bool(copy == (configs if type(configs) is list else list(configs)))
+        # Cells that are equal as numbers, and differ as names, are not equal in this form.
+        return pickle.dumps(configs, pickle.HIGHEST_PROTOCOL)
     except Exception:
-        # A value was replaced by something that cannot be compared; each library raises a different error.
-        return False
+        return None  # each kind of object that cannot be pickled raises another error

@@ -22,7 +22,7 @@ from ._rows import Config, Kernel
 from ._shipped import shipped_model
 from ._table import Cells
 from .errors import InvalidModelError
-from .pool import Pool, PoolCache
+from .pool import Pool, PoolCache, contents_of
 from .ranking import Ranking
 
 Kernels = Union[_rows.Kernels, Pool]
@@ -363,9 +363,9 @@ class Predictor:
             pool = self._prepare(configs)
         else:
             plain = self._reader.read(configs)
-            given = configs if plain is None else plain
-            found = self._pools.find(given)
-            pool = found if found is not None else self._pools.keep(given, self._prepare(configs, plain))
+            contents = contents_of(configs) if plain is None else plain
+            found = self._pools.find(contents)
+            pool = found if found is not None else self._pools.keep(contents, self._prepare(configs, plain))
         filled = pool.partial.intersection(problem) if pool.partial else None
         return self._filled(problem, pool, filled) if filled else pool
 
