@@ -17,7 +17,7 @@ import pytest
 from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
 import ck_select
-from ck_select import Predictor, _frames, _objects, _rows
+from ck_select import Predictor, _objects, _rows, ranking
 
 POOL = random_gemm_pool(40)
 PROBLEM = gemm_problem(m=48, n=1536, k=7168)
@@ -283,7 +283,7 @@ def test_scores_are_handed_out_without_a_copy(predictor):
     assert pyarrow.py_buffer(values).address == address
     assert values.tolist() == predictor.predict_rows(rows)
     for library in ("pandas", "polars", "pyarrow"):
-        table = _frames.table(library, ["a"] * len(rows), values, values, array("q", range(len(rows))))
+        table = ranking.as_table(library, ["a"] * len(rows), values, values, array("q", range(len(rows))))
         for column in ("tflops", "score"):
             assert table[column].to_numpy().__array_interface__["data"][0] == address, library
     table = predictor.rank_frame(PROBLEM, POOL, library="pyarrow")

@@ -16,14 +16,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Union
 
-from . import _features, _foreign, _forest, _frames, _names, _objects, _rows, _table, engines
+from . import _features, _foreign, _forest, _names, _objects, _rows, _table, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
 from ._shipped import shipped_model
 from ._table import Cells
 from .errors import InvalidModelError
 from .pool import Pool, PoolCache, contents_of
-from .ranking import Ranking
+from .ranking import Library, Ranking, as_table, library_of
 
 Kernels = Union[_rows.Kernels, Pool]
 """Kernels to rank: a list of mappings or of names, a table of pandas, polars or Arrow, or a ``Pool``."""
@@ -278,7 +278,7 @@ class Predictor:
             raise ValueError("no kernels to select from: kernel_configs is empty")
         return best[0]
 
-    def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: _frames.Library | None = None) -> Any:
+    def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: Library | None = None) -> Any:
         """The ranking as a table: ``kernel_name``, ``tflops`` as in ``rank_kernels``, the ``score`` that orders the
         rows, and ``row``, the kernel's index in the argument.
 
@@ -286,12 +286,12 @@ class Predictor:
         library of the kernels' table, otherwise of pandas. Scores are not copied.
         """
         asked = _rows.mapping(problem, "problem")
-        wanted = library if library is not None else _frames.library_of(kernel_configs)
+        wanted = library if library is not None else library_of(kernel_configs)
         self._refuse_foreign("rank_frame")
         pool = self._pool(asked, kernel_configs)
         rows, scores = pool.rank_arrays(asked)
         tflops = array("d", pool.tflops(asked, rows.tolist(), scores.tolist()))
-        return _frames.table(wanted, [pool.names[row] for row in rows], tflops, scores, rows)
+        return as_table(wanted, [pool.names[row] for row in rows], tflops, scores, rows)
 
     def select_features(self, X: Any) -> Any:
         """The columns of an engine's features that the model uses, in its order. ``X`` is a numpy matrix."""

@@ -1,9 +1,15 @@
-"""What a ranking is to Python: a list of (kernel, TFLOPS), which notebooks show as a table."""
+"""What a ranking is to Python: a list of (kernel, TFLOPS), which notebooks show as a table, or a table of a library."""
 
 from __future__ import annotations
 
+import importlib
+from array import array
+from collections.abc import Sequence
 from html import escape
+from typing import Any, Literal
 
+Library = Literal["pandas", "polars", "pyarrow"]
+LIBRARIES = ("pandas", "polars", "pyarrow")
 _SHOWN = 30
 
 
@@ -21,3 +27,31 @@ class Ranking(list[tuple[str, float]]):
         return (
             f"<table><thead><tr><th></th><th>kernel</th><th>TFLOPS</th></tr></thead><tbody>{rows}</tbody></table>{more}"
         )
+
+
+def library_of(kernels: Any) -> str:
+    """The library that a table belongs to, otherwise pandas."""
+    root = type(kernels).__module__.split(".", 1)[0]
+    return root if root in LIBRARIES else "pandas"
+
+
+def as_table(library: str, names: Sequence[Any], tflops: array[float], scores: array[float], rows: array[int]) -> Any:
+    """A ranking as a table: names, TFLOPS, scores and the kernels' indices. The library is imported here only."""
+    if library not in LIBRARIES:
+        raise ValueError(f"library: found '{library}', expected one of {', '.join(LIBRARIES)}")
+    try:
+        module = importlib.import_module(library)
+    except ImportError as error:
+        raise ImportError(f"rank_frame: {library} is not installed") from error
+    numpy = importlib.import_module("numpy")
+    columns = {
+        "kernel_name": list(names) if library == "pandas" else list(map(str, names)),
+        "tflops": numpy.frombuffer(tflops),
+        "score": numpy.frombuffer(scores),
+        "row": numpy.frombuffer(array("q", rows), dtype="int64"),
+    }
+    if library == "pandas":
+        return module.DataFrame(columns, copy=False)
+    if library == "polars":
+        return module.DataFrame(columns, schema_overrides={"kernel_name": module.String})
+    return module.table({**columns, "kernel_name": module.array(columns["kernel_name"], module.string())})
