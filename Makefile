@@ -1,9 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` needs only cargo and a C++ compiler, `make test`
 # installs what else the tests need (see packaging/make/) and runs them all.
 
-include packaging/make/lightgbm.mk
-include packaging/make/browser.mk
-
 CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # Make's own default is g++, whatever is installed.
@@ -11,7 +8,7 @@ ifeq ($(origin CXX),default)
 CXX := c++
 endif
 
-include packaging/make/needs.mk
+include packaging/make/tools.mk
 include packaging/make/install.mk
 include packaging/make/dist.mk
 include packaging/make/tiers.mk

@@ -49,8 +49,6 @@ efficiency: ckselect offline-python
 		'$(EFFICIENCY)/universal.csv' '$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
 	cp '$(EFFICIENCY)/efficiency.csv' docs/images/
 
-# The stamp is written last, so that an interrupted installation is begun again.
 $(DOCS_READY): packaging/docs/requirements.txt | needs-python
-	python3 -m venv '$(DOCS_ENV)'
-	'$(DOCS_ENV)/bin/pip' install --quiet --disable-pip-version-check -r packaging/docs/requirements.txt
+	$(call installed,$(DOCS_ENV),-r packaging/docs/requirements.txt)
 	@touch '$@'

@@ -41,10 +41,8 @@ python-wheel: needs-python $(PYTHON_TOOLS) python-library
 
 python-tools: $(PYTHON_TOOLS)
 
-# The stamp is written last, so that an interrupted installation is begun again.
 $(PYTHON_TOOLS): python/tests/requirements.txt
-	python3 -m venv '$(PYTHON_ENV)'
-	'$(PYTHON_ENV)/bin/pip' install --quiet --disable-pip-version-check -r python/tests/requirements.txt
+	$(call installed,$(PYTHON_ENV),-r python/tests/requirements.txt)
 	@touch '$@'
 
 # A Python with pandas, pyarrow and lightgbm, for the tests of crates/data/tests and `make efficiency`: CK_SELECT_PYTHON
@@ -56,9 +54,6 @@ OFFLINE_PYTHON := $(or $(CK_SELECT_PYTHON),$(OFFLINE_VENV)/bin/python)
 .PHONY: offline-python
 offline-python: $(if $(CK_SELECT_PYTHON),,$(OFFLINE_VENV)/.ready)
 
-# The stamp is written last, so that an interrupted installation is begun again.
 $(OFFLINE_VENV)/.ready: | needs-python
-	python3 -m venv "$(OFFLINE_VENV)"
-	"$(OFFLINE_VENV)/bin/pip" install --quiet --disable-pip-version-check \
-		'pandas>=2,<4' 'pyarrow>=15' 'lightgbm==4.7.0'
+	$(call installed,$(OFFLINE_VENV),'pandas>=2$(comma)<4' 'pyarrow>=15' 'lightgbm==4.7.0')
 	@touch "$@"

@@ -10,8 +10,7 @@ RIVALS_PACKAGES := pylignum "lleaves llvmlite<0.44" "treelite tl2cgen" "onnxrunt
 
 .PHONY: bench-rivals
 $(RIVALS)/venv/.ready: | needs-python
-	python3 -m venv '$(RIVALS)/venv'
-	'$(RIVALS)/venv/bin/pip' install --quiet --disable-pip-version-check 'lightgbm==4.7.0' numpy scikit-learn
+	$(call installed,$(RIVALS)/venv,'lightgbm==4.7.0' numpy scikit-learn)
 	@for packages in $(RIVALS_PACKAGES); do \
 		'$(RIVALS)/venv/bin/pip' install --quiet --disable-pip-version-check $$packages \
 			|| echo "bench-rivals: cannot install $$packages"; \
