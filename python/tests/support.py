@@ -5,15 +5,26 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import lightgbm
 
-GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden"
 GEMM_MODEL = GOLDEN / "models" / "gemm_small"
 CONV_MODEL = GOLDEN / "models" / "conv_small"
+OURS = ROOT / "models" / "grouped_conv_forward_bf16_gfx950"
+
+# Kernels of convolutions: three, and a whole pool.
+CONV_NAMES = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
+FORWARD = [
+    line for line in (ROOT / "configs" / "forward_bf16.txt").read_text().splitlines() if line.startswith("grouped")
+]
 
 WORDS = {"dtype", "layout", "arch", "pipeline", "wave_mode", "scheduler", "epilogue"}
 CONV_PROBLEM = {
@@ -98,6 +109,25 @@ def save_forest(path: Path, features: Any, targets: Any, rounds: int = 5, **more
 def bits(values: Any) -> list[str]:
     """Floats by their bits."""
     return [float(value).hex() for value in values]
+
+
+def run_python(*arguments: object, cwd: Path | None = None, **changes: str | None) -> subprocess.CompletedProcess[str]:
+    """This interpreter with the package under test, and changes of the environment: None takes a variable away."""
+    path = os.pathsep.join(path for path in sys.path if path)
+    given = {name: value for name, value in {**os.environ, "PYTHONPATH": path, **changes}.items() if value is not None}
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=given)
+
+
+def write_script(path: Path, body: str) -> Path:
+    """A program of the shell."""
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def conv_problem(**changes: Any) -> dict[str, Any]:
+    sizes = {"N": 16, "C": 256, "K": 128, "G": 1, "Hi": 28, "Wi": 28, "Y": 3, "X": 3}
+    return {**sizes, "stride_h": 1, "stride_w": 1, "pad_h": 1, "pad_w": 1, **changes}
 
 
 def gemm_problem(**changes: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
+from support import CONV_MODEL, CONV_NAMES, GEMM_MODEL, bits, conv_problem, gemm_kernel, gemm_problem, random_gemm_pool
 
 from ck_select import GemmProblem, GroupedConvProblem, InvalidInputError, Predictor
 
@@ -68,10 +68,9 @@ def test_mappings_are_rows(predictor, make):
 
 def test_problems_of_registries_are_rows(predictor):
     assert predictor.predict_tflops(GemmProblem(48, 1536, 7168), KERNEL) == predictor.predict_tflops(PROBLEM, KERNEL)
-    problem = GroupedConvProblem(N=2, C=64, K=64, Hi=28, Wi=28, Y=3, X=3)
+    problem = GroupedConvProblem(**conv_problem())
     conv = Predictor(CONV_MODEL)
-    names = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
-    assert conv.rank_kernels(problem, names) == conv.rank_kernels(problem.to_dict(), names)
+    assert conv.rank_kernels(problem, CONV_NAMES) == conv.rank_kernels(problem.to_dict(), CONV_NAMES)
 
 
 NO_ROWS = {
@@ -123,15 +122,6 @@ def test_numbers_of_every_kind_are_cells(predictor, number):
     assert predictor.predict_tflops({**PROBLEM, "m": number(48)}, {**KERNEL, "tile_m": number(64)}) == expected
     ranked = predictor.rank_kernels({**PROBLEM, "m": number(48)}, [{**KERNEL, "tile_m": number(64)}])
     assert ranked == predictor.rank_kernels(PROBLEM, [KERNEL])
-
-
-def test_a_frames_index_may_name_the_kernels(predictor):
-    pool = random_gemm_pool(5)
-    frame = pandas.DataFrame(pool).set_index("kernel_name")
-    for _ in range(2):
-        assert predictor.rank_kernels(PROBLEM, frame) == predictor.rank_kernels(PROBLEM, pool)
-    frame.index = pandas.Index(list("abcde"), name="kernel_name")
-    assert {name for name, _ in predictor.rank_kernels(PROBLEM, frame)} == set("abcde")
 
 
 def test_structured_arrays_are_lists_of_kernels(predictor):

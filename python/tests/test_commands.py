@@ -9,22 +9,19 @@ from pathlib import Path
 
 import pandas
 import pytest
+from support import FORWARD, OURS, ROOT, conv_problem, write_script
 
 import ck_select
 
-ROOT = Path(__file__).parents[2]
-NAMES = [line for line in (ROOT / "configs/forward_bf16.txt").read_text().splitlines() if line.startswith("grouped")]
-PROBLEM = {"N": 16, "C": 256, "K": 128, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "pad_h": 1, "pad_w": 1}
+PROBLEM = conv_problem()
 MEASURED = {"where": {"direction": "forward"}, "model": ROOT / "models/universal"}
 
 
 @pytest.fixture
 def words(tmp_path, monkeypatch):
     """A command that answers with its own words."""
-    script = tmp_path / "ckselect"
-    script.write_text("#!/bin/sh\nprintf '[[' ; for word; do printf '\"%s\",' \"$word\"; done; echo 'null]]'\n")
-    script.chmod(0o755)
-    monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
+    echo = "printf '[[' ; for word; do printf '\"%s\",' \"$word\"; done; echo 'null]]'"
+    monkeypatch.setenv("CK_SELECT_COMMAND", str(write_script(tmp_path / "ckselect", echo)))
 
 
 @pytest.mark.usefixtures("words")
@@ -47,10 +44,10 @@ def test_options_are_words():
     ]
 
 
-@pytest.mark.parametrize("kernels", [NAMES, ROOT / "configs/forward_bf16.txt"])
+@pytest.mark.parametrize("kernels", [FORWARD, ROOT / "configs/forward_bf16.txt"])
 def test_the_estimate_is_the_registrys(kernels):
     rows = ck_select.estimate(PROBLEM, kernels, arch="gfx942")
-    assert sorted(row["kernel"] for row in rows) == sorted(NAMES)
+    assert sorted(row["kernel"] for row in rows) == sorted(FORWARD)
     times = [row["time_us"] for row in rows]
     assert times == sorted(times)
     for row in rows:
@@ -58,7 +55,7 @@ def test_the_estimate_is_the_registrys(kernels):
         assert math.isclose(math.fsum(terms), row["time_us"], rel_tol=1e-12)
     assert ck_select.estimate(PROBLEM, kernels, arch="gfx942", top=2) == rows[:2]
 
-    registry = ck_select.Registry(arch="gfx942", kernels=NAMES, environment=False)
+    registry = ck_select.Registry(arch="gfx942", kernels=FORWARD, environment=False)
     chosen = registry.select(ck_select.GroupedConvProblem(**PROBLEM))
     assert (chosen.source, chosen.name, chosen.score) == ("estimate", rows[0]["kernel"], times[0])
 
@@ -67,11 +64,11 @@ def test_a_choice_is_explained_and_drawn(tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     predictor = ck_select.Predictor("embedded:grouped_conv_forward_bf16_gfx950")
-    problem = {**PROBLEM, "G": 1, "stride_h": 1, "stride_w": 1, "dtype": "bf16", "direction": "forward"}
-    rows = ck_select.explain(predictor, NAMES, problem, output=tmp_path / "choice.html")
+    problem = {**PROBLEM, "dtype": "bf16", "direction": "forward"}
+    rows = ck_select.explain(predictor, FORWARD, problem, output=tmp_path / "choice.html")
     score = next(row for row in rows if row["feature"] == "(raw score)")
     assert score["first"] >= score["second"] and "<html" in (tmp_path / "choice.html").read_text()
-    ranking = predictor.rank_kernels(problem, NAMES)
+    ranking = predictor.rank_kernels(problem, FORWARD)
     axes = ck_select.plot_ranking(ranking, 3)
     assert [bar.get_width() for bar in axes.patches] == [speed for _, speed in ranking[:3]]
     assert [label.get_text() for label in axes.get_yticklabels()] == [name for name, _ in ranking[:3]]
@@ -81,12 +78,12 @@ def test_a_choice_is_explained_and_drawn(tmp_path):
 
 
 def test_the_estimate_takes_rows_with_names():
-    expected = ck_select.estimate(PROBLEM, NAMES[:3], arch="gfx942")
+    expected = ck_select.estimate(PROBLEM, FORWARD[:3], arch="gfx942")
     for kernels in (
-        [{"kernel_name": name} for name in NAMES[:3]],
-        [{"kernel": name, "tflops": 1.0} for name in NAMES[:3]],
-        pandas.DataFrame({"kernel_name": NAMES[:3]}),
-        map(ck_select.parse_kernel_name, NAMES[:3]),
+        [{"kernel_name": name} for name in FORWARD[:3]],
+        [{"kernel": name, "tflops": 1.0} for name in FORWARD[:3]],
+        pandas.DataFrame({"kernel_name": FORWARD[:3]}),
+        map(ck_select.parse_kernel_name, FORWARD[:3]),
     ):
         assert ck_select.estimate(PROBLEM, kernels, arch="gfx942") == expected
     # A temporary file once had these rows, and the message was about that.
@@ -97,7 +94,7 @@ def test_the_estimate_takes_rows_with_names():
         (5, TypeError, "kernels: row 1: found a int, expected a mapping"),
     ):
         with pytest.raises(kind, match=message) as caught:
-            ck_select.estimate(PROBLEM, [NAMES[0], kernel], arch="gfx942")
+            ck_select.estimate(PROBLEM, [FORWARD[0], kernel], arch="gfx942")
         assert "/" not in str(caught.value)
 
 
@@ -109,7 +106,7 @@ def test_help_is_shown(capsys):
 
 def test_failures_have_the_messages(capfd):
     with pytest.raises(ck_select.CommandError, match=r"gfx000") as caught:
-        ck_select.estimate(PROBLEM, NAMES, arch="gfx000")
+        ck_select.estimate(PROBLEM, FORWARD, arch="gfx000")
     assert caught.value.code == 2
     assert "gfx000" in capfd.readouterr().err
     assert pickle.loads(pickle.dumps(caught.value)).code == 2
@@ -117,9 +114,8 @@ def test_failures_have_the_messages(capfd):
 
 def test_messages_of_what_succeeds_are_shown(capfd, tmp_path):
     pool = tmp_path / "pool.txt"
-    pool.write_text("\n".join([NAMES[0], NAMES[0].replace("bf16", "fp32")]))
-    model = ck_select.shipped_model("grouped_conv_forward_bf16_gfx950")
-    assert len(ck_select.ckselect("rank", model=model, pool=pool, problem=PROBLEM)) == 1
+    pool.write_text("\n".join([FORWARD[0], FORWARD[0].replace("bf16", "fp32")]))
+    assert len(ck_select.ckselect("rank", model=OURS, pool=pool, problem=PROBLEM)) == 1
     assert "1 of 2 kernels are left out" in capfd.readouterr().err
 
 

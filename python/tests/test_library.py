@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from support import GOLDEN
+from support import ROOT, run_python
 
 from ck_select import _forest, _library, registry
 
-HEADER = "".join((GOLDEN.parents[1] / "include" / name).read_text() for name in ("ck_select.h", "ck_select_rows.h"))
+HEADER = "".join((ROOT / "include" / name).read_text() for name in ("ck_select.h", "ck_select_rows.h"))
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
 
 
@@ -41,20 +37,14 @@ def test_words_have_the_headers_numbers(enum, words):
     assert re.findall(r"(\w+) = (\d+)", body) == expected
 
 
-def load(library):
-    environment = {**os.environ, "CK_SELECT_LIBRARY": str(library), "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", "import ck_select"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
-
-
 def test_what_cannot_be_loaded_is_said(tmp_path):
-    assert load(_library._path()).returncode == 0
-    assert "cannot open shared object file" in load(tmp_path / "absent.so").stderr
+    ran = run_python("-c", "import ck_select", CK_SELECT_LIBRARY=str(tmp_path / "absent.so"))
+    assert "cannot open shared object file" in ran.stderr
 
 
 def test_the_package_says_which_version_it_is():
     import ck_select
 
-    manifest = Path(GOLDEN.parents[1] / "Cargo.toml").read_text()
+    manifest = (ROOT / "Cargo.toml").read_text()
     assert f'version = "{ck_select.__version__}"' in manifest
     assert set(ck_select.__all__) <= set(vars(ck_select))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, GOLDEN, bits, gemm_kernel, gemm_problem, set_spec
+from support import CONV_MODEL, GEMM_MODEL, GOLDEN, OURS, ROOT, bits, conv_problem, gemm_kernel, gemm_problem, set_spec
 
 from ck_select import (
     GroupedConvProblem,
@@ -21,10 +21,9 @@ from ck_select import (
     parse_kernel_name,
 )
 
-SPECS = (GOLDEN.parents[1] / "models").glob("*/feature_spec.json")
+SPECS = (ROOT / "models").glob("*/feature_spec.json")
 # A universal model, which has a prior, ranks the kernels of a pool; rows alone mean nothing to it.
 MODELS = sorted(spec.parent for spec in SPECS if '"prior"' not in spec.read_text())
-OURS = GOLDEN.parents[1] / "models" / "grouped_conv_forward_bf16_gfx950"
 EXTENTS = ("N", "C", "K", "G", "Di", "Hi", "Wi", "Z", "Y", "X")
 PROBLEM = (*EXTENTS, *(f"{name}_{axis}" for name in ("stride", "pad", "dilation") for axis in "dhw"))
 GEMM_NAME = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16"
@@ -102,10 +101,7 @@ def test_dictionaries_of_upstreams_scripts_are_the_kernels_that_they_mean(strict
         {"block_size": m, "gemm_m_per_block": n, "gemm_n_per_block": k, "pipeline": "compv3"} for m, n, k in tiles
     ]
     names = [f"grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3" for m, n, k in tiles]
-    problem = {
-        **{"N": 16, "C": 256, "K": 128, "G": 1, "Hi": 28, "Wi": 28, "Y": 3, "X": 3},
-        **{"stride_h": 1, "stride_w": 1, "pad_h": 1, "pad_w": 1, "dtype": "bf16"},
-    }
+    problem = conv_problem(dtype="bf16")
     predictor = Predictor(OURS, strict=strict)
     assert predictor.rank_places(problem, kernels) == predictor.rank_places(problem, names)
     for name, kernel in zip(names, kernels):
@@ -151,7 +147,7 @@ def test_names_that_cannot_be_read():
 
 def test_upstreams_models_read_names_in_their_own_order():
     predictor = Predictor(CONV_MODEL)
-    problem = {"N": 2, "C": 64, "K": 64, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "dtype": "bf16"}
+    problem = conv_problem(dtype="bf16")
     cells = parse_kernel_name(CONV_NAME)
     expected = predictor.predict_tflops(problem, cells)
     assert predictor.predict_tflops(problem, CONV_NAME) == expected

@@ -79,6 +79,10 @@ def test_changes_of_a_frame_are_seen(predictor):
     assert predictor.rank_kernels(gemm_problem(), frame) == fresh(frame)
     renamed = frame.rename(columns={"tile_m": "tile_x"})
     assert predictor.rank_kernels(gemm_problem(), renamed) == fresh(renamed)
+    named = frame.set_index("kernel_name")
+    predictor.rank_kernels(gemm_problem(), named)
+    named.index = named.index + "'"
+    assert predictor.rank_kernels(gemm_problem(), named) == fresh(named)
 
 
 def test_changes_of_memory_that_a_table_shares_are_seen(predictor):

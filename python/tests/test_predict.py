@@ -8,7 +8,18 @@ import warnings
 import numpy
 import pandas
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool, save_forest, set_spec
+from support import (
+    CONV_MODEL,
+    GEMM_MODEL,
+    OURS,
+    bits,
+    conv_problem,
+    gemm_kernel,
+    gemm_problem,
+    random_gemm_pool,
+    save_forest,
+    set_spec,
+)
 
 import ck_select
 from ck_select import (
@@ -18,7 +29,6 @@ from ck_select import (
     Predictor,
     Ranking,
     create_ranked_heuristic,
-    shipped_model,
 )
 
 
@@ -198,22 +208,6 @@ def test_single_predictions_do_not_merge(predictor):
     assert predictor.predict_tflops(problem, {**gemm_kernel(), "layout": "ccr", "dtype": "fp32", "m": 1}) == expected
 
 
-def test_features_of_a_frame_are_those_of_its_rows():
-    predictor = Predictor(CONV_MODEL)
-    rows = [
-        {"N": 2, "C": 64, "K": 64, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "gemm_m_per_block": tile, "pipeline": word}
-        for tile, word in [(32, "compv3"), (64, "mem"), (64, None)]
-    ]
-    frame = pandas.DataFrame(rows)
-    for variant in (
-        frame,
-        frame.convert_dtypes(),
-        frame.astype({"pipeline": "category", "N": "uint8", "C": "float32"}),
-    ):
-        assert predictor.extract_rows(variant) == predictor.extract_rows(rows)
-        assert predictor.predict_rows(variant) == predictor.predict_rows(rows)
-
-
 def test_columns_that_stand_twice_are_refused():
     frame = pandas.DataFrame([gemm_kernel()])
     doubled = pandas.concat([frame, frame[["tile_m"]]], axis=1)
@@ -249,15 +243,12 @@ def test_a_model_of_ours_may_rank_by_another_target(trained, copied):
 
 
 def test_a_model_that_ships_ranks_by_its_score_and_predicts_tflops():
-    predictor = Predictor(shipped_model("grouped_conv_forward_bf16_gfx950"))
+    predictor = Predictor(OURS)
     tiles = ("16x64x64", "32x64x64", "64x64x64", "32x128x64", "64x128x64", "128x128x64")
     names = [f"grouped_conv_forward_bf16_2d_{tile}_{pipeline}" for tile in tiles for pipeline in ("compv3", "mem")]
     differ = False
     for channels in (16, 64, 512):
-        problem = {
-            **{"N": 16, "C": channels, "K": channels, "G": 1, "Hi": 28, "Wi": 28, "Y": 3, "X": 3},
-            **{"stride_h": 1, "stride_w": 1, "pad_h": 1, "pad_w": 1},
-        }
+        problem = conv_problem(C=channels, K=channels)
         ranked = predictor.rank_kernels(problem, names)
         assert ranked == [(name, predictor.predict_tflops(problem, name)) for name, _ in ranked]
         places, scores = predictor.rank_places(problem, names)
@@ -385,9 +376,6 @@ def test_loading_is_silent(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-BUILT_IN = "grouped_conv_forward_bf16_gfx950"
-
-
 def test_objects_say_what_they_are(predictor):
     said = f"<Predictor of tflops, latency, bandwidth with 72 features: {GEMM_MODEL}>"
     assert repr(predictor) == said
@@ -398,7 +386,7 @@ def test_objects_say_what_they_are(predictor):
 
 
 def test_built_in_models_have_names():
-    assert Predictor(f"embedded:{BUILT_IN}").spec == Predictor(shipped_model(BUILT_IN)).spec
+    assert Predictor(f"embedded:{OURS.name}").spec == Predictor(OURS).spec
     with pytest.raises(ValueError, match="model: found 'magic', expected one of"):
         Predictor("embedded:magic")
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, GOLDEN, gemm_kernel, gemm_problem
+from support import CONV_MODEL, GEMM_MODEL, OURS, conv_problem, gemm_kernel, gemm_problem
 
 from ck_select import GemmProblem, InvalidInputError, MissingCellError, Predictor
 
-OURS = GOLDEN.parents[1] / "models" / "grouped_conv_forward_bf16_gfx950"
 NAMES = [
     f"grouped_conv_forward_bf16_2d_{tile}_{pipeline}"
     for tile in ("64x64x64", "128x64x64")
     for pipeline in ("compv3", "compv4", "compv5")
 ]
-PROBLEM = {
-    **{"N": 16, "C": 256, "K": 128, "G": 1, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "stride_h": 1, "stride_w": 1},
-    **{"pad_h": 1, "pad_w": 1, "dilation_h": 1, "dilation_w": 1},
-}
+PROBLEM = conv_problem(dilation_h=1, dilation_w=1)
 
 
 @pytest.mark.parametrize(

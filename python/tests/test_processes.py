@@ -14,13 +14,23 @@ import sysconfig
 import threading
 import traceback
 from _ctypes import FUNCFLAG_PYTHONAPI
-from pathlib import Path
 
 import numpy
 import pandas
 import polars
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
+from support import (
+    CONV_MODEL,
+    CONV_NAMES,
+    GEMM_MODEL,
+    ROOT,
+    bits,
+    conv_problem,
+    gemm_kernel,
+    gemm_problem,
+    random_gemm_pool,
+    run_python,
+)
 
 from ck_select import (
     GemmUniversalFeatureEngine,
@@ -34,8 +44,7 @@ from ck_select import (
 )
 from ck_select._library import lib
 
-CONV_KERNELS = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
-CONV = GroupedConvProblem(N=2, C=128, K=256, Hi=28, Wi=28, Y=3, X=3, pad_h=1, pad_w=1)
+CONV = GroupedConvProblem(**conv_problem())
 
 
 def in_child(work):
@@ -60,7 +69,7 @@ def test_parent_and_child_go_on_after_a_fork(predictor):
     pool = predictor.prepare(kernels)
     problems = [gemm_problem(m=m) for m in range(1, 40)]
     expected = [predictor.rank_kernels(problem, kernels) for problem in problems]
-    registry = GroupedConvRegistry("gfx950", kernels=CONV_KERNELS, models=[CONV_MODEL], environment=False)
+    registry = GroupedConvRegistry("gfx950", kernels=CONV_NAMES, models=[CONV_MODEL], environment=False)
     chosen = registry.select(CONV)
 
     def same():
@@ -73,7 +82,7 @@ def test_parent_and_child_go_on_after_a_fork(predictor):
         )
 
     latency = Predictor(GEMM_MODEL).predict_latency(problems[0], kernels[0])
-    other = GroupedConvRegistry("gfx950", kernels=CONV_KERNELS, models=[CONV_MODEL], environment=False)
+    other = GroupedConvRegistry("gfx950", kernels=CONV_NAMES, models=[CONV_MODEL], environment=False)
 
     # Also while other threads are in the middle of ranking.
     stop = threading.Event()
@@ -102,7 +111,6 @@ def test_the_interpreter_is_free_while_the_library_works():
 
 FREE = """
 import sys, sysconfig, threading
-from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 assert sysconfig.get_config_var("Py_GIL_DISABLED") and not sys._is_gil_enabled()
 import ck_select
@@ -142,8 +150,7 @@ def free_threaded():
 
 @pytest.mark.skipif(free_threaded() is None, reason="CK_SELECT_FREE_THREADED names no python3.13t or later")
 def test_interpreters_without_a_lock():
-    sources = Path(__file__).resolve().parents[1] / "src"
-    command = [free_threaded(), "-X", "gil=0", "-c", FREE, GEMM_MODEL, sources]
+    command = [free_threaded(), "-X", "gil=0", "-c", FREE, GEMM_MODEL, ROOT / "python" / "src"]
     ran = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert ran.stdout == "free\n", ran.stderr
 
@@ -152,8 +159,7 @@ def test_the_same_threads_with_a_lock():
     """The program of the test above, as far as an interpreter with a lock can run it."""
     program = FREE.replace('assert sysconfig.get_config_var("Py_GIL_DISABLED") and not sys._is_gil_enabled()', "")
     program = program.replace("assert not sys._is_gil_enabled()", "sys.setswitchinterval(1e-5)")
-    sources = Path(__file__).resolve().parents[1] / "src"
-    ran = subprocess.run([sys.executable, "-c", program, GEMM_MODEL, sources], capture_output=True, text=True)
+    ran = run_python("-c", program, GEMM_MODEL, ROOT / "python" / "src")
     assert ran.stdout == "free\n", ran.stderr
 
 

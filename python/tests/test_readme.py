@@ -5,28 +5,25 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
-from support import GOLDEN
+from support import CONV_NAMES, OURS, ROOT, conv_problem, run_python, write_script
 
 import ck_select
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
-NOTEBOOKS = Path(__file__).resolve().parents[1] / "examples"
+README = (ROOT / "python" / "README.md").read_text()
+NOTEBOOKS = ROOT / "python" / "examples"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
 def test_the_first_example_runs_as_it_stands(tmp_path):
     """Anywhere, and on a model that comes with the package."""
-    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    ran = subprocess.run(
-        [sys.executable, "-c", EXAMPLES[0]], capture_output=True, text=True, cwd=tmp_path, env=inherited
-    )
+    ran = run_python("-c", EXAMPLES[0], cwd=tmp_path)
     assert ran.returncode == 0 and ran.stderr == "", ran.stderr
     lines = ran.stdout.splitlines()
     tflops = [float(line.split()[0]) for line in lines]
@@ -34,27 +31,24 @@ def test_the_first_example_runs_as_it_stands(tmp_path):
 
 
 def test_the_second_example_runs_with_functions_of_ones_own(monkeypatch):
-    monkeypatch.chdir(GOLDEN.parents[1])
+    monkeypatch.chdir(ROOT)
     names = {"run_64x128x64": lambda problem, *tensors: (problem.N, tensors), "input_tensor": "x", "weight_tensor": "w"}
     exec(EXAMPLES[1], names)
     assert names["result"] == (2, ("x", "w"))
 
 
 def test_the_third_example_is_commands(monkeypatch, tmp_path):
-    script = tmp_path / "ckselect"
     answer = """case $1 in evaluate) echo '{"global_metrics": {}}' ;; *) echo "[]" ;; esac"""
-    script.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/called\n{answer}\n')
-    script.chmod(0o755)
+    script = write_script(tmp_path / "ckselect", f'echo "$1" >> {tmp_path}/called\n{answer}')
     monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
     # What the script would train.
     for name in ("mine", "tuned"):
-        shutil.copytree(ck_select.shipped_model("grouped_conv_forward_bf16_gfx950"), tmp_path / "models" / name)
+        shutil.copytree(OURS, tmp_path / "models" / name)
     monkeypatch.chdir(tmp_path)
-    sweep = [{"kernel": "grouped_conv_forward_bf16_2d_64x64x64_compv3", "tflops": 1.0}]
+    sweep = [{"kernel": CONV_NAMES[0], "tflops": 1.0}]
     monkeypatch.setenv("MPLBACKEND", "agg")
-    problem = {"N": 1, "C": 64, "K": 64, "G": 1, "Hi": 56, "Wi": 56, "Y": 3, "X": 3, "stride_h": 1, "stride_w": 1}
-    problem |= {"pad_h": 1, "pad_w": 1, "dtype": "bf16", "direction": "forward"}
-    given = {"kernels": [sweep[0]["kernel"]], "problem": problem, "sweep": sweep, "other_sweep": sweep}
+    problem = conv_problem(dtype="bf16", direction="forward")
+    given = {"kernels": CONV_NAMES[:1], "problem": problem, "sweep": sweep, "other_sweep": sweep}
     exec(EXAMPLES[2], given)
     assert isinstance(given["tuned"], ck_select.Predictor)
     assert (tmp_path / "called").read_text().split() == [
@@ -79,16 +73,11 @@ def test_models_come_along():
         ck_select.shipped_model("magic")
 
 
-def run(*arguments, **changes):
-    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **changes}
-    given = {name: value for name, value in inherited.items() if value is not None}
-    return subprocess.run([sys.executable, "-m", "ck_select", *arguments], capture_output=True, text=True, env=given)
+run = partial(run_python, "-m", "ck_select")
 
 
 def test_the_command_line_is_the_module(tmp_path):
-    command = tmp_path / "ckselect"
-    command.write_text('#!/bin/sh\necho "$0: $*"\nexit 7\n')
-    command.chmod(0o755)
+    command = write_script(tmp_path / "ckselect", 'echo "$0: $*"\nexit 7')
     ran = run("rank", "--model", "x y", CK_SELECT_COMMAND=str(command))
     assert (ran.returncode, ran.stdout) == (7, f"{command}: rank --model x y\n")
     ran = run(CK_SELECT_COMMAND=str(tmp_path / "absent"))
@@ -102,8 +91,7 @@ def test_the_command_lies_beside_the_library(tmp_path):
     if Path(ck_select.__file__).with_name("ckselect").exists():
         pytest.skip("the package has a command of its own")
     assert ran.returncode == 1 and "set CK_SELECT_COMMAND to a ckselect" in ran.stderr
-    (tmp_path / "ckselect").write_text("#!/bin/sh\necho beside\n")
-    (tmp_path / "ckselect").chmod(0o755)
+    write_script(tmp_path / "ckselect", "echo beside")
     ran = run("--version", CK_SELECT_LIBRARY=str(tmp_path / "libck_select.so"), CK_SELECT_COMMAND=None)
     assert ran.stdout == "beside\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, GOLDEN
+from support import CONV_MODEL, FORWARD, GEMM_MODEL, ROOT, conv_problem
 
 import ck_select
 from ck_select import (
@@ -20,9 +20,7 @@ from ck_select import (
 )
 from ck_select._library import lib
 
-POOL = (GOLDEN.parents[1] / "configs" / "forward_bf16.txt").read_text().split("\n")
-FORWARD = [line for line in POOL if line and not line.startswith("#")]
-PROBLEM = GroupedConvProblem(N=2, C=128, K=256, Hi=28, Wi=28, Y=3, X=3, pad_h=1, pad_w=1)
+PROBLEM = GroupedConvProblem(**conv_problem())
 
 
 @pytest.fixture
@@ -163,7 +161,7 @@ def test_a_model_the_estimate_or_the_priority_chooses(tmp_path):
 
 
 def test_a_universal_model_ranks_in_a_registry_alone():
-    universal = GOLDEN.parents[1] / "models" / "universal"
+    universal = ROOT / "models" / "universal"
     registry = GroupedConvRegistry(arch="gfx942", kernels=FORWARD, models=[universal], environment=False)
     selection = registry.select(PROBLEM)
     assert (selection.source, selection.generic) == ("model", True)

@@ -7,14 +7,14 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from support import ROOT
 
 import ck_select
 from ck_select.commands import command
 
-TRITON = Path(__file__).parents[2] / "gpu" / "triton"
+TRITON = ROOT / "gpu" / "triton"
 sys.path.append(str(TRITON))
 
 from pool import ARCHS, DTYPES, LAYOUTS, Kernel, Problem, Refused, pool, split_pool  # noqa: E402

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-SOURCES = Path(__file__).resolve().parents[1] / "src"
+from support import ROOT
 
 PROGRAM = """
 import array
@@ -76,7 +74,7 @@ def checked(program, tmp_path):
     (tmp_path / "program.py").write_text(program)
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", "cache", "program.py"]
     found = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path, env={"MYPYPATH": str(SOURCES), "PATH": ""}
+        command, capture_output=True, text=True, cwd=tmp_path, env={"MYPYPATH": str(ROOT / "python/src"), "PATH": ""}
     )
     return [line for line in found.stdout.splitlines() if line.startswith("program.py")], found
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pandas
 import pytest
-from support import GEMM_MODEL, bits, booster, gemm_problem, random_gemm_pool, set_spec
+from support import GEMM_MODEL, bits, booster, gemm_problem, random_gemm_pool, run_python, set_spec
 
 from ck_select import upstream
 
@@ -83,10 +82,7 @@ print("ran", __name__)
 """
 
 
-def run(*arguments, cwd=None, **environment):
-    command = [sys.executable, "-m", "ck_select.upstream", *map(str, arguments)]
-    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**inherited, **environment})
+run = partial(run_python, "-m", "ck_select.upstream")
 
 
 @pytest.fixture
@@ -198,6 +194,5 @@ def test_a_shim_of_stars_has_every_name(tmp_path):
         "from feature_engine_vec import _LAYOUTS, _out_dtype, _width\n"
         "print(Predictor.__module__)\n"
     )
-    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *(path for path in sys.path if path)])}
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=inherited, cwd=tmp_path)
+    ran = run_python("-c", program, cwd=tmp_path)
     assert ran.stdout == "ck_select.upstream.predict\n", ran.stderr

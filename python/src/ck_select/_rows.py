@@ -9,16 +9,12 @@ from typing import Any, Protocol, Union
 from . import _names, _table
 
 
-class Series(Protocol):
-    """A pandas Series of named cells."""
+class Pandas(Protocol):
+    """A Series of named cells, or a DataFrame."""
 
     @property
     def iloc(self) -> Any:
-        """Cells by position."""
-
-    @property
-    def name(self) -> Any:
-        """The row's name."""
+        """Cells or rows by position."""
 
 
 class Tuple(Protocol):
@@ -52,31 +48,19 @@ class ProblemLike(Protocol):
         """The problem in the library's form."""
 
 
-class Frame(Protocol):
-    """A DataFrame of pandas."""
-
-    @property
-    def columns(self) -> Any:
-        """Its columns' names."""
-
-    @property
-    def iloc(self) -> Any:
-        """Rows by position."""
-
-
 class ArrowTable(Protocol):
     """An object that provides Arrow: a DataFrame of polars, a Table or RecordBatch of pyarrow, and others."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-Config = Union[Mapping[str, Any], Series, Tuple, Record, Scalar, ProblemLike, ArrowTable]
+Config = Union[Mapping[str, Any], Pandas, Tuple, Record, Scalar, ProblemLike, ArrowTable]
 """A kernel, or a problem, by upstream's names: a dict or anything that names its cells as one does."""
 
 Kernel = Union[Config, str]
 """A kernel: its cells, or its name."""
 
-Kernels = Union[Sequence[Kernel], Iterable[Kernel], Frame, ArrowTable]
+Kernels = Union[Sequence[Kernel], Iterable[Kernel], Pandas, ArrowTable]
 """Kernels: a list of their cells or names, or a table."""
 
 _EXPECTED = "a mapping of named cells, such as a dict"
