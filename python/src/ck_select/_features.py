@@ -81,12 +81,6 @@ def _numpy() -> Any:
     return numpy
 
 
-def contiguous(values: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-    """A caller's matrix of features, row after row."""
-    made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().ascontiguousarray(values, dtype="float64")
-    return made
-
-
 def vector(values: Sequence[float]) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
     """Features as an array of numpy, which has an ``array``'s memory."""
     made: numpy.ndarray[Any, numpy.dtype[numpy.float64]]

@@ -15,8 +15,6 @@ from . import _features, _table
 from ._features import Features
 from .errors import InvalidInputError, MissingCellError
 
-LAYOUTS = frozenset({"rcr", "rrr", "crr", "ccr"})
-ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8, "fp8": 1, "bf8": 1, "int8": 1, "int32": 4}
 WIDTHS = ("vec_a", "vec_b", "vec_c")
 _EXTENTS = ("m", "n", "k")
 _GEOMETRY = tuple(f"{name}_{axis}" for name in ("tile", "warp", "warp_tile") for axis in _EXTENTS)

@@ -52,22 +52,18 @@ class CommandError(RuntimeError):
         return type(self), (self.args[0], self.code)
 
 
-# The numbers of `ck_status`, which never change.
-_NULL_POINTER, _INVALID_ARGUMENT, _INVALID_STRUCT, _NOT_UTF8 = 1, 2, 3, 4
-_INVALID_PROBLEM, _INVALID_KERNEL, _ALREADY_REGISTERED, _NOT_FOUND = 5, 6, 7, 8
-_NO_KERNEL, _OVERRIDE_FAILED, _INVALID_MODEL, _NO_MODEL, _IO = 9, 10, 11, 12, 13
-
+# By the numbers of `ck_status`, which never change; the others are a `CkSelectError`.
 _CLASSES: dict[int, type[CkSelectError]] = {
-    _INVALID_ARGUMENT: InvalidInputError,
-    _NOT_UTF8: InvalidInputError,
-    _INVALID_PROBLEM: InvalidInputError,
-    _INVALID_KERNEL: InvalidInputError,
-    _ALREADY_REGISTERED: InvalidInputError,
-    _NOT_FOUND: NoKernelError,
-    _NO_KERNEL: NoKernelError,
-    _OVERRIDE_FAILED: InvalidInputError,
-    _INVALID_MODEL: InvalidModelError,
-    _IO: MissingFileError,
+    2: InvalidInputError,  # of an argument
+    4: InvalidInputError,  # not UTF-8
+    5: InvalidInputError,  # of a problem
+    6: InvalidInputError,  # of a kernel
+    7: InvalidInputError,  # registered already
+    8: NoKernelError,  # not found
+    9: NoKernelError,  # none supports the problem
+    10: InvalidInputError,  # the override failed
+    11: InvalidModelError,
+    13: MissingFileError,
 }
 
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import tempfile
 import warnings
 import zlib
@@ -538,16 +537,12 @@ def _is_plain(cell: Any) -> bool:
 def _unpack(packed: Path, plain: Path) -> None:
     """Writes a decompressed file completely or not at all."""
     try:
-        _unpack_whole(packed, plain)
+        text = gzip.decompress(packed.read_bytes())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidModelError(f"{packed}: not a whole gzip file: {error}", 11) from None
-
-
-def _unpack_whole(packed: Path, plain: Path) -> None:
     with tempfile.NamedTemporaryFile(dir=plain.parent, prefix=plain.name, delete=False) as out:
         try:
-            with gzip.open(packed) as text:
-                shutil.copyfileobj(text, out)
+            out.write(text)
             out.flush()
             os.fsync(out.fileno())
             os.replace(out.name, plain)

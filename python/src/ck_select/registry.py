@@ -14,7 +14,7 @@ from typing import Any, Union, cast
 from . import _structs
 from . import fmha as _fmha
 from ._library import Handle, check, lib, take_text
-from ._names import DTYPES
+from ._names import DTYPES, RESULTS
 from .errors import InvalidInputError, NoKernelError
 from .fmha import FmhaProblem
 
@@ -25,7 +25,6 @@ LAYOUTS = tuple("nwgc nhwgc ndhwgc nwc nhwc ndhwc gnwc gnhwc gndhwc ngcw ngchw n
 SOURCES = ("override", "store", "model", "search", "estimate", "priority")
 MODES = ("model", "search", "refine", "priority")
 _MAJORS = {"r": 0, "c": 1, "p": 2}
-_RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
 
 
 def _code(what: str, word: str, words: tuple[str, ...]) -> int:
@@ -167,7 +166,7 @@ class GemmProblem:
         problem.m, problem.n, problem.k = map(index, (self.M, self.N, self.K))
         problem.split_k = _parts(self.split_k)
         problem.dtype_a = problem.dtype_b = _code("dtype", self.dtype, DTYPES)
-        problem.dtype_c = _code("dtype_c", self.dtype_c or _RESULTS.get(self.dtype, self.dtype), DTYPES)
+        problem.dtype_c = _code("dtype_c", self.dtype_c or RESULTS.get(self.dtype, self.dtype), DTYPES)
         problem.layout = tuple(_MAJORS[letter] for letter in self.layout)
         problem.arch = self.arch.encode() if self.arch else None
         request = problem.request

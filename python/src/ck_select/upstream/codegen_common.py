@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from ck_select._vector import ELEMENT_BYTES
+from ck_select._names import RESULTS
 from ck_select.engines import GemmUniversalVecFeatureEngine
 
-_VEC_ELEMENT_BYTES = ELEMENT_BYTES
+_VEC_ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8, "fp8": 1, "bf8": 1, "int8": 1, "int32": 4}
 _WIDEST = 16
-_RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
 # The dimension along which each operand is contiguous, row-major and column-major.
 _CONTIGUOUS = ({"r": "k", "c": "m"}, {"r": "n", "c": "k"}, {"r": "n", "c": "m"})
 
@@ -21,7 +20,7 @@ class CommonTypeMappings:
     @staticmethod
     def get_output_dtype(dtype: str) -> str:
         """The type of C for a type of A and B."""
-        return _RESULTS.get(dtype, dtype)
+        return RESULTS.get(dtype, dtype)
 
 
 def normalize_gfx_arch(arch: str) -> str:
@@ -41,7 +40,7 @@ def gemm_problem_vector_sizes(
     """The widest vectors that a problem allows, in elements, of A, B and C."""
     extents = {"m": m, "n": n, "k": k}
     a, b, c = (
-        gcd(extents[axis], _WIDEST // ELEMENT_BYTES[dtype])
+        gcd(extents[axis], _WIDEST // _VEC_ELEMENT_BYTES[dtype])
         for axis, dtype in zip(gemm_contiguous_dims(layout), (dtype_a, dtype_b, dtype_c))
     )
     return a, b, c

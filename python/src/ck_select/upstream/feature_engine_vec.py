@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ck_select import _table, _vector
+from ck_select import _table
 from ck_select.engines import GemmUniversalVecFeatureEngine
 
 from .codegen_common import CommonTypeMappings
+from .feature_engine import LAYOUT_MAP
 
 __all__ = [
     "VEC_FEATURES",
@@ -19,7 +20,7 @@ __all__ = [
 
 VEC_FEATURES = ["vec_a", "vec_b", "vec_c", "vec_frac_a", "vec_frac_b", "vec_frac_c"]
 
-_LAYOUTS = _vector.LAYOUTS
+_LAYOUTS = frozenset(LAYOUT_MAP)
 _out_dtype = CommonTypeMappings.get_output_dtype
 
 

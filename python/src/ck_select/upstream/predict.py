@@ -52,7 +52,9 @@ class _Booster:
         return self._forest.width
 
     def predict(self, data: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-        matrix = _features.contiguous(data)
+        import numpy
+
+        matrix = numpy.ascontiguousarray(data, dtype="float64")
         if matrix.ndim != 2 or matrix.shape[1] != self._forest.width:
             raise ValueError(f"data: found the shape {matrix.shape}, expected rows of {self._forest.width} features")
         flat = array("d")
