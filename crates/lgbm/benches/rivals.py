@@ -224,16 +224,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="of a line")
     parser.add_argument("--json", help="also write the figures here")
     parser.add_argument("--document", type=pathlib.Path, help="also replace the table of forests and rows in this page")
-    parser.add_argument("--train", action="store_true", help="only train what is missing")
     arguments = parser.parse_args()
+    models = {forest: train(arguments.work, forest) for forest in arguments.forests}
+    # Training takes all cores, what is timed one.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    figures = []
-    for forest in arguments.forests:
-        if arguments.train:
-            os.sched_setaffinity(0, range(os.cpu_count()))
-        model = train(arguments.work, forest)
-        if not arguments.train:
-            figures += compare(forest, model, arguments)
+    figures = [figure for forest, model in models.items() for figure in compare(forest, model, arguments)]
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
     if arguments.document:
