@@ -126,13 +126,8 @@ def kernel(row: Any, what: str = "kernel_config") -> Mapping[str, Any]:
 def each(rows: Any, what: str) -> list[Any]:
     """The rows of a list or a table, one by one: mappings, without absent cells if it is a table, or names."""
     if _table.is_frame(rows):
-        return list(map(_present, _named(rows).to_dict("records")))
+        return list(map(_table.present, _named(rows).to_dict("records")))
     return _listed(rows, what)
-
-
-def _present(row: Any) -> Any:
-    """A row without its absent cells."""
-    return {name: cell for name, cell in row.items() if not _table.is_absent(cell)} if type(row) is dict else row
 
 
 def _listed(rows: Any, what: str) -> list[Any]:
@@ -157,7 +152,7 @@ def _of_arrow(table: Any, what: str) -> list[Any]:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{what}: the table has columns that stand twice: {', '.join(twice)}")
-    return list(map(_present, getattr(table, listed)()))
+    return [_table.present(row) if type(row) is dict else row for row in getattr(table, listed)()]
 
 
 def _named(frame: Any) -> Any:

@@ -38,6 +38,11 @@ def is_absent(value: Any) -> bool:
         return False  # an array of several numbers, which is not a cell, and not an absent one
 
 
+def present(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without its absent cells."""
+    return {name: cell for name, cell in row.items() if not is_absent(cell)}
+
+
 def _plain(value: Any) -> Any:
     """A numpy scalar, an array of one cell, or a scalar of Arrow, as Python's own value."""
     item = getattr(value, "item", None) or getattr(value, "as_py", None)

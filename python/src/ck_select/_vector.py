@@ -69,19 +69,14 @@ def rows_of(features: Features, problem: Mapping[str, Any], kernel: Mapping[str,
     base = features.one_sided(problem, kernel)
     # Cells that the base engine does not read must be present, too, for one row to be enough.
     unread = {name: both[name] for name in (*WIDTHS, "arch")}
-    if "m" not in base or "n" not in base or "k" not in base:
-        for name in _EXTENTS:
-            if name not in base and name.upper() in base:
-                base[name] = base.pop(name.upper())
+    for name in _EXTENTS:
+        if name not in base and name.upper() in base:
+            base[name] = base.pop(name.upper())
     whole = {**base, **both}
     # An absent cell for which the base engine takes a default also requires a second row.
     if all(name in base and base[name] == whole[name] for name in both if name not in unread):
         return [whole]
-    return [{**_complete(base), **unread}, whole]
-
-
-def _complete(base: dict[str, Any]) -> dict[str, Any]:
-    return {name: cell for name, cell in base.items() if not _table.is_absent(cell)}
+    return [{**_table.present(base), **unread}, whole]
 
 
 def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
