@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import _forest, _table
-from ._library import check, lib, take_text
+from ._library import check, lib, text_of
 
 if TYPE_CHECKING:
     import numpy
@@ -31,9 +31,7 @@ class Features:
     def __init__(self, engine: str, hardware: tuple[tuple[str, int], ...]) -> None:
         self.hardware = hardware
         self._options = _forest.options("tflops", engine, hardware_json(dict(hardware)), _DEFAULTS)
-        text = ctypes.c_void_p()
-        check(lib.ck_engine_describe(ctypes.byref(self._options), ctypes.byref(text)))
-        described: dict[str, Any] = json.loads(take_text(text))
+        described: dict[str, Any] = json.loads(text_of(lib.ck_engine_describe, ctypes.byref(self._options)))
         self.names: tuple[str, ...] = tuple(described["feature_names"])
         self.problem_inputs: frozenset[str] = frozenset(described["problem_inputs"])
         self.kernel_inputs: frozenset[str] = frozenset(described["kernel_inputs"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from . import _table
-from ._library import Handle, check, lib, take_text
+from ._library import Handle, check, lib, text_of
 from ._structs import RowOptions
 
 Target = Literal["tflops", "latency", "bandwidth", "relative"]
@@ -34,9 +34,7 @@ def options(
 
 def describe_spec(directory: Path, how: RowOptions) -> dict[str, Any]:
     """A model directory's spec, checked."""
-    text = ctypes.c_void_p()
-    check(lib.ck_spec_describe(bytes(directory), ctypes.byref(how), ctypes.byref(text)))
-    described: dict[str, Any] = json.loads(take_text(text))
+    described: dict[str, Any] = json.loads(text_of(lib.ck_spec_describe, bytes(directory), ctypes.byref(how)))
     return described
 
 
@@ -49,9 +47,7 @@ class Forest:
     """One loaded forest. Immutable: any number of threads may use it."""
 
     def __init__(self, directory: Path, how: RowOptions) -> None:
-        address = ctypes.c_void_p()
-        check(lib.ck_model_create(bytes(directory), ctypes.byref(how), ctypes.byref(address)))
-        self._handle = Handle(address, lib.ck_model_destroy)
+        self._handle = Handle.make(lib.ck_model_create, lib.ck_model_destroy, bytes(directory), ctypes.byref(how))
 
     def predict_row(self, row: bytes) -> float:
         """The prediction for one row, given as JSON."""
@@ -75,9 +71,9 @@ class Forest:
 
     def prepare(self, columns: _table.Columns, rows: int) -> PreparedPool:
         """Prepares the forest for the kernels of a table."""
-        address, given = ctypes.c_void_p(), _table.pointers(columns)
-        check(lib.ck_pool_create(self._handle.address, given.address, given.count, rows, ctypes.byref(address)))
-        return PreparedPool(Handle(address, lib.ck_pool_destroy), rows)
+        given = _table.pointers(columns)
+        of_columns = self._handle.address, given.address, given.count, rows
+        return PreparedPool(Handle.make(lib.ck_pool_create, lib.ck_pool_destroy, *of_columns))
 
 
 Kind = TypeVar("Kind")
@@ -96,9 +92,8 @@ class Loaded(dict[str, Kind]):
 class PreparedPool:
     """A forest prepared for kernels. Immutable: any number of threads may use it."""
 
-    def __init__(self, handle: Handle, kernels: int) -> None:
+    def __init__(self, handle: Handle) -> None:
         self._handle = handle
-        self.kernels = kernels
 
     def compile(self) -> None:
         """Does now what the second ranking would."""
@@ -117,11 +112,9 @@ class BareForest:
     """A forest without a spec, for rows of features. Immutable: any number of threads may use it."""
 
     def __init__(self, file: Path) -> None:
-        address = ctypes.c_void_p()
-        check(lib.ck_forest_create(bytes(file), ctypes.byref(address)))
-        self._handle = Handle(address, lib.ck_forest_destroy)
+        self._handle = Handle.make(lib.ck_forest_create, lib.ck_forest_destroy, bytes(file))
         width = ctypes.c_size_t()
-        check(lib.ck_forest_width(address, ctypes.byref(width)))
+        check(lib.ck_forest_width(self._handle.address, ctypes.byref(width)))
         self.width: int = width.value
 
     def predict(self, features: array[float]) -> list[float]:

@@ -105,6 +105,13 @@ def take_text(address: c_void_p) -> str:
         lib.ck_string_free(address)
 
 
+def text_of(function: Any, *arguments: Any) -> str:
+    """The text that a function makes, whose last argument is where to."""
+    address = c_void_p()
+    check(function(*arguments, ctypes.byref(address)))
+    return take_text(address)
+
+
 class Handle:
     """An object of the library, freed with this one."""
 
@@ -113,6 +120,13 @@ class Handle:
     def __init__(self, address: c_void_p, destroy: Any) -> None:
         self.address = address
         self._destroy = destroy
+
+    @classmethod
+    def make(cls, function: Any, destroy: Any, *arguments: Any) -> Handle:
+        """The object that a function makes, whose last argument is where to."""
+        address = c_void_p()
+        check(function(*arguments, ctypes.byref(address)))
+        return cls(address, destroy)
 
     def __del__(self) -> None:
         self._destroy(self.address)

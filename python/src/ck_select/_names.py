@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 from functools import lru_cache
 from typing import Any
 
-from ._library import check, lib, take_text
+from ._library import lib, text_of
 from .errors import InvalidInputError
 
 DTYPES = tuple("fp16 bf16 fp32 fp64 fp8 bf8 int8 int4 int32 pk_fp4 pk_int4 fp8fp16 fp8bf16 fp8fp32 mxfp8 mxfp4".split())
@@ -22,9 +21,7 @@ COLUMNS = ("kernel_name", "kernel")
 
 def cells(name: str) -> dict[str, Any]:
     """A name parsed into cells, as by upstream's converters; an error if it is not a kernel's name."""
-    text = ctypes.c_void_p()
-    check(lib.ck_kernel_cells(name.encode(), ctypes.byref(text)))
-    read: dict[str, Any] = json.loads(take_text(text))
+    read: dict[str, Any] = json.loads(text_of(lib.ck_kernel_cells, name.encode()))
     return read
 
 

@@ -312,9 +312,7 @@ class Registry:
             embedded_models=1 if embedded_models else 0,
             host_timing=1 if host_timing else 0,
         )
-        address = ctypes.c_void_p()
-        check(lib.ck_registry_create(ctypes.byref(options), ctypes.byref(address)))
-        self._handle = Handle(address, lib.ck_registry_destroy)
+        self._handle = Handle.make(lib.ck_registry_create, lib.ck_registry_destroy, ctypes.byref(options))
         self.arch = arch
         self._kernels: dict[str, _Kernel] = {}
         # The library may still be running these callbacks, so they live as long as the registry.

@@ -64,18 +64,15 @@ class SurrogateSearch:
             raise TypeError(f"predictor: found a {type(self._predictor).__name__}, expected one with predict_tflops")
         asked = _rows.mapping(problem, "problem")
         self._refused: list[Exception] = []
-        found = self._searched(asked, budget, top_k, options)
+        found = (
+            self._random_search(asked, budget, top_k)
+            if self._strategy == "random"
+            else self._evolve(asked, budget, top_k, **options)
+        )
         if self._refused:
             count, first = len(self._refused), self._refused[0]
             warnings.warn(f"{count} configurations were left out: {first}", RuntimeWarning, stacklevel=2)
         return found
-
-    def _searched(
-        self, problem: Mapping[str, Any], budget: int, top_k: int, options: Mapping[str, Any]
-    ) -> list[Scored]:
-        if self._strategy == "random":
-            return self._random_search(problem, budget, top_k)
-        return self._evolve(problem, budget, top_k, **options)
 
     def _draw(self) -> dict[str, Any] | None:
         """A configuration that could be a kernel."""
