@@ -103,60 +103,58 @@ def names(statement, owner):
 
 def declared(stream):
     """Classes with their public members, and enumerations with their enumerators."""
-    found, scopes, statement, at = {}, [("", "", False)], [], 0
+    found, rest = {}, iter(stream)
 
-    def end(scope):
-        kind, name, public = scope
-        if kind == "class" and public:
-            found.setdefault(name, []).extend(names(statement, name.split("::")[-1]))
-        statement.clear()
+    def body():
+        """The tokens up to the brace that ends them."""
+        depth, inside = 1, []
+        for token in rest:
+            depth += (token == "{") - (token == "}")
+            if depth == 0:
+                break
+            inside.append(token)
+        return inside
 
-    while at < len(stream):
-        token = stream[at]
-        at += 1
-        kind, name, public = scopes[-1]
-        if token == ";":
-            end(scopes[-1])
-        elif token == "}":
-            scopes.pop()
-            statement[:] = ["struct"] if kind == "class" else []  # `struct {…} member;`
-        elif token == ":" and statement in (["public"], ["private"], ["protected"]):
-            scopes[-1] = (kind, name, statement == ["public"])
+    def read(scope, is_class=False, public=False):
+        """Reads what is between the braces of a namespace or a class."""
+        statement = []
+
+        def end():
+            if is_class and public:
+                found.setdefault("::".join(scope), []).extend(names(statement, scope[-1]))
             statement.clear()
-        elif token != "{":
-            statement.append(token)
-        elif "(" not in statement and ("namespace" in statement or "extern" in statement):
-            words = "".join(word for word in statement if word not in {"inline", "namespace"})
-            scopes.append(("namespace", "::".join(filter(None, [name, words])), False))
-            statement.clear()
-        elif (
-            "(" not in statement
-            and "=" not in statement
-            and {"class", "struct"} & set(statement)
-            and "enum" not in statement
-        ):
-            key = next(index for index, word in enumerate(statement) if word in {"class", "struct"})
-            inner = "::".join(filter(None, [name, statement[key + 1] if key + 1 < len(statement) else ""]))
-            is_plain = "template" not in statement and (kind != "class" or public)
-            scopes.append(("class" if is_plain else "skipped", inner, "struct" in statement))
-            statement.clear()
-        else:
-            is_enum, body, depth = "enum" in statement, [], 1
-            is_value = statement.count("(") > statement.count(")") or (
-                "=" in statement and ("(" not in statement or statement.index("=") < statement.index("("))
-            )
-            while depth:
-                depth += (stream[at] == "{") - (stream[at] == "}")
-                body.append(stream[at])
-                at += 1
-            if is_enum:
-                label = statement[
-                    statement.index("class") + 1 if "class" in statement else statement.index("enum") + 1
-                ]
-                words = [part.split("=")[0].strip() for part in " ".join(body[:-1]).split(",")]
-                found["::".join(filter(None, [name, label]))] = [f"={word}" for word in words if word]
-            if "(" in statement and not is_value:
-                end(scopes[-1])  # A function with its body.
+
+        for token in rest:
+            if token == "}":
+                return
+            is_plain = "(" not in statement
+            if token == ";":
+                end()
+            elif token == ":" and statement in (["public"], ["private"], ["protected"]):
+                public = statement == ["public"]
+                statement.clear()
+            elif token != "{":
+                statement.append(token)
+            elif is_plain and {"namespace", "extern"} & set(statement):
+                words = "".join(word for word in statement if word not in {"inline", "namespace"})
+                read([*scope, words] if words else scope)
+                statement.clear()
+            elif "enum" in statement:
+                key = statement.index("class" if "class" in statement else "enum")
+                words = [part.split("=")[0].strip() for part in " ".join(body()).split(",")]
+                found["::".join([*scope, statement[key + 1]])] = [f"={word}" for word in words if word]
+            elif is_plain and "=" not in statement and {"class", "struct"} & set(statement):
+                key = min(statement.index(word) for word in ("class", "struct") if word in statement)
+                is_known = "template" not in statement and (not is_class or public)
+                read([*scope, *statement[key + 1 : key + 2]], is_known, "struct" in statement)
+                statement[:] = ["struct"] * is_known  # `struct {…} member;`
+            else:
+                body()
+                opened = statement.count("(") > statement.count(")")
+                if not opened and "(" in statement and "=" not in statement[: statement.index("(")]:
+                    end()  # A function with its body; others are values.
+
+    read([])
     return {name: members for name, members in found.items() if members}
 
 
