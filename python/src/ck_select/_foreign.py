@@ -1,6 +1,4 @@
-"""Features that the model does not compute from one row itself: those of user-defined engines, and the two halves of
-the engine with vector widths.
-"""
+"""Features that the model does not compute itself: those of user-defined engines."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _features, _names, _rows, _table, _vector, engines
+from . import _names, _rows, _table, engines
 from .errors import InvalidModelError
 
 _INPUTS = ("problem_inputs", "kernel_inputs", "shared_inputs", "name_inputs", "word_inputs")
@@ -112,15 +110,3 @@ def _data_frame(rows: Any) -> Any:
             "an engine's own extract_batch takes a DataFrame of pandas, which is not installed"
         ) from error
     return pandas.DataFrame(list(rows))
-
-
-def vector_features(
-    description: Mapping[str, Any], problem: Mapping[str, Any], kernel: Mapping[str, Any]
-) -> array[float] | None:
-    """The features of the engine with vector widths if its halves read different cells; None if one row is enough."""
-    features = _features.of_engine("gemm78vec", tuple(description["hardware"].items()))
-    if len(_vector.rows_of(features, problem, kernel)) == 1:
-        return None
-    found = _vector.extract(features, problem, kernel)
-    places = {name: place for place, name in enumerate(features.names)}
-    return array("d", [found[places[name]] for name in description["feature_names"]])

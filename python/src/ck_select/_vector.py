@@ -48,7 +48,7 @@ def _first(name: str, sides: tuple[Mapping[str, Any], ...], *others: str) -> Any
     raise MissingCellError(f"{name}: found nothing in the problem or the kernel; it {_NEEDED}", 5)
 
 
-def both_sided(problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
+def _both_sided(problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
     """The row of the six features, with every cell from the side where they look for it."""
     asked, own = (problem, kernel), (kernel, problem)
     row = {}
@@ -63,9 +63,9 @@ def both_sided(problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[st
     return row
 
 
-def rows_of(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows_of(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One row if both halves read the same, otherwise the base engine's row and that of the six features."""
-    both = both_sided(problem, kernel)
+    both = _both_sided(problem, kernel)
     base = features.one_sided(problem, kernel)
     # Cells that the base engine does not read must be present, too, for one row to be enough.
     unread = {name: both[name] for name in (*WIDTHS, "arch")}
@@ -81,12 +81,27 @@ def rows_of(features: Features, problem: Mapping[str, Any], kernel: Mapping[str,
 
 def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
     """The features of one kernel, in the engine's order."""
-    rows = rows_of(features, problem, kernel)
+    return _of_rows(features, _rows_of(features, problem, kernel))
+
+
+def _of_rows(features: Features, rows: list[dict[str, Any]]) -> array[float]:
     with _upstreams_words("row 0: "):
         if len(rows) == 1:
             return features.extract(rows)
         base = _features.of_engine("gemm72", features.hardware)
         return base.extract(rows[:1]) + features.extract(rows[1:])[len(base.names) :]
+
+
+def extract_apart(
+    description: Mapping[str, Any], problem: Mapping[str, Any], kernel: Mapping[str, Any]
+) -> array[float] | None:
+    """A model's features of one kernel, if the engine's halves read different cells; None if one row is enough."""
+    features = _features.of_engine("gemm78vec", tuple(description["hardware"].items()))
+    rows = _rows_of(features, problem, kernel)
+    if len(rows) == 1:
+        return None
+    found = dict(zip(features.names, _of_rows(features, rows)))
+    return array("d", [found[name] for name in description["feature_names"]])
 
 
 def extract_batch(features: Features, rows: Any) -> array[float]:

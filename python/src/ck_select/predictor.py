@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Union
 
-from . import _features, _foreign, _forest, _names, _objects, _rows, _table, engines
+from . import _features, _foreign, _forest, _names, _objects, _rows, _table, _vector, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
 from ._shipped import shipped_model
@@ -406,7 +406,7 @@ class Predictor:
             self._path(target)
             return self._finished(target, self._foreign.single_features(asked, cells))[0]
         if self._description["needs_vector"] and self._uncoded == _DEFAULTS and not _is_named(cells):
-            apart = _foreign.vector_features(self._description, asked, cells)
+            apart = _vector.extract_apart(self._description, asked, cells)
             if apart is not None:
                 return self._finished(target, apart)[0]
         return self._forest(target).predict_row(_table.row_json(self.single_row(asked, cells), self._side_of))
