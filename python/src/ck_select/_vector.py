@@ -81,10 +81,10 @@ def _rows_of(features: Features, problem: Mapping[str, Any], kernel: Mapping[str
 
 def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
     """The features of one kernel, in the engine's order."""
-    return _of_rows(features, _rows_of(features, problem, kernel))
+    return _extracted(features, _rows_of(features, problem, kernel))
 
 
-def _of_rows(features: Features, rows: list[dict[str, Any]]) -> array[float]:
+def _extracted(features: Features, rows: list[dict[str, Any]]) -> array[float]:
     with _upstreams_words("row 0: "):
         if len(rows) == 1:
             return features.extract(rows)
@@ -100,7 +100,7 @@ def extract_apart(
     rows = _rows_of(features, problem, kernel)
     if len(rows) == 1:
         return None
-    found = dict(zip(features.names, _of_rows(features, rows)))
+    found = dict(zip(features.names, _extracted(features, rows)))
     return array("d", [found[name] for name in description["feature_names"]])
 
 
