@@ -1,4 +1,4 @@
-"""Golden files, models made by LightGBM, and a second implementation of upstream's predictor to compare with."""
+"""What several tests begin with: golden files, forests of LightGBM, problems and kernels, other programs."""
 
 from __future__ import annotations
 
