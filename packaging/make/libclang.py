@@ -1,7 +1,8 @@
-"""Prints the shell settings that make bindgen find libclang: that of LIBCLANG_PATH, or the virtual environment's.
+"""Prints the shell settings that make bindgen find libclang: LIBCLANG_PATH's, or the virtual environment's.
 
-It is run by the Python of the virtual environment that `lightgbm-tools` makes, whose wheel of libclang has no headers of
-the compiler's own: those of the C compiler stand in. Not every platform has a wheel; the system's is found by bindgen.
+It is run by the Python of the virtual environment that `lightgbm-tools` makes, whose wheel of libclang has no
+headers of the compiler's own: those of the C compiler stand in. Not every platform has a wheel; the system's is
+found by bindgen.
 """
 
 import ctypes.util
@@ -29,7 +30,8 @@ def settings():
         if glob.glob("/usr/lib*/llvm*/lib*/libclang[-.]*so*") or ctypes.util.find_library("clang"):
             return {}
         sys.exit(
-            "libclang is missing: install libclang-dev (Debian, Ubuntu) or clang-devel (Fedora, RHEL), or set LIBCLANG_PATH"
+            "libclang is missing: install libclang-dev (Debian, Ubuntu) or clang-devel (Fedora, RHEL), "
+            "or set LIBCLANG_PATH"
         )
     native = Path(next(iter(clang.__path__))) / "native"
     return {"LIBCLANG_PATH": str(native), "BINDGEN_EXTRA_CLANG_ARGS": compiler_headers()}

@@ -29,8 +29,8 @@ needs-binutils:
 needs-dpkg:
 	$(call needs,! command -v apt-get || command -v dpkg-shlibdeps,dpkg-shlibdeps,dpkg-dev,dpkg-dev)
 
-# $(call installed,FOLDER,PACKAGES): a virtual environment with packages. Its user touches a stamp last, so that an interrupted
-# installation is begun again.
+# $(call installed,FOLDER,PACKAGES): a virtual environment with packages. Its user touches a stamp last, so that an
+# interrupted installation is begun again.
 installed = python3 -m venv '$(1)' && '$(1)/bin/pip' install --quiet --disable-pip-version-check $(2)
 comma := ,
 
