@@ -96,6 +96,8 @@ def test_the_estimate_takes_rows_with_names():
         with pytest.raises(kind, match=message) as caught:
             ck_select.estimate(PROBLEM, [FORWARD[0], kernel], arch="gfx942")
         assert "/" not in str(caught.value)
+    with pytest.raises(ValueError, match="kernels: found none, expected at least one"):
+        ck_select.estimate(PROBLEM, [], arch="gfx942")
 
 
 def test_help_is_shown(capsys):

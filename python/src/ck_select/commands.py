@@ -8,8 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Union, cast, overload
@@ -137,9 +136,7 @@ def estimate(
     has the time and the terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or
     all kernels must name the architecture.
     """
-
-    with _pool(kernels) as pool:
-        return ckselect("rank", model="estimate", arch=arch, pool=pool, problem=problem, top=top)
+    return ckselect("rank", model="estimate", arch=arch, pool=_pool(kernels), problem=problem, top=top)
 
 
 def explain(
@@ -153,25 +150,21 @@ def explain(
     ``model`` is as for :func:`evaluate`, ``kernels`` and ``problem`` as for :func:`estimate`. Rows have a feature, its
     values for both kernels, and what it adds to the score of each; ``output="choice.html"`` also writes a page.
     """
-    with _pool(kernels) as pool:
-        return ckselect("explain", model=_model(model), pool=pool, problem=problem, **options)
+    return ckselect("explain", model=_model(model), pool=_pool(kernels), problem=problem, **options)
 
 
 def _model(model: Union[Predictor, Place]) -> Place:
     return model._model_dir if isinstance(model, Predictor) else model
 
 
-@contextmanager
-def _pool(kernels: Union[_rows.Kernels, Place]) -> Iterator[Place]:
-    """A file of the kernels' names."""
+def _pool(kernels: Union[_rows.Kernels, Place]) -> Value:
+    """A file of kernels, or a table of their names."""
     if isinstance(kernels, (str, PathLike)):
-        yield kernels
-        return
-    names = [_name(row, f"kernels: row {place}") for place, row in enumerate(_rows.each(kernels, "kernels"))]
-    with tempfile.TemporaryDirectory() as folder:
-        pool = Path(folder, "kernels.txt")
-        pool.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-        yield pool
+        return kernels
+    rows = _rows.each(kernels, "kernels")
+    if not rows:
+        raise ValueError("kernels: found none, expected at least one")
+    return [{_names.COLUMNS[0]: _name(row, f"kernels: row {place}")} for place, row in enumerate(rows)]
 
 
 def _name(row: Any, where: str) -> str:
