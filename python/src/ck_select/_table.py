@@ -116,22 +116,21 @@ class Cells:
 
 
 def _of_words(name: str, values: Sequence[Any]) -> Cells:
-    if are_of(values, str):
-        numbers = dict(zip(dict.fromkeys(values), count()))
-        # Names of kernels are mostly all different.
-        codes = array("i", map(numbers.__getitem__, values) if len(numbers) < len(values) else range(len(values)))
-        return Cells(name, codes=codes, words=tuple(map(str.encode, numbers)))
-    numbers, codes = {}, array("i")
-    for row, value in enumerate(values):
-        # Text as is: the words of a `str` enumeration are its values, not its `str()`.
-        word = value if isinstance(value, str) else own(value, f"row {row}: {name}")
-        if word is None:
-            codes.append(-1)
-        elif isinstance(word, str):
-            codes.append(numbers.setdefault(word, len(numbers)))
-        else:
-            raise InvalidInputError(f"row {row}: {name}: found {word}, expected a word", 2)
-    return Cells(name, codes=codes, words=tuple(word.encode() for word in numbers))
+    if not are_of(values, str):
+        values = [_word(value, f"row {row}: {name}") for row, value in enumerate(values)]
+    words = [word for word in dict.fromkeys(values) if word is not None]
+    numbers = {None: -1, **dict(zip(words, count()))}
+    # Names of kernels are mostly all different.
+    codes = range(len(words)) if len(words) == len(values) else map(numbers.__getitem__, values)
+    return Cells(name, codes=array("i", codes), words=tuple(map(str.encode, words)))
+
+
+def _word(value: Any, where: str) -> str | None:
+    # Text as is: the words of a `str` enumeration are its values, not its `str()`.
+    word = value if isinstance(value, str) else own(value, where)
+    if word is None or isinstance(word, str):
+        return word
+    raise InvalidInputError(f"{where}: found {word}, expected a word", 2)
 
 
 def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
