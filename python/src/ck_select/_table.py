@@ -118,11 +118,13 @@ class Cells:
 def _of_words(name: str, values: Sequence[Any]) -> Cells:
     if not are_of(values, str):
         values = [_word(value, f"row {row}: {name}") for row, value in enumerate(values)]
-    words = [word for word in dict.fromkeys(values) if word is not None]
-    numbers = {None: -1, **dict(zip(words, count()))}
-    # Names of kernels are mostly all different.
-    codes = range(len(words)) if len(words) == len(values) else map(numbers.__getitem__, values)
-    return Cells(name, codes=array("i", codes), words=tuple(map(str.encode, words)))
+    words = dict.fromkeys(values)
+    words.pop(None, None)
+    if len(words) == len(values):  # as of names of kernels, mostly
+        codes = array("i", range(len(words)))
+    else:
+        codes = array("i", map({None: -1, **dict(zip(words, count()))}.__getitem__, values))
+    return Cells(name, codes=codes, words=tuple(map(str.encode, words)))
 
 
 def _word(value: Any, where: str) -> str | None:
