@@ -126,6 +126,7 @@ fn the_soname_has_the_abi_version() {
 
 /// A folder's libraries are looked at, and never loaded: these cannot be.
 #[test]
+#[cfg_attr(miri, ignore = "reads files")]
 fn a_folder_of_libraries_is_registered_by_its_manifest() {
     let folder = tempfile::tempdir().unwrap();
     let name = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
