@@ -12,9 +12,7 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select::scoring::{
-    CallValues, Column, PoolFeatures, PoolScorer, PoolTable, RowValues, Scratch, Wanted,
-};
+use ck_select::scoring::{CallValues, Column, PoolFeatures, PoolScorer, PoolTable, Scratch, Wanted};
 use ck_select::select::{RankScratch, Ranker};
 use counting::ALLOCATIONS;
 
@@ -100,12 +98,8 @@ fn features_do_not_allocate_after_the_first_call() {
         .map(|n| ConvProblem { n, c: 64, k: 96, ..ConvProblem::new_2d([28, 28], [3, 3]) })
         .map(|problem| extractor.problem_side(&problem.into()).unwrap())
         .collect();
-    let (mut values, mut row_values) = (CallValues::default(), RowValues::default());
-    let mut rows = vec![0.0; kernels.len() * extractor.schema.len()];
-    let mut fill = |problem| {
-        features.fill(problem, &mut values);
-        features.rows(problem, 0..kernels.len(), &mut rows, &mut row_values);
-    };
+    let mut values = CallValues::default();
+    let mut fill = |problem| features.fill(problem, &mut values);
     fill(&problems[0]);
     let before = ALLOCATIONS.get();
     problems.iter().for_each(fill);

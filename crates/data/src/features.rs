@@ -1,7 +1,6 @@
 //! Feature rows of many measurements at once, by the library's own engines.
 
-use ck_select_model::features::{Extractor, SideError};
-use ck_select_model::scoring::{PoolFeatures, RowValues};
+use ck_select_model::features::{Extractor, KernelTerms, SideError};
 use ck_select_types::kernel::Kernel;
 use rayon::prelude::*;
 
@@ -27,42 +26,39 @@ pub fn rows(
     extractor: &Extractor,
     rows: &[u32],
 ) -> Result<Vec<f64>, FeatureError> {
-    let features = features_of(measurements, extractor)?;
+    let kernels = kernel_sides(measurements, extractor)?;
     let width = extractor.schema.len();
     let row = |index: &u32| &measurements.rows()[*index as usize];
     // Adjacent rows of one problem share what depends on it.
-    let fill = |desk: &mut RowValues, (rows, mut rest): (&[u32], &mut [f64])| {
+    let fill = |(rows, values): (&[u32], &mut [f64])| {
+        let mut cells = values.chunks_exact_mut(width);
         for same in rows.chunk_by(|a, b| (row(a).problem, row(a).split_k) == (row(b).problem, row(b).split_k))
         {
-            let (part, after) = std::mem::take(&mut rest).split_at_mut(same.len() * width);
-            rest = after;
             let problem = &measurements.problem_of(row(&same[0]));
             let side = extractor
                 .problem_side(problem)
                 .map_err(|source| FeatureError { what: problem.to_string(), source })?;
-            features.rows(&side, same.iter().map(|index| row(index).kernel as usize), part, desk);
+            for (index, cells) in same.iter().zip(&mut cells) {
+                extractor.fill(&side, &kernels[row(index).kernel as usize], cells);
+            }
         }
         Ok(())
     };
     let mut values = vec![0.0; rows.len() * width];
-    rows.par_chunks(CHUNK)
-        .zip(values.par_chunks_mut(CHUNK * width))
-        .try_for_each_init(RowValues::default, fill)?;
+    rows.par_chunks(CHUNK).zip(values.par_chunks_mut(CHUNK * width)).try_for_each(fill)?;
     Ok(values)
 }
 
-/// The features of all kernels.
-fn features_of(measurements: &Measurements, extractor: &Extractor) -> Result<PoolFeatures, FeatureError> {
+/// What the features know about each kernel.
+fn kernel_sides(
+    measurements: &Measurements,
+    extractor: &Extractor,
+) -> Result<Vec<KernelTerms>, FeatureError> {
     let side = |kernel: &Kernel| {
         let named = |source| FeatureError { what: kernel.name.clone(), source };
         extractor.kernel_side(&kernel.kind).map_err(named)
     };
-    let sides = measurements.kernels().iter().map(side).collect::<Result<Vec<_>, _>>()?;
-    PoolFeatures::new(extractor, &sides).map_err(|mixed| {
-        let kernel = &measurements.kernels()[mixed.kernel];
-        let (model, found) = (extractor.schema.op(), kernel.op());
-        FeatureError { what: kernel.name.clone(), source: SideError::Op { model, what: "kernel", found } }
-    })
+    measurements.kernels().iter().map(side).collect()
 }
 
 #[cfg(test)]

@@ -7,9 +7,8 @@
 //!     for each feature: for each kernel: its value                   a loop over the block, formula inlined
 //! ```
 //!
-//! The loops over blocks are also compiled for AVX2; a version for AVX-512 was not worth its code
-//!. Vector operations follow IEEE, too, and nothing is contracted: the bits are
-//! the same as for a single pair.
+//! The loops over blocks are also compiled for AVX2; a version for AVX-512 was not worth its code. Vector
+//! operations follow IEEE, too, and nothing is contracted: the bits are the same as for a single pair.
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::{BLOCK, InBlocks};
@@ -70,12 +69,6 @@ pub(crate) struct Shapes<P: PairWith<K>, K> {
     axes: [Tiles; 3],
 }
 
-impl<P: PairWith<K>, K> Clone for Shapes<P, K> {
-    fn clone(&self) -> Self {
-        Shapes { shapes: self.shapes.clone(), axes: self.axes.clone() }
-    }
-}
-
 impl<P: PairWith<K>, K> Shapes<P, K> {
     pub(crate) fn new(kernels: &[K], hardware: &Hardware) -> Self {
         let mut shapes = P::Shape::ZERO;
@@ -89,7 +82,7 @@ impl<P: PairWith<K>, K> Shapes<P, K> {
 
 /// The tiles of a block's kernels along one axis. Kernels share extents, so that the exact but slow part,
 /// 128-bit integers and their remainders, is computed once per extent.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Tiles {
     extents: Vec<i64>,
     /// The index of each kernel's extent.

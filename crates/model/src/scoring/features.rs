@@ -16,7 +16,7 @@ use ck_select_types::{each_operation, operation_enum, operation_struct};
 
 /// The features of a pool's kernels: the inputs of [`PoolScorer::compile`](super::PoolScorer::compile) from
 /// the kernels, and those of [`PoolScorer::score`](super::PoolScorer::score) from a problem.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct PoolFeatures {
     columns: Vec<Column>,
     classes: Vec<u32>,
@@ -24,10 +24,6 @@ pub struct PoolFeatures {
     kernel_values: Vec<f64>,
     /// The place of each column among those with the same dependency.
     places: Vec<usize>,
-    /// Adjacent columns with the same dependency.
-    runs: Vec<(Column, Range<usize>)>,
-    /// The runs that depend on the kernel alone.
-    kernel_columns: Vec<Range<usize>>,
     setting: PairSetting,
     functions: Functions,
 }
@@ -50,18 +46,6 @@ operation_struct! {
 
 type PairsFor<P> = PairsOf<TermsOf<P>, KernelTermsOf<P>>;
 type PairsOf<P, K> = Option<Box<BlockOf<<P as PairWith<K>>::Pair>>>;
-
-/// Working memory of [`PoolFeatures::rows`], for reuse from problem to problem.
-#[derive(Debug, Clone, Default)]
-pub struct RowValues {
-    uniform: Vec<f64>,
-    /// Rows of the requested classes, class after class. They lack only the values that depend on the kernel
-    /// alone.
-    classes: Vec<f64>,
-    /// The last problem that each class was requested for.
-    asked: Vec<u64>,
-    problem: u64,
-}
 
 /// Some of a pool's kernels for the problem whose values were computed: the same rows that
 /// [`crate::features::Schema::fill`] makes.
@@ -105,7 +89,7 @@ pub struct MixedPool {
 }
 
 operation_enum! {
-    #[derive(Debug, Clone)]
+    #[derive(Debug)]
     enum Functions(TableFor);
 }
 
@@ -125,26 +109,6 @@ enum Uniform<P> {
     Hardware(f64),
 }
 
-impl<P> Clone for Uniform<P> {
-    fn clone(&self) -> Self {
-        match self {
-            Uniform::Problem(value) => Uniform::Problem(*value),
-            Uniform::Hardware(value) => Uniform::Hardware(*value),
-        }
-    }
-}
-
-impl<P: PairWith<K>, K: Clone> Clone for Table<P, K> {
-    fn clone(&self) -> Self {
-        Table {
-            uniform: self.uniform.clone(),
-            pair: self.pair.clone(),
-            classes: self.classes.clone(),
-            shapes: self.shapes.clone(),
-        }
-    }
-}
-
 impl<P: PairWith<K>, K> std::fmt::Debug for Table<P, K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (uniform, pair, classes) = (self.uniform.len(), self.pair.len(), self.classes.len());
@@ -158,8 +122,7 @@ impl PoolFeatures {
         let (hardware, own) = (extractor.hardware, extractor.schema.needs_own());
         let setting = PairSetting { isa: Isa::best(), hardware, own };
         each_operation!(extractor.schema.op(), Own => {
-            let (parts, table) = prepare::<Own>(extractor, &own_kernels::<Own>(kernels)?);
-            Ok(parts.with(setting, table.into()))
+            Ok(prepare::<Own>(extractor, &own_kernels::<Own>(kernels)?, setting))
         })
     }
 
@@ -171,77 +134,6 @@ impl PoolFeatures {
     /// The pool, to be compiled with a forest.
     pub fn table(&self) -> PoolTable<'_> {
         PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }
-    }
-
-    /// Whole feature rows of some of the kernels for one problem, row after row: the same as
-    /// [`crate::features::Schema::fill`], with everything that rows share computed once. Indices outside of
-    /// the pool get rows of zeros, as does a problem of another operation.
-    pub fn rows(
-        &self,
-        problem: &ProblemTerms,
-        kernels: impl Iterator<Item = usize>,
-        rows: &mut [f64],
-        values: &mut RowValues,
-    ) {
-        each_operation!(
-            (&self.functions, problem),
-            (Functions(table), ProblemTerms(problem)) => self.rows_of(table, problem, kernels, rows, values),
-            rows.fill(0.0)
-        );
-    }
-
-    fn rows_of<P: PairWith<K>, K>(
-        &self,
-        table: &Table<P, K>,
-        problem: &P,
-        kernels: impl Iterator<Item = usize>,
-        rows: &mut [f64],
-        values: &mut RowValues,
-    ) {
-        let PairSetting { hardware, own, .. } = &self.setting;
-        let (width, own) = (self.columns.len(), *own);
-        let of_kernel: usize = self.kernel_columns.iter().map(Range::len).sum();
-        values.problem += 1;
-        values.asked.resize(table.classes.len(), 0);
-        values.classes.resize(table.classes.len() * width, 0.0);
-        table.uniform(problem, &mut values.uniform);
-        for (row, kernel) in rows.chunks_exact_mut(width.max(1)).zip(kernels) {
-            let Some(class) = self.classes.get(kernel).map(|&class| class as usize) else {
-                row.fill(0.0);
-                continue;
-            };
-            let template = &mut values.classes[class * width..(class + 1) * width];
-            if values.asked[class] != values.problem {
-                values.asked[class] = values.problem;
-                let paired = problem.pair_with(&table.classes[class], hardware, own);
-                let (mut uniform, mut pair) = (values.uniform.as_slice(), table.pair.as_slice());
-                for (column, places) in &self.runs {
-                    let cells = &mut template[places.clone()];
-                    match column {
-                        Column::Uniform => {
-                            let (run, rest) = uniform.split_at(cells.len());
-                            cells.copy_from_slice(run);
-                            uniform = rest;
-                        }
-                        Column::Pair => {
-                            let (run, rest) = pair.split_at(cells.len());
-                            for (cell, value) in cells.iter_mut().zip(run) {
-                                *cell = value.one(problem, &table.classes[class], hardware, &paired);
-                            }
-                            pair = rest;
-                        }
-                        Column::Kernel => {}
-                    }
-                }
-            }
-            row.copy_from_slice(template);
-            let mut of_kernel = &self.kernel_values[kernel * of_kernel..(kernel + 1) * of_kernel];
-            for columns in &self.kernel_columns {
-                let (run, rest) = of_kernel.split_at(columns.len());
-                row[columns.clone()].copy_from_slice(run);
-                of_kernel = rest;
-            }
-        }
     }
 
     /// Some of the kernels for the problem whose values [`fill`](Self::fill) computed, for a scorer of rows.
@@ -292,50 +184,21 @@ impl<P: PairWith<K>, K> Table<P, K> {
     }
 }
 
-/// What [`prepare`] finds out about the pool itself.
-struct Parts {
-    columns: Vec<Column>,
-    classes: Vec<u32>,
-    class_count: usize,
-    kernel_values: Vec<f64>,
-}
-
-impl Parts {
-    fn with(self, setting: PairSetting, functions: Functions) -> PoolFeatures {
-        let Parts { columns, classes, class_count, kernel_values } = self;
-        let places = Column::places(&columns);
-        let mut runs = Vec::new();
-        let mut place = 0;
-        for run in columns.chunk_by(|a, b| a == b) {
-            runs.push((run[0], place..place + run.len()));
-            place += run.len();
-        }
-        let of_kernel =
-            |(column, places): &(Column, Range<usize>)| (*column == Column::Kernel).then(|| places.clone());
-        let kernel_columns = runs.iter().filter_map(of_kernel).collect();
-        PoolFeatures {
-            columns,
-            classes,
-            class_count,
-            kernel_values,
-            places,
-            runs,
-            kernel_columns,
-            setting,
-            functions,
-        }
-    }
-}
-
 /// The kernels, if all are of the operation.
 fn own_kernels<P: OperationTerms>(kernels: &[KernelTerms]) -> Result<Vec<&KernelTermsOf<P>>, MixedPool> {
     let own = |(kernel, any)| KernelTermsOf::<P>::of(any).ok_or(MixedPool { kernel });
     kernels.iter().enumerate().map(own).collect()
 }
 
-fn prepare<P: OperationTerms>(extractor: &Extractor, kernels: &[&KernelTermsOf<P>]) -> (Parts, TableFor<P>) {
-    let (names, hardware, own) =
-        (extractor.schema.names(), &extractor.hardware, extractor.schema.needs_own());
+fn prepare<P: OperationTerms>(
+    extractor: &Extractor,
+    kernels: &[&KernelTermsOf<P>],
+    setting: PairSetting,
+) -> PoolFeatures
+where
+    Functions: From<TableFor<P>>,
+{
+    let (names, hardware, own) = (extractor.schema.names(), &extractor.hardware, setting.own);
     let mut columns = Vec::with_capacity(names.len());
     let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
     let mut of_kernel: Vec<fn(&KernelTermsOf<P>) -> f64> = Vec::new();
@@ -372,7 +235,8 @@ fn prepare<P: OperationTerms>(extractor: &Extractor, kernels: &[&KernelTermsOf<P
         kernel_values.extend(of_kernel.iter().map(|value| value(kernel)));
     }
     table.shapes.extend(table.classes.chunks(BLOCK).map(|kernels| Shapes::new(kernels, hardware)));
-    (Parts { columns, classes, class_count: table.classes.len(), kernel_values }, table)
+    let (places, class_count) = (Column::places(&columns), table.classes.len());
+    PoolFeatures { columns, classes, class_count, kernel_values, places, setting, functions: table.into() }
 }
 
 #[cfg(test)]
@@ -386,7 +250,7 @@ mod tests {
     use crate::problem::{ConvProblem, GemmProblem};
 
     #[test]
-    fn whole_rows_are_the_extractors() {
+    fn rows_of_a_pool_are_the_extractors() {
         for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97] {
             let extractor = Extractor::of_engine(engine);
             let kernels: Vec<KernelTerms> =
@@ -395,31 +259,21 @@ mod tests {
                     .map(|kernel| extractor.kernel_side(&kernel.kind).unwrap())
                     .to_vec();
             let features = PoolFeatures::new(&extractor, &kernels).unwrap();
-            let (width, mut values) = (extractor.schema.len(), RowValues::default());
+            let (mut row, mut call) = (vec![0.0; extractor.schema.len()], CallValues::default());
             for channels in [3, 64, 65] {
                 let problem =
                     ConvProblem { n: 3, c: channels, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
                 let problem = extractor.problem_side(&problem.into()).unwrap();
-                // Not all kernels, one of them twice, and one that the pool does not have.
-                let asked = [2, 0, 3, 0, 99];
-                let mut rows = vec![f64::NAN; asked.len() * width];
-                let mut call = CallValues::default();
                 features.fill(&problem, &mut call);
+                // From the second kernel's second row on.
                 let filled = features.filled(&call, 1..4);
-                features.rows(&problem, asked.into_iter(), &mut rows, &mut values);
-                for (row, kernel) in rows.chunks_exact(width).zip(asked) {
-                    let mut expected = vec![0.0; width];
-                    if let Some(kernel) = kernels.get(kernel) {
-                        extractor.fill(&problem, kernel, &mut expected);
-                    }
-                    // The same by columns, from the second kernel's second row on.
-                    for (column, &value) in expected.iter().enumerate().filter(|_| (2..4).contains(&kernel)) {
+                for (at, kernel) in kernels[2..].iter().enumerate() {
+                    extractor.fill(&problem, kernel, &mut row);
+                    for (column, value) in row.iter().enumerate() {
                         let mut found = [f64::NAN; 2];
                         filled.column(column, 1, &mut found);
-                        assert_eq!(found[kernel - 2].to_bits(), value.to_bits());
+                        assert_eq!(found[at].to_bits(), value.to_bits(), "{} {at}", engine.as_str());
                     }
-                    let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-                    assert_eq!(bits(row), bits(&expected), "{} {kernel}", engine.as_str());
                 }
             }
         }

@@ -31,17 +31,15 @@ mod unchecked;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 mod wide;
-mod work;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 pub use compile::lanes::{Column, PoolTable};
-pub use features::{CallValues, MixedPool, PoolFeatures, PoolRows, RowValues};
+pub use features::{CallValues, MixedPool, PoolFeatures, PoolRows};
 pub use rows::{RowMajor, RowScorer, Rows};
 pub use scratch::{Listed, Scratch};
 pub use shortlist::Wanted;
-pub use work::Work;
 
 use crate::forest::{Forest, TOGETHER};
 use crate::isa::Isa;
@@ -120,16 +118,9 @@ pub struct PoolScorer {
 enum Evaluator {
     /// One kernel.
     Single(Box<Single>),
-    Narrow {
-        walk: Box<Narrow>,
-        ladders: Ladders,
-        cells: Cells,
-    },
-    Wide {
-        walk: Wide,
-        ladders: Ladders,
-        cells: Cells,
-    },
+    /// Up to 32 lanes.
+    Narrow(Box<Narrow>),
+    Wide(Wide),
     /// The forest as it was read, if cells cannot hold it.
     Uncompiled,
 }
@@ -231,8 +222,8 @@ impl PoolScorer {
     pub fn describe(&self) -> String {
         match self.evaluator.get() {
             Some(Evaluator::Single(_)) => "one kernel".to_owned(),
-            Some(Evaluator::Narrow { walk, .. }) => walk.describe(),
-            Some(Evaluator::Wide { walk, .. }) => walk.describe(),
+            Some(Evaluator::Narrow(narrow)) => narrow.describe(),
+            Some(Evaluator::Wide(wide)) => wide.describe(),
             Some(Evaluator::Uncompiled) => "uncompiled".to_owned(),
             None => "to be compiled".to_owned(),
         }
@@ -261,25 +252,9 @@ impl PoolScorer {
     /// Prefetches what a call reads first, while the problem's features are computed: after other work it is
     /// in main memory.
     pub(crate) fn fetch(&self) {
-        if let Some(Evaluator::Narrow { walk, cells, .. }) = self.evaluator.get() {
-            walk.fetch(cells);
+        if let Some(Evaluator::Narrow(narrow)) = self.evaluator.get() {
+            narrow.fetch();
         }
-    }
-
-    /// Counts what [`score`](Self::score) would visit; zeros for a forest that cannot be compiled.
-    pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
-        let values = self.values(uniform, pair)?;
-        Ok(match self.evaluator() {
-            Evaluator::Narrow { walk, ladders, cells } => {
-                Narrow::fit(cells, ladders, scratch);
-                walk.work(cells, ladders, &values, scratch)
-            }
-            Evaluator::Wide { walk, ladders, cells } => {
-                walk.fit(cells, ladders, scratch);
-                walk.work(cells, ladders, &values, scratch)
-            }
-            Evaluator::Single(_) | Evaluator::Uncompiled => Work::default(),
-        })
     }
 
     fn values<'a>(&self, uniform: &'a [f64], pair: &'a [f64]) -> Result<Values<'a>, SizeError> {
@@ -292,14 +267,8 @@ impl PoolScorer {
     fn sum(&self, values: &Values<'_>, scratch: &mut Scratch) {
         match self.evaluator() {
             Evaluator::Single(single) => single.score(values, scratch),
-            Evaluator::Narrow { walk, ladders, cells } => {
-                Narrow::fit(cells, ladders, scratch);
-                walk.score(cells, ladders, values, scratch);
-            }
-            Evaluator::Wide { walk, ladders, cells } => {
-                walk.fit(cells, ladders, scratch);
-                walk.score(cells, ladders, values, scratch);
-            }
+            Evaluator::Narrow(narrow) => narrow.score(values, scratch),
+            Evaluator::Wide(wide) => wide.score(values, scratch),
             Evaluator::Uncompiled => self.sum_uncompiled(values, scratch),
         }
     }
@@ -346,12 +315,11 @@ impl Evaluator {
         let answers = KernelAnswers::new(&ladders, lanes);
         if lanes.len() <= LANES {
             let cells = Cells::new(forest, &numbers, lanes, &answers, narrow::BATCH)?;
-            let walk = Box::new(Narrow::new(lanes, &ladders, &answers, &cells, classes, isa));
-            return Some(Evaluator::Narrow { walk, ladders, cells });
+            let narrow = Narrow::new(lanes, ladders, &answers, cells, classes, isa);
+            return Some(Evaluator::Narrow(Box::new(narrow)));
         }
         let cells = Cells::new(forest, &numbers, lanes, &answers, wide::BATCH)?;
-        let walk = Wide::new(forest, &cells, lanes, &ladders, &answers, isa);
-        Some(Evaluator::Wide { walk, ladders, cells })
+        Some(Evaluator::Wide(Wide::new(forest, cells, lanes, ladders, &answers, isa)))
     }
 }
 

@@ -24,9 +24,7 @@
 //! their own, `2^u` of these whole numbers, and so half of `2^u` in `E`. They have bounds from above first,
 //! the whole numbers of the best leaves that are left; what is below the cutoff by its bound is below it.
 
-use super::compile::lanes::LANES;
-use super::compile::lanes::Lanes;
-use super::narrow::{self, Narrow};
+use super::compile::lanes::{LANES, Lanes};
 use super::scratch::{Listed, Scratch, grow};
 use super::{Evaluator, PoolScorer, SizeError};
 use crate::forest::Forest;
@@ -87,20 +85,19 @@ impl PoolScorer {
         scratch: &mut Scratch,
     ) -> Result<bool, SizeError> {
         let values = self.values(uniform, pair)?;
-        let Some(Evaluator::Wide { walk, ladders, cells }) = self.evaluator.get() else { return Ok(false) };
-        let Some(scale) = walk.scale() else { return Ok(false) };
+        let Some(Evaluator::Wide(wide)) = self.evaluator.get() else { return Ok(false) };
+        let Some(scale) = wide.scale() else { return Ok(false) };
         if !(1..=MOST_WANTED).contains(&wanted.count) {
             return Ok(false);
         }
-        walk.fit(cells, ladders, scratch);
-        Narrow::fit(cells, ladders, scratch);
-        scratch.fit_shortlist(self.kernels(), walk.room());
-        walk.estimate(cells, ladders, &values, scale.factor, scratch);
+        wide.fit(scratch);
+        scratch.fit_shortlist(self.kernels(), wide.room());
+        wide.estimate(&values, scratch);
 
         // With the sign adjusted, the highest numbers are always the best.
         let turn = |whole: i32| if wanted.highest { i64::from(whole) } else { -i64::from(whole) };
         if !wanted.highest {
-            walk.refine(i64::MIN, scratch);
+            wide.refine(i64::MIN, scratch);
         }
         // Sums are below their bounds, so that the cutoff falls until no bound that is left reaches it.
         let cutoff = loop {
@@ -108,7 +105,7 @@ impl PoolScorer {
                 return Ok(false);
             };
             let cutoff = last - 2 * scale.error;
-            if !walk.refine(cutoff, scratch) {
+            if !wide.refine(cutoff, scratch) {
                 break cutoff;
             }
         };
@@ -128,14 +125,7 @@ impl PoolScorer {
         }
         listed_lanes.sort_unstable();
         let chosen = std::mem::take(&mut scratch.listed_lanes);
-        if !walk.sum_some(&chosen, scratch) {
-            for (group, lanes) in chosen.chunks(LANES).enumerate() {
-                narrow::answer_for(&self.lanes, lanes, ladders, &values, &mut scratch.answers);
-                narrow::sum(walk.isa(), cells, lanes.len(), scratch);
-                let Scratch { listed_sums, sums, .. } = scratch;
-                listed_sums[group * LANES..][..lanes.len()].copy_from_slice(&sums[..lanes.len()]);
-            }
-        }
+        wide.sum_some(&self.lanes, &chosen, &values, scratch);
         for listed in &mut scratch.listed {
             // The lane is one of the chosen.
             let place = chosen.binary_search(&self.lanes.lane_of[listed.kernel]).unwrap_or(0);

@@ -16,7 +16,7 @@ use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, Work};
+use ck_select::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use ck_select::select::{RankScratch, Ranker};
 use ck_select_parity::synthetic::Random;
 use ck_select_parity::{Booster, Output};
@@ -157,7 +157,7 @@ impl Inputs {
                 next = (next + 1) % self.problems.len();
             }
         }
-        self.add(case, &mut times, exact, &values, report);
+        self.add(case, &mut times, exact, report);
     }
 
     /// Asks LightGBM about one problem, and compares: scores, ranking and best kernel.
@@ -188,19 +188,9 @@ impl Inputs {
             && (best.index, best.score.to_bits()) == (ranking[0].index, ranking[0].score.to_bits())
     }
 
-    fn add(&self, case: &Case, times: &mut Times, exact: bool, values: &[CallValues], report: &mut Report) {
-        let mut scratch = Scratch::new();
-        let work: Vec<Work> = values
-            .iter()
-            .map(|values| {
-                self.scorer.work(&values.uniform, &values.pair, &mut scratch).expect("values that fit")
-            })
-            .collect();
+    fn add(&self, case: &Case, times: &mut Times, exact: bool, report: &mut Report) {
         let trees = self.forest.trees().len();
         let leaves = self.forest.trees().iter().map(|tree| tree.leaf_counts().len()).max().unwrap_or(0);
-        let mean = |count: fn(&Work) -> usize| {
-            work.iter().map(|work| count(work) as f64).sum::<f64>() / (work.len() * trees) as f64
-        };
         let [batched, single] = [&mut times.batched, &mut times.single].map(|times| median(times));
         let mut add = |way: &str, ours: &mut [f64], theirs: f64| {
             let mut line = Line {
@@ -216,9 +206,6 @@ impl Inputs {
             if way == "scores" {
                 line.more = vec![
                     ("distinct_rows", json!(self.scorer.distinct_kernels())),
-                    ("nodes_per_tree", json!(mean(|work| work.nodes))),
-                    ("leaves_per_tree", json!(mean(|work| work.leaves))),
-                    ("lines_per_tree", json!(mean(|work| work.lines))),
                     ("walk", json!(self.scorer.describe())),
                 ];
             }

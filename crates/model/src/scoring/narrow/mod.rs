@@ -36,11 +36,9 @@ use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
 use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
-use crate::scoring::compile::lanes::LANES;
-use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::unchecked::{get, set};
-use crate::scoring::work::Work;
 use crate::scoring::{Values, low_bits};
 #[cfg(target_arch = "x86_64")]
 use rungs::Rungs;
@@ -59,6 +57,7 @@ pub(in crate::scoring) struct Narrow {
     lanes: usize,
     /// The lanes of each class.
     classes: Vec<u32>,
+    ladders: Ladders,
     /// Answers, filled in for the questions about kernels alone.
     answers: Vec<u32>,
     isa: Isa,
@@ -75,20 +74,17 @@ pub(in crate::scoring) enum Form {
     #[cfg(target_arch = "x86_64")]
     Sieve(Sieve),
     /// By the walk.
-    Walk,
+    Walk { cells: Cells, isa: Isa },
 }
 
 impl Form {
     #[allow(unused_variables)] // other architectures have one form
-    fn new(isa: Isa, cells: &Cells, answers: &KernelAnswers, lanes: usize) -> Form {
-        let sieve = match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => Sieve::wide(cells, answers, lanes).map(Form::Sieve),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(_) => Sieve::halved(cells, answers, lanes).map(Form::Sieve),
-            Isa::Portable => None,
-        };
-        sieve.unwrap_or(Form::Walk)
+    fn new(isa: Isa, cells: Cells, answers: &KernelAnswers, lanes: usize) -> Form {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(sieve) = Sieve::new(isa, &cells, answers, lanes) {
+            return Form::Sieve(sieve);
+        }
+        Form::Walk { cells, isa }
     }
 
     /// Small trees for [`LANES`] rows, of which nothing is known before a call; `None` for a walk.
@@ -104,31 +100,38 @@ impl Form {
         let lanes = Lanes::unknown();
         let answers = KernelAnswers::new(ladders, &lanes);
         let cells = is_small.then(|| Cells::new(forest, numbers, &lanes, &answers, BATCH))??;
-        let form = Form::new(isa, &cells, &answers, LANES);
-        (!matches!(form, Form::Walk)).then_some(form)
+        let form = Form::new(isa, cells, &answers, LANES);
+        (!matches!(form, Form::Walk { .. })).then_some(form)
     }
 
-    /// Adds small trees to `scratch.sums`, for this many lanes whose answers are in the scratch. False for a
-    /// walk.
-    #[allow(unused_variables)] // other architectures have one form
-    pub(in crate::scoring) fn sum(&self, isa: Isa, lanes: usize, scratch: &mut Scratch) -> bool {
-        match (self, isa) {
+    /// Grows a scratch to the needed size.
+    pub(in crate::scoring) fn fit(&self, questions: usize, scratch: &mut Scratch) {
+        match self {
             #[cfg(target_arch = "x86_64")]
-            (Form::Sieve(sieve), Isa::Avx512(isa)) => sieve.sum_wide(isa, lanes, scratch),
-            #[cfg(target_arch = "x86_64")]
-            (Form::Sieve(sieve), Isa::Avx2(isa)) => sieve.sum_halved(isa, lanes, scratch),
-            _ => return false,
+            Form::Sieve(_) => {
+                fit_answers(questions, scratch);
+                grow(&mut scratch.leaf_of, BATCH);
+            }
+            Form::Walk { cells, .. } => fit(cells, questions, scratch),
         }
-        true
+    }
+
+    /// Adds all trees to `scratch.sums`, for this many lanes whose answers are in the scratch.
+    pub(in crate::scoring) fn sum(&self, lanes: usize, scratch: &mut Scratch) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(sieve) => sieve.sum(lanes, scratch),
+            Form::Walk { cells, isa } => sum(*isa, cells, lanes, scratch),
+        }
     }
 }
 
 impl Narrow {
     pub(in crate::scoring) fn new(
         lanes: &Lanes,
-        ladders: &Ladders,
+        ladders: Ladders,
         known: &KernelAnswers,
-        cells: &Cells,
+        cells: Cells,
         classes: usize,
         isa: Isa,
     ) -> Narrow {
@@ -141,101 +144,54 @@ impl Narrow {
             let yes = known.yes(question).and_then(<[u64]>::first);
             answers[question] = yes.map_or(0, |&yes| yes as u32);
         }
-        #[cfg(target_arch = "x86_64")]
-        let rungs = match isa {
-            Isa::Avx512(_) => Rungs::new(ladders, lanes, classes),
-            _ => None,
-        };
-        let form = Form::new(isa, cells, known, lanes.len());
         Narrow {
             lanes: lanes.len(),
             classes: masks,
             answers,
             isa,
             #[cfg(target_arch = "x86_64")]
-            rungs,
-            form,
+            rungs: match isa {
+                Isa::Avx512(_) => Rungs::new(&ladders, lanes, classes),
+                _ => None,
+            },
+            ladders,
+            form: Form::new(isa, cells, known, lanes.len()),
         }
     }
 
-    /// The set of all lanes.
-    pub(in crate::scoring) fn all(&self) -> u32 {
-        low_bits(self.lanes) as u32
-    }
-
     /// Prefetches what a call reads first.
-    pub(in crate::scoring) fn fetch(&self, cells: &Cells) {
+    pub(in crate::scoring) fn fetch(&self) {
         #[cfg(target_arch = "x86_64")]
         if let Some(rungs) = &self.rungs {
             rungs.fetch();
         }
         // Small trees are read in order, and prefetching them disturbs that.
-        if matches!(self.form, Form::Walk) {
+        if let Form::Walk { cells, .. } = &self.form {
             cells.fetch(0);
         }
     }
 
     /// What it does, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
-        let form = if matches!(self.form, Form::Walk) { "narrow walk" } else { "small trees" };
+        let form = if matches!(self.form, Form::Walk { .. }) { "narrow walk" } else { "small trees" };
         format!("{form}, {}", self.isa.name())
     }
 
-    /// Grows a scratch to the needed size.
-    pub(in crate::scoring) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
-        scratch.fit_lists(cells.most_nodes, BATCH);
-        grow(&mut scratch.rows, BATCH);
-        Self::fit_small(ladders.questions, scratch);
-    }
-
-    /// The same for small trees alone.
-    pub(in crate::scoring) fn fit_small(questions: usize, scratch: &mut Scratch) {
-        grow(&mut scratch.answers, questions + BEHIND);
-        #[cfg(target_arch = "x86_64")]
-        grow(&mut scratch.leaf_of, BATCH);
-        grow(&mut scratch.sums, LANES);
-    }
-
     /// The sums of all lanes, into `scratch.sums`.
-    pub(in crate::scoring) fn score(
-        &self,
-        cells: &Cells,
-        ladders: &Ladders,
-        values: &Values<'_>,
-        scratch: &mut Scratch,
-    ) {
-        self.answer(ladders, values, &mut scratch.answers);
-        if !self.form.sum(self.isa, self.lanes, scratch) {
-            sum(self.isa, cells, self.lanes, scratch);
-        }
-    }
-
-    /// Counts what a call visits.
-    pub(in crate::scoring) fn work(
-        &self,
-        cells: &Cells,
-        ladders: &Ladders,
-        values: &Values<'_>,
-        scratch: &mut Scratch,
-    ) -> Work {
-        self.answer(ladders, values, &mut scratch.answers);
-        let all = self.all();
-        let mut work = Work::default();
-        for batch in &cells.batches {
-            let lists = walk(&cells.cells[batch.start..], batch, all, scratch);
-            work.count(scratch, lists);
-        }
-        work
+    pub(in crate::scoring) fn score(&self, values: &Values<'_>, scratch: &mut Scratch) {
+        self.form.fit(self.ladders.questions, scratch);
+        self.answer(values, &mut scratch.answers);
+        self.form.sum(self.lanes, scratch);
     }
 
     /// Answers all questions about one problem.
-    fn answer(&self, ladders: &Ladders, values: &Values<'_>, answers: &mut [u32]) {
+    fn answer(&self, values: &Values<'_>, answers: &mut [u32]) {
         #[cfg(target_arch = "x86_64")]
         if let (Isa::Avx512(isa), Some(rungs)) = (self.isa, &self.rungs) {
-            rungs.answer(isa, self, ladders, values, answers);
+            rungs.answer(isa, self, values, answers);
             return;
         }
-        for ladder in &ladders.ladders {
+        for ladder in &self.ladders.ladders {
             self.answer_ladder(ladder, values, answers);
         }
     }
@@ -273,14 +229,31 @@ impl Narrow {
                         *answer |= lanes;
                     }
                 }
-                let mut yes = 0;
-                for answer in answers {
-                    yes |= *answer;
-                    *answer = yes;
-                }
+                accumulate(answers);
             }
         }
     }
+}
+
+/// Lets lanes that answer a question with yes do so to those behind it, whose thresholds are higher.
+pub(in crate::scoring) fn accumulate(answers: &mut [u32]) {
+    let mut yes = 0;
+    for answer in answers {
+        yes |= *answer;
+        *answer = yes;
+    }
+}
+
+/// Grows a scratch to the size that a walk needs.
+pub(in crate::scoring) fn fit(cells: &Cells, questions: usize, scratch: &mut Scratch) {
+    fit_answers(questions, scratch);
+    scratch.fit_lists(cells.most_nodes, BATCH);
+    grow(&mut scratch.rows, BATCH);
+}
+
+fn fit_answers(questions: usize, scratch: &mut Scratch) {
+    grow(&mut scratch.answers, questions + BEHIND);
+    grow(&mut scratch.sums, LANES);
 }
 
 /// Adds all trees to `scratch.sums`, for this many lanes whose answers are in the scratch.
@@ -329,11 +302,7 @@ pub(in crate::scoring) fn answer_for(
                 *answer |= 1 << bit;
             }
         }
-        let mut yes = 0;
-        for answer in answers {
-            yes |= *answer;
-            *answer = yes;
-        }
+        accumulate(answers);
     }
 }
 
@@ -347,7 +316,7 @@ fn score_avx2(cells: &Cells, all: u32, scratch: &mut Scratch) {
 fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
     for (number, batch) in cells.batches.iter().enumerate() {
         cells.fetch(number + 1);
-        let (_, leaves) = walk(&cells.cells[batch.start..], batch, all, scratch);
+        let leaves = walk(&cells.cells[batch.start..], batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees];
         for leaf in 0..leaves {
             let (place, mut lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
@@ -368,9 +337,9 @@ fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
     }
 }
 
-/// Fills the queue and the leaf list of a batch, and returns their lengths.
+/// Fills the leaf list of a batch, and returns its length.
 #[inline(always)]
-fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> (usize, usize) {
+fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize {
     let Scratch { answers, node_at, node_set, leaf_at, leaf_set, .. } = scratch;
     let (mut tail, mut leaves) = (batch.roots.len(), batch.lone_leaves.len());
     node_at[..tail].copy_from_slice(&batch.roots);
@@ -380,7 +349,7 @@ fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> (usize
     let mut head = 0;
     while head < tail {
         // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many
-        // as answers (`Cells::new`, `Scratch::fit`). Every node and every leaf of the batch is reached at
+        // as answers (`Cells::new`, `fit`). Every node and every leaf of the batch is reached at
         // most once, so neither list outgrows the room for all of them and one more, which takes writes
         // without lanes.
         unsafe {
@@ -403,5 +372,5 @@ fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> (usize
             }
         }
     }
-    (tail, leaves)
+    leaves
 }

@@ -11,11 +11,10 @@ use std::ops::Range;
 use super::{BEHIND, Narrow};
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::isa::Avx512;
-use crate::scoring::Values;
 use crate::scoring::compile::cells::fetch_line;
 use crate::scoring::compile::ladder::{Ladder, Ladders};
-use crate::scoring::compile::lanes::LANES;
-use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
+use crate::scoring::{Values, low_bits};
 
 /// Thresholds per vector.
 const WIDTH: usize = 8;
@@ -105,14 +104,13 @@ impl Rungs {
         &self,
         _: Avx512,
         pool: &Narrow,
-        ladders: &Ladders,
         values: &Values<'_>,
         answers: &mut [u32],
     ) {
         // SAFETY: the token proves that the CPU has the features.
-        unsafe { self.answer_numeric(pool.all(), values, answers) };
+        unsafe { self.answer_numeric(low_bits(pool.lanes) as u32, values, answers) };
         pool.answer_kernel(self.kernel.clone(), answers);
-        for ladder in self.others.iter().filter_map(|&place| ladders.ladders.get(place)) {
+        for ladder in self.others.iter().filter_map(|&place| pool.ladders.ladders.get(place)) {
             pool.answer_ladder(ladder, values, answers);
         }
     }

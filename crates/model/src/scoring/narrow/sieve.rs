@@ -24,7 +24,7 @@
 use std::arch::x86_64::*;
 
 use super::{BATCH, SMALL};
-use crate::isa::{Avx2, Avx512};
+use crate::isa::Isa;
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::{
     Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, leaf_value,
@@ -57,6 +57,8 @@ pub(in crate::scoring) struct Sieve {
     values: Vec<[f64; SMALL]>,
     /// The element of each lane.
     elements: [u8; LANES],
+    /// With AVX-512 one vector has all elements, with AVX2 there are two.
+    isa: Isa,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -109,25 +111,21 @@ pub(in crate::scoring) const fn halved(lane: usize) -> usize {
 }
 
 impl Sieve {
-    /// A sieve of 512 bits, whose elements are the lanes. `None` if a tree has more leaves.
-    pub(in crate::scoring) fn wide(cells: &Cells, answers: &KernelAnswers, lanes: usize) -> Option<Sieve> {
-        Self::new(cells, answers, lanes, |lane| lane)
-    }
-
-    /// A sieve of twice 256 bits.
-    pub(in crate::scoring) fn halved(cells: &Cells, answers: &KernelAnswers, lanes: usize) -> Option<Sieve> {
-        Self::new(cells, answers, lanes, halved)
-    }
-
-    fn new(
+    /// `None` without vectors, or if a tree has more leaves.
+    pub(in crate::scoring) fn new(
+        isa: Isa,
         cells: &Cells,
         answers: &KernelAnswers,
         lanes: usize,
-        element: impl Fn(usize) -> usize,
     ) -> Option<Sieve> {
+        let element: fn(usize) -> usize = match isa {
+            Isa::Avx512(_) => |lane| lane,
+            Isa::Avx2(_) => halved,
+            Isa::Portable => return None,
+        };
         let elements = std::array::from_fn(|lane| element(lane) as u8);
-        let mut sieve =
-            Sieve { trees: Vec::new(), starts: Vec::new(), nodes: Vec::new(), values: Vec::new(), elements };
+        let (trees, starts, nodes, values) = Default::default();
+        let mut sieve = Sieve { trees, starts, nodes, values, elements, isa };
         for drafts in Draft::all(cells)?.chunks_mut(BATCH) {
             let mut batch = Vec::new();
             for (number, draft) in drafts.iter_mut().enumerate() {
@@ -149,15 +147,14 @@ impl Sieve {
     }
 
     /// Adds all trees to `scratch.sums`, for this many lanes. Their answers are in the scratch.
-    pub(in crate::scoring) fn sum_wide(&self, _proof: Avx512, lanes: usize, scratch: &mut Scratch) {
-        // SAFETY: the token proves that the CPU has the features.
-        unsafe { sum_wide(self, lanes, scratch) }
-    }
-
-    /// The same.
-    pub(in crate::scoring) fn sum_halved(&self, _proof: Avx2, lanes: usize, scratch: &mut Scratch) {
-        // SAFETY: the token proves that the CPU has the features.
-        unsafe { sum_halved(self, lanes, scratch) }
+    pub(in crate::scoring) fn sum(&self, lanes: usize, scratch: &mut Scratch) {
+        // SAFETY: there is no sieve without a token, which proves that the CPU has the features.
+        unsafe {
+            match self.isa {
+                Isa::Avx512(_) => sum_wide(self, lanes, scratch),
+                _ => sum_halved(self, lanes, scratch),
+            }
+        }
     }
 
     fn batches(&self) -> impl Iterator<Item = Batch<'_>> {
@@ -357,7 +354,7 @@ fn sum_halved(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
 fn halved_leaves(number: u16, start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
     let (halves, mut reach) = (Halves::new(), load(start));
     for node in nodes {
-        // SAFETY: questions are of this forest; all have answers (`Narrow::fit`).
+        // SAFETY: questions are of this forest; all have answers (`Form::fit`).
         let answer = unsafe { get(answers, node.question as usize) };
         halves.take(&mut reach, answer, node.rest);
     }
@@ -404,7 +401,7 @@ fn wide_leaves(start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
     // SAFETY: 32 words, aligned to a line.
     let mut reach = unsafe { _mm512_load_si512(start.0.as_ptr().cast()) };
     for node in nodes {
-        // SAFETY: questions are of this forest; all have answers (`Narrow::fit`).
+        // SAFETY: questions are of this forest; all have answers (`Form::fit`).
         let yes = unsafe { get(answers, node.question as usize) };
         let rest = _mm512_and_si512(reach, _mm512_set1_epi32(node.rest as i32));
         reach = _mm512_mask_mov_epi16(rest, yes, reach);

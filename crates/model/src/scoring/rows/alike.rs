@@ -20,7 +20,6 @@
 //! size, which times `F` is less than `2^19 * 2^20 * 2^-53 * 2^11 < 1` in all. So `|a - F s| <= T / 2 + 1`.
 
 use super::compile::{LEAVES, NO, Parts, YES};
-use crate::isa::Isa;
 use crate::scoring::low_bits;
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::{get, set};
@@ -159,26 +158,26 @@ impl Alike {
         pick: impl FnOnce(&[f64], f64) -> u64,
         memory: &mut Queue,
         sums: &mut [f64],
-        isa: Isa,
+        avx2: bool,
     ) {
         let (found, values) = self.find((codes, masks), sums.len(), memory);
         let mut totals = [0; MOST];
         match sums.len() {
-            ..=16 => self.add::<1>(found, &mut totals, isa),
-            17..=32 => self.add::<2>(found, &mut totals, isa),
-            _ => self.add::<4>(found, &mut totals, isa),
+            ..=16 => self.add::<1>(found, &mut totals, avx2),
+            17..=32 => self.add::<2>(found, &mut totals, avx2),
+            _ => self.add::<4>(found, &mut totals, avx2),
         }
         let about = totals.map(|total| f64::from(total) / self.factor);
         let wanted = pick(&about[..sums.len()], self.error) & low_bits(sums.len());
         sums.fill(f64::NAN);
-        self.add_exactly(found, wanted, values, sums, isa);
+        self.add_exactly(found, wanted, values, sums, avx2);
     }
 
     /// Sets the sums of all rows.
     #[inline(always)]
-    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), memory: &mut Queue, sums: &mut [f64], isa: Isa) {
+    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), memory: &mut Queue, sums: &mut [f64], avx2: bool) {
         let (found, values) = self.find(asked, sums.len(), memory);
-        self.add_exactly(found, low_bits(sums.len()), values, sums, isa);
+        self.add_exactly(found, low_bits(sums.len()), values, sums, avx2);
     }
 
     /// The leaves that so many rows reach, and memory for values.
@@ -232,18 +231,13 @@ impl Alike {
 
     /// Adds the rounded values of leaves to the totals of the first `16 * N` rows.
     #[inline(always)]
-    fn add<const N: usize>(&self, (places, rows): Found<'_>, totals: &mut [i32; MOST], isa: Isa) {
+    #[allow(unused_variables)] // other architectures have one form
+    fn add<const N: usize>(&self, (places, rows): Found<'_>, totals: &mut [i32; MOST], avx2: bool) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if isa != Isa::Portable {
-            // SAFETY: the token proves that the CPU has the features; places are of leaves.
-            return unsafe {
-                match isa {
-                    Isa::Avx512(_) => vectors::add_wide::<N>((places, rows), &self.rounded, totals),
-                    _ => vectors::add::<N>((places, rows), &self.rounded, totals),
-                }
-            };
+        if avx2 {
+            // SAFETY: the caller is compiled for AVX2; places are of leaves.
+            return unsafe { vectors::add::<N>((places, rows), &self.rounded, totals) };
         }
-        let _ = isa;
         for (place, rows) in places.iter().zip(rows) {
             // SAFETY: the place of a leaf.
             let rounded = unsafe { get(&self.rounded, place.number()) };
@@ -261,7 +255,7 @@ impl Alike {
         mut wanted: u64,
         values: &mut [[f64; TOGETHER]],
         sums: &mut [f64],
-        isa: Isa,
+        avx2: bool,
     ) {
         while wanted != 0 {
             let (mut rest, mut now) = (wanted, 0);
@@ -270,7 +264,7 @@ impl Alike {
                 rest &= rest.wrapping_sub(1);
             }
             wanted = rest;
-            self.choose((places, reached), now, values, isa);
+            self.choose((places, reached), now, values, avx2);
             let mut all = [0.0; TOGETHER];
             for values in &values[..self.roots.len()] {
                 for place in 0..TOGETHER {
@@ -288,18 +282,14 @@ impl Alike {
 
     /// Sets the values of those rows that are wanted, a few of all, tree after tree.
     #[inline(always)]
-    fn choose(&self, (places, reached): Found<'_>, wanted: u64, values: &mut [[f64; TOGETHER]], isa: Isa) {
+    #[allow(unused_variables)] // other architectures have one form
+    fn choose(&self, (places, reached): Found<'_>, wanted: u64, values: &mut [[f64; TOGETHER]], avx2: bool) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if isa != Isa::Portable {
-            // SAFETY: the token proves that the CPU has the features; places are of leaves.
-            return unsafe {
-                match isa {
-                    Isa::Avx512(_) => vectors::choose_wide((places, reached), &self.leaves, wanted, values),
-                    _ => vectors::choose((places, reached), &self.leaves, wanted, values),
-                }
-            };
+        if avx2 {
+            // SAFETY: the caller is compiled for AVX2; places are of leaves.
+            return unsafe { vectors::choose((places, reached), &self.leaves, wanted, values) };
         }
-        let (_, bits) = (isa, bits_of(wanted));
+        let bits = bits_of(wanted);
         for (place, reached) in places.iter().zip(reached) {
             let Leaf { value, tree } = self.leaves[place.number()];
             for place in 0..TOGETHER {
@@ -367,41 +357,6 @@ mod vectors {
         }
     }
 
-    /// The same.
-    ///
-    /// # Safety
-    ///
-    /// The same.
-    #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) unsafe fn add_wide<const N: usize>(
-        (places, rows): Found<'_>,
-        rounded: &[i16],
-        totals: &mut [i32; MOST],
-    ) {
-        for (places, rows) in places.chunks(BATCH).zip(rows.chunks(BATCH)) {
-            let mut halves = [_mm512_setzero_si512(); 2];
-            for at in 0..places.len() {
-                // SAFETY: the place of a leaf.
-                let value = _mm512_set1_epi16(unsafe { get(rounded, places[at].number()) });
-                halves[0] = _mm512_mask_add_epi16(halves[0], rows[at] as u32, halves[0], value);
-                if N > 2 {
-                    halves[1] = _mm512_mask_add_epi16(halves[1], (rows[at] >> 32) as u32, halves[1], value);
-                }
-            }
-            let parts = halves
-                .into_iter()
-                .flat_map(|half| [_mm512_castsi512_si256(half), _mm512_extracti64x4_epi64::<1>(half)]);
-            for (part, totals) in parts.zip(totals.as_chunks_mut::<16>().0).take(N) {
-                // SAFETY: sixteen words.
-                unsafe {
-                    let sum = _mm512_loadu_si512(totals.as_ptr().cast());
-                    let sum = _mm512_add_epi32(sum, _mm512_cvtepi16_epi32(part));
-                    _mm512_storeu_si512(totals.as_mut_ptr().cast(), sum);
-                }
-            }
-        }
-    }
-
     /// What the function of that name does elsewhere.
     ///
     /// # Safety
@@ -432,29 +387,6 @@ mod vectors {
                     let new = _mm256_blendv_pd(old, value, _mm256_castsi256_pd(is_there));
                     _mm256_storeu_pd(values.as_mut_ptr(), new);
                 }
-            }
-        }
-    }
-
-    /// The same.
-    ///
-    /// # Safety
-    ///
-    /// The same.
-    #[target_feature(enable = "avx512f,bmi2")]
-    pub(super) unsafe fn choose_wide(
-        (places, reached): Found<'_>,
-        leaves: &[Leaf],
-        wanted: u64,
-        values: &mut [[f64; TOGETHER]],
-    ) {
-        for at in 0..places.len() {
-            // SAFETY: by contract; a tree has as many values as there are bits in a byte.
-            unsafe {
-                let Leaf { value, tree } = get(leaves, places[at].number());
-                let values = values.get_unchecked_mut(tree as usize);
-                let are_there = _pext_u64(reached[at], wanted) as u8;
-                _mm512_mask_storeu_pd(values.as_mut_ptr(), are_there, _mm512_set1_pd(value));
             }
         }
     }

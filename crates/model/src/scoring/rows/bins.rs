@@ -5,8 +5,8 @@ use super::compile::{EVERYBODY, NOBODY, SOME};
 use super::slab::ROWS;
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::scratch::{Answer, Positions, Step, grow};
-use crate::scoring::single;
 use crate::scoring::unchecked::{get, set};
+use crate::scoring::{narrow, single};
 
 impl Positions {
     /// Finds the positions of `rows` rows; `column` writes the values of a column.
@@ -103,11 +103,7 @@ impl Positions {
                     *answer |= 1 << lane;
                 }
             }
-            let mut yes = 0;
-            for answer in &mut answers[least..most] {
-                yes |= *answer;
-                *answer = yes;
-            }
+            narrow::accumulate(&mut answers[least..most]);
         }
     }
 

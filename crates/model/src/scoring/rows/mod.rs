@@ -35,7 +35,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::compile::lanes::LANES;
 use super::compile::stair::Stair;
-use super::narrow::Narrow;
 use super::scratch::{Answer, Positions, Scratch, Step, grow};
 use super::single;
 use crate::forest::Forest;
@@ -173,9 +172,9 @@ impl RowScorer {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: either token proves that the CPU has the features.
             Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                some_avx2(both, column, pick, &mut scratch, sums, self.isa);
+                some_avx2(both, column, pick, &mut scratch, sums);
             },
-            Isa::Portable => some(both, column, pick, &mut scratch, sums, self.isa, false),
+            Isa::Portable => some(both, column, pick, &mut scratch, sums, false),
         }
         let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
     }
@@ -194,10 +193,10 @@ impl RowScorer {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: either token proves that the CPU has the features. Wider vectors were not measured.
                 Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                    block_avx2((compiled, &self.alike), trees.clone(), column, scratch, sums, self.isa);
+                    block_avx2((compiled, &self.alike), trees.clone(), column, scratch, sums);
                 },
                 Isa::Portable => {
-                    block((compiled, &self.alike), trees.clone(), column, scratch, sums, self.isa, false);
+                    block((compiled, &self.alike), trees.clone(), column, scratch, sums, false);
                 }
             }
         }
@@ -244,9 +243,8 @@ fn block_avx2(
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
-    isa: Isa,
 ) {
-    block(both, trees, column, scratch, sums, isa, true);
+    block(both, trees, column, scratch, sums, true);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -257,9 +255,8 @@ fn some_avx2(
     pick: impl FnOnce(&[f64], f64) -> u64,
     scratch: &mut RowScratch,
     sums: &mut [f64],
-    isa: Isa,
 ) {
-    some(both, column, pick, scratch, sums, isa, true);
+    some(both, column, pick, scratch, sums, true);
 }
 
 /// Sets the sums of those of a few rows that `pick` wants.
@@ -270,13 +267,12 @@ fn some(
     pick: impl FnOnce(&[f64], f64) -> u64,
     scratch: &mut RowScratch,
     sums: &mut [f64],
-    isa: Isa,
     avx2: bool,
 ) {
     let RowScratch { positions, codes, steps, slab, queue, .. } = scratch;
     positions.find(&compiled.stairs, sums.len(), column);
     let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-    alike.sum(asked, pick, queue, sums, isa);
+    alike.sum(asked, pick, queue, sums, avx2);
 }
 
 /// The codes of all questions about up to 64 rows, and the masks by code.
@@ -304,7 +300,6 @@ fn block(
     mut column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
-    isa: Isa,
     avx2: bool,
 ) {
     let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
@@ -326,10 +321,10 @@ fn block(
     }
     positions.find(stairs, sums.len(), column);
     if let (Some(small), true) = (small, sums.len() <= SIEVED && trees.len() + 1 == starts.len()) {
-        Narrow::fit_small(*questions, lanes);
+        small.fit(*questions, lanes);
         for (first, sums) in (0..).step_by(LANES).zip(sums.chunks_mut(LANES)) {
             positions.lanes(stairs, first, sums.len(), &mut lanes.answers);
-            small.sum(isa, sums.len(), lanes);
+            small.sum(sums.len(), lanes);
             sums.copy_from_slice(&lanes.sums[..sums.len()]);
         }
         return;
@@ -354,7 +349,7 @@ fn block(
             && let Some(whole) = alike_of(compiled, kept)
         {
             let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-            whole.sum_all(asked, queue, sums, isa);
+            whole.sum_all(asked, queue, sums, avx2);
             return;
         }
         grow(codes, *questions);

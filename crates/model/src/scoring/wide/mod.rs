@@ -25,21 +25,17 @@ mod sieve;
 use std::ops::AddAssign;
 
 use crate::forest::Forest;
-#[cfg(target_arch = "x86_64")]
-use crate::isa::Avx2;
 use crate::isa::Isa;
-use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
-use crate::scoring::compile::cells::leaf_value;
 use crate::scoring::compile::cells::{
-    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
-use crate::scoring::compile::ladder::Ladders;
-use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::compile::ladder::{Ladder, Ladders};
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
-use crate::scoring::work::Work;
+use crate::scoring::{Values, low_bits, narrow};
 #[cfg(target_arch = "x86_64")]
 use sieve::Sieve;
 
@@ -47,9 +43,6 @@ use sieve::Sieve;
 pub(in crate::scoring) const BATCH: usize = 16;
 /// Maximum number of lanes of a slab.
 const SLAB: usize = 8192;
-/// Lanes whose leaves' values are added together.
-#[cfg(target_arch = "x86_64")]
-const TOGETHER: usize = 8;
 /// Words per vector: sets consist of whole vectors.
 pub(in crate::scoring) const VECTOR: usize = 8;
 
@@ -61,12 +54,19 @@ const FIRST_MASK: u32 = 2;
 #[derive(Debug)]
 pub(in crate::scoring) struct Wide {
     lanes: usize,
-    /// None if the trees are small.
-    slabs: Vec<Slab>,
-    #[cfg(target_arch = "x86_64")]
-    sieve: Option<Box<Sieve>>,
+    ladders: Ladders,
     isa: Isa,
-    scale: Option<Scale>,
+    form: Form,
+}
+
+/// How the forest is evaluated.
+#[derive(Debug)]
+enum Form {
+    /// Small trees.
+    #[cfg(target_arch = "x86_64")]
+    Sieve(Box<Sieve>),
+    /// By the walk.
+    Walk { cells: Cells, slabs: Vec<Slab>, scale: Option<Scale> },
 }
 
 /// Consecutive lanes.
@@ -94,209 +94,182 @@ pub(in crate::scoring) struct View<'a> {
 }
 
 impl Wide {
-    #[allow(unused_variables)] // other architectures have no sieve
     pub(in crate::scoring) fn new(
         forest: &Forest,
-        cells: &Cells,
+        cells: Cells,
         lanes: &Lanes,
-        ladders: &Ladders,
+        ladders: Ladders,
         answers: &KernelAnswers,
         isa: Isa,
     ) -> Wide {
         let scale = Scale::new(forest);
-        let mut wide = Wide {
-            lanes: lanes.len(),
-            slabs: Vec::new(),
-            #[cfg(target_arch = "x86_64")]
-            sieve: None,
-            isa,
-            scale,
-        };
         #[cfg(target_arch = "x86_64")]
-        if let (Some(scale), Some(_)) = (scale, isa.avx2()) {
-            wide.sieve = Sieve::new(cells, ladders, answers, lanes, scale).map(Box::new);
-            if let Some(sieve) = &wide.sieve {
-                wide.scale = Some(sieve.scale);
-                return wide;
-            }
+        if let (Some(scale), Some(avx2)) = (scale, isa.avx2())
+            && let Some(sieve) = Sieve::new(avx2, &cells, &ladders, answers, lanes, scale)
+        {
+            return Wide { lanes: lanes.len(), ladders, isa, form: Form::Sieve(Box::new(sieve)) };
         }
-        let slabs = lanes.len().div_ceil(SLAB).max(1);
-        let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
-        let slab = |first| Slab::new(lanes, ladders, answers, first, size.min(lanes.len() - first));
-        wide.slabs.extend((0..lanes.len()).step_by(size).map(slab));
-        wide
-    }
-
-    /// The sieve, and the instructions that it needs.
-    #[cfg(target_arch = "x86_64")]
-    fn sieve(&self) -> Option<(&Sieve, Avx2)> {
-        self.sieve.as_deref().zip(self.isa.avx2())
+        let count = lanes.len().div_ceil(SLAB).max(1);
+        let size = lanes.len().div_ceil(count).next_multiple_of(64);
+        let slab = |first| Slab::new(lanes, &ladders, answers, first, size.min(lanes.len() - first));
+        let slabs = (0..lanes.len()).step_by(size).map(slab).collect();
+        Wide { lanes: lanes.len(), ladders, isa, form: Form::Walk { cells, slabs, scale } }
     }
 
     /// How [`estimate`](Self::estimate) rounds; `None` if it cannot.
     pub(in crate::scoring) fn scale(&self) -> Option<Scale> {
-        self.scale
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(sieve) => Some(sieve.scale),
+            Form::Walk { scale, .. } => *scale,
+        }
     }
 
     /// What it does, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
-        #[cfg(target_arch = "x86_64")]
-        if self.sieve.is_some() {
-            return "small trees of many kernels, avx2".to_owned();
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(_) => "small trees of many kernels, avx2".to_owned(),
+            Form::Walk { .. } => format!("wide walk, {}", self.isa.name()),
         }
-        format!("wide walk, {}", self.isa.name())
-    }
-
-    pub(in crate::scoring) fn isa(&self) -> Isa {
-        self.isa
     }
 
     /// Grows a scratch to the needed size.
-    pub(in crate::scoring) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
-        grow(&mut scratch.sums, self.room());
-        #[cfg(target_arch = "x86_64")]
-        if let Some(sieve) = &self.sieve {
-            return sieve.fit(ladders.questions, scratch);
+    pub(in crate::scoring) fn fit(&self, scratch: &mut Scratch) {
+        let (room, ladders) = (self.room(), &self.ladders);
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(sieve) => sieve.fit(ladders.questions, scratch),
+            Form::Walk { cells, slabs, .. } => {
+                let words = slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
+                let runs = slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
+                let steps = |ladder: &Ladder| ladder.questions.len().min(runs);
+                let masks: usize = ladders.of(Column::Pair).map(steps).sum();
+                // Some lanes are walked for as in a narrow pool.
+                narrow::fit(cells, ladders.questions, scratch);
+                grow(&mut scratch.masks, masks * words);
+                grow(&mut scratch.sets, (cells.most_nodes + BATCH + 1) * words);
+                // A leaf adds to a word at most once, and two leaves of a tree never add to the same lane.
+                let leaves = cells.most_nodes + BATCH;
+                let additions = (leaves * words).min(BATCH * words * 64) + VECTOR;
+                grow(&mut scratch.add_to, additions);
+                grow(&mut scratch.add_lanes, additions);
+                grow(&mut scratch.add_value, additions);
+                grow(&mut scratch.positions, runs);
+            }
         }
-        let words = self.slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
-        let runs = self.slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
-        let steps = |ladder: &crate::scoring::compile::ladder::Ladder| ladder.questions.len().min(runs);
-        let masks: usize = ladders.of(Column::Pair).map(steps).sum();
-        scratch.fit_lists(cells.most_nodes, BATCH);
-        grow(&mut scratch.answers, ladders.questions);
-        grow(&mut scratch.masks, masks * words);
-        grow(&mut scratch.sets, (cells.most_nodes + BATCH + 1) * words);
-        // A leaf adds to a word at most once, and two leaves of a tree never add to the same lane.
-        let leaves = cells.most_nodes + BATCH;
-        let additions = (leaves * words).min(BATCH * words * 64) + VECTOR;
-        grow(&mut scratch.add_to, additions);
-        grow(&mut scratch.add_lanes, additions);
-        grow(&mut scratch.add_value, additions);
-        grow(&mut scratch.positions, runs);
+        grow(&mut scratch.sums, room);
     }
 
     /// Number of sums that the slabs write, including the last one's padding.
     pub(in crate::scoring) fn room(&self) -> usize {
-        self.slabs.last().map_or(self.lanes, |slab| slab.first + slab.words * 64)
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(_) => self.lanes,
+            Form::Walk { slabs, .. } => slabs.last().map_or(0, |slab| slab.first + slab.words * 64),
+        }
     }
 
-    /// The sums of all lanes in whole numbers, times `factor`, into `scratch.whole`; the sieve only bounds
-    /// them from above, for [`refine`](Self::refine).
-    pub(in crate::scoring) fn estimate(
-        &self,
-        cells: &Cells,
-        ladders: &Ladders,
-        values: &Values<'_>,
-        factor: f64,
-        scratch: &mut Scratch,
-    ) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some((sieve, isa)) = self.sieve() {
-            return sieve.bound(isa, ladders, values, scratch);
-        }
-        for slab in &self.slabs {
-            slab.answer(ladders, values, scratch);
-            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
-            let mut sums = std::mem::take(&mut scratch.whole);
-            let part = &mut sums[slab.first..slab.first + slab.words * 64];
-            part.fill(0);
-            match self.isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx512(isa) => avx512::sum_rounded(isa, view, scratch, part, factor),
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx2(_) => {
+    /// The sums of all lanes in whole numbers, by the [`scale`](Self::scale), into `scratch.whole`; the sieve
+    /// only bounds them from above, for [`refine`](Self::refine).
+    pub(in crate::scoring) fn estimate(&self, values: &Values<'_>, scratch: &mut Scratch) {
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(sieve) => sieve.bound(&self.ladders, values, scratch),
+            Form::Walk { cells, slabs, scale } => {
+                let factor = scale.map_or(0.0, |scale| scale.factor);
+                let mut sums = std::mem::take(&mut scratch.whole);
+                self.walk((cells, slabs), values, scratch, &mut sums, |view, scratch, sums| match self.isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512(isa) => avx512::sum_rounded(isa, view, scratch, sums, factor),
+                    #[cfg(target_arch = "x86_64")]
                     // SAFETY: the token proves that the CPU has the features.
-                    unsafe { estimate_avx2(view, scratch, part, factor) }
-                }
-                Isa::Portable => estimate_portable(view, scratch, part, factor),
+                    Isa::Avx2(_) => unsafe { estimate_avx2(view, scratch, sums, factor) },
+                    Isa::Portable => estimate_portable(view, scratch, sums, factor),
+                });
+                scratch.whole = sums;
             }
-            scratch.whole = sums;
         }
     }
 
     /// The sums of all lanes, into `scratch.sums`.
-    pub(in crate::scoring) fn score(
+    pub(in crate::scoring) fn score(&self, values: &Values<'_>, scratch: &mut Scratch) {
+        self.fit(scratch);
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(sieve) => {
+                sieve.find(&self.ladders, values, scratch);
+                sieve.sum(0..self.lanes, &scratch.found, &mut scratch.sums[..self.lanes]);
+            }
+            Form::Walk { cells, slabs, .. } => {
+                let mut sums = std::mem::take(&mut scratch.sums);
+                self.walk((cells, slabs), values, scratch, &mut sums, |view, scratch, sums| match self.isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512(isa) => avx512::sum(isa, view, scratch, sums),
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the token proves that the CPU has the features.
+                    Isa::Avx2(_) => unsafe { score_avx2(view, scratch, sums) },
+                    Isa::Portable => score_portable(view, scratch, sums),
+                });
+                scratch.sums = sums;
+            }
+        }
+    }
+
+    /// Lets `add` add all trees to the sums of one slab after the other.
+    fn walk<T: Copy + Default>(
         &self,
-        cells: &Cells,
-        ladders: &Ladders,
+        (cells, slabs): (&Cells, &[Slab]),
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+        sums: &mut [T],
+        add: impl Fn(View<'_>, &mut Scratch, &mut [T]),
+    ) {
+        for slab in slabs {
+            slab.answer(&self.ladders, values, scratch);
+            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
+            // The next slab overwrites this one's padding.
+            let part = &mut sums[slab.first..slab.first + slab.words * 64];
+            part.fill(T::default());
+            add(view, scratch, part);
+        }
+    }
+
+    /// Replaces bounds of [`estimate`](Self::estimate) that are at least the cutoff by sums; false if there
+    /// are none.
+    #[allow(unused_variables)] // other architectures have no sieve
+    pub(in crate::scoring) fn refine(&self, cutoff: i64, scratch: &mut Scratch) -> bool {
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(sieve) => sieve.refine(cutoff, scratch),
+            Form::Walk { .. } => false,
+        }
+    }
+
+    /// The sums of some lanes, into `scratch.listed_sums`. [`estimate`](Self::estimate) or
+    /// [`refine`](Self::refine) has found their leaves in small trees; a walk does not note them.
+    pub(in crate::scoring) fn sum_some(
+        &self,
+        lanes: &Lanes,
+        chosen: &[u32],
         values: &Values<'_>,
         scratch: &mut Scratch,
     ) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some((sieve, isa)) = self.sieve() {
-            sieve.find(isa, ladders, values, scratch);
-            return sieve.sum(0..self.lanes, &scratch.found, &mut scratch.sums[..self.lanes]);
-        }
-        for slab in &self.slabs {
-            slab.answer(ladders, values, scratch);
-            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
-            // The next slab overwrites this one's padding.
-            let mut sums = std::mem::take(&mut scratch.sums);
-            let part = &mut sums[slab.first..slab.first + slab.words * 64];
-            part.fill(0.0);
-            match self.isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx512(isa) => avx512::sum(isa, view, scratch, part),
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx2(_) => {
-                    // SAFETY: the token proves that the CPU has the features.
-                    unsafe { score_avx2(view, scratch, part) }
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Sieve(sieve) => {
+                let sums = &mut scratch.listed_sums[..chosen.len()];
+                sieve.sum(chosen.iter().map(|&lane| lane as usize), &scratch.found, sums);
+            }
+            Form::Walk { cells, .. } => {
+                for (group, chosen) in chosen.chunks(LANES).enumerate() {
+                    narrow::answer_for(lanes, chosen, &self.ladders, values, &mut scratch.answers);
+                    narrow::sum(self.isa, cells, chosen.len(), scratch);
+                    let Scratch { listed_sums, sums, .. } = scratch;
+                    listed_sums[group * LANES..][..chosen.len()].copy_from_slice(&sums[..chosen.len()]);
                 }
-                Isa::Portable => score_portable(view, scratch, part),
-            }
-            scratch.sums = sums;
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Wide {
-    /// Replaces bounds of [`estimate`](Self::estimate) that are at least the cutoff by sums; false if there
-    /// are none.
-    pub(in crate::scoring) fn refine(&self, cutoff: i64, scratch: &mut Scratch) -> bool {
-        self.sieve().is_some_and(|(sieve, isa)| sieve.refine(isa, cutoff, scratch))
-    }
-
-    /// The sums of some lanes, whose leaves [`estimate`](Self::estimate) or [`refine`](Self::refine) has
-    /// found. False for a walk, which does not note them.
-    pub(in crate::scoring) fn sum_some(&self, lanes: &[u32], scratch: &mut Scratch) -> bool {
-        let Some(sieve) = &self.sieve else { return false };
-        let sums = &mut scratch.listed_sums[..lanes.len()];
-        sieve.sum(lanes.iter().map(|&lane| lane as usize), &scratch.found, sums);
-        true
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl Wide {
-    pub(in crate::scoring) fn refine(&self, _: i64, _: &mut Scratch) -> bool {
-        false
-    }
-
-    pub(in crate::scoring) fn sum_some(&self, _: &[u32], _: &mut Scratch) -> bool {
-        false
-    }
-}
-
-impl Wide {
-    /// Counts what a call visits.
-    pub(in crate::scoring) fn work(
-        &self,
-        cells: &Cells,
-        ladders: &Ladders,
-        values: &Values<'_>,
-        scratch: &mut Scratch,
-    ) -> Work {
-        let mut work = Work::default();
-        for slab in &self.slabs {
-            slab.answer(ladders, values, scratch);
-            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
-            for batch in &cells.batches {
-                let lists = walk(view, batch, scratch);
-                work.count(scratch, lists);
             }
         }
-        work
     }
 }
 
@@ -404,7 +377,7 @@ fn fill(words: &mut [u64], from: usize, to: usize) {
     for (number, word) in words.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
         let start = from.max(number * 64) - number * 64;
         let end = to.min(number * 64 + 64) - number * 64;
-        *word |= crate::scoring::low_bits(end) & !crate::scoring::low_bits(start);
+        *word |= low_bits(end) & !low_bits(start);
     }
 }
 
@@ -434,7 +407,7 @@ fn estimate_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], fa
 #[inline(always)]
 fn sum<T: Copy + AddAssign>(view: View<'_>, scratch: &mut Scratch, sums: &mut [T], of: impl Fn(f64) -> T) {
     for batch in &view.cells.batches {
-        let (_, leaves) = walk(view, batch, scratch);
+        let leaves = walk(view, batch, scratch);
         by_tree(batch, scratch, leaves);
         for &leaf in &scratch.order[..leaves] {
             let value = of(leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]));
@@ -496,9 +469,9 @@ pub(in crate::scoring) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scr
     (roots, batch.lone_leaves.len())
 }
 
-/// Fills the queue and the leaf list of a batch, and returns their lengths.
+/// Fills the leaf list of a batch, and returns its length.
 #[inline(always)]
-fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
+fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
     let (mut tail, mut leaves) = start(view, batch, scratch);
     let cells = &view.cells.cells[batch.start..];
     let mut sets = batch.trees;
@@ -554,7 +527,7 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) 
             }
         }
     }
-    (tail, leaves)
+    leaves
 }
 
 /// The lanes that answer yes.

@@ -30,7 +30,6 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::TOGETHER;
 use crate::isa::Avx2;
 use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
@@ -45,6 +44,8 @@ use crate::scoring::scratch::{Bytes, Scratch, Words, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
 
+/// Lanes whose leaves' values are added together.
+const TOGETHER: usize = 8;
 /// Trees whose rounded values are added before their sums become words.
 const BATCH: usize = 8;
 /// The largest rounded value: so many do not overflow a half word.
@@ -74,6 +75,8 @@ pub(in crate::scoring) struct Sieve {
     values: Vec<[f64; SMALL]>,
     /// How values are rounded.
     pub(in crate::scoring) scale: Scale,
+    /// Proof that the CPU has the instructions.
+    _isa: Avx2,
 }
 
 #[derive(Debug)]
@@ -123,6 +126,7 @@ impl Node {
 impl Sieve {
     /// `None` if a tree has more leaves, or there are too many trees.
     pub(in crate::scoring) fn new(
+        isa: Avx2,
         cells: &Cells,
         ladders: &Ladders,
         answers: &KernelAnswers,
@@ -156,6 +160,7 @@ impl Sieve {
             scale: Scale { error: 0, ..scale },
             runs,
             groups,
+            _isa: isa,
         };
         let count = trees.len();
         for (place, (number, (values, mut draft))) in trees.into_iter().enumerate() {
@@ -202,21 +207,17 @@ impl Sieve {
         grow(&mut scratch.masks, (usize::from(SOME) + steps) * words);
         grow(&mut scratch.parts, self.parts());
         grow(&mut scratch.most, self.classes.len());
-        // Groups read whole vectors from their first run on.
-        grow(&mut scratch.left, self.starts.len() + 1);
+        if !self.groups.is_empty() {
+            // Groups read whole vectors from their first run on.
+            grow(&mut scratch.left, self.starts.len() + 1);
+        }
         grow(&mut scratch.found, self.trees.len() * self.width());
         scratch.is_found.clear();
         scratch.is_found.resize(self.groups.len(), false);
     }
 
     /// Sets `scratch.whole` to the most that the sum of each lane can be in whole numbers.
-    pub(in crate::scoring) fn bound(
-        &self,
-        _proof: Avx2,
-        ladders: &Ladders,
-        values: &Values<'_>,
-        scratch: &mut Scratch,
-    ) {
+    pub(in crate::scoring) fn bound(&self, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
         scratch.most[..self.classes.len()].fill(0);
         // SAFETY: the token proves that the CPU has the features.
         unsafe { find_runs::<true>(self, ladders, values, scratch) }
@@ -227,7 +228,7 @@ impl Sieve {
 
     /// Sets `scratch.whole` to the sums of lanes of groups in which one can be at least the cutoff. False if
     /// there are none but those of which they are known.
-    pub(in crate::scoring) fn refine(&self, _proof: Avx2, cutoff: i64, scratch: &mut Scratch) -> bool {
+    pub(in crate::scoring) fn refine(&self, cutoff: i64, scratch: &mut Scratch) -> bool {
         let mut any = false;
         for (number, group) in self.groups.iter().enumerate() {
             let mut lanes = scratch.whole[group.lanes.clone()].iter();
@@ -243,13 +244,7 @@ impl Sieve {
     }
 
     /// Finds the leaves of all lanes.
-    pub(in crate::scoring) fn find(
-        &self,
-        _proof: Avx2,
-        ladders: &Ladders,
-        values: &Values<'_>,
-        scratch: &mut Scratch,
-    ) {
+    pub(in crate::scoring) fn find(&self, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
         // SAFETY: the token proves that the CPU has the features.
         unsafe {
             find_runs::<false>(self, ladders, values, scratch);
@@ -386,8 +381,7 @@ fn find_runs<const ROUNDED: bool>(
     let alone = sieve.groups.is_empty();
     let (mut nodes, mut kept) = (&sieve.nodes[..], [Kept::default(); SMALL]);
     let (mut shift, mut together) = (0, 0);
-    let both = sieve.starts.chunks_exact(count).zip(left.chunks_exact_mut(count));
-    for (tree, (starts, left)) in sieve.trees.iter().zip(both) {
+    for (at, (tree, starts)) in sieve.trees.iter().zip(sieve.starts.chunks_exact(count)).enumerate() {
         let (uniform, others) = nodes.split_at(tree.nodes[0]);
         let (pair, others) = others.split_at(tree.nodes[1]);
         nodes = others;
@@ -399,10 +393,15 @@ fn find_runs<const ROUNDED: bool>(
             }
             together += 1;
         }
-        let found = if alone { &mut found[tree.number * count..][..count] } else { &mut [] };
+        // Where each lane is a run, these are the leaves that are found.
+        let (found, kept_left) = if alone {
+            (&mut found[tree.number * count..][..count], &mut [][..])
+        } else {
+            (&mut [][..], &mut left[at * count..][..count])
+        };
         let tables = tree.tables();
         let reach = _mm256_set1_epi32(reach as i32);
-        for (group, ((start, kept_left), part)) in starts.iter().zip(left).zip(&mut *parts).enumerate() {
+        for (group, (start, part)) in starts.iter().zip(&mut *parts).enumerate() {
             let mut left = load(start).map(|start| _mm256_and_si256(start, reach));
             for kept in &kept[..kept_count] {
                 // SAFETY: the node has a mask in the scratch, of two halves for each word.
@@ -412,7 +411,7 @@ fn find_runs<const ROUNDED: bool>(
             let places = _mm256_packus_epi16(lowest(left[0]), lowest(left[1]));
             match found.get_mut(group) {
                 Some(found) => store_bytes(found, places),
-                None => store(kept_left, left),
+                None => store(&mut kept_left[group], left),
             }
             if ROUNDED {
                 add(part, places, tables);
