@@ -167,23 +167,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         });
     };
     let (ranker, defaults) = args.ranker.load_other(&model, || pool(args))?;
-    let others = other_targets(&ranker)?;
+    let others = other_targets(&ranker);
     let one =
         args.problem.as_deref().map(|text| super::parse_problem(&ranker, text, &defaults)).transpose()?;
     let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
     let (header, before) = header(args, shows_split, &others);
-    let by_rows = ranker.predicts_by_rows(top);
     let splits = args.splits.list();
-    let ranking = Ranking {
-        ranker: &ranker,
-        splits,
-        shows_split,
-        others,
-        notes: Notes::new(&ranker),
-        top,
-        before,
-        by_rows,
-    };
+    let ranking =
+        Ranking { ranker: &ranker, splits, shows_split, others, notes: Notes::new(&ranker), top, before };
     let output = || Ok::<_, CliError>(Rows::new(format, Output::create(args.output.as_deref())?, header));
     match (one, &args.problems) {
         (Some(problem), _) => {
@@ -249,14 +240,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// The targets that do not rank.
-fn other_targets(ranker: &Ranker) -> Result<Vec<TargetScorer>, CliError> {
-    let mut others = Vec::new();
-    for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
-        if target != ranker.model().spec().rank_by {
-            others.extend(ranker.target(target)?);
-        }
-    }
-    Ok(others)
+fn other_targets(ranker: &Ranker) -> Vec<TargetScorer> {
+    let others = [Target::Tflops, Target::Latency, Target::Bandwidth].into_iter();
+    others
+        .filter(|&target| target != ranker.model().spec().rank_by)
+        .filter_map(|target| ranker.target(target))
+        .collect()
 }
 
 /// The columns, and how many are before those of the other targets.
@@ -288,8 +277,6 @@ struct Ranking<'a> {
     top: usize,
     /// Number of columns before those of the other targets.
     before: usize,
-    /// Whether the other targets are predicted by rows, for several problems at a time.
-    by_rows: bool,
 }
 
 impl Ranking<'_> {
@@ -305,45 +292,37 @@ impl Ranking<'_> {
             rows.extend(self.rank(label.as_deref(), problem, memory)?);
         }
         let Memory { predictions, asked, .. } = memory;
-        for (at, scorer) in self.others.iter().enumerate().filter(|_| self.by_rows) {
+        for (at, scorer) in self.others.iter().enumerate() {
             self.ranker.predict_rows(scorer, asked, predictions)?;
             put(&mut rows, self.before + at, predictions);
         }
         Ok(rows)
     }
 
-    /// The rows of a problem, without the other targets if these are predicted by rows.
+    /// The rows of a problem without the other targets, and what to predict of them.
     fn rank(
         &self,
         label: Option<&str>,
         problem: &Problem,
         memory: &mut Memory,
     ) -> Result<Vec<Vec<Cell>>, CliError> {
-        let (ranker, Memory { scratch, predictions, asked }) = (self.ranker, memory);
+        let (ranker, Memory { scratch, asked, .. }) = (self.ranker, memory);
         // One more than is shown, since the last one may tie with the next.
         let count = self.top.saturating_add(1);
-        let ranked = with_splits(problem, self.splits, self.shows_split).map_err(RankError::from).and_then(
-            |problem| {
-                ranker.ranking(problem, None, count, scratch)?;
-                Ok(problem)
-            },
-        );
-        let checked = match ranked {
-            Ok(checked) => checked,
-            Err(error) => {
-                if label.is_none() {
-                    return Err(error.into());
-                }
-                self.notes.pass_over(error)?;
-                return Ok(Vec::new());
+        let ranked = with_splits(problem, self.splits, self.shows_split)
+            .map_err(RankError::from)
+            .and_then(|problem| ranker.ranking(problem, None, count, scratch).map(drop));
+        if let Err(error) = ranked {
+            if label.is_none() {
+                return Err(error.into());
             }
-        };
+            self.notes.pass_over(error)?;
+            return Ok(Vec::new());
+        }
         let out_of_range = self.notes.problem(scratch);
         let shown = scratch.ranking().iter().enumerate().take(self.top);
-        if self.by_rows {
-            asked.extend(shown.clone().map(|(_, ranked)| (problem.with_split(ranked.split_k), ranked.index)));
-        }
-        let mut rows: Vec<Vec<Cell>> = shown
+        asked.extend(shown.clone().map(|(_, ranked)| (problem.with_split(ranked.split_k), ranked.index)));
+        let rows = shown
             .map(|(place, ranked)| {
                 let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
                 row.extend([(place + 1).into(), ranker.name(ranked.index).into()]);
@@ -353,10 +332,6 @@ impl Ranking<'_> {
                 row
             })
             .collect();
-        for (at, scorer) in self.others.iter().enumerate().filter(|_| !self.by_rows) {
-            ranker.predict_ranked(scorer, checked, scratch, predictions)?;
-            put(&mut rows, self.before + at, predictions);
-        }
         Ok(rows)
     }
 }
