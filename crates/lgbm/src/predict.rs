@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 
-use ck_select_model::forest::{Forest, Objective};
+use ck_select_model::forest::Forest;
 
 use crate::booster::text;
 use crate::error::{Error, not_null};
@@ -183,7 +183,7 @@ unsafe fn check_parameters(parameter: *const c_char, forest: &Forest, columns: u
         Parameters::parse(unsafe { text("parameter", parameter) }?.to_bytes())?
     };
     // Other objectives heed it in LightGBM as little as here.
-    if parameters.early_stop && matches!(forest.objective(), Objective::Lambdarank | Objective::RankXendcg) {
+    if parameters.early_stop && matches!(forest.objective().name(), "lambdarank" | "rank_xendcg") {
         let expected = "not supported for ranking, where it would change the scores";
         return Err(Error::Parameter { name: "pred_early_stop", value: "true".into(), expected });
     }

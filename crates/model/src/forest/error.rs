@@ -3,14 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// What precedes a part of a text.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Before {
-    pub(super) bytes: usize,
-    pub(super) lines: usize,
-    pub(super) trees: usize,
-}
-
 /// Why a text is not a forest: the reason, with line, tree and field.
 ///
 /// ```
@@ -29,11 +21,6 @@ impl ForestError {
     /// The line in the text, counted from 1.
     pub fn line(&self) -> usize {
         self.place.line
-    }
-
-    /// The same, relative to the whole text instead of a part.
-    pub(super) fn shifted(self, before: Before) -> ForestError {
-        ForestError { place: self.place.shifted(before), ..self }
     }
 }
 
@@ -70,16 +57,6 @@ impl Place {
 
     pub(super) fn byte(self, byte: usize) -> Place {
         Place { byte: Some(byte), ..self }
-    }
-
-    /// The same place, relative to the whole text instead of a part.
-    pub(super) fn shifted(self, before: Before) -> Place {
-        Place {
-            line: self.line + before.lines,
-            tree: self.tree.map(|tree| tree + before.trees),
-            byte: self.byte.map(|byte| byte + before.bytes),
-            ..self
-        }
     }
 
     pub(super) fn error(self, reason: impl Into<Cow<'static, str>>) -> ForestError {

@@ -52,7 +52,7 @@ impl Header {
             return Err(version.place.unsupported(version.value, VERSIONS.join(", ")));
         };
         require_one_output(fields)?;
-        let objective = fields.get("objective").map_or(Ok(Objective::Custom), Objective::parse)?;
+        let objective = fields.get("objective").map_or(Ok(Objective::CUSTOM), Objective::parse)?;
 
         let last = fields.need("max_feature_idx")?;
         let last = last.number("an integer of at least 0", |last: i32| last >= 0)?;

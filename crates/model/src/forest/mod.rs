@@ -52,10 +52,10 @@
 //! Not every model that LightGBM reads is supported: a forest has one output, constant leaves, and an
 //! [`Objective`] whose prediction is a simple function of the sum. The error says what is supported.
 
-// How the files divide the work. `parts` reads the bytes and distributes the trees to threads, `text` cuts
-// them into lines and lists, `number` reads numbers. `packed` reads numbers that are stored as bytes.
+// How the files divide the work. `parts` reads the bytes tree by tree, `text` cuts them into lines and lists,
+// `number` reads numbers. `packed` reads numbers that are stored as bytes.
 // `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`)
-// and `sections` interpret the keys and check them. `nodes` stores what they accept, and `row`, `together`
+// and `sections` interpret the keys and check them. `tree` stores what they accept, and `row`, `together`
 // and `contributions` walk it without further checks. `error` has the errors of all of them.
 
 mod categories;
@@ -65,7 +65,6 @@ mod feature_info;
 mod fields;
 mod header;
 mod node;
-mod nodes;
 mod number;
 mod objective;
 mod packed;
@@ -75,6 +74,8 @@ mod sections;
 mod shape;
 mod statistics;
 mod text;
+#[cfg(test)]
+pub(crate) mod texts;
 mod together;
 mod tree;
 mod tree_text;
@@ -92,7 +93,7 @@ pub use statistics::FeatureUse;
 pub(crate) use together::{TOGETHER, Values};
 pub use tree::Tree;
 
-use parts::{Contents, Fault, Plan, Reader};
+use parts::Contents;
 
 /// Values of a row up to this size count as zero, as in LightGBM: 1e-35 in single precision.
 pub const ZERO_THRESHOLD: f64 = 1e-35f32 as f64;
@@ -113,6 +114,12 @@ pub(crate) enum ReadError {
 impl From<ForestError> for ReadError {
     fn from(error: ForestError) -> Self {
         Self::Text(error)
+    }
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
     }
 }
 
@@ -142,24 +149,14 @@ impl Forest {
     /// Line ends may be LF or CRLF. Unknown keys and sections after the trees are ignored, as are blank lines
     /// and lines beginning with `#` in the header; `tree_sizes` may be absent. Texts that LightGBM reads
     /// differently from how they look, such as a tree with a line without `=`, are refused. With any bytes,
-    /// the call returns: it does not panic, and its memory is a small multiple of the text's size. Texts of
-    /// many megabytes are parsed by several threads, which end with the call.
+    /// the call returns: it does not panic, and its memory is a small multiple of the text's size.
     pub fn parse(text: &[u8]) -> Result<Forest, ForestError> {
-        match parts::read(text, Plan::new(text.len() as u64)) {
-            Ok(contents) => Ok(Forest::of(contents)),
-            Err(Fault::Text(error)) => Err(error),
-            Err(Fault::Source(never)) => match never {},
-        }
+        Forest::read(text).map_err(of_slice)
     }
 
-    /// [`Forest::parse`] from a reader, in one pass and without holding the whole text. `size` is the
-    /// approximate length of the text, which only decides the number of threads.
-    pub(crate) fn read(reader: impl io::Read + Send, size: u64) -> Result<Forest, ReadError> {
-        match parts::read(Reader(reader), Plan::new(size)) {
-            Ok(contents) => Ok(Forest::of(contents)),
-            Err(Fault::Text(error)) => Err(ReadError::Text(error)),
-            Err(Fault::Source(error)) => Err(ReadError::Io(error)),
-        }
+    /// [`Forest::parse`] from a reader, in one pass and without holding the whole text.
+    pub(crate) fn read(reader: impl io::BufRead) -> Result<Forest, ReadError> {
+        parts::read(reader).map(Forest::of)
     }
 
     /// How a packed forest begins. A packed forest is a model text with the numbers of its trees as bytes; it

@@ -47,37 +47,29 @@ impl Packed<'_> {
 
     /// Its numbers with their shortest digits; `None` if they are damaged.
     pub(super) fn text(self) -> Option<String> {
-        let number = |bytes: &[u8]| {
-            Some(match self.kind {
-                1 => i8::from_le_bytes(bytes.try_into().ok()?).to_string(),
-                2 => i16::from_le_bytes(bytes.try_into().ok()?).to_string(),
-                4 => i32::from_le_bytes(bytes.try_into().ok()?).to_string(),
-                8 => i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
-                b'b' => format!("{:?}", f64::from(bfloat(u16::from_le_bytes(bytes.try_into().ok()?)))),
-                b'f' => format!("{:?}", f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
-                b'd' => format!("{:?}", f64::from_le_bytes(bytes.try_into().ok()?)),
-                _ => return None,
-            })
-        };
-        let numbers: Option<Vec<String>> = self.bytes.chunks(self.width()).map(number).collect();
-        numbers.map(|numbers| numbers.join(" "))
+        let mut numbers = Vec::new();
+        let refused = self.each(usize::MAX, |_, number| {
+            numbers.push(match number {
+                Unpacked::Integer(value) => value.to_string(),
+                Unpacked::Single(value) => format!("{:?}", f64::from(value)),
+                Unpacked::Double(value) => format!("{value:?}"),
+            });
+            true
+        });
+        refused.is_none().then(|| numbers.join(" "))
     }
 
-    /// Passes at most this many numbers to `put`, each with its index, or `None` if it does not have the
-    /// type. Returns the index of the first that `put` refuses.
+    /// Passes at most this many numbers to `put`, each with its index. Returns the index of the first that
+    /// `put` refuses, or that is damaged.
     #[inline]
-    pub(super) fn each<T: Number>(
-        self,
-        most: usize,
-        mut put: impl FnMut(usize, Option<T>) -> bool,
-    ) -> Option<usize> {
+    pub(super) fn each(self, most: usize, mut put: impl FnMut(usize, Unpacked) -> bool) -> Option<usize> {
         // One loop per kind, without branches inside.
         macro_rules! each {
             ($number:ty, $unpacked:expr) => {{
                 let (numbers, rest) = self.bytes.as_chunks();
                 let mut index = 0;
                 for &bytes in numbers.iter().take(most) {
-                    if !put(index, T::unpack($unpacked(<$number>::from_le_bytes(bytes)))) {
+                    if !put(index, $unpacked(<$number>::from_le_bytes(bytes))) {
                         return Some(index);
                     }
                     index += 1;
@@ -282,23 +274,6 @@ mod tests {
     }
 
     proptest! {
-        /// LightGBM's own spelling: as C's `%.17g` and `%g`, whose exponents have a sign and two digits.
-        #[test]
-        fn floats_are_read_as_lightgbm_writes_them(
-            size in -12i32..18, value in 1.0..10.0f64, negative: bool
-        ) {
-            for digits in [5, 16] {
-                let value = if negative { -value } else { value };
-                let text = if (-4..=digits as i32).contains(&size) {
-                    let value = value * 10f64.powi(size);
-                    format!("{value:.*}", usize::try_from(digits as i32 - size).unwrap_or(0))
-                } else {
-                    format!("{value:.digits$}e{}{:02}", if size < 0 { '-' } else { '+' }, size.abs())
-                };
-                compare(&text);
-            }
-        }
-
         /// Bytes are a number here exactly if they are one to the standard library.
         #[test]
         fn only_numbers_are_numbers(text in "[-+]{0,2}[0-9.]{0,22}[.eE:x]{0,2}[-+]?[0-9]{0,3}") {

@@ -6,23 +6,11 @@ use super::text::Field;
 /// The loss that the forest was trained on.
 ///
 /// Supported are objectives with one output whose prediction is the sum itself, its signed square or its
-/// exponential. A forest without an objective in its text, as from training on a custom loss, is `Custom`.
+/// exponential. A forest without an objective in its text, as from training on a custom loss, is `custom`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is LightGBM's objective of that name")]
-#[non_exhaustive]
-pub enum Objective {
-    Regression { sqrt: bool },
-    RegressionL1 { sqrt: bool },
-    Huber,
-    Fair { sqrt: bool },
-    Poisson,
-    Quantile { sqrt: bool },
-    Mape { sqrt: bool },
-    Gamma,
-    Tweedie,
-    Lambdarank,
-    RankXendcg,
-    Custom,
+pub struct Objective {
+    name: &'static str,
+    transform: Transform,
 }
 
 /// How a sum of leaf values becomes a prediction.
@@ -54,81 +42,57 @@ fn sign(x: f64) -> f64 {
 }
 
 /// One row for each supported objective: its name in the text, the other names that LightGBM reads as the
-/// same, and the objective, given whether the word `sqrt` follows the name. Huber, poisson and objectives
-/// related to poisson ignore that word.
-type Entry = (&'static str, &'static [&'static str], fn(bool) -> Objective);
+/// same, its transform, and whether that is the signed square if the word `sqrt` follows the name.
+type Entry = (&'static str, &'static [&'static str], Transform, bool);
 
 const SUPPORTED: [Entry; 12] = [
     (
         "regression",
         &["regression_l2", "mean_squared_error", "mse", "l2", "l2_root", "root_mean_squared_error", "rmse"],
-        |sqrt| Objective::Regression { sqrt },
+        Transform::Identity,
+        true,
     ),
-    ("regression_l1", &["mean_absolute_error", "l1", "mae"], |sqrt| Objective::RegressionL1 { sqrt }),
-    ("huber", &[], |_| Objective::Huber),
-    ("fair", &[], |sqrt| Objective::Fair { sqrt }),
-    ("poisson", &[], |_| Objective::Poisson),
-    ("quantile", &[], |sqrt| Objective::Quantile { sqrt }),
-    ("mape", &["mean_absolute_percentage_error"], |sqrt| Objective::Mape { sqrt }),
-    ("gamma", &[], |_| Objective::Gamma),
-    ("tweedie", &[], |_| Objective::Tweedie),
-    ("lambdarank", &[], |_| Objective::Lambdarank),
-    ("rank_xendcg", &["xendcg", "xe_ndcg", "xe_ndcg_mart", "xendcg_mart"], |_| Objective::RankXendcg),
-    ("custom", &["none", "null", "na"], |_| Objective::Custom),
+    ("regression_l1", &["mean_absolute_error", "l1", "mae"], Transform::Identity, true),
+    ("huber", &[], Transform::Identity, false),
+    ("fair", &[], Transform::Identity, true),
+    ("poisson", &[], Transform::Exponential, false),
+    ("quantile", &[], Transform::Identity, true),
+    ("mape", &["mean_absolute_percentage_error"], Transform::Identity, true),
+    ("gamma", &[], Transform::Exponential, false),
+    ("tweedie", &[], Transform::Exponential, false),
+    ("lambdarank", &[], Transform::Identity, false),
+    ("rank_xendcg", &["xendcg", "xe_ndcg", "xe_ndcg_mart", "xendcg_mart"], Transform::Identity, false),
+    ("custom", &["none", "null", "na"], Transform::Identity, false),
 ];
 
 impl Objective {
+    pub(super) const CUSTOM: Objective = Objective { name: "custom", transform: Transform::Identity };
+
     /// The name in LightGBM's text.
     pub fn name(self) -> &'static str {
-        match self {
-            Objective::Regression { .. } => "regression",
-            Objective::RegressionL1 { .. } => "regression_l1",
-            Objective::Huber => "huber",
-            Objective::Fair { .. } => "fair",
-            Objective::Poisson => "poisson",
-            Objective::Quantile { .. } => "quantile",
-            Objective::Mape { .. } => "mape",
-            Objective::Gamma => "gamma",
-            Objective::Tweedie => "tweedie",
-            Objective::Lambdarank => "lambdarank",
-            Objective::RankXendcg => "rank_xendcg",
-            Objective::Custom => "custom",
-        }
+        self.name
     }
 
     /// How a forest of this objective turns its sum into a prediction.
     pub fn transform(self) -> Transform {
-        match self {
-            Objective::Regression { sqrt }
-            | Objective::RegressionL1 { sqrt }
-            | Objective::Fair { sqrt }
-            | Objective::Quantile { sqrt }
-            | Objective::Mape { sqrt } => {
-                if sqrt {
-                    Transform::SignedSquare
-                } else {
-                    Transform::Identity
-                }
-            }
-            Objective::Poisson | Objective::Gamma | Objective::Tweedie => Transform::Exponential,
-            Objective::Huber | Objective::Lambdarank | Objective::RankXendcg | Objective::Custom => {
-                Transform::Identity
-            }
-        }
+        self.transform
     }
 
     /// The objective that the text names. Aliases are read only if they are the whole value, as in LightGBM:
     /// `mse` is `regression`, `mse sqrt` is invalid.
     pub(super) fn parse(field: Field<'_>) -> Result<Objective, ForestError> {
-        if let Some((.., make)) = SUPPORTED.iter().find(|(_, others, _)| others.contains(&field.value)) {
-            return Ok(make(false));
+        if let Some(&(name, _, transform, _)) =
+            SUPPORTED.iter().find(|(_, others, ..)| others.contains(&field.value))
+        {
+            return Ok(Objective { name, transform });
         }
         let mut words = field.tokens();
-        let name = words.next().unwrap_or_default();
-        let Some((.., make)) = SUPPORTED.iter().find(|entry| entry.0 == name) else {
+        let first = words.next().unwrap_or_default();
+        let Some(&(name, _, transform, keeps_sqrt)) = SUPPORTED.iter().find(|entry| entry.0 == first) else {
             return Err(field.place.unsupported(field.value, SUPPORTED.map(|entry| entry.0).join(", ")));
         };
-        Ok(make(words.any(|word| word == "sqrt")))
+        let is_squared = keeps_sqrt && words.any(|word| word == "sqrt");
+        Ok(Objective { name, transform: if is_squared { Transform::SignedSquare } else { transform } })
     }
 }
 
@@ -143,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_name_in_the_table_is_the_objectives_own() {
-        for (name, others, _) in SUPPORTED {
+        for (name, others, ..) in SUPPORTED {
             assert_eq!(parse(name).unwrap().name(), name);
             for other in others {
                 assert_eq!(parse(other), parse(name), "{other}");

@@ -5,10 +5,10 @@
 use std::fmt::Write as _;
 use std::io::Read;
 
-use super::error::{Before, DAMAGED, ForestError, Place};
+use super::error::{DAMAGED, ForestError, Place};
 use super::header::Header;
 use super::number::Packed;
-use super::parts::{self, Contents};
+use super::parts::{self, Before, Contents};
 use super::text::Lines;
 use super::tree::Tree;
 use super::tree_text;
@@ -28,6 +28,10 @@ impl<'a> Rest<'a> {
         let length = self.take(4)?.first_chunk().ok_or_else(truncated)?;
         self.take(u32::from_le_bytes(*length) as usize)
     }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, ForestError> {
+    parts::utf8(bytes, Before::default())
 }
 
 pub(super) fn truncated() -> ForestError {
@@ -108,7 +112,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// Reads a packed forest, tree by tree.
 pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
     let mut parts = Parts::begin(reader)?;
-    let header = Header::parse(&mut Lines::new(parts::utf8(parts.next(|| Place::line(1))?)?))?;
+    let header = Header::parse(&mut Lines::new(utf8(parts.next(|| Place::line(1))?)?))?;
     let features = header.feature_names.len();
     let count = parts.number()?;
     let mut trees = Vec::new();
@@ -116,8 +120,7 @@ pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
         let place = || Place::line(1).tree(tree);
         trees.push(read_tree(parts.next(place)?, place(), features)?);
     }
-    let before = Before { bytes: 0, lines: 0, trees: count };
-    let parameters = parts::end(&header, parts.next(|| Place::line(1))?, before)?;
+    let parameters = parts::end(&header, parts.next(|| Place::line(1))?, Before::default(), count)?;
     parts.end()?;
     Ok(Contents { header, trees, parameters })
 }
@@ -127,7 +130,7 @@ fn read_tree(bytes: &[u8], place: Place, features: usize) -> Result<Tree, Forest
     let mut fields = tree_text::fields(place);
     while !rest.0.is_empty() {
         match rest.take(1)? {
-            [0] => fields.put(place, parts::utf8(rest.bytes()?)?)?,
+            [0] => fields.put(place, utf8(rest.bytes()?)?)?,
             kind => {
                 let key = rest.bytes()?;
                 fields.put_packed(place, key, Packed { kind: kind[0], bytes: rest.bytes()? })?;
@@ -142,7 +145,7 @@ fn read_tree(bytes: &[u8], place: Place, features: usize) -> Result<Tree, Forest
 pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
     let mut parts = Parts::begin(reader)?;
     let mut text = String::new();
-    for line in parts::utf8(parts.next(|| Place::line(1))?)?.lines() {
+    for line in utf8(parts.next(|| Place::line(1))?)?.lines() {
         if !line.starts_with("tree_sizes=") && !line.starts_with("Tree=") {
             text += line;
             text.push('\n');
@@ -155,7 +158,7 @@ pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
         let mut rest = Rest(parts.next(place)?);
         while !rest.0.is_empty() {
             let kind = rest.take(1)?[0];
-            text += parts::utf8(rest.bytes()?)?;
+            text += utf8(rest.bytes()?)?;
             if kind != 0 {
                 let list = Packed { kind, bytes: rest.bytes()? };
                 text.push('=');
@@ -165,7 +168,7 @@ pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
         }
         text += "\n\n";
     }
-    text += parts::utf8(parts.next(|| Place::line(1))?)?;
+    text += utf8(parts.next(|| Place::line(1))?)?;
     parts.end()?;
     Ok(text)
 }

@@ -6,40 +6,12 @@ use super::node::{Child, Node, Target};
 
 /// The maximum number of nodes on a path from the root to a leaf, or where the nodes are not a tree: each
 /// node and each leaf must be reachable from the root in exactly one way. Children must already be in range.
+///
+/// Pending nodes are in a list, not on the call stack, since a text may contain a chain of any length.
 pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     if nodes.is_empty() {
         return Ok(0);
     }
-    depth_in_order(nodes).map_or_else(|| depth_in_any_order(fields, nodes), Ok)
-}
-
-/// The same in one pass, for nodes that all come after their parents, as LightGBM writes them; `None` for
-/// others.
-fn depth_in_order(nodes: &[Node]) -> Option<usize> {
-    let leaves = nodes.len() + 1;
-    // Levels of the leaves, last one first, and then of the nodes, so that no branch depends on what a child
-    // is.
-    let mut levels = vec![0u32; leaves + nodes.len()];
-    levels[leaves] = 1;
-    let (mut depth, mut in_order) = (1, true);
-    for (index, node) in nodes.iter().enumerate() {
-        // Zero: its parent comes after it, or it has none.
-        let level = levels[leaves + index];
-        in_order &= level != 0;
-        depth = depth.max(level);
-        for child in [node.left, node.right] {
-            let before =
-                std::mem::replace(&mut levels[leaves.wrapping_add_signed(child.0 as isize)], level + 1);
-            in_order &= before == 0;
-        }
-    }
-    in_order.then_some(depth as usize)
-}
-
-/// The same for nodes in any order.
-///
-/// Pending nodes are in a list, not on the call stack, since a text may contain a chain of any length.
-fn depth_in_any_order(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     let mut seen_nodes = vec![false; nodes.len()];
     let mut seen_leaves = vec![false; nodes.len() + 1];
     let mut depth = 0;

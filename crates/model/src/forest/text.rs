@@ -13,17 +13,17 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str) -> Lines<'a> {
-        Lines { rest: text, number: 0 }
+        Lines::after(text, 0)
+    }
+
+    /// Those of a part of a text that so many precede.
+    pub(super) fn after(text: &'a str, lines: usize) -> Lines<'a> {
+        Lines { rest: text, number: lines }
     }
 
     /// The unread rest, including comments.
     pub(super) fn rest(&self) -> &'a str {
         self.rest
-    }
-
-    /// How many lines were read, blank ones and comments included.
-    pub(super) fn number(&self) -> usize {
-        self.number
     }
 
     /// The place of the last line read; after the end, the last line of the text.
@@ -87,7 +87,7 @@ impl<'a> Field<'a> {
         if let Some(packed) = self.packed {
             let mut found = None;
             packed.each(1, |_, number| {
-                found = number;
+                found = T::unpack(number);
                 true
             });
             let found = found.filter(|&number| packed.len() == 1 && accept(number));
@@ -125,7 +125,7 @@ impl<'a> Field<'a> {
     ) -> Result<(), ForestError> {
         if let Some(packed) = self.packed {
             let refused = packed.each(count.expected, |index, number| {
-                let number = number.filter(|&number| accept(number));
+                let number = T::unpack(number).filter(|&number| accept(number));
                 number.map(|number| put(index, number)).is_some()
             });
             return match refused {

@@ -4,10 +4,10 @@
 //! are evaluated than row by row. The sums are those of [`Forest::raw_score`]: the same leaf values, added in
 //! the same order.
 
+use super::Forest;
 use super::node::{Child, Missing, Node, Split, Target};
 use super::row::{goes_left, is_zero};
 use super::tree::Tree;
-use super::{Forest, RowError};
 
 /// Maximum number of rows per call.
 pub(crate) const TOGETHER: usize = 32;
@@ -16,18 +16,14 @@ pub(crate) const TOGETHER: usize = 32;
 pub(crate) type Values = [f64; TOGETHER];
 
 impl Forest {
-    /// The raw scores of the first `rows` rows. `columns` has the values of each feature; `waiting` is
-    /// working memory.
+    /// The raw scores of the first `rows` rows. `columns` has the values of each feature, as many as the forest
+    /// has; `waiting` is working memory.
     pub(crate) fn raw_scores(
         &self,
         columns: &mut [Values],
         rows: usize,
         waiting: &mut Vec<(Child, u32)>,
-    ) -> Result<Values, RowError> {
-        let expected = self.num_features();
-        if columns.len() != expected {
-            return Err(RowError { found: columns.len(), expected });
-        }
+    ) -> Values {
         for value in columns.as_flattened_mut() {
             if is_zero(*value) {
                 *value = 0.0;
@@ -56,7 +52,7 @@ impl Forest {
                 }
             }
         }
-        Ok(sums)
+        sums
     }
 }
 

@@ -2,13 +2,12 @@
 
 use super::categories::CategorySets;
 use super::node::{Child, Node, Target};
-use super::nodes::Nodes;
 
 /// One tree of a forest. All indices of children, features and category sets are valid: the parser checks
 /// them once, and a tree is immutable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    pub(super) nodes: Nodes,
+    pub(super) nodes: Vec<Node>,
     pub(super) leaf_values: Vec<f64>,
     pub(super) category_sets: CategorySets,
     pub(super) internal_values: Vec<f64>,
@@ -22,12 +21,12 @@ pub struct Tree {
 impl Tree {
     /// Where a walk begins: the first node, or the only leaf.
     pub fn root(&self) -> Child {
-        Child(if self.nodes.len() == 0 { !0 } else { 0 })
+        Child(if self.nodes.is_empty() { !0 } else { 0 })
     }
 
     /// The inner nodes, in the text's order; one fewer than the leaves.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> {
-        (0..self.nodes.len()).map(|index| self.nodes.get(index))
+        self.nodes.iter().copied()
     }
 
     /// One of the inner nodes.
@@ -37,7 +36,7 @@ impl Tree {
     /// If there is no such node; a [`Target`](super::Target) of the same tree always names one.
     #[inline]
     pub fn node(&self, index: usize) -> Node {
-        self.nodes.get(index)
+        self.nodes[index]
     }
 
     /// What each leaf adds to the sum; all finite.

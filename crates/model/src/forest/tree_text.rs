@@ -5,7 +5,6 @@ use super::categories::CategorySets;
 use super::error::{ForestError, Place};
 use super::fields::Fields;
 use super::node::{Child, Missing, Node, Split, Threshold};
-use super::nodes::Nodes;
 use super::number::Number;
 use super::shape;
 use super::text::Count;
@@ -42,7 +41,7 @@ pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, Forest
     let nodes = nodes(fields, per_node, features, &category_sets)?;
     Ok(Tree {
         depth: shape::depth(fields, &nodes)?,
-        nodes: Nodes::new(nodes),
+        nodes,
         leaf_values,
         category_sets,
         internal_values: list_or_zeros(fields, "internal_value", per_node, VALUE, is_value)?,

@@ -50,23 +50,14 @@ impl Model {
 mod tests {
     use super::*;
     use crate::features::Rules;
+    use crate::forest::texts;
     use crate::kernel::Kernel;
     use crate::problem::FmhaProblem;
 
     /// One split, at `tile_m0`, column 21.
     fn forest() -> String {
         let names: Vec<String> = (0..68).map(|column| format!("Column_{column}")).collect();
-        let tree = "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=21\nsplit_gain=1\nthreshold=64\n\
-                    decision_type=2\n\
-                    left_child=-1\nright_child=-2\nleaf_value=1.5 2.5\nleaf_weight=1 1\nleaf_count=1 1\n\
-                    internal_value=0\ninternal_weight=2\ninternal_count=2\nis_linear=0\nshrinkage=1\n\n\n";
-        format!(
-            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=67\n\
-             objective=regression\nfeature_names={}\nfeature_infos={}\ntree_sizes={}\n\n{tree}end of trees\n",
-            names.join(" "),
-            vec!["[0:1e+09]"; 68].join(" "),
-            tree.len(),
-        )
+        texts::forest(&names, [texts::stump(21, 64.0, 2, [1.5, 2.5])])
     }
 
     #[test]

@@ -13,22 +13,11 @@ use crate::files;
 use crate::forest::{Forest, ReadError};
 use crate::inflate::{self, Limited, TooMuch, inflated_to};
 
-/// Limits on the size of models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Largest forest in bytes, after decompression.
-    pub forest_bytes: u64,
-    /// Largest spec in bytes.
-    pub spec_bytes: u64,
-}
-
-impl Default for Limits {
-    /// 1 GiB for a forest, 16 MiB for a spec; upstream's default forest of 2000 x 255 leaves is about 40 MB
-    /// of text.
-    fn default() -> Self {
-        Self { forest_bytes: 1 << 30, spec_bytes: 16 << 20 }
-    }
-}
+/// Largest forest in bytes, after decompression; upstream's default forest of 2000 x 255 leaves is about 40 MB
+/// of text.
+const MOST_FOREST_BYTES: u64 = 1 << 30;
+/// Largest spec in bytes.
+const MOST_SPEC_BYTES: u64 = 16 << 20;
 
 const SPEC: &str = "feature_spec.json";
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
@@ -39,17 +28,14 @@ impl Model {
     /// Loads a model directory: `feature_spec.json`, and for each target [`Model::forest_file`]. No file is
     /// written.
     pub fn load(directory: impl AsRef<Path>) -> Result<Self, ModelError> {
-        Self::load_with(directory, &Limits::default())
-    }
-
-    /// [`Model::load`] with other limits.
-    pub fn load_with(directory: impl AsRef<Path>, limits: &Limits) -> Result<Self, ModelError> {
         let directory = directory.as_ref();
-        let spec = read_spec(directory, limits)?;
+        let (file, bytes) = spec_bytes(directory)?;
+        // A directory may be called by another name than its own (`.`, a link).
+        let spec = FeatureSpec::from_json_of(&names_of(directory), &file, &bytes)?;
         let mut forests = [const { None }; Target::ALL.len()];
         for &target in Target::ALL {
             if let Some(path) = Self::forest_file(directory, target)? {
-                forests[target as usize] = Some(Arc::new(forest(&path, &spec, limits)?));
+                forests[target as usize] = Some(Arc::new(forest(&path, &spec)?));
             }
         }
         Self::assemble(label(directory), spec, forests)
@@ -75,22 +61,21 @@ impl Model {
         forest_path: impl AsRef<Path>,
         mut spec: FeatureSpec,
     ) -> Result<Self, ModelError> {
-        let (limits, path) = (Limits::default(), forest_path.as_ref());
+        let path = forest_path.as_ref();
         // The only forest has to rank.
         spec.rank_by = target;
         let mut forests = [const { None }; Target::ALL.len()];
-        forests[target as usize] = Some(Arc::new(forest(path, &spec, &limits)?));
+        forests[target as usize] = Some(Arc::new(forest(path, &spec)?));
         Self::assemble(label(path), spec, forests)
     }
 
     /// Loads a model from memory; forests may be plain or gzip. `name` is its name in errors.
     pub fn from_bytes(name: &str, spec: &[u8], forests: &[(Target, &[u8])]) -> Result<Self, ModelError> {
-        let limits = Limits::default();
         let spec = FeatureSpec::from_json(&format!("{name}/{SPEC}"), spec)?;
         let mut parsed = [const { None }; Target::ALL.len()];
         for &(target, bytes) in forests {
             let file = format!("{name}/{}", target.file_name());
-            let forest = read_forest(&file, bytes, bytes.len() as u64, limits.forest_bytes)?;
+            let forest = read_forest(&file, bytes, bytes.len() as u64)?;
             parsed[target as usize] = Some(Arc::new(checked(&file, forest, &spec)?));
         }
         Self::assemble(name.to_owned(), spec, parsed)
@@ -159,31 +144,20 @@ impl Model {
     }
 }
 
-/// Reads the spec of a directory, which may be called by another name than its own (`.`, a link).
-fn read_spec(directory: &Path, limits: &Limits) -> Result<FeatureSpec, ModelError> {
-    let path = directory.join(SPEC);
-    FeatureSpec::from_json_of(&names_of(directory), &label(&path), &read(&path, limits.spec_bytes)?)
-}
-
-/// The bytes of a directory's spec.
+/// A directory's spec: the file's name and its bytes.
 pub(crate) fn spec_bytes(directory: &Path) -> Result<(String, Vec<u8>), ModelError> {
     let path = directory.join(SPEC);
-    Ok((label(&path), read(&path, Limits::default().spec_bytes)?))
-}
-
-/// Reads a forest's file without a spec, plain, gzip or packed, within [`Limits::forest_bytes`].
-pub(crate) fn bare_forest(path: &Path, limits: &Limits) -> Result<Forest, ModelError> {
-    let name = label(path);
-    let io = |source| ModelError::Io { file: name.clone(), source };
-    let file = files::open(path).map_err(io)?;
-    let size = file.metadata().map_err(io)?.len();
-    read_forest(&name, BufReader::with_capacity(1 << 16, file), size, limits.forest_bytes)
+    Ok((label(&path), read(&path, MOST_SPEC_BYTES)?))
 }
 
 impl Forest {
-    /// Reads a LightGBM file, plain or gzip, or a packed one.
+    /// Reads a LightGBM file, plain or gzip, or a packed one, of 1 GiB of text at most.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
-        bare_forest(path.as_ref(), &Limits::default())
+        let name = label(path.as_ref());
+        let io = |source| ModelError::Io { file: name.clone(), source };
+        let file = files::open(path.as_ref()).map_err(io)?;
+        let size = file.metadata().map_err(io)?.len();
+        read_forest(&name, BufReader::with_capacity(1 << 16, file), size)
     }
 }
 
@@ -203,27 +177,18 @@ fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModelError> {
 }
 
 /// Reads a forest of `size` bytes in one pass; compressed text is inflated while it is parsed.
-fn read_forest(
-    file: &str,
-    mut bytes: impl BufRead + Send,
-    size: u64,
-    limit: u64,
-) -> Result<Forest, ModelError> {
-    /// Texts of forests are four to five times as long as their gzip files.
-    const INFLATION: u64 = 4;
+fn read_forest(file: &str, mut bytes: impl BufRead + Send, size: u64) -> Result<Forest, ModelError> {
     let io = |source| ModelError::Io { file: file.to_owned(), source };
     let start = bytes.fill_buf().map_err(io)?;
     let (compressed, packed) = (start.starts_with(GZIP_MAGIC), start.starts_with(PACKED));
-    let bytes = Limited::new(bytes, TooMuch { limit, inflated: false });
+    let bytes = Limited::new(bytes, TooMuch { limit: MOST_FOREST_BYTES, inflated: false });
     let forest = if packed {
         Forest::read_packed(bytes)
     } else if compressed {
-        let most = limit.min(inflate::most(size));
-        on_a_large_stack(|| {
-            Forest::read(inflated_to(BufReader::new(bytes), most), size.saturating_mul(INFLATION))
-        })
+        let most = MOST_FOREST_BYTES.min(inflate::most(size));
+        on_a_large_stack(|| Forest::read(BufReader::new(inflated_to(BufReader::new(bytes), most))))
     } else {
-        Forest::read(bytes, size)
+        Forest::read(BufReader::new(bytes))
     };
     forest.map_err(|error| match error {
         ReadError::Text(source) => ModelError::Forest { file: file.to_owned(), source: Box::new(source) },
@@ -251,8 +216,8 @@ fn on_a_large_stack<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send)
     })
 }
 
-fn forest(path: &Path, spec: &FeatureSpec, limits: &Limits) -> Result<Forest, ModelError> {
-    checked(&label(path), bare_forest(path, limits)?, spec)
+fn forest(path: &Path, spec: &FeatureSpec) -> Result<Forest, ModelError> {
+    checked(&label(path), Forest::load(path)?, spec)
 }
 
 /// Checks that a forest's columns match the spec.

@@ -18,7 +18,6 @@ pub use key::listed;
 pub use key::{Misfit, ModelKey};
 pub use known::Filled;
 pub(crate) use known::names_of;
-pub use load::Limits;
 pub(crate) use load::spec_bytes;
 pub use range::TrainedRange;
 pub use spec::FeatureSpec;

@@ -296,9 +296,7 @@ impl PoolScorer {
                     }
                 }
             }
-            // The rows have the forest's width, see `PoolTable::validate`, so scores always exist.
             let found = self.forest.raw_scores(columns, sums.len(), waiting);
-            let found = found.unwrap_or([f64::NAN; TOGETHER]);
             sums.copy_from_slice(&found[..sums.len()]);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::forest::Forest;
+use crate::forest::{Forest, texts};
 use crate::isa::Isa;
 
 #[path = "../../../../tests/random_forests/mod.rs"]
@@ -186,19 +186,11 @@ fn rows_of_every_number_have_the_forests_bits() {
 /// More thresholds of a feature than a byte counts.
 #[test]
 fn positions_beyond_a_byte_have_the_forests_bits() {
-    let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\n\
-                    objective=regression\nfeature_names=a\nfeature_infos=none\n\n"
-        .to_owned();
-    for tree in 0..600 {
-        let _ = write!(
-            text,
-            "Tree={tree}\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold={}\ndecision_type={}\n\
-             left_child=-1\nright_child=-2\nleaf_value={tree} 0.1\n\n",
-            f64::from(tree * 7 % 600) - 100.5,
-            [0, 2, 4, 10][tree as usize % 2]
-        );
-    }
-    let forest = Arc::new(Forest::parse((text + "end of trees\n").as_bytes()).unwrap());
+    let tree = |tree: u32| {
+        let threshold = f64::from(tree * 7 % 600) - 100.5;
+        texts::stump(0, threshold, [0, 2, 4, 10][tree as usize % 2], [f64::from(tree), 0.1])
+    };
+    let forest = Arc::new(Forest::parse(texts::forest(&["a"], (0..600).map(tree)).as_bytes()).unwrap());
     let values: Vec<f64> = (-110..510).map(f64::from).chain(VALUES).collect();
     check_rows(&forest, &values);
 }
@@ -301,17 +293,8 @@ fn kernels_that_are_alike_make_no_shortlist() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn lanes_of_hopeless_runs_are_left_out() {
-    let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\n\
-                    objective=regression\nfeature_names=a b\nfeature_infos=none none\n\n"
-        .to_owned();
-    for (tree, values) in ["0 8", "2 -1"].into_iter().enumerate() {
-        let _ = write!(
-            text,
-            "Tree={tree}\nnum_leaves=2\nnum_cat=0\nsplit_feature={tree}\nthreshold=3.5\ndecision_type=2\n\
-             left_child=-1\nright_child=-2\nleaf_value={values}\n\n"
-        );
-    }
-    let forest = Arc::new(Forest::parse((text + "end of trees\n").as_bytes()).unwrap());
+    let trees = [texts::stump(0, 3.5, 2, [0.0, 8.0]), texts::stump(1, 3.5, 2, [2.0, -1.0])];
+    let forest = Arc::new(Forest::parse(texts::forest(&["a", "b"], trees).as_bytes()).unwrap());
     let (columns, classes) = ([Column::Pair, Column::Kernel], (0..512).map(|kernel| kernel / 8));
     let (classes, values): (Vec<u32>, Vec<f64>) =
         (classes.collect(), (0..512).map(|kernel| f64::from(kernel % 8)).collect());

@@ -577,6 +577,7 @@ pub fn universal_rows<'k>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forest::texts;
     use crate::model::Target;
     use crate::pool::Pool;
     use crate::problem::ConvProblem;
@@ -585,17 +586,13 @@ mod tests {
     const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950",
         "feature_names":["est_over_least","est_rounds","C","tile_mn"],
         "ck_select":{"prior":10,"rank_by":"relative"}}"#;
+
     /// Asks for a column of each kind.
-    const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
-        max_feature_idx=3\n\
-        objective=none\nfeature_names=est_over_least est_rounds C tile_mn\nfeature_infos=none none none \
-        none\n\n\
-        Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\n\
-        decision_type=2 2 2\n\
-        left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\n\
-        leaf_count=1 1 1 1\n\
-        internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\n\
-        end of trees\n";
+    fn forest() -> String {
+        let tree = "num_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nthreshold=100 5000 1.5\ndecision_type=2 2 2\n\
+                    left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\n";
+        texts::forest(&["est_over_least", "est_rounds", "C", "tile_mn"], [tree.to_owned()])
+    }
 
     /// The first places of a large pool are those of all, to the bit, and the rest follows when it is asked
     /// for: with equal kernels, kernels of other types that would be faster, on a GPU that was seen and on
@@ -644,19 +641,12 @@ mod tests {
 
     /// A forest that asks for the columns of `features`, of leaves that are often equal.
     fn random_forest(random: &mut impl FnMut(usize) -> usize, features: &[&str]) -> String {
-        let (names, infos) = (features.join(" "), vec!["none"; features.len()].join(" "));
-        let mut text = format!(
-            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
-             objective=none\nfeature_names={names}\nfeature_infos={infos}\n\n",
-            features.len() - 1
-        );
-        for tree in 0..40 {
-            let leaves = 2 + random(12);
+        let tree = |_| {
+            let (mut text, leaves) = (String::new(), 2 + random(12));
             let mut line = |name: &str, count: usize, one: &mut dyn FnMut(usize) -> String| {
                 let all: Vec<String> = (0..count).map(one).collect();
                 text += &[name, "=", &all.join(" "), "\n"].concat();
             };
-            line("Tree", 1, &mut |_| tree.to_string());
             line("num_leaves", 1, &mut |_| leaves.to_string());
             line("num_cat", 1, &mut |_| 0.to_string());
             line("split_feature", leaves - 1, &mut |_| random(features.len()).to_string());
@@ -668,9 +658,9 @@ mod tests {
                 if node + 2 < leaves { (node + 1).to_string() } else { format!("-{leaves}") }
             });
             line("leaf_value", leaves, &mut |_| format!("{}", (random(9) as f64 - 4.0) / 16.0));
-            text.push_str("is_linear=0\nshrinkage=1\n\n");
-        }
-        text + "end of trees\n"
+            text
+        };
+        texts::forest(features, (0..40).map(tree))
     }
 
     /// The choice equals that of scoring all kernels, to the bit, whatever the forest and the pool.
@@ -747,7 +737,7 @@ mod tests {
     #[test]
     fn an_adapted_model_serves_what_it_was_trained_on() {
         let model =
-            Model::from_bytes("mine", SPEC.as_bytes(), &[(Target::Relative, FOREST.as_bytes())]).unwrap();
+            Model::from_bytes("mine", SPEC.as_bytes(), &[(Target::Relative, forest().as_bytes())]).unwrap();
         let names = ["16x64x64_compv3", "128x128x64_compv3", "64x64x64_compv4", "128x64x64_compv4"];
         let names: Vec<String> =
             names.iter().map(|name| format!("grouped_conv_forward_bf16_2d_{name}")).collect();
@@ -782,7 +772,7 @@ mod tests {
         let spec = r#"{"op_type":"grouped_conv","feature_names":["est_over_least","est_rounds","C","tile_mn"],
             "ck_select":{"prior":10,"rank_by":"relative","trained_on":{"archs":["gfx950"]}}}"#;
         let model =
-            Model::from_bytes("mine", spec.as_bytes(), &[(Target::Relative, FOREST.as_bytes())]).unwrap();
+            Model::from_bytes("mine", spec.as_bytes(), &[(Target::Relative, forest().as_bytes())]).unwrap();
         let model = Arc::new(model);
         let names =
             b"grouped_conv_forward_bf16_2d_16x64x64_compv3\ngrouped_conv_forward_bf16_2d_128x128x64_compv3\n";

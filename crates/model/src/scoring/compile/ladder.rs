@@ -227,38 +227,23 @@ fn threshold(rank: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-
     use super::*;
+    use crate::forest::texts;
 
     /// A forest of trees with one node each: ascending and descending thresholds, and categories.
     fn forest(sets: u32) -> Forest {
-        let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\n\
-                        objective=regression\n\
-                        feature_names=a b\nfeature_infos=none none\n\n"
-            .to_owned();
-        for tree in 0..2 * sets {
+        let trees = (0..2 * sets).map(|tree| {
             let set = (tree * 7 + 3) % sets;
-            let _ =
-                write!(text, "Tree={tree}\nnum_leaves=2\nleaf_value=1 2\nleft_child=-1\nright_child=-2\n");
-            let _ = if tree % 2 == 0 {
-                write!(
-                    text,
-                    "num_cat=1\nsplit_feature=0\nthreshold=0\ndecision_type=1\ncat_boundaries=0 1\n\
-                              cat_threshold={}\n\n",
+            if tree % 2 == 0 {
+                return format!(
+                    "num_leaves=2\nleaf_value=1 2\nleft_child=-1\nright_child=-2\nnum_cat=1\nsplit_feature=0\n\
+                     threshold=0\ndecision_type=1\ncat_boundaries=0 1\ncat_threshold={}\n",
                     set + 1
-                )
-            } else {
-                write!(
-                    text,
-                    "num_cat=0\nsplit_feature=1\nthreshold={}\ndecision_type={}\n\n",
-                    f64::from(set) - 4.5,
-                    [0, 2, 8, 10][tree as usize / 2 % 4]
-                )
-            };
-        }
-        text += "end of trees\n";
-        Forest::parse(text.as_bytes()).unwrap()
+                );
+            }
+            texts::stump(1, f64::from(set) - 4.5, [0, 2, 8, 10][tree as usize / 2 % 4], [1.0, 2.0])
+        });
+        Forest::parse(texts::forest(&["a", "b"], trees).as_bytes()).unwrap()
     }
 
     /// Categorical questions used to be in the order of a hash map, which varies.
