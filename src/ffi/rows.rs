@@ -16,7 +16,7 @@ use super::input::{
 };
 use super::memory::give_text;
 use crate::features::{Engine, Uncoded};
-use crate::model::Target;
+use crate::model::{ModelError, Target};
 use crate::rows::{
     Cells, Column, EngineChoice, Object, RowModel, RowModelError, RowModelOptions, RowPool, RowsError, Table,
     describe_name, describe_spec,
@@ -435,7 +435,7 @@ pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<Ro
 
 pub(super) fn model_failure(error: RowModelError) -> Failure {
     let status = match error {
-        RowModelError::NoForest { .. } => CkStatus::NotFound,
+        RowModelError::Model(ModelError::NoForest { .. }) => CkStatus::NotFound,
         RowModelError::Hardware(_) => CkStatus::InvalidArgument,
         _ => CkStatus::InvalidModel,
     };

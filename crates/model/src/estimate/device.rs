@@ -132,33 +132,35 @@ impl Device {
     }
 }
 
+type Slot = fn(&mut Rates) -> &mut f64;
+
 impl Rates {
     /// Bandwidths of memory that a GPU may have, in GB/s.
     pub const PLAUSIBLE_MEMORY_GB_S: RangeInclusive<f64> = 25.0..=1e5;
 
-    /// Names of the rates, in the order of the fields.
-    pub const NAMES: [&'static str; 13] = [
-        "registers_per_cu", "lds_bytes_per_cycle", "memory_gb_s", "cache_gb_s", "cache_kb", "macs_fp64",
-        "macs_fp32", "macs_16bit", "macs_8bit", "macs_int8", "macs_4bit", "full_rate_16bit",
-        "full_rate_8bit",
+    const SLOTS: [(&'static str, Slot); 13] = [
+        ("registers_per_cu", |rates| &mut rates.registers_per_cu),
+        ("lds_bytes_per_cycle", |rates| &mut rates.lds_bytes_per_cycle),
+        ("memory_gb_s", |rates| &mut rates.memory_gb_s),
+        ("cache_gb_s", |rates| &mut rates.cache_gb_s),
+        ("cache_kb", |rates| &mut rates.cache_kb),
+        ("macs_fp64", |rates| &mut rates.macs_fp64),
+        ("macs_fp32", |rates| &mut rates.macs_fp32),
+        ("macs_16bit", |rates| &mut rates.macs_16bit),
+        ("macs_8bit", |rates| &mut rates.macs_8bit),
+        ("macs_int8", |rates| &mut rates.macs_int8),
+        ("macs_4bit", |rates| &mut rates.macs_4bit),
+        ("full_rate_16bit", |rates| &mut rates.full_rate_16bit),
+        ("full_rate_8bit", |rates| &mut rates.full_rate_8bit),
     ];
 
+    /// The names of the rates, in the order of the fields.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        Self::SLOTS.into_iter().map(|(name, _)| name)
+    }
+
     pub(super) fn slot(&mut self, name: &str) -> Option<&mut f64> {
-        Some(match name {
-            "registers_per_cu" => &mut self.registers_per_cu,
-            "lds_bytes_per_cycle" => &mut self.lds_bytes_per_cycle,
-            "memory_gb_s" => &mut self.memory_gb_s,
-            "cache_gb_s" => &mut self.cache_gb_s,
-            "cache_kb" => &mut self.cache_kb,
-            "macs_fp64" => &mut self.macs_fp64,
-            "macs_fp32" => &mut self.macs_fp32,
-            "macs_16bit" => &mut self.macs_16bit,
-            "macs_8bit" => &mut self.macs_8bit,
-            "macs_int8" => &mut self.macs_int8,
-            "macs_4bit" => &mut self.macs_4bit,
-            "full_rate_16bit" => &mut self.full_rate_16bit,
-            "full_rate_8bit" => &mut self.full_rate_8bit,
-            _ => return None,
-        })
+        let (_, slot) = Self::SLOTS.into_iter().find(|(known, _)| *known == name)?;
+        Some(slot(self))
     }
 }

@@ -152,12 +152,6 @@ impl<T> PerDevice<T> {
     }
 }
 
-impl<T> Default for PerDevice<T> {
-    fn default() -> Self {
-        Self::new(None)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -222,7 +222,7 @@ impl Device {
             }
             (Some(other), _) => return Err(field("based_on", other, "the name of a profile").into()),
             (None, base) => {
-                let mut all = NEEDED.iter().chain(&Rates::NAMES).copied();
+                let mut all = NEEDED.into_iter().chain(Rates::names());
                 match (base.map(Self::for_arch), all.find(|name| !fields.contains_key(*name))) {
                     (Some(Ok(profile)), _) => profile,
                     (_, None) => blank(base),
@@ -246,7 +246,7 @@ impl Device {
                     constants.insert(name.clone(), value.clone());
                 }
                 None => {
-                    let known = Hardware::NAMES.iter().chain(&Rates::NAMES).copied().collect::<Vec<_>>();
+                    let known = Hardware::NAMES.into_iter().chain(Rates::names()).collect::<Vec<_>>();
                     let expected = format!("based_on or one of {}", known.join(", "));
                     return Err(field("hardware", name, expected).into());
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Estimator, Load, Shape, ShapeError, Terms};
+use super::{EstimatedKernels, Estimator, Load, Shape, ShapeError, Terms};
 use crate::pool::Pool;
 use crate::problem::{Checked, InvalidField, Problem};
 use crate::ties::Ties;
@@ -10,10 +10,8 @@ use crate::ties::Ties;
 /// A pool prepared for a device: what depends on a kernel alone is computed once.
 #[derive(Debug)]
 pub struct PoolEstimate {
-    estimator: Estimator,
+    kernels: EstimatedKernels,
     pool: Arc<Pool>,
-    /// The index in the pool of each kernel that has an estimate, ascending, and its shape.
-    shapes: Vec<(usize, Shape)>,
     /// Those without an estimate.
     left_out: Vec<(usize, ShapeError)>,
     ties: Ties,
@@ -94,15 +92,12 @@ pub enum EstimateError {
 impl PoolEstimate {
     /// Prepares a pool.
     pub fn new(estimator: Estimator, pool: Arc<Pool>) -> Self {
-        let (mut shapes, mut left_out) = (Vec::with_capacity(pool.len()), Vec::new());
-        for (index, kernel) in pool.iter().enumerate() {
-            match estimator.shape(&kernel.kind) {
-                Ok(shape) => shapes.push((index, shape)),
-                Err(error) => left_out.push((index, error)),
-            }
-        }
+        let kernels = pool.iter().map(|kernel| &kernel.kind);
+        let why = |(index, kernel)| Some((index, estimator.shape(kernel).err()?));
+        let left_out = kernels.clone().enumerate().filter_map(why).collect();
+        let kernels = EstimatedKernels::new(*estimator.device(), kernels);
         let ties = Ties::new(0..pool.len(), |_| true, |_| 0);
-        Self { estimator, pool, shapes, left_out, ties }
+        Self { kernels, pool, left_out, ties }
     }
 
     /// The pool.
@@ -112,7 +107,7 @@ impl PoolEstimate {
 
     /// The estimator.
     pub const fn estimator(&self) -> &Estimator {
-        &self.estimator
+        self.kernels.estimator()
     }
 
     /// Indices of kernels without an estimate, with the reasons.
@@ -135,8 +130,8 @@ impl PoolEstimate {
             let kernel = self.pool.get(index);
             kernel.is_some_and(|kernel| kernel.computes(&problem) && kernel.runs_on(problem.arch()))
         };
-        let kernels = self.shapes.iter().map(|(index, shape)| (*index, shape));
-        scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)), &self.ties);
+        let kernels = self.kernels.shapes().filter(|(index, _)| computes(*index));
+        scratch.rank(self.estimator(), problem, kernels, &self.ties);
         if scratch.ranking.is_empty() {
             return Err(EstimateError::NothingToRank {
                 kernels: self.pool.len(),
@@ -157,8 +152,7 @@ impl PoolEstimate {
 
     /// The terms of a kernel's time, for a problem with its number of parts; `None` if it has no estimate.
     pub fn terms(&self, problem: &Problem, index: usize) -> Option<Terms> {
-        let place = self.shapes.binary_search_by_key(&index, |(index, _)| *index).ok()?;
-        let (_, shape) = self.shapes.get(place)?;
-        Some(self.estimator.terms(&self.estimator.load(problem), shape))
+        let (estimator, shape) = (self.estimator(), self.kernels.shape(index)?);
+        Some(estimator.terms(&estimator.load(problem), shape))
     }
 }

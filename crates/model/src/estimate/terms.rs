@@ -26,6 +26,23 @@ impl Terms {
     /// How many each formula has.
     pub const COUNT: usize = 11;
 
+    /// The terms of a time that is computed from `all`. It grows as each cause is put into `parts`, which
+    /// has none at first.
+    pub(super) fn of<C>(
+        names: &'static [&'static str; Self::COUNT],
+        (mut parts, all): (C, &C),
+        put: [fn(&mut C, &C); Self::COUNT],
+        time: impl Fn(&C) -> f64,
+    ) -> Self {
+        let mut known = 0.0;
+        let values = put.map(|put| {
+            put(&mut parts, all);
+            let time = time(&parts);
+            time - std::mem::replace(&mut known, time)
+        });
+        Self { names, values }
+    }
+
     /// The sum of all terms, which is the time.
     pub fn total(&self) -> f64 {
         self.values.iter().sum()
@@ -217,26 +234,20 @@ impl Cycles {
             launch: 0.0,
             ..*self
         };
-        let mut known = 0.0;
-        let mut step = |parts: Self| {
-            let time = parts.time();
-            let grown = time - known;
-            known = time;
-            grown
-        };
-        let launch = Self { launch: self.launch, ..nothing };
-        let arithmetic = Self { arithmetic: self.arithmetic, ..launch };
-        let fragments = Self { fragments: self.fragments, ..arithmetic };
-        let loads = Self { loads: self.loads, ..fragments };
-        let barriers = Self { barriers: self.barriers, ..loads };
-        let waits = Self { waits: self.waits, lacking: self.lacking, ..barriers };
-        let workgroups = Self { workgroup: self.workgroup, ..waits };
-        let stores = Self { stores: self.stores, ..workgroups };
-        let cache = Self { cache: self.cache, ..stores };
-        let memory = Self { memory: self.memory, ..cache };
-        let values =
-            [launch, arithmetic, fragments, loads, barriers, waits, workgroups, stores, cache, memory, *self];
-        Terms { names: &TERMS, values: values.map(&mut step) }
+        let put: [fn(&mut Self, &Self); Terms::COUNT] = [
+            |parts, all| parts.launch = all.launch,
+            |parts, all| parts.arithmetic = all.arithmetic,
+            |parts, all| parts.fragments = all.fragments,
+            |parts, all| parts.loads = all.loads,
+            |parts, all| parts.barriers = all.barriers,
+            |parts, all| (parts.waits, parts.lacking) = (all.waits, all.lacking),
+            |parts, all| parts.workgroup = all.workgroup,
+            |parts, all| parts.stores = all.stores,
+            |parts, all| parts.cache = all.cache,
+            |parts, all| parts.memory = all.memory,
+            |parts, all| parts.second_stage = all.second_stage,
+        ];
+        Terms::of(&TERMS, (nothing, self), put, Self::time)
     }
 }
 

@@ -47,14 +47,9 @@ const STREAM_K: [&str; 2] = [
 #[test]
 fn aiters_kernels_have_constants_of_their_own() {
     let on = |name: &str| {
-        let kernel = Kernel::from_name(name).unwrap();
-        let KernelKind::Gemm(gemm) = &kernel.kind else { panic!("{name}") };
-        let request = gemm.request();
-        time(
-            "gfx950",
-            GemmProblem { dtype_c: Dtype::Bf16, request, ..GemmProblem::new(4096, 4096, 4096) },
-            name,
-        )
+        let KernelKind::Gemm(gemm) = Kernel::from_name(name).unwrap().kind else { panic!("{name}") };
+        let square = GemmProblem::new(4096, 4096, 4096);
+        time("gfx950", GemmProblem { dtype_c: Dtype::Bf16, request: gemm.request(), ..square }, name)
     };
     let rows = on("a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3");
     let groups = on(
@@ -146,11 +141,7 @@ fn depthwise_wants_groups_merged_and_few_tiles_want_stream_k() {
 
 #[test]
 fn problems_of_one_and_three_dimensions_are_counted_alike() {
-    let of = |problem: ConvProblem| {
-        let estimator = estimator("gfx942");
-        let kernel = Kernel::from_name(NAMES[1]).unwrap();
-        estimator.time(&estimator.load(&problem.into()), &estimator.shape(&kernel.kind).unwrap())
-    };
+    let of = |problem: ConvProblem| time("gfx942", problem, NAMES[1]);
     let flat = ConvProblem { n: 8, c: 64, k: 64, ..ConvProblem::new_2d([1, 4096], [1, 9]) };
     let deep = ConvProblem { ndim: 3, input: [16, 16, 24], filter: [1, 1, 9], ..flat };
     assert_eq!(of(flat), of(ConvProblem { ndim: 1, ..flat }));
@@ -158,14 +149,12 @@ fn problems_of_one_and_three_dimensions_are_counted_alike() {
     assert!((of(deep) / of(flat) / rows - 1.0).abs() < 0.1, "{} {}", of(deep), of(flat));
 }
 
+const GEMM: &str =
+    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x128_2x2x1_32x32x16";
+
 #[test]
 fn gemms_of_all_kinds_have_a_time() {
-    let name =
-        "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x128_2x2x1_32x32x16";
-    let kernel = Kernel::from_name(name).unwrap();
-    let estimator = estimator("gfx950");
-    let shape = estimator.shape(&kernel.kind).unwrap();
-    let of = |m, n, k| estimator.time(&estimator.load(&GemmProblem::new(m, n, k).into()), &shape);
+    let of = |m, n, k| time("gfx950", GemmProblem::new(m, n, k), GEMM);
     assert!(of(4096, 4096, 4096) > 20.0 && of(4096, 4096, 4096) < 2000.0, "{}", of(4096, 4096, 4096));
     assert!(of(4096, 4096, 4097) > of(4096, 4096, 4096));
 }
@@ -174,15 +163,9 @@ fn gemms_of_all_kinds_have_a_time() {
 /// them.
 #[test]
 fn results_that_bypass_shared_memory_take_less_time() {
-    let estimator = estimator("gfx950");
-    let time = |epilogue: &str| {
-        let name = format!(
-            "gemm_universal_fp8_rcr_compv3_{epilogue}_intrawave_True_True_True_False_128x128x128_2x2x1_32x32x16"
-        );
-        let shape = estimator.shape(&Kernel::from_name(&name).unwrap().kind).unwrap();
-        estimator.time(&estimator.load(&GemmProblem::new(64, 4096, 4096).into()), &shape)
-    };
-    let (direct, shuffled) = (time("default"), time("cshuffle"));
+    let few = GemmProblem::new(64, 4096, 4096);
+    let (direct, shuffled) =
+        (time("gfx950", few, &GEMM.replace("cshuffle", "default")), time("gfx950", few, GEMM));
     assert!(direct < shuffled && direct > 0.97 * shuffled, "{direct} {shuffled}");
 }
 
@@ -190,12 +173,7 @@ fn results_that_bypass_shared_memory_take_less_time() {
 /// rows, if tiles divide everything.
 #[test]
 fn many_gemms_are_the_sum_of_their_tiles() {
-    let name =
-        "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x128_2x2x1_32x32x16";
-    let kernel = Kernel::from_name(name).unwrap();
-    let estimator = estimator("gfx950");
-    let shape = estimator.shape(&kernel.kind).unwrap();
-    let time = |problem: GemmProblem| estimator.time(&estimator.load(&problem.into()), &shape);
+    let time = |problem: GemmProblem| time("gfx950", problem, GEMM);
     let one = GemmProblem::new(256, 4096, 1024);
     let mut batch = one;
     batch.request.batch = 8;
@@ -218,11 +196,7 @@ fn many_gemms_are_the_sum_of_their_tiles() {
 #[test]
 fn stream_k_fills_the_last_round() {
     let body = "fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_256x256x64_2x2x1_32x32x16";
-    let estimator = estimator("gfx950");
-    let time = |name: &str, problem: GemmProblem| {
-        let shape = estimator.shape(&Kernel::from_name(name).unwrap().kind).unwrap();
-        estimator.time(&estimator.load(&problem.into()), &shape)
-    };
+    let time = |name: &str, problem: GemmProblem| time("gfx950", problem, name);
     let (plain, stream_k) = (format!("gemm_{body}"), format!("gemm_{body}_streamk"));
     // One tile and a large depth: without stream-K one compute unit works, with it all do.
     let deep = GemmProblem::new(256, 256, 1 << 18);
@@ -236,6 +210,7 @@ fn stream_k_fills_the_last_round() {
         assert!(time(&stream_k, problem) > least, "{tiles} tiles: {} us", time(&stream_k, problem));
     }
     // Many workgroups that share a tile have many parts to add up.
+    let estimator = estimator("gfx950");
     let second_stage = |problem: GemmProblem| {
         let shape = estimator.shape(&Kernel::from_name(&stream_k).unwrap().kind).unwrap();
         let terms = estimator.terms(&estimator.load(&problem.into()), &shape);
@@ -364,7 +339,7 @@ fn devices_are_read_and_faults_named() {
     whole.insert("max_clock_mhz".to_owned(), 1000.into());
     whole.insert("wavefront_size".to_owned(), 32.into());
     whole.insert("lds_capacity".to_owned(), 65_536.into());
-    whole.extend(Rates::NAMES.map(|name| (name.to_owned(), 5000.into())));
+    whole.extend(Rates::names().map(|name| (name.to_owned(), 5000.into())));
     let device = Device::from_json(&whole, Some("sm_120".parse().unwrap())).unwrap();
     assert_eq!((device.hardware.num_cus, device.library), (8, Library::Cuda));
     whole.remove("macs_fp64");

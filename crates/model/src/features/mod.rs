@@ -41,7 +41,7 @@ pub(crate) use engine::{NamedEngine, named as named_engines};
 pub use fields::RowInputs;
 pub use gemm::GemmPair;
 pub use named::{NAME_COLUMNS, cells_of_name};
-pub(crate) use named::{Named, NamedProblem};
+pub(crate) use named::{Named, NamedProblem, Overlay};
 pub use operation::{FeatureOf, KernelTerms, OperationTerms, ProblemTerms};
 pub(crate) use operation::{KernelTermsOf, TermsOf};
 pub use pairs::PairValue;

@@ -44,26 +44,32 @@ pub(crate) struct Named {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NamedProblem(Claims);
 
-/// A problem's cells, with absent ones taken from a kernel's name.
-struct Completed<'a> {
-    fields: &'a dyn Fields,
-    named: &'a NamedProblem,
+/// Cells, with absent ones taken from others.
+pub(crate) struct Overlay<'a> {
+    pub(crate) first: &'a dyn Fields,
+    pub(crate) then: &'a dyn Fields,
 }
 
-impl Fields for Completed<'_> {
+impl Fields for Overlay<'_> {
     fn get(&self, name: &str) -> Option<&str> {
-        self.fields.get(name).or_else(|| self.named.get(name)?.word())
+        self.first.get(name).or_else(|| self.then.get(name))
     }
 
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.fields.cell(name).or_else(|| self.named.get(name).map(NameClaim::cell))
+        self.first.cell(name).or_else(|| self.then.cell(name))
+    }
+}
+
+impl Fields for NamedProblem {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.0.iter().find(|(field, _)| *field == name).map(|(_, said)| said.cell())
     }
 }
 
 impl NamedProblem {
     /// Looks at a problem's cells, with absent ones taken from the name.
     pub(crate) fn over<T>(&self, fields: &dyn Fields, look: impl FnOnce(&dyn Fields) -> T) -> T {
-        look(&Completed { fields, named: self })
+        look(&Overlay { first: fields, then: self })
     }
 }
 
@@ -182,17 +188,13 @@ impl NamedProblem {
         Self(claims)
     }
 
-    fn get(&self, name: &str) -> Option<&NameClaim> {
-        self.0.iter().find(|(field, _)| *field == name).map(|(_, said)| said)
-    }
-
     /// Reads the problem of a row that names the kernel; its cells were checked against the name.
     pub(crate) fn complete(
         &self,
         extractor: &Extractor,
         row: &dyn Fields,
     ) -> Result<ProblemTerms, FieldError> {
-        ProblemTerms::read(extractor, &Completed { fields: row, named: self })
+        self.over(row, |all| ProblemTerms::read(extractor, all))
     }
 
     /// Refuses a problem that contradicts the names of the kernels in question.

@@ -161,8 +161,19 @@ impl PipelineCodes {
     }
 }
 
-/// Number of a word: its place in the list of words with numbers.
+/// Number of a word: its place in the list of words with numbers; 0 is upstream's for others.
 pub(super) fn coded_word(
+    field: &str,
+    word: &str,
+    words: &'static [&'static str],
+    uncoded: Uncoded,
+) -> Result<f64, InvalidField> {
+    coded_or(0.0, field, word, words, uncoded)
+}
+
+/// The same where upstream has another number for others.
+pub(super) fn coded_or(
+    other: f64,
     field: &str,
     word: &str,
     words: &'static [&'static str],
@@ -170,7 +181,7 @@ pub(super) fn coded_word(
 ) -> Result<f64, InvalidField> {
     match (words.iter().position(|&known| known == word), uncoded) {
         (Some(code), _) => Ok(code as f64),
-        (None, Uncoded::Upstream) => Ok(0.0),
+        (None, Uncoded::Upstream) => Ok(other),
         (None, Uncoded::Error) => Err(no_number(field, word, words)),
     }
 }

@@ -104,15 +104,7 @@ pub(super) struct Needs {
 impl Schema {
     /// The columns with these names, in this order.
     pub fn by_names<S: AsRef<str>>(op: Op, names: &[S]) -> Result<Self, SchemaError> {
-        if names.is_empty() {
-            return Err(SchemaError::Empty);
-        }
-        let mut seen = std::collections::HashSet::new();
-        let repeated: Vec<_> =
-            names.iter().map(AsRef::as_ref).filter(|name| !seen.insert(*name)).map(str::to_owned).collect();
-        if !repeated.is_empty() {
-            return Err(SchemaError::Repeated(repeated));
-        }
+        check_names(names)?;
         let columns = each_operation!(op, Own => Picked::from(pick::<Own, S>(op, names)?));
         let needs = |name: &str| names.iter().any(|have| have.as_ref() == name);
         let needs = Needs {
@@ -137,9 +129,7 @@ impl Schema {
                 needs: Needs::default(),
             });
         };
-        if names.is_empty() {
-            return Err(SchemaError::Empty);
-        }
+        check_names(names)?;
         let named = |name: &S| all.iter().find(|column| column.name == name.as_ref());
         let columns: Vec<_> = names.iter().map_while(named).collect();
         let unknown = || SchemaError::Unknown {
@@ -153,13 +143,6 @@ impl Schema {
         };
         if columns.is_empty() {
             return Err(unknown());
-        }
-        let repeated = columns.iter().enumerate();
-        let repeated =
-            repeated.filter(|(at, column)| columns[..*at].iter().any(|own| own.name == column.name));
-        let repeated: Vec<String> = repeated.map(|(_, column)| column.name.to_owned()).collect();
-        if !repeated.is_empty() {
-            return Err(SchemaError::Repeated(repeated));
         }
         let own = match &names[columns.len()..] {
             [] => None,
@@ -318,6 +301,17 @@ impl std::fmt::Debug for Schema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Schema").field("op", &self.op()).field("names", &self.names()).finish()
     }
+}
+
+/// Refuses names that are none or that appear twice.
+fn check_names<S: AsRef<str>>(names: &[S]) -> Result<(), SchemaError> {
+    if names.is_empty() {
+        return Err(SchemaError::Empty);
+    }
+    let mut seen = std::collections::HashSet::new();
+    let repeated: Vec<_> =
+        names.iter().map(AsRef::as_ref).filter(|name| !seen.insert(*name)).map(str::to_owned).collect();
+    if repeated.is_empty() { Ok(()) } else { Err(SchemaError::Repeated(repeated)) }
 }
 
 fn pick<P: OperationTerms, S: AsRef<str>>(op: Op, names: &[S]) -> Result<Features<P>, SchemaError> {

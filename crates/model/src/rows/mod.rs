@@ -16,7 +16,6 @@ pub use object::{Object, ObjectError};
 pub use pool::RowPool;
 
 use crate::features::{FieldError, NAME_COLUMNS};
-use crate::forest::RowError;
 use crate::listing::HeaderError;
 use crate::scoring::SizeError;
 use crate::vocab::Op;
@@ -45,9 +44,6 @@ pub enum RowsError {
     /// An invalid table.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A feature row that does not fit the forest; loading excludes it.
-    #[error(transparent)]
-    Forest(#[from] RowError),
     /// Values that do not fit the compiled pool; excluded because both come from the same features.
     #[error(transparent)]
     Size(#[from] SizeError),

@@ -71,14 +71,6 @@ pub enum RowModelError {
     /// One of its files.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A missing file.
-    #[error("{directory}: no {file} and no {file}.gz")]
-    NoForest {
-        /// The model's directory.
-        directory: String,
-        /// The missing file.
-        file: String,
-    },
     /// An engine of the other operation.
     #[error(
         "{file}: the model is for {model}, the feature engine {engine} is for {op}",
@@ -121,8 +113,8 @@ impl RowModel {
         if spec.prior.is_some() {
             return Err(RowModelError::Universal(directory.display().to_string()));
         }
-        let missing = || RowModelError::NoForest {
-            directory: directory.display().to_string(),
+        let missing = || ModelError::NoForest {
+            model: directory.display().to_string(),
             file: options.target.file_name(),
         };
         let path = Model::forest_file(directory, options.target)?.ok_or_else(missing)?;

@@ -1,14 +1,16 @@
 //! A forest prepared for the kernels of a table.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use super::model::{in_threads, problem_inputs, refuse_others};
 use super::{Object, RowModel, RowsError, with_room};
-use crate::cells::{Cell, Fields};
+use crate::cells::Fields;
 use crate::estimate::{EstimatedKernels, Load};
-use crate::features::{FieldError, KernelTerms, Named, NamedProblem, ProblemTerms, Uncoded, asked_problem};
+use crate::features::{
+    FieldError, KernelTerms, Named, NamedProblem, Overlay, ProblemTerms, Uncoded, asked_problem,
+};
 use crate::inputs;
 use crate::kernel::KernelKind;
 use crate::listing::StatedFields;
@@ -35,7 +37,6 @@ pub struct RowPool {
     /// The kernels on each GPU, if every row names its own.
     estimated: Option<(Vec<KernelKind>, PerGpu<EstimatedKernels>)>,
     evaluator: PoolEvaluator,
-    scratches: Scratches,
 }
 
 #[derive(Debug)]
@@ -77,19 +78,8 @@ struct Together {
 }
 
 /// A row's own cells, then the problem's: upstream merges the two, and the row takes precedence.
-struct Merged<'a> {
-    own: &'a Object,
-    problem: &'a dyn Fields,
-}
-
-impl Fields for Merged<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.own.get(name).or_else(|| self.problem.get(name))
-    }
-
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.own.cell(name).or_else(|| self.problem.cell(name))
-    }
+const fn merged<'a>(own: &'a Object, problem: &'a dyn Fields) -> Overlay<'a> {
+    Overlay { first: own, then: problem }
 }
 
 impl RowPool {
@@ -127,15 +117,7 @@ impl RowPool {
             let per_gpu = PerGpu::new(model.model(), None, named_kernels.iter().map(KernelKind::arch));
             (named_kernels, per_gpu)
         });
-        Ok(Self {
-            model,
-            kernels: count,
-            serves,
-            ties,
-            estimated,
-            evaluator,
-            scratches: Scratches::default(),
-        })
+        Ok(Self { model, kernels: count, serves, ties, estimated, evaluator })
     }
 
     /// The model.
@@ -169,10 +151,11 @@ impl RowPool {
     /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores are in the
     /// order of [`Ties`]; NaN comes last.
     pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
-        let mut scratch = self.scratches.take();
+        // There is none on a thread's first call, and while it ends.
+        let mut scratch = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
         let done = self.rank_with(problem, &mut scratch);
         scratch.ranking.iter().copied().for_each(place);
-        self.scratches.give(scratch);
+        let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
         done
     }
 
@@ -229,9 +212,10 @@ impl RowPool {
 
     /// A problem with what a row says about it.
     fn problem(&self, own: &Own, problem: &dyn Fields) -> Result<Problem, RowsError> {
-        let merged = Merged { own: &own.cells, problem };
         let extractor = self.model.model().extractor();
-        own.named.over(&merged, |all| asked_problem(extractor, all)).map_err(RowsError::Problem)
+        own.named
+            .over(&merged(&own.cells, problem), |all| asked_problem(extractor, all))
+            .map_err(RowsError::Problem)
     }
 
     /// The kernels on a problem's GPU, and the problem's side of their estimate; `None` if it has none.
@@ -375,7 +359,7 @@ fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<Proble
     };
     let side = || {
         named.check(extractor, problem)?;
-        if cells.is_empty() { read(problem) } else { read(&Merged { own: cells, problem }) }
+        if cells.is_empty() { read(problem) } else { read(&merged(cells, problem)) }
     };
     side().map_err(RowsError::Problem)
 }
@@ -391,24 +375,7 @@ struct RowScratch {
     times: Vec<f64>,
 }
 
-/// Working memories by the number of simultaneous calls. A slot that another thread holds is skipped, so
-/// nobody ever waits, not even a forked process, in which a slot may be held forever.
-#[derive(Debug, Default)]
-struct Scratches([Mutex<Option<Box<RowScratch>>>; 8]);
-
-impl Scratches {
-    fn take(&self) -> Box<RowScratch> {
-        self.0.iter().find_map(|slot| slot.try_lock().ok()?.take()).unwrap_or_default()
-    }
-
-    fn give(&self, scratch: Box<RowScratch>) {
-        for slot in &self.0 {
-            if let Ok(mut slot) = slot.try_lock()
-                && slot.is_none()
-            {
-                *slot = Some(scratch);
-                return;
-            }
-        }
-    }
+thread_local! {
+    /// What this thread's last ranking needed.
+    static KEPT: Cell<Option<Box<RowScratch>>> = const { Cell::new(None) };
 }

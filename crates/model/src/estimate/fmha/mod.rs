@@ -384,7 +384,7 @@ impl FmhaCycles {
 
     /// The terms, which add up to the time, apart from rounding.
     pub(super) fn terms(&self) -> Terms {
-        let mut parts = Self {
+        let nothing = Self {
             products: 0.0,
             softmax: 0.0,
             fragments: 0.0,
@@ -398,7 +398,7 @@ impl FmhaCycles {
             launch: 0.0,
             ..*self
         };
-        let add: [fn(&mut Self, &Self); TERMS.len()] = [
+        let put: [fn(&mut Self, &Self); Terms::COUNT] = [
             |parts, all| parts.launch = all.launch,
             |parts, all| parts.products = all.products,
             |parts, all| parts.softmax = all.softmax,
@@ -411,14 +411,6 @@ impl FmhaCycles {
             |parts, all| parts.memory = all.memory,
             |parts, all| parts.second_stage = all.second_stage,
         ];
-        let mut known = 0.0;
-        let values = add.map(|add| {
-            add(&mut parts, self);
-            let time = parts.time();
-            let grown = time - known;
-            known = time;
-            grown
-        });
-        Terms { names: &TERMS, values }
+        Terms::of(&TERMS, (nothing, self), put, Self::time)
     }
 }

@@ -5,9 +5,9 @@ use super::{FEATURES, FmhaKernelTerms, FmhaTerms};
 use crate::cells::Fields;
 use crate::features::operation::OperationTerms;
 use crate::features::reader::Reader;
-use crate::features::rules::no_number;
+use crate::features::rules::{coded_or, coded_word};
 use crate::features::sides::{KernelFeatures, NameCell, OperationFeatures};
-use crate::features::{Extractor, Feature, FieldError, FmhaEncoding, Uncoded};
+use crate::features::{Extractor, Feature, FieldError, FmhaEncoding};
 use crate::kernel::FmhaKernel;
 use crate::problem::{FmhaProblem, InvalidField, fmha_signature_differs};
 
@@ -41,22 +41,11 @@ impl FmhaEncoding {
 }
 
 impl Extractor {
-    fn coded(
-        &self,
-        field: &str,
-        word: &str,
-        words: &'static [&'static str],
-        other: f64,
-    ) -> Result<f64, InvalidField> {
-        match words.iter().position(|&known| known == word) {
-            Some(code) => Ok(code as f64),
-            None if self.rules.uncoded == Uncoded::Upstream => Ok(other),
-            None => Err(no_number(field, word, words)),
-        }
-    }
-
     fn fmha_dtype(&self, word: &str) -> Result<f64, InvalidField> {
-        if self.schema.needs.dtype { self.coded("dtype", word, DTYPES, 0.0) } else { Ok(0.0) }
+        if !self.schema.needs.dtype {
+            return Ok(0.0);
+        }
+        coded_word("dtype", word, DTYPES, self.rules.uncoded)
     }
 
     fn fmha_terms(&self, problem: &FmhaProblem, dtype: &str) -> Result<FmhaTerms, InvalidField> {
@@ -69,7 +58,7 @@ impl Extractor {
         if !self.schema.needs.pipeline {
             return Ok(0.0);
         }
-        self.coded("pipeline", word, self.rules.fmha_encoding.pipelines(), 1.0)
+        coded_or(1.0, "pipeline", word, self.rules.fmha_encoding.pipelines(), self.rules.uncoded)
     }
 }
 
@@ -208,6 +197,6 @@ impl Reader<'_> {
         if word == "bias" {
             return Ok(0.0);
         }
-        extractor.coded(name, word, words, 0.0)
+        coded_word(name, word, words, extractor.rules.uncoded)
     }
 }

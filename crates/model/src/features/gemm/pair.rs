@@ -55,7 +55,7 @@ impl PairWith<GemmKernelTerms> for GemmTerms {
     type Load = GemmLoad;
 
     fn gemm(&self) -> [i128; 3] {
-        self.extents().map(i128::from)
+        [self.m, self.n, self.k].map(i128::from)
     }
 
     fn tile(kernel: &GemmKernelTerms) -> [i64; 3] {
@@ -86,13 +86,13 @@ impl PairWith<GemmKernelTerms> for GemmTerms {
     }
 
     fn load(&self, _hardware: &Hardware) -> GemmLoad {
-        let listed = self.groups().as_slice();
+        let listed = self.groups.as_slice();
         let mut groups = [[0.0; 3]; MAX_GROUPS];
         for (place, group) in groups.iter_mut().zip(listed) {
             let [m, n, _] = group.extents.map(f64::from);
             *place = [m, n, f64::from(group.count)];
         }
-        GemmLoad { element_bytes: self.element_bytes(), batch: self.batch(), groups, len: listed.len() }
+        GemmLoad { element_bytes: self.element_bytes, batch: self.batch, groups, len: listed.len() }
     }
 
     #[inline(always)]

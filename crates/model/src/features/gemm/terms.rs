@@ -45,22 +45,6 @@ impl GemmTerms {
         let arithmetic_intensity = all_flops / (all_elements * element_bytes).max(1.0);
         Self { arithmetic_intensity, ..self }
     }
-
-    pub(super) fn batch(&self) -> f64 {
-        self.batch
-    }
-
-    pub(super) fn groups(&self) -> &Groups {
-        &self.groups
-    }
-
-    pub(super) fn extents(&self) -> [i64; 3] {
-        [self.m, self.n, self.k]
-    }
-
-    pub(super) fn element_bytes(&self) -> f64 {
-        self.element_bytes
-    }
 }
 
 /// What features know about a GEMM kernel.
