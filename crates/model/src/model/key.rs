@@ -153,6 +153,9 @@ impl ModelKey {
     }
 
     fn misfits_of(&self, asked: KeyFields) -> Vec<Misfit> {
+        fn text(word: Option<impl std::fmt::Display>) -> Option<String> {
+            word.map(|word| word.to_string())
+        }
         let mut misfits = Vec::new();
         let mut check = |field, found: Option<String>, expected: Option<String>| {
             if let (Some(found), Some(expected)) = (found, expected)
@@ -162,16 +165,13 @@ impl ModelKey {
             }
         };
         check("operation", Some(asked.op.to_string()), Some(self.op.to_string()));
-        let direction = |word: Option<Direction>| word.map(|word| word.to_string());
-        let arch = |word: Option<Arch>| word.map(|word| word.to_string());
         if let (Some(family), false) = (asked.family, asked.is_forward()) {
             check("family", Some(family.to_string()), Some("forward".to_owned()));
         }
-        check("direction", direction(asked.direction), direction(self.direction));
-        check("dtype", Some(asked.dtype.to_string()), self.dtype.map(|word| word.to_string()));
-        check("arch", arch(asked.arch), arch(self.arch));
-        let library = |word: Option<GemmLibrary>| word.map(|word| word.to_string());
-        check("library", library(asked.library), library(self.library));
+        check("direction", text(asked.direction), text(self.direction));
+        check("dtype", Some(asked.dtype.to_string()), text(self.dtype));
+        check("arch", text(asked.arch), text(self.arch));
+        check("library", text(asked.library), text(self.library));
         if asked.chooses_split && !self.chooses_split {
             let expected = "a given number: it was not trained with --choose split_k".to_owned();
             check("split_k", Some("auto".to_owned()), Some(expected));

@@ -31,9 +31,6 @@ struct Known {
     hardware: Hardware,
 }
 
-/// What engines assume by default.
-const BASE: Hardware = Hardware::USUAL;
-
 const KNOWN: [Known; 3] = [
     Known {
         name: "grouped_conv_forward_fp16_gfx90a",
@@ -46,18 +43,18 @@ const KNOWN: [Known; 3] = [
             l2_cache_kb: 8192,
             l3_cache_kb: 0,
             num_xcd: 1,
-            ..BASE
+            ..Hardware::USUAL
         },
     },
     Known {
         name: "grouped_conv_forward_fp16_gfx942",
         arch: "gfx942",
-        hardware: Hardware { num_cus: 228, shader_engines: 28, max_clock_mhz: 2100, ..BASE },
+        hardware: Hardware { num_cus: 228, shader_engines: 28, max_clock_mhz: 2100, ..Hardware::USUAL },
     },
     Known {
         name: "grouped_conv_forward_fp16_gfx950",
         arch: "gfx950",
-        hardware: Hardware { num_cus: 304, shader_engines: 38, ..BASE },
+        hardware: Hardware { num_cus: 304, shader_engines: 38, ..Hardware::USUAL },
     },
 ];
 
@@ -79,7 +76,8 @@ impl FeatureSpec {
 
     /// Fills in what the spec of a model with one of these names omits. Hardware and direction that it has
     /// are kept.
-    pub(super) fn fill_in(&mut self, names: &[String], says_hardware: bool) {
+    pub(super) fn fill_in(&mut self, names: &[String]) {
+        let says_hardware = self.own_hardware.is_some();
         let known = KNOWN.iter().find(|known| {
             names.iter().any(|name| known.name == name)
                 && self.op() == Op::Conv
@@ -223,10 +221,5 @@ mod tests {
             names_of(Path::new(".")),
             [std::env::current_dir().unwrap().file_name().unwrap().to_str().unwrap()]
         );
-    }
-
-    #[test]
-    fn the_base_is_upstreams_constructor() {
-        assert_eq!(BASE, Hardware::default());
     }
 }

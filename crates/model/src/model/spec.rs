@@ -173,10 +173,9 @@ impl FeatureSpec {
             let found = Value::Object(profile.clone());
             return Err(field(InvalidField::new("hw_profile", found, "the same constants as in hardware")));
         }
-        let hardware = match parsed.hardware.as_ref().or(parsed.hw_profile.as_ref()) {
-            Some(fields) => kind.engine.hardware().overridden_by(fields).map_err(field)?,
-            None => kind.engine.hardware(),
-        };
+        let said = parsed.hardware.as_ref().or(parsed.hw_profile.as_ref());
+        let own_hardware = said.map(|fields| kind.engine.hardware().overridden_by(fields)).transpose();
+        let own_hardware = own_hardware.map_err(field)?;
         if let Some(found) = extension.choose.as_deref().filter(|field| *field != "split_k") {
             return Err(field(InvalidField::new("ck_select.choose", format_args!("'{found}'"), "split_k")));
         }
@@ -197,7 +196,7 @@ impl FeatureSpec {
             extractor: Extractor {
                 schema,
                 rules: extension.rules(Rules::of_upstream(&columns)),
-                hardware,
+                hardware: own_hardware.unwrap_or_else(|| kind.engine.hardware()),
                 arch,
                 direction: direction.unwrap_or(Direction::Forward),
                 is_ours,
@@ -218,14 +217,11 @@ impl FeatureSpec {
             params: parsed.params,
             filled,
             asks_hardware: false,
-            own_hardware: parsed.hardware.as_ref().or(parsed.hw_profile.as_ref()).map(|_| hardware),
+            own_hardware,
             known_as: None,
         };
         let said = parsed.model_name.as_ref().and_then(Value::as_str).map(|name| [name.to_owned()]);
-        spec.fill_in(
-            said.as_ref().map_or(names, |said| said),
-            parsed.hardware.is_some() || parsed.hw_profile.is_some(),
-        );
+        spec.fill_in(said.as_ref().map_or(names, |said| said));
         Ok(spec)
     }
 
