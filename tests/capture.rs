@@ -1,27 +1,18 @@
-//! Captured problems: through the C interface, by many processes at once, through kills, and at no cost when
+//! Captured problems: as the environment says, by many processes at once, through kills, and at no cost when
 //! repeated.
 //!
 //! The children are this test program again: `child` does nothing unless the environment names a task.
-
-#![cfg(unix)]
 
 mod common;
 #[allow(dead_code, reason = "of several programs")]
 mod counting;
 
-use std::collections::HashSet;
-use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::ptr::null;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use ck_select::ffi::{
-    CkConvProblem, CkSelection, CkStatus, ck_conv_problem_init, ck_registry_add_kernel, ck_registry_create,
-    ck_registry_destroy, ck_registry_select_conv,
-};
 use ck_select::kernel::Kernel;
 use ck_select::listing::ProblemList;
 use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
@@ -57,34 +48,17 @@ fn read(path: &Path) -> Captured {
 }
 
 fn spawn(task: &str, path: &Path, first: i64) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+    let mut command = common::child();
     command.env(TASK, task).env(VARIABLE, path).env(FIRST, first.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap()
 }
 
-/// What a C program does: `count` problems from `first` on, each twice.
-fn select_through_c(first: i64, count: i64) {
-    let name = CString::new(KERNEL).unwrap();
-    let mut registry = std::ptr::null_mut();
-    // SAFETY: the contracts of the C interface: addresses of values that live for the calls, and one
-    // destruction.
-    unsafe {
-        assert_eq!(ck_registry_create(null(), &raw mut registry), CkStatus::Ok);
-        assert_eq!(ck_registry_add_kernel(registry, name.as_ptr(), null()), CkStatus::Ok);
-        for n in (first..first + count).chain(first..first + count) {
-            let mut problem: CkConvProblem = std::mem::zeroed();
-            assert_eq!(ck_conv_problem_init(&raw mut problem), CkStatus::Ok);
-            (problem.n, problem.c, problem.k) = (n, 64, 64);
-            (problem.input, problem.filter) = ([1, 28, 28], [1, 3, 3]);
-            let mut selection: CkSelection = std::mem::zeroed();
-            selection.struct_size = size_of::<CkSelection>();
-            assert_eq!(
-                ck_registry_select_conv(registry, &raw const problem, &raw mut selection),
-                CkStatus::Ok
-            );
-        }
-        ck_registry_destroy(registry);
+/// Selects `count` problems from `first` on, each twice.
+fn select(first: i64, count: i64) {
+    let options = Options::default().with_environment(|name| std::env::var_os(name)).unwrap();
+    let registry = common::of_kernels(options, [Kernel::from_name(KERNEL).unwrap()]);
+    for n in (first..first + count).chain(first..first + count) {
+        registry.select(&problem(n)).unwrap();
     }
 }
 
@@ -93,11 +67,11 @@ fn child() {
     let Ok(task) = std::env::var(TASK) else { return };
     let first: i64 = std::env::var(FIRST).unwrap().parse().unwrap();
     match task.as_str() {
-        "some" => select_through_c(first, 200),
+        "some" => select(first, 200),
         "endless" => {
             let mut first = first;
             loop {
-                select_through_c(first, 500);
+                select(first, 500);
                 first += 500;
             }
         }
@@ -106,22 +80,14 @@ fn child() {
 }
 
 #[test]
-fn a_c_program_captures_what_the_environment_says() {
+fn a_program_captures_what_the_environment_says() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen");
     assert!(spawn("some", &path, 1).wait().unwrap().success());
     let first = fs::read_to_string(&path).unwrap();
     let list = read(&path);
-    assert_eq!((list.torn, list.problems.len(), first.lines().count()), (0, 200, 200));
-    // The types are those that `ck_conv_problem_init` sets.
-    let expected = |n: i64| match problem(n) {
-        Problem::Conv(conv) => (conv.n, conv.c, conv.input),
-        _ => unreachable!(),
-    };
-    for (problem, n) in list.problems.iter().zip(1..) {
-        let Problem::Conv(conv) = problem else { panic!("{problem}") };
-        assert_eq!((conv.n, conv.c, conv.input), expected(n));
-    }
+    assert_eq!((list.torn, first.lines().count()), (0, 200));
+    assert_eq!(list.problems, (1..=200).map(problem).collect::<Vec<_>>());
     // The same again, and then some more: only those are new.
     assert!(spawn("some", &path, 1).wait().unwrap().success());
     assert_eq!(fs::read_to_string(&path).unwrap(), first);
@@ -195,20 +161,6 @@ fn somebody_elses_file_is_left_as_it_is() {
         assert!(registry(&path).select(&problem(1)).is_ok());
         assert_eq!(read(&path).problems, [problem(1)], "{text}");
     }
-}
-
-#[test]
-fn threads_write_each_problem_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen");
-    let registry = registry(&path);
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| (1..=500).for_each(|n| assert!(registry.select(&problem(n)).is_ok())));
-        }
-    });
-    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 500);
-    assert_eq!(read(&path).problems.into_iter().collect::<HashSet<_>>(), (1..=500).map(problem).collect());
 }
 
 #[test]

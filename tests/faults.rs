@@ -2,8 +2,6 @@
 //! signals, forks. Nothing hangs, nothing crashes, and every selection has an answer. `make faults` does more
 //! of each.
 
-#![cfg(unix)]
-
 mod common;
 #[path = "hip_double/mod.rs"]
 mod hip_double;
@@ -22,17 +20,12 @@ use ck_select::registry::{Mode, Options, Registry, Source, TuneBudget};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
-use common::{kernels, new, small_conv as problem};
+use common::{kernels, new, small_conv as problem, times};
 use script::Double;
 
 static DOUBLE: LazyLock<PathBuf> = LazyLock::new(|| hip_double::build("hip6_for_faults", 6, &[]));
 
 const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(60));
-
-/// How many times as much `make faults` does.
-fn times() -> usize {
-    std::env::var("CK_SELECT_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
-}
 
 type Run = Arc<dyn Fn() -> RunOutcome + Send + Sync>;
 
@@ -66,7 +59,7 @@ fn every_error_of_the_runtime_is_survived() {
     const CODES: [i32; 12] = [1, 2, 98, 100, 209, 400, 600, 700, 719, 900, 999, i32::MAX];
     let mut cases = 0;
     for call in CALLS {
-        for &code in CODES.iter().take(3 * times()) {
+        for &code in CODES.iter().take(3 * times() as usize) {
             for at in 0..4 {
                 for mode in [Mode::Search, Mode::Model] {
                     // The double's state is the thread's.
@@ -180,7 +173,7 @@ fn signals_lose_nothing() {
     fill(&registry, &(Arc::new(|| RunOutcome::Milliseconds(1.0)) as Run));
     registry.tune(&LONG).unwrap();
     let done = AtomicBool::new(false);
-    let problems = 100 * times() as i64;
+    let problems = 100 * times();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {

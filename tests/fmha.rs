@@ -1,8 +1,6 @@
 //! Attention through the registry: rules, plans, the number of splits.
 
 #[allow(dead_code, reason = "of several programs")]
-mod winners;
-
 mod common;
 
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
@@ -95,7 +93,7 @@ fn problems_are_captured_overridden_and_stored() {
     let problems: Vec<Problem> = list.problems.iter().map(|one| one.problem).collect();
     assert_eq!(problems, [plain.into(), ruled.into()]);
 
-    let (scope, winner) = (winners::scope(), winners::winner(&small.name));
+    let (scope, winner) = (common::scope(), common::winner(&small.name));
     let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..plain };
     let open = || Store::open(&store, Mode::ReadWrite).unwrap().winners(scope.clone()).unwrap();
     assert_eq!(open().put(&causal.into(), &winner), Ok(Saved::Disk));

@@ -1,8 +1,6 @@
 //! A registry in a process that forks. A program of its own: a child of a process with other threads may find
 //! locks held that nobody will ever give back.
 
-#![cfg(unix)]
-
 mod common;
 
 use std::time::Duration;
@@ -10,7 +8,7 @@ use std::time::Duration;
 use ck_select::problem::Problem;
 use ck_select::registry::{Options, Source, TuneBudget};
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
-use common::{kernels, running, small_conv as problem};
+use common::{kernels, running, small_conv as problem, times};
 
 const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(60));
 
@@ -18,11 +16,6 @@ unsafe extern "C" {
     fn fork() -> i32;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
     fn _exit(status: i32) -> !;
-}
-
-/// `make faults` forks more.
-fn times() -> i64 {
-    5 * std::env::var("CK_SELECT_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// A registry that counts, has measured and has an open store goes on in a child and in its parent.
@@ -51,7 +44,7 @@ fn a_fork_after_use_serves_both() {
         let known = [1, number].map(|number| registry.select(&problem(number)));
         guess && tuned && known.iter().all(|one| one.as_ref().is_ok_and(|one| one.source == Source::Store))
     };
-    for round in 0..times() {
+    for round in 0..5 * times() {
         // SAFETY: the child uses the registry alone, which no other thread does now, and ends by `_exit`.
         let child = unsafe { fork() };
         assert!(child >= 0);

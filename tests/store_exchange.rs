@@ -1,11 +1,10 @@
 //! Winners as text: what is exported reads back to the same bits, and mistakes are named with their line.
 
-#[allow(dead_code, reason = "of several programs")]
-mod winners;
+mod common;
 
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::tuning::store::{
-    Mode, PoolHash, Record, Scope, Store, Winner, WinnerSource, read_records, write_records,
+    Mode, PoolHash, Record, Scope, Store, Winner, WinnerSource, json_lines, read_records,
 };
 use ck_select::vocab::{ConvLayout, Direction, Dtype};
 use proptest::prelude::*;
@@ -88,18 +87,12 @@ fn record() -> impl Strategy<Value = Record> {
     )
 }
 
-fn written(records: &[Record]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_records(records, &mut bytes).unwrap();
-    bytes
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_exported_reads_back(records in prop::collection::vec(record(), 0..12)) {
-        prop_assert_eq!(&read_records("x", &written(&records)).unwrap(), &records);
+        prop_assert_eq!(&read_records("x", &json_lines(&records)).unwrap(), &records);
     }
 
     #[test]
@@ -110,19 +103,16 @@ proptest! {
         let (stored, unreadable) = one.records().unwrap();
         prop_assert_eq!(unreadable, 0);
         let other = Store::open(folder.path().join("other"), Mode::ReadWrite).unwrap();
-        let exported = written(&stored);
+        let exported = json_lines(&stored);
         let merged = other.merge(&read_records("x", &exported).unwrap()).unwrap();
         prop_assert_eq!(merged.added, stored.len());
-        prop_assert_eq!(
-            written(&other.records().unwrap().0),
-            exported
-        );
+        prop_assert_eq!(json_lines(&other.records().unwrap().0), exported);
     }
 
     #[test]
     fn no_text_makes_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0..400_usize) {
         let _ = read_records("x", &bytes);
-        let mut text = written(&[one()]);
+        let mut text = json_lines(&[one()]);
         text.truncate(cut);
         text.extend(&bytes);
         let _ = read_records("x", &text);
@@ -130,7 +120,7 @@ proptest! {
 }
 
 fn one() -> Record {
-    let winner = Winner { median_ms: 0.1, cv: 0.0, repeats: 20, ..winners::winner("kernel_a") };
+    let winner = Winner { median_ms: 0.1, cv: 0.0, repeats: 20, ..common::winner("kernel_a") };
     let pool = PoolHash::of_names(["kernel_a"]);
     let scope =
         Scope { library: "0.1.0".into(), ..Scope::new("gfx950".parse().unwrap(), "MI355X", pool, "") };
@@ -144,7 +134,7 @@ fn the_format_is_frozen() {
                 dtype_b=fp8,dtype_c=fp16,layout=rcr\",\"kernel\":\"kernel_a\",\"median_ms\":0.1,\"cv\":0.0,\
                 \"repeats\":20,\"candidates\":30,\"measured_at\":1800000000,\"source\":\"search\"}\n";
     let text = json.replace("POOL", &one().scope.pool.to_string());
-    assert_eq!(String::from_utf8(written(&[one()])).unwrap(), text);
+    assert_eq!(String::from_utf8(json_lines(&[one()])).unwrap(), text);
     assert_eq!(read_records("x", text.as_bytes()).unwrap(), [one()]);
     let windows = format!("\u{feff}{text}").replace('\n', "\r\n");
     assert_eq!(read_records("x", windows.as_bytes()).unwrap(), [one()]);
@@ -172,7 +162,7 @@ fn what_may_be_missing_has_one_meaning_and_problems_become_canonical() {
 
 #[test]
 fn every_mistake_names_file_and_line() {
-    let good = String::from_utf8(written(&[one()])).unwrap();
+    let good = String::from_utf8(json_lines(&[one()])).unwrap();
     for (from, to, message) in [
         ("\"kernel_a\"", "\"\"", "kernel: found 0 bytes, expected 1 to 1024 bytes"),
         ("gfx950", "mi355x", "unknown arch 'mi355x', expected one of: gfx9xx"),

@@ -2,21 +2,17 @@
 //!
 //! The children are this test program again: `child` does nothing unless the environment names a file.
 
-#![cfg(unix)]
-
 mod common;
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::ptr::{null, null_mut};
 use std::time::{Duration, Instant};
 
 use ck_select::ffi::{
-    CkGemmProblem, CkKernelHooks, CkMode, CkOptions, CkRegistry, CkSelection, CkSource, CkStatus,
-    ck_gemm_problem_init, ck_registry_add_kernel, ck_registry_create, ck_registry_destroy,
-    ck_registry_refresh_store, ck_registry_select_gemm, ck_registry_store_status, ck_string_free,
+    CkRegistry, CkStatus, ck_registry_refresh_store, ck_registry_store_status, ck_string_free,
 };
 use ck_select::kernel::Kernel;
 use ck_select::problem::{GemmProblem, Problem};
@@ -52,8 +48,7 @@ struct Holder {
 
 impl Holder {
     fn of(path: &Path) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+        let mut command = common::child();
         command.env(PATH, path).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut output = child.stdout.take().unwrap();
@@ -103,6 +98,22 @@ fn on_disk(path: &Path) -> usize {
     Store::open(path, StoreMode::ReadOnly).unwrap().count().unwrap()
 }
 
+/// What C programs are told of the store of a registry.
+fn status(registry: *const CkRegistry) -> (usize, Option<String>) {
+    let (mut waiting, mut reason): (usize, *mut c_char) = (usize::MAX, null_mut());
+    // SAFETY: the registry lives, and the outputs live through the call.
+    let answer = unsafe { ck_registry_store_status(registry, &raw mut waiting, &raw mut reason) };
+    assert_eq!(answer, CkStatus::Ok);
+    if reason.is_null() {
+        return (waiting, None);
+    }
+    // SAFETY: the text was given by the library, and is freed once.
+    let text = unsafe { CStr::from_ptr(reason) }.to_str().unwrap().to_owned();
+    // SAFETY: as above.
+    unsafe { ck_string_free(reason) };
+    (waiting, Some(text))
+}
+
 #[test]
 fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
     let (_folder, path) = store();
@@ -112,18 +123,25 @@ fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
     let start = Instant::now();
     measure(&registry, 1..11);
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
-    let status = registry.store_status();
-    assert_eq!(status.waiting, 10);
-    assert!(status.reason.unwrap().contains("in use by other processes"));
+    // C's handle of a registry points to it.
+    let handle = (&raw const registry).cast::<CkRegistry>().cast_mut();
+    let (waiting, reason) = status(handle);
+    assert_eq!(waiting, 10);
+    assert!(reason.unwrap().contains("in use by other processes"));
     let said = logged(&path);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("kept in memory"), "{said:?}");
     let refused = registry.refresh_store().unwrap_err().to_string();
     assert!(refused.contains("in use by other processes"), "{refused}");
+    // SAFETY: the registry lives, here and below; outputs may be null.
+    assert_eq!(unsafe { ck_registry_refresh_store(handle) }, CkStatus::Io);
 
     holder.release();
-    registry.refresh_store().unwrap();
+    assert_eq!(unsafe { ck_registry_refresh_store(handle) }, CkStatus::Ok);
     assert_eq!(registry.store_status(), StoreStatus::default());
+    assert_eq!(status(handle), (0, None));
+    assert_eq!(unsafe { ck_registry_store_status(handle, null_mut(), null_mut()) }, CkStatus::Ok);
+    assert_eq!(unsafe { ck_registry_store_status(null(), null_mut(), null_mut()) }, CkStatus::NullPointer);
     assert_eq!(on_disk(&path), 10);
     // And so it goes on.
     measure(&registry, 11..12);
@@ -206,70 +224,4 @@ fn a_store_of_a_users_own_waits_as_long_as_told() {
     assert!(error.ends_with("in use by other processes for more than 300 ms"), "{error}");
     assert!(start.elapsed() >= wait && start.elapsed() < SOON);
     holder.release();
-}
-
-unsafe extern "C" fn run_gemm(_: *const CkGemmProblem, _: *mut c_void, _: *mut c_void) -> f32 {
-    1.0
-}
-
-/// What `ck_registry_store_status` says.
-fn status(registry: *const CkRegistry) -> (usize, Option<String>) {
-    let (mut waiting, mut reason): (usize, *mut c_char) = (usize::MAX, null_mut());
-    // SAFETY: the registry lives, and the outputs live through the call.
-    let answer = unsafe { ck_registry_store_status(registry, &raw mut waiting, &raw mut reason) };
-    assert_eq!(answer, CkStatus::Ok);
-    if reason.is_null() {
-        return (waiting, None);
-    }
-    // SAFETY: the text was given by the library, and is freed once.
-    let text = unsafe { CStr::from_ptr(reason) }.to_str().unwrap().to_owned();
-    // SAFETY: as above.
-    unsafe { ck_string_free(reason) };
-    (waiting, Some(text))
-}
-
-#[test]
-fn the_c_interface_says_how_many_winners_wait_and_why() {
-    let (_folder, path) = store();
-    let holder = Holder::of(&path);
-    let [name, file, arch] = [NAME, path.to_str().unwrap(), "gfx942"].map(|text| CString::new(text).unwrap());
-    // SAFETY: all bytes 0 are values of these structs; addresses live through the calls, and the registry
-    // until its end.
-    unsafe {
-        let mut options: CkOptions = std::mem::zeroed();
-        options.struct_size = size_of::<CkOptions>();
-        options.mode = CkMode::Search as i32;
-        options.ignore_environment = 1;
-        options.host_timing = 1;
-        options.store = file.as_ptr();
-        options.arch = arch.as_ptr();
-        let mut registry = null_mut();
-        assert_eq!(ck_registry_create(&raw const options, &raw mut registry), CkStatus::Ok);
-        let mut hooks: CkKernelHooks = std::mem::zeroed();
-        hooks.struct_size = size_of::<CkKernelHooks>();
-        hooks.run_gemm = Some(run_gemm);
-        assert_eq!(ck_registry_add_kernel(registry, name.as_ptr(), &raw const hooks), CkStatus::Ok);
-        assert_eq!(status(registry), (0, None), "nothing was needed of it yet");
-
-        let mut problem = std::mem::zeroed();
-        assert_eq!(ck_gemm_problem_init(&raw mut problem), CkStatus::Ok);
-        (problem.m, problem.n, problem.k) = (64, 64, 64);
-        let mut selection: CkSelection = std::mem::zeroed();
-        selection.struct_size = size_of::<CkSelection>();
-        let start = Instant::now();
-        assert_eq!(ck_registry_select_gemm(registry, &raw const problem, &raw mut selection), CkStatus::Ok);
-        assert_eq!(selection.source, CkSource::Search as i32);
-        assert!(start.elapsed() < SOON);
-        let (waiting, reason) = status(registry);
-        assert_eq!(waiting, 1);
-        assert!(reason.unwrap().contains("in use by other processes"));
-        assert_eq!(ck_registry_refresh_store(registry), CkStatus::Io);
-        holder.release();
-        assert_eq!(ck_registry_refresh_store(registry), CkStatus::Ok);
-        assert_eq!(status(registry), (0, None));
-        assert_eq!(ck_registry_store_status(registry, null_mut(), null_mut()), CkStatus::Ok);
-        assert_eq!(ck_registry_store_status(null(), null_mut(), null_mut()), CkStatus::NullPointer);
-        ck_registry_destroy(registry);
-    }
-    assert_eq!(on_disk(&path), 1);
 }

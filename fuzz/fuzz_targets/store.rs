@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ck_select::problem::GemmProblem;
 use ck_select::tuning::store::{
-    Mode, PoolHash, Record, Saved, Scope, Store, Winner, WinnerSource, read_records, write_records,
+    Mode, PoolHash, Record, Saved, Scope, Store, Winner, WinnerSource, json_lines, read_records,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -54,9 +54,7 @@ fn as_records(bytes: &[u8]) {
     match read_records("fuzz", bytes) {
         Err(error) => assert!(error.to_string().contains("fuzz"), "{error}"),
         Ok(records) => {
-            let mut text = Vec::new();
-            write_records(&records, &mut text).expect("memory");
-            assert_eq!(read_records("again", &text).expect("what was written"), records);
+            assert_eq!(read_records("again", &json_lines(&records)).expect("what was written"), records);
             Store::disabled().merge(&records).expect("nothing to write");
         }
     }

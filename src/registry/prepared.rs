@@ -291,7 +291,9 @@ fn winners(
         Err(error) => return Err(error.to_string()),
     };
     let scope = Scope::new(arch, device, pool, driver);
-    store.winners_or_none(scope).map(Arc::new).map_err(|error| error.to_string())
+    let winners = Winners::new(store, scope).map_err(|error| error.to_string())?;
+    winners.load_late();
+    Ok(Arc::new(winners))
 }
 
 #[cfg(test)]

@@ -273,15 +273,14 @@ impl Registry {
     pub fn refresh_store(&self) -> Result<bool, StoreError> {
         let state = self.state();
         let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
-        let (is_new, written) = winners.exchange();
-        let is_new = is_new?;
-        if is_new {
-            // Remembered decisions do not include them.
+        let is_new = winners.refresh();
+        if is_new != Ok(false) {
+            // Remembered decisions do not include them. What others wrote may be read despite an error.
             let latest = self.turn();
             let state = self.successor(&latest);
             self.publish(state);
         }
-        written.map(|()| is_new)
+        is_new
     }
 
     /// The number of measured winners that wait to be written, and why the last use of the store failed.

@@ -1,19 +1,21 @@
-//! Kernels, models and registries of tests.
+//! Kernels, models, registries, winners and child processes of tests.
 
 #![allow(dead_code, reason = "of several programs")]
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use ck_select::kernel::Kernel;
 use ck_select::log::{self, Level};
 use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, Problem};
+use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, UserData};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
+use ck_select::tuning::store::{PoolHash, Scope, Winner, WinnerSource};
 
 /// A path of the repository.
 pub(crate) fn root(path: &str) -> String {
@@ -89,6 +91,41 @@ where
     });
     registry.add_all(kernels.collect()).unwrap();
     registry
+}
+
+pub(crate) fn scope() -> Scope {
+    let pool = PoolHash::of_names(["kernel_a", "kernel_b"]);
+    Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", pool, "hip 70051831")
+}
+
+/// A problem to have a winner.
+pub(crate) fn gemm(m: i64) -> Problem {
+    GemmProblem::new(m, 64, 64).into()
+}
+
+pub(crate) fn winner(kernel: &str) -> Winner {
+    Winner {
+        kernel: kernel.into(),
+        split_k: 1,
+        median_ms: 0.5,
+        cv: 0.01,
+        repeats: 10,
+        candidates: 30,
+        measured_at: 1_800_000_000,
+        source: WinnerSource::Search,
+    }
+}
+
+/// This test program again, with `child` for its only test.
+pub(crate) fn child() -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// How many times as much `make faults` does.
+pub(crate) fn times() -> i64 {
+    std::env::var("CK_SELECT_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// What the library has warned of about a file so far; call it before what is to be logged, too.

@@ -1,10 +1,9 @@
 //! Winners that could not be written yet, and when to try again.
 
-use std::mem::{Discriminant, discriminant};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Fault, Record, StoreError};
+use super::{Record, StoreError, StoreStatus};
 use crate::log::{self, Level};
 
 /// How long a store is left alone after a failure; doubled with each further failure.
@@ -14,25 +13,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// What a store still has to write, and why.
 #[derive(Default)]
 pub(super) struct Backlog {
-    waiting: Vec<Record>,
+    pub(super) waiting: Vec<Record>,
     trouble: Option<Trouble>,
 }
 
 struct Trouble {
-    kind: Option<Discriminant<Fault>>,
     reason: String,
     pause: Duration,
     again: Instant,
 }
 
 impl Backlog {
-    pub(super) fn waiting(&self) -> &[Record] {
-        &self.waiting
-    }
-
-    /// Why the last use of the store failed.
-    pub(super) fn reason(&self) -> Option<&str> {
-        self.trouble.as_ref().map(|trouble| trouble.reason.as_str())
+    pub(super) fn status(&self) -> StoreStatus {
+        let reason = self.trouble.as_ref().map(|trouble| trouble.reason.clone());
+        StoreStatus { waiting: self.waiting.len(), reason }
     }
 
     /// Whether it is too early to try again.
@@ -51,19 +45,14 @@ impl Backlog {
 
     /// Notes a failure: the store is left alone for a while. A new reason is logged.
     pub(super) fn failed(&mut self, error: &StoreError) {
-        let fault = if let StoreError::File { fault, .. } = error { Some(fault) } else { None };
-        let kind = fault.map(discriminant);
-        let known = self.trouble.as_ref().filter(|trouble| trouble.kind == kind);
+        let reason = error.to_string();
+        let known = self.trouble.as_ref().filter(|trouble| trouble.reason == reason);
         let pause = known.map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
         if known.is_none() {
-            let then = match fault {
-                Some(Fault::ReadOnly(_)) => "new winners are kept in memory until it can be written",
-                _ => "until it can be used, selections continue and new winners are kept in memory",
-            };
-            log::line(Level::Warn, "store", format_args!("{error}; {then}"));
+            let then = "until it can be used, selections continue and new winners are kept in memory";
+            log::line(Level::Warn, "store", format_args!("{reason}; {then}"));
         }
-        self.trouble =
-            Some(Trouble { kind, reason: error.to_string(), pause, again: Instant::now() + pause });
+        self.trouble = Some(Trouble { reason, pause, again: Instant::now() + pause });
     }
 
     /// Notes a success: those that waited are written.
@@ -75,11 +64,5 @@ impl Backlog {
                 format_args!("store {path}: can be used again; {written} waiting winners were written");
             log::line(Level::Info, "store", text);
         }
-    }
-
-    /// Notes that nobody will try again.
-    pub(super) fn lost(&self, error: &StoreError) {
-        let count = self.waiting.len();
-        log::line(Level::Warn, "store", format_args!("{count} winners are lost: {error}"));
     }
 }

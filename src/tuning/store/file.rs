@@ -8,26 +8,24 @@
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::backlog::Backlog;
-use super::contents::{START, is_start, whole_lines};
-use super::exchange::{LONGEST_LINE, Line};
+use super::contents::Contents;
+use super::lines::{LONGEST_LINE, START, is_start, parse, whole_lines};
 use super::{Fault, Mode, StoreError};
 use crate::files;
 
 /// Largest file, more than a hundred thousand winners: reading what a stranger made has an end.
 const MOST_BYTES: u64 = 64 << 20;
 
-const OF_AN_EARLIER_BUILD: &str = "an SQLite file, as earlier builds kept their winners: export them with \
-                                   that build and import them with this one, or name another file";
-
 pub(super) const OPENED_TO_READ: &str = "it was opened read-only";
 
-/// Between two attempts to get the lock.
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// Between two attempts to get the lock. About as long as another process writes.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A store's file, as one process uses it.
 pub(super) struct StoreFile {
@@ -37,13 +35,10 @@ pub(super) struct StoreFile {
     pub(super) backlog: Backlog,
     /// Most lines no longer count: the next writer removes them.
     pub(super) is_crowded: bool,
-    /// Why it cannot be written, although its user wants to.
-    pub(super) locked_out: Option<StoreError>,
-    is_open: bool,
 }
 
 /// The file, locked against other writers.
-pub(super) struct Locked(File);
+pub(super) struct Locked(pub(super) File);
 
 impl Drop for Locked {
     fn drop(&mut self) {
@@ -59,8 +54,7 @@ pub(super) struct Seen(File, Metadata);
 impl StoreFile {
     /// The file at a path, which is opened on first use.
     pub(super) fn new(path: &Path, mode: Mode, wait: Duration) -> Self {
-        let (path, backlog) = (path.to_owned(), Backlog::default());
-        Self { path, mode, wait, backlog, is_crowded: false, locked_out: None, is_open: false }
+        Self { path: path.to_owned(), mode, wait, backlog: Backlog::default(), is_crowded: false }
     }
 
     pub(super) fn error(&self, fault: Fault) -> StoreError {
@@ -72,18 +66,13 @@ impl StoreFile {
     }
 
     /// Makes a file that is to be written, unless it is there. One that cannot be written may be readable.
-    pub(super) fn open(&mut self) -> Result<(), StoreError> {
-        if self.mode != Mode::ReadWrite {
-            self.open_to_read()?;
-        } else if let Err(error) = self.open_to_write() {
+    pub(super) fn open(&self) -> Result<(), StoreError> {
+        let made = if self.mode == Mode::ReadWrite { self.open_to_write().map(drop) } else { Ok(()) };
+        match self.open_to_read() {
+            Ok(Some(_)) => Ok(()),
             // If the file cannot be read either, the first error is the more helpful one.
-            if !matches!(self.open_to_read(), Ok(Some(_))) {
-                return Err(error);
-            }
-            self.locked_out = Some(error);
+            read => made.and(read.map(drop)),
         }
-        self.is_open = true;
-        Ok(())
     }
 
     /// `None` if there is no file.
@@ -95,7 +84,7 @@ impl StoreFile {
         }
     }
 
-    fn open_to_write(&mut self) -> Result<File, StoreError> {
+    fn open_to_write(&self) -> Result<File, StoreError> {
         if self.mode != Mode::ReadWrite {
             return Err(self.error(Fault::ReadOnly(OPENED_TO_READ.to_owned())));
         }
@@ -106,10 +95,7 @@ impl StoreFile {
             _ => Err(error),
         });
         match opened {
-            Ok(file) => {
-                self.locked_out = None;
-                self.checked(file).map(|(file, _)| file)
-            }
+            Ok(file) => self.checked(file).map(|(file, _)| file),
             Err(error) if is_refusal(&error) && self.path.exists() => {
                 Err(self.error(Fault::ReadOnly(error.to_string())))
             }
@@ -122,9 +108,7 @@ impl StoreFile {
         let mut start = Vec::new();
         let read = (&mut file).take(START.len() as u64).read_to_end(&mut start).and_then(|_| file.metadata());
         let data = read.map_err(|error| self.unreachable(&error))?;
-        Err(self.error(if start.starts_with(b"SQLite") {
-            Fault::NotAStore(OF_AN_EARLIER_BUILD.to_owned())
-        } else if !is_start(&start) {
+        Err(self.error(if !is_start(&start) {
             let [start, expected] = [&start, START].map(String::from_utf8_lossy);
             Fault::NotAStore(format!("it begins with {start:?}, expected {expected:?}"))
         } else if data.len() > MOST_BYTES {
@@ -135,26 +119,18 @@ impl StoreFile {
     }
 
     /// All of the file.
-    pub(super) fn text(&self) -> Result<Vec<u8>, StoreError> {
-        self.open_to_read()?.map_or_else(|| Ok(Vec::new()), |(file, _)| self.text_of(&file))
+    pub(super) fn contents(&self) -> Result<Contents, StoreError> {
+        Ok(self.news(&mut None)?.unwrap_or_default())
     }
 
-    /// The same, under its lock.
-    pub(super) fn locked_text(&self, locked: &Locked) -> Result<Vec<u8>, StoreError> {
-        self.text_of(&locked.0)
-    }
-
-    fn text_of(&self, mut file: &File) -> Result<Vec<u8>, StoreError> {
+    pub(super) fn contents_of(&self, mut file: &File) -> Result<Contents, StoreError> {
         let mut text = Vec::new();
         let read = file.rewind().and_then(|()| file.take(MOST_BYTES).read_to_end(&mut text));
-        read.map(|_| text).map_err(|error| self.unreachable(&error))
+        read.map(|_| Contents::of(&text)).map_err(|error| self.unreachable(&error))
     }
 
     /// All of the file, unless it is as it was the last time.
-    pub(super) fn news(&mut self, seen: &mut Option<Seen>) -> Result<Option<Vec<u8>>, StoreError> {
-        if !self.is_open {
-            self.open()?;
-        }
+    pub(super) fn news(&self, seen: &mut Option<Seen>) -> Result<Option<Contents>, StoreError> {
         if let (Some(Seen(file, data)), Ok(found)) = (&*seen, fs::metadata(&self.path))
             && data.len() == found.len()
             && data.modified().ok() == found.modified().ok()
@@ -163,17 +139,16 @@ impl StoreFile {
             return Ok(None);
         }
         let Some((file, data)) = self.open_to_read()? else {
-            return Ok(seen.take().map(|_| Vec::new()));
+            return Ok(seen.take().map(|_| Contents::default()));
         };
-        let text = self.text_of(&file)?;
+        let contents = self.contents_of(&file)?;
         *seen = Some(Seen(file, data));
-        Ok(Some(text))
+        Ok(Some(contents))
     }
 
     /// Waits for the lock of the file that the path names.
-    pub(super) fn lock(&mut self) -> Result<Locked, StoreError> {
+    pub(super) fn lock(&self) -> Result<Locked, StoreError> {
         let until = Instant::now() + self.wait;
-        let mut pause = Duration::from_millis(1);
         loop {
             let file = self.open_to_write()?;
             match file.try_lock() {
@@ -189,13 +164,10 @@ impl StoreFile {
                     return Err(self.error(Fault::NotWritten(format!("no lock: {error}"))));
                 }
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if Instant::now() >= until {
                 return Err(self.error(Fault::Busy(self.wait.as_millis())));
             }
-            // Jitter from the clock's last digits, so that ranks that collided do not collide again.
-            thread::sleep(pause + pause * (left.subsec_nanos() % 1000) / 1000);
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            thread::sleep(PAUSE);
         }
     }
 
@@ -228,9 +200,8 @@ impl StoreFile {
         if bytes <= MOST_BYTES {
             return Ok(());
         }
-        let advice = "`ckselect store prune` removes winners";
-        let reason = format!("it would have {bytes} bytes, more than {MOST_BYTES}: {advice}");
-        Err(self.error(Fault::NotWritten(reason)))
+        let reason = "it would have more than 64 MiB: `ckselect store prune` removes winners";
+        Err(self.error(Fault::NotWritten(reason.to_owned())))
     }
 
     fn not_written(&self, error: &io::Error) -> StoreError {
@@ -242,15 +213,8 @@ fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
-#[cfg(unix)]
 fn is_same(file: &File, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (other.dev(), other.ino()))
-}
-
-#[cfg(not(unix))]
-fn is_same(file: &File, other: &Metadata) -> bool {
-    file.metadata().is_ok_and(|file| file.created().ok() == other.created().ok())
 }
 
 /// The end of a file, where the next line begins. What a killed process left of a line is cut off; whatever
@@ -265,7 +229,7 @@ fn finish_last_line(file: &mut File) -> io::Result<u64> {
     if rest.is_empty() {
         return Ok(len);
     }
-    if is_start(rest) && Line::parse(rest).is_err() && (from == 0 || !whole.is_empty()) {
+    if is_start(rest) && parse(rest).is_err() && (from == 0 || !whole.is_empty()) {
         let end = from + whole.len() as u64;
         file.set_len(end)?;
         return Ok(end);

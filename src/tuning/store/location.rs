@@ -39,13 +39,14 @@ impl Location {
         option: Option<&Path>,
         environment: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, StoreError> {
+        let path = |name| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let said = option.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
-        if let Some(said) = said.or_else(|| path(&environment, Self::VARIABLE)) {
+        if let Some(said) = said.or_else(|| path(Self::VARIABLE)) {
             let is_off = said.as_os_str().eq_ignore_ascii_case("off");
             return Ok(if is_off { Self::Off } else { Self::File(said) });
         }
-        let cache = path(&environment, "XDG_CACHE_HOME").filter(|path| path.is_absolute());
-        let cache = cache.or_else(|| path(&environment, "HOME").map(|home| home.join(".cache")));
+        let cache = path("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+        let cache = cache.or_else(|| path("HOME").map(|home| home.join(".cache")));
         Ok(Self::File(cache.ok_or(StoreError::NoPath)?.join("ck-select/winners.jsonl")))
     }
 
@@ -53,11 +54,6 @@ impl Location {
     pub fn from_environment(option: Option<&Path>) -> Result<Self, StoreError> {
         Self::resolve(option, environment::variable)
     }
-}
-
-/// The path in a variable, if it is not empty.
-fn path(environment: impl Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
-    environment(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 #[cfg(test)]

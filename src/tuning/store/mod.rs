@@ -54,28 +54,27 @@
 mod backlog;
 mod contents;
 mod error;
-mod exchange;
 mod file;
+mod lines;
 mod location;
 mod scope;
 mod shared;
-mod snapshot;
 mod winner;
 mod winners;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use contents::Contents;
 pub use contents::Merged;
 pub use error::{Fault, StoreError};
-pub use exchange::{read_records, write_records};
 use file::StoreFile;
+pub use lines::{json_lines, read_records};
 pub use location::Location;
 pub use scope::{PoolHash, Scope};
-pub use snapshot::Snapshot;
 pub use winner::{Record, Winner};
-pub use winners::{Saved, Winners};
+pub use winners::{Saved, Snapshot, Winners};
 
 pub use crate::vocab::WinnerSource;
 
@@ -83,7 +82,7 @@ pub use crate::vocab::WinnerSource;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Read and write; a missing file is created, and so is its folder. A store that is not writable is
-    /// opened read-only, and [`Store::read_only`] says why.
+    /// only read, and the first put says why.
     ReadWrite,
     /// Read only. A missing file counts as empty.
     ReadOnly,
@@ -145,21 +144,9 @@ impl Store {
         self.file.as_deref()
     }
 
-    /// Its file.
-    pub fn path(&self) -> Option<PathBuf> {
-        Some(lock(self.file()?).path.clone())
-    }
-
-    /// Why it is read-only; `None` if it is writable or disabled.
-    pub fn read_only(&self) -> Option<String> {
-        lock(self.file()?).read_only()
-    }
-
     /// How many winners wait to be written, and why. Waits while another thread uses the file.
     pub fn status(&self) -> StoreStatus {
-        let Some(file) = self.file() else { return StoreStatus::default() };
-        let backlog = &lock(file).backlog;
-        StoreStatus { waiting: backlog.waiting().len(), reason: backlog.reason().map(str::to_owned) }
+        self.file().map(|file| lock(file).backlog.status()).unwrap_or_default()
     }
 
     /// Writes the waiting winners.
@@ -174,22 +161,11 @@ impl Store {
         Ok(winners)
     }
 
-    /// The same for a caller who continues without the store: if it cannot be used, no winners are known yet.
-    pub(crate) fn winners_or_none(&self, scope: Scope) -> Result<Winners, StoreError> {
-        let winners = Winners::new(self.clone(), scope)?;
-        let Some(file) = self.file() else { return Ok(winners) };
-        let rests = lock(file).backlog.rests();
-        // The store's status has the error, and so has the log.
-        if !rests && winners.refresh().is_ok() {
-            lock(file).note_read_only();
-        }
-        Ok(winners)
-    }
-
     /// The records in the order in which they were written, and the number of lines that this version of the
     /// library cannot read.
     pub fn records(&self) -> Result<(Vec<Record>, usize), StoreError> {
-        self.with_file(|file| file.records())
+        let contents = self.with_file(|file| file.contents())?;
+        Ok((contents.records, contents.unreadable.len()))
     }
 
     /// The number of winners.
@@ -199,17 +175,28 @@ impl Store {
 
     /// Imports records, all or none. Of two winners for one key the newer is kept, then the faster.
     pub fn merge(&self, records: &[Record]) -> Result<Merged, StoreError> {
-        self.with_file(|file| file.merge(records))
+        self.change(|contents| {
+            let (merged, better) = contents.merge(records);
+            contents.records.extend(better.into_iter().cloned());
+            merged
+        })
     }
 
     /// Removes winners; returns their number.
     pub fn remove(&self, is_removed: impl Fn(&Record) -> bool) -> Result<usize, StoreError> {
-        self.with_file(|file| file.remove(is_removed))
+        self.change(|contents| contents.records.extract_if(.., |record| is_removed(record)).count())
     }
 
     /// Checks every line of the file; an error names the first that cannot be read.
     pub fn check(&self) -> Result<(), StoreError> {
-        self.with_file(|file| file.check())
+        self.with_file(|file| match file.contents()?.unreadable.last() {
+            None => Ok(()),
+            Some((line, _, fault)) => Err(file.error(Fault::Damaged(format!("line {line}: {fault}")))),
+        })
+    }
+
+    fn change<T: Default>(&self, change: impl FnOnce(&mut Contents) -> T) -> Result<T, StoreError> {
+        self.with_file(|file| file.rewrite(change))
     }
 
     fn with_file<T: Default>(

@@ -54,11 +54,11 @@ impl FromStr for PoolHash {
     type Err = InvalidField;
 
     fn from_str(text: &str) -> Result<Self, InvalidField> {
+        // `from_str_radix` would also accept a sign.
         let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let value = if digits { u128::from_str_radix(text, 16).ok() } else { None };
-        value
-            .map(Self)
-            .ok_or_else(|| InvalidField::new("pool", format_args!("'{text}'"), "32 hexadecimal digits"))
+        let value = u128::from_str_radix(text, 16).ok().filter(|_| digits);
+        let refusal = || InvalidField::new("pool", format_args!("'{text}'"), "32 hexadecimal digits");
+        value.map(Self).ok_or_else(refusal)
     }
 }
 
@@ -100,18 +100,12 @@ impl Scope {
 /// Refuses a text that is too short, too long, or not one line.
 pub(super) fn plain_text(field: &str, text: &str, least: usize, most: usize) -> Result<(), InvalidField> {
     if !(least..=most).contains(&text.len()) {
-        return Err(InvalidField::new(
-            field,
-            format_args!("{} bytes", text.len()),
-            format!("{least} to {most} bytes"),
-        ));
+        let (found, expected) = (format!("{} bytes", text.len()), format!("{least} to {most} bytes"));
+        return Err(InvalidField::new(field, found, expected));
     }
-    match text.chars().find(|character| character.is_control()) {
-        Some(character) => {
-            Err(InvalidField::new(field, format_args!("the character {character:?}"), "one line of text"))
-        }
-        None => Ok(()),
-    }
+    text.chars().find(|character| character.is_control()).map_or(Ok(()), |character| {
+        Err(InvalidField::new(field, format_args!("the character {character:?}"), "one line of text"))
+    })
 }
 
 #[cfg(test)]

@@ -1,71 +1,53 @@
-//! What handles of a store share: reading all of its file, changing it, and winners that wait.
+//! What handles of a store share: changing its file, and winners that wait.
 
 use std::mem;
 use std::time::Duration;
 
-use super::contents::{Contents, Merged, first_fault, json_lines};
+use super::contents::Contents;
 use super::file::{OPENED_TO_READ, StoreFile};
+use super::lines::json_lines;
 use super::winners::Saved;
 use super::{Fault, Mode, Record, StoreError};
+use crate::log::{self, Level};
 
 /// How long a process that ends waits for others if it has unwritten winners, which took longer to measure.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 impl StoreFile {
-    /// Why it is read-only, as far as known.
-    pub(super) fn read_only(&self) -> Option<String> {
-        match &self.locked_out {
-            _ if self.mode != Mode::ReadWrite => Some(OPENED_TO_READ.to_owned()),
-            Some(StoreError::File { fault: Fault::ReadOnly(reason), .. }) => Some(reason.clone()),
-            error => error.as_ref().map(ToString::to_string),
-        }
-    }
-
-    /// The records, and the number of lines that cannot be read.
-    pub(super) fn records(&self) -> Result<(Vec<Record>, usize), StoreError> {
-        let text = self.text()?;
-        let contents = Contents::of(&text);
-        Ok((contents.records, contents.unreadable.len()))
-    }
-
-    /// An error names the first line that cannot be read.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
-        first_fault(&self.text()?).map_or(Ok(()), |fault| Err(self.error(Fault::Damaged(fault))))
-    }
-
-    /// Removes winners.
-    pub(super) fn remove(&mut self, is_removed: impl Fn(&Record) -> bool) -> Result<usize, StoreError> {
-        self.rewrite(|contents| contents.records.extract_if(.., |record| is_removed(record)).count())
-    }
-
-    /// Adds records, all or none, unless there are better ones.
-    pub(super) fn merge(&mut self, records: &[Record]) -> Result<Merged, StoreError> {
-        self.rewrite(|contents| {
-            let (merged, better) = contents.merge(records);
-            contents.records.extend(better.into_iter().cloned());
-            merged
-        })
-    }
-
-    fn rewrite<T>(&mut self, change: impl FnOnce(&mut Contents<'_>) -> T) -> Result<T, StoreError> {
+    /// Puts changed contents in the place of the file.
+    pub(super) fn rewrite<T>(&mut self, change: impl FnOnce(&mut Contents) -> T) -> Result<T, StoreError> {
         let locked = self.lock()?;
-        let text = self.locked_text(&locked)?;
-        let mut contents = Contents::of(&text);
+        let mut contents = self.contents_of(&locked.0)?;
         let value = change(&mut contents);
         self.replace(&locked, &contents.to_lines()).map(|()| value)
     }
 
     /// Adds the waiting winners, unless there are better ones meanwhile, and one that replaces any other.
-    fn write(&mut self, put: Option<&Record>) -> Result<(), StoreError> {
+    fn add(&mut self, put: Option<&Record>) -> Result<(), StoreError> {
         if mem::take(&mut self.is_crowded) {
             // Lines can be added even where a file cannot be replaced.
             let _ = self.rewrite(|_| ());
         }
         let mut locked = self.lock()?;
-        let waiting = self.backlog.waiting();
-        let text = if waiting.is_empty() { Vec::new() } else { self.locked_text(&locked)? };
-        let (_, better) = Contents::of(&text).merge(waiting);
+        let waiting = &self.backlog.waiting;
+        let known = if waiting.is_empty() { Contents::default() } else { self.contents_of(&locked.0)? };
+        let (_, better) = known.merge(waiting);
         self.append(&mut locked, &json_lines(better.into_iter().chain(put)))
+    }
+
+    /// The same, and what cannot be written waits.
+    fn write(&mut self, put: Option<Record>) -> Result<(), StoreError> {
+        let written = self.add(put.as_ref());
+        match &written {
+            Ok(()) => self.backlog.recovered(&self.path),
+            Err(error) => {
+                self.backlog.failed(error);
+                if let Some(record) = put {
+                    self.backlog.push(record);
+                }
+            }
+        }
+        written
     }
 
     /// Writes a winner, and the waiting ones. While the store is left alone, it joins them.
@@ -77,43 +59,19 @@ impl StoreFile {
             self.backlog.push(record);
             return Ok(Saved::Later);
         }
-        let written = self.write(Some(&record));
-        if written.is_err() {
-            self.backlog.push(record);
-        }
-        self.note_write(written).map(|()| Saved::Disk)
+        self.write(Some(record)).map(|()| Saved::Disk)
     }
 
     /// Writes the waiting winners, even if the store should be left alone.
     pub(super) fn catch_up(&mut self) -> Result<(), StoreError> {
-        if self.backlog.waiting().is_empty() {
-            return Ok(());
-        }
-        let written = self.write(None);
-        self.note_write(written)
-    }
-
-    fn note_write(&mut self, written: Result<(), StoreError>) -> Result<(), StoreError> {
-        match &written {
-            Ok(()) => self.backlog.recovered(&self.path),
-            Err(error) => self.backlog.failed(error),
-        }
-        written
+        if self.backlog.waiting.is_empty() { Ok(()) } else { self.write(None) }
     }
 
     pub(super) fn note_read<T>(&mut self, read: &Result<T, StoreError>) {
         match read {
             Err(error) => self.backlog.failed(error),
-            Ok(_) if self.backlog.waiting().is_empty() && self.locked_out.is_none() => {
-                self.backlog.recovered(&self.path);
-            }
+            Ok(_) if self.backlog.waiting.is_empty() => self.backlog.recovered(&self.path),
             Ok(_) => {}
-        }
-    }
-
-    pub(super) fn note_read_only(&mut self) {
-        if let (Some(error), None) = (&self.locked_out, self.backlog.reason()) {
-            self.backlog.failed(error);
         }
     }
 }
@@ -122,7 +80,8 @@ impl Drop for StoreFile {
     fn drop(&mut self) {
         self.wait = self.wait.max(LAST_WAIT);
         if let Err(error) = self.catch_up() {
-            self.backlog.lost(&error);
+            let count = self.backlog.waiting.len();
+            log::line(Level::Warn, "store", format_args!("{count} winners are lost: {error}"));
         }
     }
 }

@@ -98,12 +98,8 @@ impl Record {
         let problem = key_of(&scope, problem)?;
         let expected = if problem.chooses_split() { winner.split_k.max(1) } else { problem.split_k() };
         if winner.split_k != expected {
-            return Err(InvalidField::new(
-                "split_k",
-                winner.split_k,
-                format!("{expected}, as the problem has"),
-            )
-            .into());
+            let expected = format!("{expected}, as the problem has");
+            return Err(InvalidField::new("split_k", winner.split_k, expected).into());
         }
         Ok(Self { scope, problem, winner })
     }
@@ -112,15 +108,10 @@ impl Record {
 /// The problem without its architecture, which must be the scope's.
 pub(super) fn key_of(scope: &Scope, problem: &Problem) -> Result<Problem, StoreError> {
     problem.validate()?;
-    if problem.arch().is_some_and(|arch| arch != scope.arch) {
-        return Err(InvalidField::new(
-            "arch",
-            problem.arch().map_or_else(String::new, |arch| arch.to_string()),
-            format!("{}, the scope's", scope.arch),
-        )
-        .into());
+    match problem.arch().filter(|arch| *arch != scope.arch) {
+        None => Ok(problem.on(None)),
+        Some(arch) => Err(InvalidField::new("arch", arch, format!("{}, the scope's", scope.arch)).into()),
     }
-    Ok(problem.on(None))
 }
 
 #[cfg(test)]

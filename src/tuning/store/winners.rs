@@ -1,18 +1,20 @@
 //! One scope of a store: lookups in memory, writes through to the disk.
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
+use ck_select_model::hash::FastHasher;
 
-use super::contents::lines;
-use super::exchange::Line;
+use super::contents::Contents;
 use super::file::{Seen, StoreFile};
-use super::snapshot::{Snapshot, WinnerMap};
 use super::winner::key_of;
 use super::{Record, Scope, Store, StoreError, Winner, lock};
 use crate::log::{self, Level};
 use crate::problem::Problem;
+use crate::vocab::Arch;
 
 /// So many lines may be replaced by later ones, or as many as count, before the file is written anew.
 const MOST_REPLACED: usize = 1000;
@@ -45,21 +47,16 @@ pub struct Winners {
 struct State {
     seen: Option<Seen>,
     is_loaded: bool,
-    /// Winners that could not be written, known only to this process.
-    unsaved: WinnerMap,
+    /// The number of lines that this version of the library cannot read.
+    unreadable: usize,
 }
 
 impl Winners {
     /// Does not read anything yet.
-    pub(super) fn new(store: Store, scope: Scope) -> Result<Self, StoreError> {
+    pub(crate) fn new(store: Store, scope: Scope) -> Result<Self, StoreError> {
         scope.validate()?;
         let snapshot = ArcSwap::from_pointee(Snapshot::empty(scope.arch));
         Ok(Self { store, scope, snapshot, state: Mutex::default() })
-    }
-
-    /// The scope.
-    pub const fn scope(&self) -> &Scope {
-        &self.scope
     }
 
     /// The store.
@@ -84,77 +81,89 @@ impl Winners {
     /// The winner is put into memory first, so lookups find it regardless of the file. When this returns
     /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Later`] it is only known to
     /// this process, and is written together with a later winner, by [`Winners::refresh`], by
-    /// [`Store::flush`], or when the store is dropped, unless the store was opened for reading. After an
+    /// [`Store::flush`], or when the store is dropped. A store that was opened for reading refuses it, and it
+    /// is known until the file changes. After an
     /// error the store is left alone for a second, and twice as long after each further failure, up to a
     /// minute. A winner with invalid fields, or for another architecture, is refused and not kept anywhere.
     pub fn put(&self, problem: &Problem, winner: &Winner) -> Result<Saved, StoreError> {
         let record = Record::new(self.scope.clone(), problem, winner.clone())?;
-        let key = record.problem;
-        let mut state = lock(&self.state);
-        state.unsaved.insert(key, winner.clone());
+        let _one_at_a_time = lock(&self.state);
         let mut next = Snapshot::clone(&self.snapshot.load());
-        next.winners.insert(key, winner.clone());
+        next.winners.insert(record.problem, winner.clone());
         self.snapshot.store(Arc::new(next));
         let Some(file) = self.store.file() else { return Ok(Saved::MemoryOnly) };
-        let saved = lock(file).keep(record)?;
-        if saved == Saved::Disk {
-            state.unsaved.remove(&key);
-        }
-        Ok(saved)
+        lock(file).keep(record)
     }
 
     /// Reads what other processes wrote, and writes what waits. Takes a few microseconds if there is neither.
-    /// True if there was something to read.
+    /// True if there was something to read. What others wrote is read even if it is an error that what waits
+    /// cannot be written.
     pub fn refresh(&self) -> Result<bool, StoreError> {
-        self.exchange().0
-    }
-
-    /// The same, and what became of those that waited: what cannot be written can often be read.
-    pub(crate) fn exchange(&self) -> (Result<bool, StoreError>, Result<(), StoreError>) {
-        let Some(file) = self.store.file() else { return (Ok(false), Ok(())) };
-        let mut state = lock(&self.state);
-        let mut file = lock(file);
+        let Some(file) = self.store.file() else { return Ok(false) };
+        let (mut state, mut file) = (lock(&self.state), lock(file));
         let written = file.catch_up();
         let read = self.read(&mut state, &mut file);
         file.note_read(&read);
-        (read, written)
+        written.and(read)
     }
 
-    /// Reads the winners if that has failed so far, unless the store should be left alone for now. Returns
-    /// whether there are any.
-    pub(crate) fn load_late(&self) -> bool {
+    /// Reads the winners if that has failed so far, unless the store should be left alone for now. For a
+    /// caller who continues without them: the store's status has an error, and so has the log.
+    pub(crate) fn load_late(&self) {
         let loaded = lock(&self.state).is_loaded;
         let rests = || self.store.file().is_none_or(|file| lock(file).backlog.rests());
-        !loaded && !rests() && self.refresh().unwrap_or(false)
+        if !loaded && !rests() {
+            let _ = self.refresh();
+        }
     }
 
     fn read(&self, state: &mut State, file: &mut StoreFile) -> Result<bool, StoreError> {
-        let text = file.news(&mut state.seen)?;
+        let news = file.news(&mut state.seen)?;
         state.is_loaded = true;
-        let Some(text) = text else { return Ok(false) };
-        // Lines that no longer count, because later ones replaced them.
-        let (mut next, mut replaced) = (Snapshot::empty(self.scope.arch), 0);
-        for (_, line) in lines(&text) {
-            match Line::parse(line).map(|line| line.is_of(&self.scope).then(|| line.record())) {
-                Ok(None) => {}
-                Ok(Some(Ok(record))) => {
-                    let before = next.winners.insert(record.problem, record.winner);
-                    replaced += usize::from(before.is_some());
-                }
-                Ok(Some(Err(_))) | Err(_) => next.unreadable += 1,
-            }
-        }
-        if next.unreadable > self.snapshot.load().unreadable {
-            let (path, count) = (file.path.display(), next.unreadable);
+        let Some(Contents { records, replaced, unreadable }) = news else { return Ok(false) };
+        if unreadable.len() > state.unreadable {
+            let (path, count) = (file.path.display(), unreadable.len());
             log::line(Level::Warn, "store", format_args!("store {path}: {count} lines cannot be read"));
         }
-        file.is_crowded |= replaced > next.len().max(MOST_REPLACED);
-        let is_newer = |key: &Problem, winner: &Winner| {
-            next.winners.get(key).is_none_or(|saved| winner.supersedes(saved))
-        };
-        state.unsaved.retain(|key, winner| is_newer(key, winner));
-        next.winners.extend(state.unsaved.clone());
+        state.unreadable = unreadable.len();
+        file.is_crowded |= replaced > records.len().max(MOST_REPLACED);
+        let mut next = Snapshot::empty(self.scope.arch);
+        let mine = |record: &&Record| record.scope == self.scope;
+        for Record { problem, winner, .. } in records.iter().chain(&file.backlog.waiting).filter(mine) {
+            if next.winners.get(problem).is_none_or(|saved| winner.supersedes(saved)) {
+                next.winners.insert(*problem, winner.clone());
+            }
+        }
         self.snapshot.store(Arc::new(next));
         Ok(true)
+    }
+}
+
+type WinnerMap = HashMap<Problem, Winner, BuildHasherDefault<FastHasher>>;
+
+/// The winners of one scope at one moment, immutable.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    arch: Arch,
+    winners: WinnerMap,
+}
+
+impl Snapshot {
+    fn empty(arch: Arch) -> Self {
+        Self { arch, winners: WinnerMap::default() }
+    }
+
+    /// The measured winner for a problem. A problem for another architecture than the scope's has none.
+    pub fn get(&self, problem: &Problem) -> Option<&Winner> {
+        match problem.arch() {
+            None => self.winners.get(problem),
+            Some(arch) if arch == self.arch => self.winners.get(&problem.on(None)),
+            Some(_) => None,
+        }
+    }
+
+    /// How many problems have a winner.
+    pub fn count(&self) -> usize {
+        self.winners.len()
     }
 }

@@ -1,11 +1,11 @@
 //! `ckselect store`: manages the measured winners.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 
 use ck_select::problem::InvalidField;
 use ck_select::tuning::store::{
-    Location, Merged, Mode, PoolHash, Record, Store, Winner, read_records, write_records,
+    Location, Merged, Mode, PoolHash, Record, Store, Winner, json_lines, read_records,
 };
 use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
@@ -309,7 +309,7 @@ fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
             Output::create(args.output.as_deref())?,
         );
     }
-    Output::create(args.output.as_deref())?.filled(|out| write_records(&records, out))
+    Output::create(args.output.as_deref())?.filled(|out| out.write_all(&json_lines(&records)))
 }
 
 /// Writes the winners of a family as a tuned table.
@@ -381,7 +381,6 @@ fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
 }
 
 fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {
-    use std::io::Write as _;
     let shown = match location {
         Location::Off => "off".to_owned(),
         Location::File(path) => path.display().to_string(),
