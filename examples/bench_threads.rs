@@ -21,7 +21,7 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+use ck_select::registry::{NewKernel, Options, Registry};
 
 const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
 const POOL: &str = include_str!("../configs/forward_bf16.txt");
@@ -85,10 +85,6 @@ fn kernels(count: usize) -> Result<Vec<Kernel>, Failure> {
         }
     }
     Ok(kernels)
-}
-
-fn new(kernel: Kernel) -> NewKernel {
-    NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None }
 }
 
 /// Distinct problems for distinct numbers below 10^9.
@@ -178,7 +174,7 @@ fn write(registry: &Registry, kernel: &Kernel, models: &[Arc<Model>; 2], stop: &
         let began = Instant::now();
         registry.remove(&kernel.name);
         registry.prepare();
-        let _ = registry.add_all(vec![new(kernel.clone())]);
+        let _ = registry.add_all(vec![kernel.clone().into()]);
         registry.prepare();
         registry.set_model(models[changes as usize % 2].clone(), None);
         changes += 1;
@@ -203,7 +199,7 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
         let last = kernels.last().ok_or("no kernels")?.clone();
         let registry = || -> Result<Registry, Failure> {
             let registry = Registry::new(Options { arch: Some("gfx950".parse()?), ..Options::default() })?;
-            registry.add_all(kernels.iter().cloned().map(new).collect())?;
+            registry.add_all(kernels.iter().cloned().map(NewKernel::from).collect())?;
             registry.set_model(models[0].clone(), None);
             registry.prepare();
             Ok(registry)

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+use ck_select::registry::{NewKernel, Options, Registry};
 use ck_select::tuning::host::HostDevice;
 use ck_select::tuning::store::{Mode, PoolHash, Record, Scope, Store, Winner, WinnerSource};
 
@@ -71,9 +71,7 @@ fn run(model: &str, store: Option<&Path>) -> Result<(), Failure> {
         None => Options::default(),
     };
     let registry = Registry::with_device(options, Box::new(HostDevice::new()))?;
-    let new =
-        |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
-    registry.add_all(pool.iter().cloned().map(new).collect())?;
+    registry.add_all(pool.iter().cloned().map(NewKernel::from).collect())?;
     step("register 30 kernels");
     let model = Arc::new(ck_select::embedded::open(model)?);
     step("load the model");

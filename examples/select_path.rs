@@ -81,9 +81,7 @@ fn fmha(number: i64) -> Problem {
 /// Registers kernels one by one.
 fn register(registry: &Registry, kernel: &Kernel) -> Result<usize, Box<dyn std::error::Error>> {
     let named = |at: i64| Kernel { name: format!("kernel {at}"), ..kernel.clone() };
-    let new =
-        |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
-    registry.add_all((0..20_000).map(named).map(new).collect())?;
+    registry.add_all((0..20_000).map(named).map(NewKernel::from).collect())?;
     let more: Vec<Kernel> = (20_000..20_000 + CALLS).map(named).collect();
     Ok(measured(&more, |kernel| {
         usize::from(registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), None).is_ok())
@@ -94,7 +92,7 @@ fn register(registry: &Registry, kernel: &Kernel) -> Result<usize, Box<dyn std::
 fn numbered(number: usize) -> Result<NewKernel, Box<dyn std::error::Error>> {
     let (m, n, k) = (16 + number / 200 % 65 * 16, 16 + number % 20 * 16, 16 + number / 20 % 10 * 16);
     let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3"))?;
-    Ok(NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None })
+    Ok(kernel.into())
 }
 
 /// Adds kernels while selections are made; counts the changes, or the selections after them.
@@ -142,9 +140,7 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     let pool = Pool::read(format!("{root}/{pool}"))?;
-    let new =
-        |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
-    registry.add_all(pool.iter().cloned().map(new).collect())?;
+    registry.add_all(pool.iter().cloned().map(NewKernel::from).collect())?;
     if let ("register", Some(kernel)) = (case, pool.get(0)) {
         println!("{}", register(&registry, kernel)?);
         return Ok(());

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData};
+use ck_select::registry::{Hooks, NewKernel, Options, Registry, Source, TuneBudget};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::host::HostDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
@@ -54,10 +54,8 @@ fn problem(number: u64) -> Problem {
 fn kernels(hooks: bool) -> Result<Vec<NewKernel>, Failure> {
     let pool = Pool::from_bytes("forward_bf16.txt", POOL.as_bytes())?;
     let new = |(place, kernel): (usize, &ck_select::kernel::Kernel)| NewKernel {
-        kernel: kernel.clone(),
-        priority: Priority::NORMAL,
-        user: UserData::default(),
         hooks: hooks.then(|| timed(place)),
+        ..kernel.clone().into()
     };
     Ok(pool.iter().enumerate().map(new).collect())
 }

@@ -12,6 +12,7 @@
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
@@ -149,7 +150,7 @@ impl Writer {
         // A shorter file was truncated by somebody; what it lost stays known.
         self.read_to = self.read_to.min(length);
         let mut bytes = vec![0; (length - self.read_to) as usize];
-        read_at(&self.file, self.read_to, &mut bytes)?;
+        self.file.read_exact_at(&mut bytes, self.read_to)?;
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let (is_first, mut problems, mut others) = (self.read_to == 0, 0, 0);
         for line in bytes[..whole].split(|&byte| byte == b'\n') {
@@ -198,19 +199,6 @@ impl Writer {
         }
         if known.insert(words) { Ok(()) } else { Err(Ended::Full) }
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-#[cfg(not(unix))]
-fn read_at(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let mut file = file;
-    file.seek(SeekFrom::Start(offset))?;
-    file.read_exact(bytes)
 }
 
 /// A problem as words; a list of GEMMs, which has none, as 128 bits of hashes.

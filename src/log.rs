@@ -166,7 +166,6 @@ mod tests {
         assert!(sink_of("info:/no/such/folder/file").is_err());
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_pipe_that_nobody_reads_is_an_error_and_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();

@@ -135,8 +135,6 @@ int hipEventQuery(void* handle) {
     return hip(error);
 }
 
-int hipEventSynchronize(void* handle) { return hip(cudaEventSynchronize(event(handle))); }
-
 int hipEventElapsedTime(float* ms, void* from, void* to) {
     return hip(cudaEventElapsedTime(ms, event(from), event(to)));
 }

@@ -176,6 +176,13 @@ pub struct NewKernel {
     pub hooks: Option<Box<dyn Hooks>>,
 }
 
+impl From<Kernel> for NewKernel {
+    /// Of normal priority, without callbacks.
+    fn from(kernel: Kernel) -> Self {
+        Self { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None }
+    }
+}
+
 /// A registered kernel. Whoever holds it may use it; a removed one is dropped with the last state that has
 /// it.
 pub struct Entry {

@@ -125,7 +125,7 @@ fn key(entries: &[Arc<Entry>], index: KernelIndex) -> (Reverse<Priority>, Kernel
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{NewKernel, UserData};
+    use super::super::entry::NewKernel;
     use super::*;
     use crate::kernel::Kernel;
     use crate::registry::index::NameIndex;
@@ -133,7 +133,7 @@ mod tests {
     fn entry(name: usize, priority: i32) -> Arc<Entry> {
         let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
         let kernel = Kernel { name: format!("k{name}"), ..kernel };
-        let new = NewKernel { kernel, priority: Priority(priority), user: UserData::default(), hooks: None };
+        let new = NewKernel { priority: Priority(priority), ..kernel.into() };
         Arc::new(Entry::new(new, NameIndex::new(name)))
     }
 

@@ -12,7 +12,7 @@ use super::state::State;
 use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::tuning::device::Stream;
-use crate::tuning::search::{Candidate, SearchOptions, SearchReport, Verdict, search_by};
+use crate::tuning::search::{Candidate, SearchOptions, SearchReport, Verdict, search};
 use crate::tuning::store::{StoreError, Winner, WinnerSource, Winners};
 
 impl Registry {
@@ -95,7 +95,7 @@ pub(super) fn try_out(
             Candidate::new(place, move |stream| hooks.run(&definite, stream))
         })
         .collect();
-    Some(search_by(turn, turn.device()?, stream, &mut candidates, measuring))
+    Some(search(turn, turn.device()?, stream, &mut candidates, measuring))
 }
 
 /// Keeps a winner. It is in memory even if writing to disk fails, which the store logs once.

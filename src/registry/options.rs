@@ -169,17 +169,15 @@ impl Options {
             self.estimate &= mode.is_none();
             self.mode = mode.unwrap_or(&word).parse()?;
         }
-        if let Some(path) = set("CK_SELECT_OVERRIDE") {
-            self.override_file = Some(path.into());
-        }
-        if let Some(path) = set("CK_SELECT_HARDWARE") {
-            self.hardware = Some(path.into());
-        }
-        if let Some(path) = set(Location::VARIABLE) {
-            self.store = Some(path.into());
-        }
-        if let Some(path) = set("CK_SELECT_CAPTURE") {
-            self.capture = Some(path.into());
+        for (name, place) in [
+            ("CK_SELECT_OVERRIDE", &mut self.override_file),
+            ("CK_SELECT_HARDWARE", &mut self.hardware),
+            (Location::VARIABLE, &mut self.store),
+            ("CK_SELECT_CAPTURE", &mut self.capture),
+        ] {
+            if let Some(path) = set(name) {
+                *place = Some(path.into());
+            }
         }
         Ok(self)
     }

@@ -298,7 +298,7 @@ fn winners(
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{NewKernel, UserData};
+    use super::super::entry::NewKernel;
     use super::super::options::Options;
     use super::super::ranking::Place;
     use super::super::shared::Registry;
@@ -309,8 +309,7 @@ mod tests {
 
     fn add(registry: &Registry, tile: usize) {
         let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile}x64x64_compv3")).unwrap();
-        let (priority, user) = (Priority::NORMAL, UserData::default());
-        registry.add_all(vec![NewKernel { kernel, priority, user, hooks: None }]).unwrap();
+        registry.add_all(vec![kernel.into()]).unwrap();
     }
 
     /// Whether the next selection finds a prepared state.
@@ -372,7 +371,7 @@ mod tests {
         };
         let kernel = Kernel::from_name(&name).unwrap();
         let kernel = Kernel { name: format!("{}{name}", if number % 2 == 1 { "a" } else { "" }), ..kernel };
-        NewKernel { kernel, priority: Priority(priority), user: UserData::default(), hooks: None }
+        NewKernel { priority: Priority(priority), ..kernel.into() }
     }
 
     /// Kernels that come and go beside many are ranked as by a registry that had them from the start: scores

@@ -343,12 +343,6 @@ impl Registry {
         export_json(op, self.kernels().iter().map(|entry| entry.kernel()), options)
     }
 
-    /// The operations of the kernels.
-    pub fn ops(&self) -> Vec<Op> {
-        let kernels = self.kernels();
-        Op::ALL.iter().copied().filter(|&op| kernels.iter().any(|entry| entry.kernel().op() == op)).collect()
-    }
-
     /// The state after the latest change. It may be newer, but not older, than the generation that is looked
     /// at first.
     pub(super) fn state(&self) -> Guard<Arc<State>> {

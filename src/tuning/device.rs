@@ -161,9 +161,6 @@ pub trait Device {
     /// Whether the device has reached the event. Never blocks.
     fn query(&self, event: EventHandle) -> Result<bool, DeviceError>;
 
-    /// Waits until the device has reached the event, without a time limit.
-    fn synchronize(&self, event: EventHandle) -> Result<(), DeviceError>;
-
     /// Milliseconds between two events that the device has reached.
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError>;
 
@@ -197,11 +194,6 @@ impl<'d> Event<'d> {
     /// Whether the device has reached the event. Never blocks.
     pub fn query(&self) -> Result<bool, DeviceError> {
         self.device.query(self.handle)
-    }
-
-    /// Waits until the device has reached the event, without a time limit.
-    pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.device.synchronize(self.handle)
     }
 
     /// Milliseconds from an earlier event of the same device to this one.

@@ -77,10 +77,6 @@ impl Device for HostDevice {
         Ok(true)
     }
 
-    fn synchronize(&self, _event: EventHandle) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError> {
         let events = self.events();
         let when = |event| events.get(place(event)).copied().flatten();
@@ -106,6 +102,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::tuning::clock::SystemClock;
     use crate::tuning::device::Event;
     use crate::tuning::search::{Candidate, RunOutcome, SearchOptions, search};
 
@@ -136,58 +133,36 @@ mod tests {
             }),
             Candidate::new(2, |_| RunOutcome::Failed(7)),
         ];
-        let report = search(&host, Stream::DEFAULT, &mut candidates, &options);
+        let report = search(&SystemClock::new(), &host, Stream::DEFAULT, &mut candidates, &options);
         let winner = report.winner.unwrap();
         assert!(winner.index == 1 && winner.median_ms >= 1.0, "{report}");
         assert!(report.to_string().contains("error 7"), "{report}");
     }
 
-    /// Regardless of the time it reports.
-    #[test]
-    fn a_callback_that_returns_too_late_is_not_called_again() {
-        let host = HostDevice::new();
-        let limit = Duration::from_millis(20);
-        let options = SearchOptions { warmup: 0, repeats: 3, run_timeout: limit, ..SearchOptions::default() };
-        let mut runs = 0;
-        let mut candidates = [
-            Candidate::new(0, |_| {
-                runs += 1;
-                std::thread::sleep(limit + Duration::from_millis(1));
-                RunOutcome::Milliseconds(0.001)
-            }),
-            Candidate::new(1, |_| RunOutcome::Milliseconds(1.0)),
-        ];
-        let report = search(&host, Stream::DEFAULT, &mut candidates, &options);
-        assert_eq!(report.winner.map(|winner| winner.index), Some(1), "{report}");
-        drop(candidates);
-        assert_eq!(runs, 1);
-    }
-
+    /// Regardless of the time that it reports.
     #[test]
     fn a_run_that_takes_too_long_is_the_last_of_its_kernel() {
         let host = HostDevice::new();
-        let options = SearchOptions {
-            warmup: 0,
-            repeats: 3,
-            run_timeout: Duration::from_millis(20),
-            ..SearchOptions::default()
-        };
-        let mut runs = 0;
-        let mut candidates = [
-            Candidate::new(0, |_| {
-                runs += 1;
-                std::thread::sleep(Duration::from_millis(21));
-                RunOutcome::Launched
-            }),
-            Candidate::new(1, |_| {
-                std::thread::sleep(Duration::from_millis(1));
-                RunOutcome::Launched
-            }),
-        ];
-        let report = search(&host, Stream::DEFAULT, &mut candidates, &options);
-        drop(candidates);
-        assert_eq!(report.winner.map(|winner| winner.index), Some(1), "{report}");
-        assert!(report.to_string().contains("longer than the time limit of a run"), "{report}");
-        assert_eq!(runs, 1);
+        let limit = Duration::from_millis(20);
+        let options = SearchOptions { warmup: 0, repeats: 3, run_timeout: limit, ..SearchOptions::default() };
+        for outcome in [RunOutcome::Launched, RunOutcome::Milliseconds(0.001)] {
+            let mut runs = 0;
+            let mut candidates = [
+                Candidate::new(0, |_| {
+                    runs += 1;
+                    std::thread::sleep(limit + Duration::from_millis(1));
+                    outcome
+                }),
+                Candidate::new(1, |_| {
+                    std::thread::sleep(Duration::from_millis(1));
+                    RunOutcome::Launched
+                }),
+            ];
+            let report = search(&SystemClock::new(), &host, Stream::DEFAULT, &mut candidates, &options);
+            drop(candidates);
+            assert_eq!(report.winner.map(|winner| winner.index), Some(1), "{report}");
+            assert!(report.to_string().contains("longer than the time limit of a run"), "{report}");
+            assert_eq!(runs, 1);
+        }
     }
 }

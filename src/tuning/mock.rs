@@ -159,12 +159,6 @@ impl Device for MockDevice {
         Ok(self.reached(event) <= self.now.get())
     }
 
-    fn synchronize(&self, event: EventHandle) -> Result<(), DeviceError> {
-        self.check(Call::Query, "synchronize")?;
-        self.now.set(self.now.get().max(self.reached(event)));
-        Ok(())
-    }
-
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError> {
         self.check(Call::Elapsed, "elapsed_ms")?;
         Ok(self.reached(stop).saturating_sub(self.reached(start)).as_nanos() as f64 / 1e6)

@@ -52,11 +52,11 @@ pub(crate) fn on(arch: &str) -> Options {
 }
 
 pub(crate) fn new(kernel: Kernel, hooks: Option<Box<dyn Hooks>>) -> NewKernel {
-    NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks }
+    NewKernel { hooks, ..kernel.into() }
 }
 
 pub(crate) fn plain(kernels: impl IntoIterator<Item = Kernel>) -> Vec<NewKernel> {
-    kernels.into_iter().map(|kernel| new(kernel, None)).collect()
+    kernels.into_iter().map(NewKernel::from).collect()
 }
 
 pub(crate) fn add(registry: &Registry, kernel: Kernel, priority: Priority) {

@@ -209,12 +209,6 @@ int hipEventQuery(void *handle) {
 }
 #endif
 
-int hipEventSynchronize(void *handle) {
-    struct event *event = event_of(handle);
-    while (event && event->reached_ms > now_ms()) {}
-    return answer("hipEventSynchronize", event ? SUCCESS : INVALID_HANDLE);
-}
-
 int hipEventElapsedTime(float *ms, void *start_handle, void *stop_handle) {
     struct event *start = event_of(start_handle), *stop = event_of(stop_handle);
     if (!start || !stop || !start->recorded || !stop->recorded) return answer("hipEventElapsedTime", INVALID_HANDLE);

@@ -13,7 +13,7 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, FmhaProblem, Problem, ProblemDefaults};
-use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+use ck_select::registry::{NewKernel, Options, Registry};
 use ck_select::select::{RankScratch, Ranker};
 use ck_select::vocab::Op;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -117,9 +117,7 @@ fn estimating(criterion: &mut Criterion) {
 
 fn registry(model: Arc<Model>, pool: &Pool) -> Registry {
     let registry = Registry::new(Options::default()).expect("a registry");
-    let new =
-        |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
-    registry.add_all(pool.iter().cloned().map(new).collect()).expect("different kernels");
+    registry.add_all(pool.iter().cloned().map(NewKernel::from).collect()).expect("different kernels");
     registry.set_model(model, None);
     registry.prepare();
     registry

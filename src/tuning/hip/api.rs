@@ -104,7 +104,6 @@ functions! {
         hipEventDestroy(*mut c_void) -> c_int;
         hipEventRecord(*mut c_void, *mut c_void) -> c_int;
         hipEventQuery(*mut c_void) -> c_int;
-        hipEventSynchronize(*mut c_void) -> c_int;
         hipEventElapsedTime(*mut f32, *mut c_void, *mut c_void) -> c_int;
     }
     optional {

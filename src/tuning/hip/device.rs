@@ -158,12 +158,6 @@ impl Device for HipDevice {
         self.api.check("hipEventQuery", code).map(|()| true)
     }
 
-    fn synchronize(&self, event: EventHandle) -> Result<(), DeviceError> {
-        // SAFETY: the trait guarantees that the event is one of this device and not destroyed yet.
-        let code = unsafe { (self.api.hipEventSynchronize)(event.as_raw()) };
-        self.api.check("hipEventSynchronize", code)
-    }
-
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError> {
         let mut milliseconds = 0.0;
         // SAFETY: the pointer is valid for writing a float; the trait guarantees that the events are this

@@ -10,7 +10,7 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
-use crate::tuning::clock::{Clock, SystemClock};
+use crate::tuning::clock::Clock;
 use crate::tuning::device::{Device, DeviceError, Event, Stream};
 
 pub use options::SearchOptions;
@@ -65,7 +65,7 @@ impl fmt::Debug for Candidate<'_> {
 /// ```
 /// use ck_select::tuning::mock::MockDevice;
 /// use ck_select::tuning::device::Stream;
-/// use ck_select::tuning::search::{Candidate, RunOutcome, SearchOptions, Verdict, search_by};
+/// use ck_select::tuning::search::{Candidate, RunOutcome, SearchOptions, Verdict, search};
 ///
 /// let device = MockDevice::new();
 /// let launch = |ms: f64| {
@@ -78,23 +78,13 @@ impl fmt::Debug for Candidate<'_> {
 /// let mut candidates =
 ///     [Candidate::new(7, launch(0.5)), Candidate::new(3, launch(0.25)), Candidate::new(5, launch(4.0))];
 ///
-/// // The mock is its own clock; with a real device it is `search`, which takes the system's.
-/// let report = search_by(&device, &device, Stream::DEFAULT, &mut candidates, &SearchOptions::default());
+/// // The mock is its own clock; for a real device there is `SystemClock`.
+/// let report = search(&device, &device, Stream::DEFAULT, &mut candidates, &SearchOptions::default());
 ///
 /// assert_eq!(report.winner.map(|winner| (winner.index, winner.median_ms)), Some((3, 0.25)));
 /// assert_eq!(report.entries[2].verdict, Verdict::CutOff { fastest_ms: 4.0 });
 /// ```
 pub fn search(
-    device: &dyn Device,
-    stream: Stream,
-    candidates: &mut [Candidate<'_>],
-    options: &SearchOptions,
-) -> SearchReport {
-    search_by(&SystemClock::new(), device, stream, candidates, options)
-}
-
-/// [`search`] with a clock of the caller.
-pub fn search_by(
     clock: &dyn Clock,
     device: &dyn Device,
     stream: Stream,

@@ -18,7 +18,7 @@ impl Bench {
     }
 
     fn search(&self, mut candidates: Vec<Candidate<'_>>) -> SearchReport {
-        let report = search_by(&self.device, &self.device, Stream::DEFAULT, &mut candidates, &self.options);
+        let report = search(&self.device, &self.device, Stream::DEFAULT, &mut candidates, &self.options);
         assert_eq!(self.device.live_events(), 0, "events are left: {report}");
         report
     }
@@ -453,7 +453,7 @@ fn events_are_given_back_when_a_callback_panics() {
     let device = MockDevice::new();
     let mut candidates = [Candidate::new(0, |_| std::panic::resume_unwind(Box::new("callback")))];
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        search_by(&device, &device, Stream::DEFAULT, &mut candidates, &SearchOptions::default())
+        search(&device, &device, Stream::DEFAULT, &mut candidates, &SearchOptions::default())
     }));
     assert!(panicked.is_err());
     assert_eq!(device.live_events(), 0);

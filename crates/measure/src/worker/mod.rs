@@ -12,6 +12,7 @@ use ck_select::ffi::Callbacks;
 use ck_select::pool::{Folder, FolderKernel};
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::registry::Hooks;
+use ck_select::tuning::clock::SystemClock;
 use ck_select::tuning::device::{Device, DeviceFacts, Stream};
 use ck_select::tuning::hip::Hip;
 use ck_select::tuning::host::HostDevice;
@@ -187,7 +188,7 @@ fn time(
         max_cv: settings.max_cv,
     };
     let run = |stream| -> RunOutcome { callbacks.run(problem, stream) };
-    search(device, Stream::DEFAULT, &mut [Candidate::new(0, run)], &options)
+    search(&SystemClock::new(), device, Stream::DEFAULT, &mut [Candidate::new(0, run)], &options)
 }
 
 /// The outcome of a search with one candidate, and whether the device is usable afterwards.
