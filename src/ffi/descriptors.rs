@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::CkRegistry;
 use super::error::Failure;
-use super::input::{Versioned, read_optional_text, read_registry, read_structs};
+use super::input::{Versioned, read_handle, read_optional_text, read_structs};
 use super::kernels::{CkKernelHooks, add, new_kernel, read_all_hooks, read_hooks_at};
 use crate::kernel::Kernel;
 
@@ -18,7 +18,7 @@ pub(super) unsafe fn add_described<D: Descriptor>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `descs` has `count` structs,
     // each with its size set.
-    let (registry, descs) = unsafe { (read_registry(registry)?, read_structs(descs, count, "descs")?) };
+    let (registry, descs) = unsafe { (read_handle(registry)?, read_structs(descs, count, "descs")?) };
     // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
     let hooks = unsafe { read_all_hooks(hooks, count) }?;
     let mut kernels = Vec::new();

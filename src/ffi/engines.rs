@@ -4,8 +4,9 @@ use std::ffi::c_char;
 use std::iter::once;
 
 use super::error::{Failure, boundary};
+use super::input::write_values;
 use super::memory::give_text;
-use super::rows::{model_failure, read_object, read_row_options, read_table, rows_failure, write_values};
+use super::rows::{model_failure, read_object, read_row_options, read_table, rows_failure};
 use super::{CkColumn, CkRowOptions, CkStatus};
 use crate::cells::Fields;
 use crate::rows::{EngineChoice, RowModelOptions, describe_engine, engine_features};

@@ -5,7 +5,8 @@ use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, check_reserved, init_options, read_bytes, read_optional_text, read_registry, read_struct, word,
+    Versioned, check_reserved, init_options, read_bytes, read_handle, read_optional_struct,
+    read_optional_text, word,
 };
 use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
 use super::memory::give_text;
@@ -47,7 +48,7 @@ pub unsafe extern "C" fn ck_registry_import_json(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `json` has `len` bytes.
-        let (registry, json) = unsafe { (read_registry(registry)?, read_bytes(json, len, "json")?) };
+        let (registry, json) = unsafe { (read_handle(registry)?, read_bytes(json, len, "json")?) };
         let pool = Pool::from_bytes("json", json).map_err(Failure::of(CkStatus::InvalidKernel))?;
         let mut kernels = Vec::with_capacity(pool.len());
         for kernel in &pool {
@@ -119,12 +120,11 @@ pub unsafe extern "C" fn ck_registry_export_json(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
+        let registry = unsafe { read_handle(registry) }?;
         let op = word("op", op, Op::ALL, Op::WORDS)?;
         let mut asked = ExportOptions::default();
-        if !options.is_null() {
-            // SAFETY: by contract, `options` is NULL or a struct with its size set.
-            let raw = unsafe { read_struct(options) }?;
+        // SAFETY: by contract, `options` is NULL or a struct with its size set.
+        if let Some(raw) = unsafe { read_optional_struct(options) }? {
             check_reserved("", raw.reserved)?;
             asked.statistics = raw.statistics != 0;
             // SAFETY: by contract, `raw.timestamp` is NULL or NUL-terminated; `raw.registry_name` is NULL

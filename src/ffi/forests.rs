@@ -4,14 +4,20 @@ use std::ffi::c_char;
 
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
-use super::input::{output, read_array, read_text, write_output};
-use super::rows::{model_failure, write_values};
+use super::input::{Handle, destroy, give, give_handle, read_array, read_handle, read_text, write_values};
+use super::rows::model_failure;
 use crate::forest::Forest;
 use crate::uhd;
 
 /// A forest without a spec.
 pub struct CkForest {
     _opaque: [u8; 0],
+}
+
+// SAFETY: it is only made by `ck_forest_create`.
+unsafe impl Handle for CkForest {
+    type Owned = Forest;
+    const NAME: &'static str = "forest";
 }
 
 /// Loads a forest from a file, plain or gzip.
@@ -21,13 +27,11 @@ pub struct CkForest {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut CkForest) -> CkStatus {
     boundary(|| {
-        let forest = output(forest, "forest")?;
         // SAFETY: the caller gives NULL or a NUL-terminated text.
         let file = unsafe { read_text(file, "file") }?;
         let made = Forest::load(file).map_err(|error| model_failure(error.into()))?;
-        // SAFETY: not NULL, so the caller gives room for one address.
-        unsafe { write_output(forest, Box::into_raw(Box::new(made)).cast()) };
-        Ok(())
+        // SAFETY: the caller gives NULL or room for one address.
+        unsafe { give_handle(forest, Box::new(made)) }
     })
 }
 
@@ -37,13 +41,8 @@ pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut
 /// `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_forest_destroy(forest: *mut CkForest) {
-    boundary_value((), || {
-        if !forest.is_null() {
-            // SAFETY: the caller got the address from `ck_forest_create`, which is `Box::into_raw`, and gives
-            // it up.
-            drop(unsafe { Box::from_raw(forest.cast::<Forest>()) });
-        }
-    });
+    // SAFETY: the caller gives NULL or a handle, and gives it up.
+    boundary_value((), || unsafe { destroy(forest) });
 }
 
 /// Writes the number of features of a row.
@@ -53,12 +52,10 @@ pub unsafe extern "C" fn ck_forest_destroy(forest: *mut CkForest) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_forest_width(forest: *const CkForest, width: *mut usize) -> CkStatus {
     boundary(|| {
-        let width = output(width, "width")?;
         // SAFETY: the caller gives NULL or a forest that lives for the call.
-        let forest = unsafe { read_forest(forest) }?;
-        // SAFETY: not NULL, so the caller gives room for one `size_t`.
-        unsafe { write_output(width, forest.num_features()) };
-        Ok(())
+        let forest = unsafe { read_handle(forest) }?;
+        // SAFETY: the caller gives NULL or room for one `size_t`.
+        unsafe { give(width, "width", forest.num_features()) }
     })
 }
 
@@ -78,7 +75,7 @@ pub unsafe extern "C" fn ck_forest_predict(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: the caller gives NULL or a forest that lives for the call.
-        let forest = unsafe { read_forest(forest) }?;
+        let forest = unsafe { read_handle(forest) }?;
         let wrong = |message: String| Failure::new(CkStatus::InvalidArgument, message);
         if width != forest.num_features() {
             return Err(wrong(format!(
@@ -100,14 +97,6 @@ pub unsafe extern "C" fn ck_forest_predict(
         // SAFETY: the caller gives room for one double a row.
         unsafe { write_values(values, "values", &predicted) }
     })
-}
-
-/// # Safety
-/// `forest` is NULL, or was made by `ck_forest_create` and is not destroyed as long as the result lives.
-unsafe fn read_forest<'a>(forest: *const CkForest) -> Result<&'a Forest, Failure> {
-    // SAFETY: NULL, or an address of a `Forest` that lives as long as the result: `CkForest` is never
-    // anything else.
-    unsafe { forest.cast::<Forest>().as_ref() }.ok_or_else(|| Failure::null("forest"))
 }
 
 /// Scores a row with the forest at the end of this library's file, which `ckselect uhd export` writes there:

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::CkStatus;
 use super::error::{Failure, boundary};
-use super::input::{output, read_arch, write_output};
+use super::input::{give, read_arch};
 use super::mirror::{AsC, FromC, mirror};
 use crate::hardware::Hardware;
 use ck_select_types::hardware_constants;
@@ -36,7 +36,6 @@ impl CkHardware {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *const c_char) -> CkStatus {
     boundary(|| {
-        let hardware = output(hardware, "hardware")?;
         // SAFETY: by contract, `arch` is NULL or NUL-terminated.
         let known = match unsafe { read_arch(arch, "arch") }? {
             None => Hardware::default(),
@@ -45,9 +44,8 @@ pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *cons
                 Failure::new(CkStatus::NotFound, message)
             })?,
         };
-        // SAFETY: by contract, `hardware` is valid for writing.
-        unsafe { write_output(hardware, known.to_c()) };
-        Ok(())
+        // SAFETY: by contract, `hardware` is NULL or valid for writing.
+        unsafe { give(hardware, "hardware", known.to_c()) }
     })
 }
 

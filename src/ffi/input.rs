@@ -3,9 +3,8 @@
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 
+use super::CkStatus;
 use super::error::Failure;
-use super::{CkRegistry, CkStatus};
-use crate::registry::Registry;
 use crate::vocab::Arch;
 
 /// A struct that its caller fills, beginning with its size.
@@ -59,6 +58,15 @@ pub(super) unsafe fn read_struct<T: Versioned>(address: *const T) -> Result<T, F
     unsafe { address.cast::<u8>().copy_to_nonoverlapping(value.as_mut_ptr().cast::<u8>(), size) };
     // SAFETY: all bytes are set, and every bit pattern is a value.
     Ok(unsafe { value.assume_init() })
+}
+
+/// The same; NULL is none.
+///
+/// # Safety
+/// As for [`read_struct`].
+pub(super) unsafe fn read_optional_struct<T: Versioned>(address: *const T) -> Result<Option<T>, Failure> {
+    // SAFETY: by contract.
+    if address.is_null() { Ok(None) } else { unsafe { read_struct(address) }.map(Some) }
 }
 
 /// An array of structs that the caller filled. They are as far apart as the first one is large.
@@ -271,13 +279,47 @@ pub(super) unsafe fn read_arch(text: *const c_char, what: &str) -> Result<Option
         .transpose()
 }
 
-/// Borrows a registry for the call.
+/// A handle: C has the address of what it owns.
 ///
 /// # Safety
-/// `registry` is NULL, or was made by `ck_registry_create` and is not destroyed as long as the result lives.
-pub(super) unsafe fn read_registry<'a>(registry: *const CkRegistry) -> Result<&'a Registry, Failure> {
-    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`, which makes it from a `Registry`.
-    unsafe { registry.cast::<Registry>().as_ref() }.ok_or_else(|| Failure::null("registry"))
+/// Each such address is from [`give_handle`].
+pub(super) unsafe trait Handle {
+    type Owned;
+    const NAME: &'static str;
+}
+
+/// Borrows what a handle owns for the call.
+///
+/// # Safety
+/// `handle` is NULL, or was made by [`give_handle`] and is not destroyed as long as the result lives.
+pub(super) unsafe fn read_handle<'a, H: Handle>(handle: *const H) -> Result<&'a H::Owned, Failure> {
+    // SAFETY: by contract, `handle` is NULL or the address of an `Owned`.
+    unsafe { handle.cast::<H::Owned>().as_ref() }.ok_or_else(|| Failure::null(H::NAME))
+}
+
+/// Makes a handle.
+///
+/// # Safety
+/// `address` is NULL or valid for writing an address.
+pub(super) unsafe fn give_handle<H: Handle>(
+    address: *mut *mut H,
+    owned: Box<H::Owned>,
+) -> Result<(), Failure> {
+    let address = output(address, H::NAME)?;
+    // SAFETY: by contract, `address` is valid for writing.
+    unsafe { write_output(address, Box::into_raw(owned).cast()) };
+    Ok(())
+}
+
+/// Destroys a handle with what it owns.
+///
+/// # Safety
+/// `handle` is NULL, or from [`give_handle`], and nobody uses it now or later.
+pub(super) unsafe fn destroy<H: Handle>(handle: *mut H) {
+    if !handle.is_null() {
+        // SAFETY: by contract, it is from `give_handle`, so from `Box::into_raw`, and is destroyed once.
+        drop(unsafe { Box::from_raw(handle.cast::<H::Owned>()) });
+    }
 }
 
 /// The address of an output, or an error that names it.
@@ -292,6 +334,43 @@ pub(super) fn output<T>(address: *mut T, what: &str) -> Result<*mut T, Failure> 
 pub(super) unsafe fn write_output<T>(address: *mut T, value: T) {
     // SAFETY: by contract, `address` is valid for writing; it need not be aligned.
     unsafe { address.write_unaligned(value) };
+}
+
+/// Writes an output, or names the one that is NULL.
+///
+/// # Safety
+/// `address` is NULL or valid for writing a `T`.
+pub(super) unsafe fn give<T>(address: *mut T, what: &str, value: T) -> Result<(), Failure> {
+    let address = output(address, what)?;
+    // SAFETY: by contract.
+    unsafe { write_output(address, value) };
+    Ok(())
+}
+
+/// Writes an output that may be NULL.
+///
+/// # Safety
+/// As for [`give`].
+pub(super) unsafe fn give_optional<T>(address: *mut T, value: T) {
+    if !address.is_null() {
+        // SAFETY: by contract.
+        unsafe { write_output(address, value) };
+    }
+}
+
+/// Writes an output of many numbers.
+///
+/// # Safety
+/// `address` is NULL, or points to as many doubles.
+pub(super) unsafe fn write_values(address: *mut f64, what: &str, values: &[f64]) -> Result<(), Failure> {
+    if !values.is_empty() {
+        output(address, what)?;
+    }
+    for (place, &value) in values.iter().enumerate() {
+        // SAFETY: by contract, `address` has room for all values.
+        unsafe { write_output(address.wrapping_add(place), value) };
+    }
+    Ok(())
 }
 
 /// Looks a number up in a vocabulary. Words are plain integers, so that an unknown one is an error instead of

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Structs, Versioned, check_reserved, out_struct, output, read_arch, read_array, read_registry,
-    read_struct, read_structs, read_text, write_output,
+    Structs, Versioned, check_reserved, give, give_optional, out_struct, read_arch, read_array, read_handle,
+    read_optional_struct, read_structs, read_text,
 };
 use super::mirror::AsC;
 use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkRegistry, CkStatus};
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn ck_registry_add_kernel(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
         // NUL-terminated.
-        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
         let hooks = unsafe { read_hooks(hooks) }?;
         add(registry, vec![new_kernel(named(name)?, hooks)])
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `names` has `count`
         // elements.
-        let (registry, names) = unsafe { (read_registry(registry)?, read_array(names, count, "names")?) };
+        let (registry, names) = unsafe { (read_handle(registry)?, read_array(names, count, "names")?) };
         // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
         let hooks = unsafe { read_all_hooks(hooks, count) }?;
         let mut kernels = Vec::new();
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn ck_registry_add_folder(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `folder` is NULL or
         // NUL-terminated.
-        let (registry, folder) = unsafe { (read_registry(registry)?, read_text(folder, "folder")?) };
+        let (registry, folder) = unsafe { (read_handle(registry)?, read_text(folder, "folder")?) };
         let found = Folder::read(Path::new(folder)).map_err(|error| {
             let status = if error.is_unreadable { CkStatus::Io } else { CkStatus::InvalidKernel };
             Failure::new(status, error)
@@ -284,13 +284,11 @@ pub unsafe extern "C" fn ck_registry_add_folder(
         for left_out in &found.left_out {
             log::line(Level::Warn, "kernels", format_args!("{folder}: left out: {left_out}"));
         }
-        let kernels: Vec<_> = found.pool.iter().map(|kernel| new_kernel(kernel.clone(), None)).collect();
+        let kernels: Vec<_> = found.pool.iter().cloned().map(NewKernel::from).collect();
         let count = kernels.len();
         add(registry, kernels)?;
-        if !added.is_null() {
-            // SAFETY: not NULL, so the caller gives room for one `size_t`.
-            unsafe { write_output(added, count) };
-        }
+        // SAFETY: the caller gives NULL or room for one `size_t`.
+        unsafe { give_optional(added, count) };
         Ok(())
     })
 }
@@ -300,11 +298,8 @@ pub unsafe extern "C" fn ck_registry_add_folder(
 /// # Safety
 /// As for [`read_struct`].
 pub(super) unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<CkKernelHooks>, Failure> {
-    if hooks.is_null() {
-        return Ok(None);
-    }
     // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
-    checked_hooks(unsafe { read_struct(hooks) }?).map(Some)
+    unsafe { read_optional_struct(hooks) }?.map(checked_hooks).transpose()
 }
 
 fn checked_hooks(hooks: CkKernelHooks) -> Result<CkKernelHooks, Failure> {
@@ -355,7 +350,7 @@ fn named(name: &str) -> Result<Kernel, Failure> {
 
 pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> NewKernel {
     match hooks {
-        None => NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None },
+        None => kernel.into(),
         Some(hooks) => NewKernel {
             kernel,
             priority: Priority(hooks.priority),
@@ -407,11 +402,9 @@ unsafe impl Versioned for CkKernelInfo {
 pub unsafe extern "C" fn ck_registry_size(registry: *const CkRegistry, size: *mut usize) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
-        let size = output(size, "size")?;
-        // SAFETY: by contract, `size` is valid for writing.
-        unsafe { write_output(size, registry.len()) };
-        Ok(())
+        let registry = unsafe { read_handle(registry) }?;
+        // SAFETY: by contract, `size` is NULL or valid for writing.
+        unsafe { give(size, "size", registry.len()) }
     })
 }
 
@@ -427,7 +420,7 @@ pub unsafe extern "C" fn ck_registry_kernel_at(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
+        let registry = unsafe { read_handle(registry) }?;
         // SAFETY: by contract, `info` is NULL or a struct with its size set.
         unsafe { write_info(registry, Some(index), &format!("a kernel at {index}"), info) }
     })
@@ -447,7 +440,7 @@ pub unsafe extern "C" fn ck_registry_find(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
         // NUL-terminated.
-        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         // SAFETY: by contract, `info` is NULL or a struct with its size set.
         unsafe { write_info(registry, registry.position(name), &format!("a kernel '{name}'"), info) }
     })
@@ -496,13 +489,11 @@ pub unsafe extern "C" fn ck_registry_retain_arch(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `arch` is NULL or
         // NUL-terminated.
-        let (registry, arch) = unsafe { (read_registry(registry)?, read_arch(arch, "arch")?) };
+        let (registry, arch) = unsafe { (read_handle(registry)?, read_arch(arch, "arch")?) };
         let arch = arch.ok_or_else(|| Failure::null("arch"))?;
         let count = registry.retain_arch(arch);
-        if !removed.is_null() {
-            // SAFETY: by contract, `removed` is valid for writing.
-            unsafe { write_output(removed, count) };
-        }
+        // SAFETY: by contract, `removed` is NULL or valid for writing.
+        unsafe { give_optional(removed, count) };
         Ok(())
     })
 }
@@ -521,7 +512,7 @@ pub unsafe extern "C" fn ck_registry_remove_kernel(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
         // NUL-terminated.
-        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         if registry.remove(name) {
             return Ok(());
         }
@@ -537,7 +528,7 @@ pub unsafe extern "C" fn ck_registry_remove_kernel(
 pub unsafe extern "C" fn ck_registry_clear(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        unsafe { read_registry(registry) }?.retain(|_| false);
+        unsafe { read_handle(registry) }?.retain(|_| false);
         Ok(())
     })
 }

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char};
 use std::str::FromStr;
 
 use super::error::Failure;
-use super::input::{read_arch, read_optional_text, read_text, write_output};
+use super::input::{read_arch, read_optional_text, read_text};
 use super::{CkStatus, input};
 use crate::kernel::Mnk;
 use crate::vocab::{
@@ -190,17 +190,6 @@ macro_rules! mirror {
 }
 
 pub(super) use mirror;
-
-/// Initialises a struct that its caller gives.
-///
-/// # Safety
-/// `address` is NULL or valid for writing.
-pub(super) unsafe fn init<R: AsC>(address: *mut R::C, what: &str, usual: &R) -> Result<(), Failure> {
-    let address = input::output(address, what)?;
-    // SAFETY: not NULL, and so by contract valid for writing.
-    unsafe { write_output(address, usual.to_c()) };
-    Ok(())
-}
 
 impl AsC for i64 {
     type C = i64;

@@ -31,7 +31,6 @@ mod log;
 mod memory;
 mod mirror;
 mod models;
-mod problems;
 mod registry;
 mod rows;
 mod select;

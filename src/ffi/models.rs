@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::error::{Failure, boundary};
 use super::hardware::CkHardware;
 use super::input::{
-    Versioned, check_reserved, init_options, output, read_arch, read_bytes, read_registry, read_struct,
-    read_structs, read_text, word, write_output,
+    Versioned, check_reserved, give, init_options, read_arch, read_bytes, read_handle, read_optional_struct,
+    read_struct, read_structs, read_text, word,
 };
 use super::{CkRegistry, CkStatus};
 use crate::embedded;
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn ck_registry_load_model(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `directory` is NULL or
         // NUL-terminated.
-        let (registry, directory) = unsafe { (read_registry(registry)?, read_text(directory, "directory")?) };
+        let (registry, directory) = unsafe { (read_handle(registry)?, read_text(directory, "directory")?) };
         // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let model = embedded::open(directory).map_err(Failure::of(CkStatus::InvalidModel))?;
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
         // NUL-terminated.
-        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let embedded = embedded::find(name).map_err(Failure::of(CkStatus::NotFound))?;
@@ -170,15 +170,13 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const c_char) -> CkStatus {
     boundary(|| {
-        let name = output(name, "name")?;
         let models = embedded::all();
         let model = models.get(index).ok_or_else(|| {
             let message = format!("no model at index {index}: {} models are built in", models.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
-        // SAFETY: by contract, `name` is valid for writing.
-        unsafe { write_output(name, model.c_name().as_ptr()) };
-        Ok(())
+        // SAFETY: by contract, `name` is NULL or valid for writing.
+        unsafe { give(name, "name", model.c_name().as_ptr()) }
     })
 }
 
@@ -193,11 +191,8 @@ struct Usage {
 /// # Safety
 /// As for `ck_registry_load_model`.
 unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Failure> {
-    if options.is_null() {
-        return Ok(Usage::default());
-    }
     // SAFETY: by contract, `options` is NULL or a struct with its size set.
-    let raw = unsafe { read_struct(options) }?;
+    let Some(raw) = unsafe { read_optional_struct(options) }? else { return Ok(Usage::default()) };
     check_reserved("", raw.reserved)?;
     let force = raw.force != 0;
     if force && !raw.key.is_null() {
@@ -208,7 +203,7 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
     // SAFETY: by contract, `raw.key` is NULL or a struct with its size set and a valid `arch`.
     let key = if raw.key.is_null() { None } else { Some(unsafe { read_key(raw.key) }?) };
     // SAFETY: by contract, `raw.hardware` is NULL or a struct with its size set.
-    let hardware = if raw.hardware.is_null() { None } else { Some(unsafe { read_struct(raw.hardware) }?) };
+    let hardware = unsafe { read_optional_struct(raw.hardware) }?;
     Ok(Usage { key, hardware, force })
 }
 
@@ -285,7 +280,7 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
         // NUL-terminated.
-        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         // SAFETY: by contract, `spec` has `spec_len` bytes.
         let spec = unsafe { read_bytes(spec, spec_len, "spec") }?;
         // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
@@ -318,7 +313,7 @@ pub unsafe extern "C" fn ck_registry_remove_model(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `key` is NULL or a struct
         // with its size set and a valid `arch`.
-        let (registry, key) = unsafe { (read_registry(registry)?, read_key(key)?) };
+        let (registry, key) = unsafe { (read_handle(registry)?, read_key(key)?) };
         if registry.remove_model(&key) {
             return Ok(());
         }
@@ -334,7 +329,7 @@ pub unsafe extern "C" fn ck_registry_remove_model(
 pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
+        let registry = unsafe { read_handle(registry) }?;
         for key in registry.model_keys() {
             registry.remove_model(&key);
         }
@@ -352,7 +347,7 @@ pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) ->
 pub unsafe extern "C" fn ck_registry_prepare(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        unsafe { read_registry(registry) }?.prepare();
+        unsafe { read_handle(registry) }?.prepare();
         Ok(())
     })
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, init_options, output, read_arch, read_optional_text, read_registry, read_struct, word,
-    write_output,
+    Handle, Versioned, destroy, give, give_handle, give_optional, init_options, read_arch, read_handle,
+    read_optional_struct, read_optional_text, word, write_output,
 };
 use super::memory::give_text;
 use crate::environment;
@@ -20,6 +20,12 @@ use crate::tuning::search::SearchOptions;
 /// Kernels, models and options.
 pub struct CkRegistry {
     _opaque: [u8; 0],
+}
+
+// SAFETY: it is only made by `ck_registry_create`.
+unsafe impl Handle for CkRegistry {
+    type Owned = Registry;
+    const NAME: &'static str = "registry";
 }
 
 /// Which sources are asked, and in which order.
@@ -124,13 +130,11 @@ pub unsafe extern "C" fn ck_registry_create(
     registry: *mut *mut CkRegistry,
 ) -> CkStatus {
     boundary(|| {
-        let registry = output(registry, "registry")?;
         // SAFETY: by contract, `options` is NULL or a struct with its size set and valid strings.
         let options = unsafe { read_options(options) }?;
         let made = Box::new(Registry::new(options).map_err(options_failure)?);
-        // SAFETY: by contract, `registry` is valid for writing.
-        unsafe { write_output(registry, Box::into_raw(made).cast()) };
-        Ok(())
+        // SAFETY: by contract, `registry` is NULL or valid for writing.
+        unsafe { give_handle(registry, made) }
     })
 }
 
@@ -140,13 +144,8 @@ pub unsafe extern "C" fn ck_registry_create(
 /// `registry` is NULL, or from `ck_registry_create`, and no thread uses it now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_destroy(registry: *mut CkRegistry) {
-    boundary_value((), || {
-        if !registry.is_null() {
-            // SAFETY: by contract, `registry` is from `ck_registry_create`, so from `Box::into_raw`, and is
-            // destroyed once.
-            drop(unsafe { Box::from_raw(registry.cast::<Registry>()) });
-        }
-    });
+    // SAFETY: the caller gives NULL or a handle, and gives it up.
+    boundary_value((), || unsafe { destroy(registry) });
 }
 
 /// Replaces the options.
@@ -161,7 +160,7 @@ pub unsafe extern "C" fn ck_registry_set_options(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
+        let registry = unsafe { read_handle(registry) }?;
         // SAFETY: by contract, `options` is NULL or a struct with its size set and valid strings.
         let options = unsafe { read_options(options) }?;
         registry.set_options(options).map_err(options_failure)
@@ -181,11 +180,9 @@ pub unsafe extern "C" fn ck_registry_generation(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
-        let generation = output(generation, "generation")?;
-        // SAFETY: by contract, `generation` is valid for writing.
-        unsafe { write_output(generation, registry.generation()) };
-        Ok(())
+        let registry = unsafe { read_handle(registry) }?;
+        // SAFETY: by contract, `generation` is NULL or valid for writing.
+        unsafe { give(generation, "generation", registry.generation()) }
     })
 }
 
@@ -201,7 +198,7 @@ pub unsafe extern "C" fn ck_registry_generation(
 pub unsafe extern "C" fn ck_registry_refresh_store(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
+        let registry = unsafe { read_handle(registry) }?;
         registry.refresh_store().map_err(Failure::of(CkStatus::Io))?;
         Ok(())
     })
@@ -224,7 +221,7 @@ pub unsafe extern "C" fn ck_registry_store_status(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: the caller gives a registry from `ck_registry_create`.
-        let status = unsafe { read_registry(registry) }?.store_status();
+        let status = unsafe { read_handle(registry) }?.store_status();
         if !reason.is_null() {
             match &status.reason {
                 // SAFETY: the caller's `reason` points to a pointer.
@@ -233,10 +230,8 @@ pub unsafe extern "C" fn ck_registry_store_status(
                 None => unsafe { write_output(reason, std::ptr::null_mut()) },
             }
         }
-        if !waiting.is_null() {
-            // SAFETY: the caller's `waiting` points to a `size_t`.
-            unsafe { write_output(waiting, status.waiting) };
-        }
+        // SAFETY: the caller's `waiting` is NULL or points to a `size_t`.
+        unsafe { give_optional(waiting, status.waiting) };
         Ok(())
     })
 }
@@ -246,9 +241,8 @@ pub unsafe extern "C" fn ck_registry_store_status(
 unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
     let mut read = Options::default();
     let mut environment = true;
-    if !options.is_null() {
-        // SAFETY: by contract, `options` is NULL or a struct with its size set.
-        let raw = unsafe { read_struct(options) }?;
+    // SAFETY: by contract, `options` is NULL or a struct with its size set.
+    if let Some(raw) = unsafe { read_optional_struct(options) }? {
         read.mode = mode(&raw)?;
         // SAFETY: by contract, `raw.override_file` is NULL or NUL-terminated; `raw.arch` is NULL or
         // NUL-terminated; `raw.store` is NULL or NUL-terminated; `raw.device_name` is NULL or NUL-terminated;

@@ -11,8 +11,8 @@ use serde_json::Map;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, init_options, output, read_array, read_bytes, read_optional_text, read_struct, read_structs,
-    read_text, word, write_output,
+    Handle, Versioned, destroy, give, give_handle, init_options, output, read_array, read_bytes, read_handle,
+    read_optional_struct, read_optional_text, read_structs, read_text, word, write_output, write_values,
 };
 use super::memory::give_text;
 use crate::features::{Engine, Uncoded};
@@ -30,6 +30,18 @@ pub struct CkModel {
 /// Kernels that a model is prepared for.
 pub struct CkPool {
     _opaque: [u8; 0],
+}
+
+// SAFETY: it is only made by `ck_model_create`.
+unsafe impl Handle for CkModel {
+    type Owned = Arc<RowModel>;
+    const NAME: &'static str = "model";
+}
+
+// SAFETY: it is only made by `ck_pool_create`.
+unsafe impl Handle for CkPool {
+    type Owned = RowPool;
+    const NAME: &'static str = "pool";
 }
 
 /// How to treat absent cells, and words without a code in the model's encoding.
@@ -134,15 +146,13 @@ pub unsafe extern "C" fn ck_model_create(
     model: *mut *mut CkModel,
 ) -> CkStatus {
     boundary(|| {
-        let model = output(model, "model")?;
         // SAFETY: by contract, `directory` is NULL or NUL-terminated; `options` is NULL or a struct with
         // its size set and valid strings.
         let (directory, options) =
             unsafe { (read_text(directory, "directory")?, read_row_options(options)?) };
         let made = RowModel::load(directory, &options).map_err(model_failure)?;
-        // SAFETY: by contract, `model` is valid for writing.
-        unsafe { write_output(model, Box::into_raw(Box::new(Arc::new(made))).cast()) };
-        Ok(())
+        // SAFETY: by contract, `model` is NULL or valid for writing.
+        unsafe { give_handle(model, Box::new(Arc::new(made))) }
     })
 }
 
@@ -152,13 +162,8 @@ pub unsafe extern "C" fn ck_model_create(
 /// `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_model_destroy(model: *mut CkModel) {
-    boundary_value((), || {
-        if !model.is_null() {
-            // SAFETY: by contract, `model` is from `ck_model_create`, so from `Box::into_raw`, and is
-            // destroyed once.
-            drop(unsafe { Box::from_raw(model.cast::<Arc<RowModel>>()) });
-        }
-    });
+    // SAFETY: the caller gives NULL or a handle, and gives it up.
+    boundary_value((), || unsafe { destroy(model) });
 }
 
 /// Describes a model directory as a JSON object: `op`, `rank_by`, `log_targets`, `feature_names`,
@@ -222,14 +227,12 @@ pub unsafe extern "C" fn ck_model_predict_row(
     value: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        let value = output(value, "value")?;
         // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `row` has `len` bytes.
-        let (model, row) = unsafe { (read_model(model)?, read_object(row, len, "row")?) };
+        let (model, row) = unsafe { (read_handle(model)?, read_object(row, len, "row")?) };
         model.check_names(&row).map_err(rows_failure)?;
         let predicted = model.predict(&row).map_err(rows_failure)?;
-        // SAFETY: by contract, `value` is valid for writing.
-        unsafe { write_output(value, predicted) };
-        Ok(())
+        // SAFETY: by contract, `value` is NULL or valid for writing.
+        unsafe { give(value, "value", predicted) }
     })
 }
 
@@ -251,7 +254,7 @@ pub unsafe extern "C" fn ck_model_predict_rows(
     boundary(|| {
         // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `columns` has `column_count`
         // structs with `rows` cells each.
-        let (model, table) = unsafe { (read_model(model)?, read_table(columns, column_count, rows)?) };
+        let (model, table) = unsafe { (read_handle(model)?, read_table(columns, column_count, rows)?) };
         let predicted = model.predict_table(&table).map_err(rows_failure)?;
         // SAFETY: by contract, `values` has room for all values.
         unsafe { write_values(values, "values", &predicted) }
@@ -275,7 +278,7 @@ pub unsafe extern "C" fn ck_model_extract_rows(
     boundary(|| {
         // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `columns` has `column_count`
         // structs with `rows` cells each.
-        let (model, table) = unsafe { (read_model(model)?, read_table(columns, column_count, rows)?) };
+        let (model, table) = unsafe { (read_handle(model)?, read_table(columns, column_count, rows)?) };
         let found = model.features(&table).map_err(rows_failure)?;
         if capacity < found.len() {
             let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
@@ -300,14 +303,12 @@ pub unsafe extern "C" fn ck_pool_create(
     pool: *mut *mut CkPool,
 ) -> CkStatus {
     boundary(|| {
-        let pool = output(pool, "pool")?;
         // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `columns` has `column_count`
         // structs with `rows` cells each.
-        let (model, table) = unsafe { (read_model(model)?, read_table(columns, column_count, rows)?) };
+        let (model, table) = unsafe { (read_handle(model)?, read_table(columns, column_count, rows)?) };
         let made = RowPool::new(Arc::clone(model), &table).map_err(rows_failure)?;
-        // SAFETY: by contract, `pool` is valid for writing.
-        unsafe { write_output(pool, Box::into_raw(Box::new(made)).cast()) };
-        Ok(())
+        // SAFETY: by contract, `pool` is NULL or valid for writing.
+        unsafe { give_handle(pool, Box::new(made)) }
     })
 }
 
@@ -319,7 +320,7 @@ pub unsafe extern "C" fn ck_pool_create(
 pub unsafe extern "C" fn ck_pool_prepare(pool: *const CkPool) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`.
-        unsafe { read_pool(pool) }?.prepare().map_err(rows_failure)
+        unsafe { read_handle(pool) }?.prepare().map_err(rows_failure)
     })
 }
 
@@ -329,13 +330,8 @@ pub unsafe extern "C" fn ck_pool_prepare(pool: *const CkPool) -> CkStatus {
 /// `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
-    boundary_value((), || {
-        if !pool.is_null() {
-            // SAFETY: by contract, `pool` is from `ck_pool_create`, so from `Box::into_raw`, and is destroyed
-            // once.
-            drop(unsafe { Box::from_raw(pool.cast::<RowPool>()) });
-        }
-    });
+    // SAFETY: the caller gives NULL or a handle, and gives it up.
+    boundary_value((), || unsafe { destroy(pool) });
 }
 
 /// Ranks the kernels of a pool for a problem, best first, NaN last: to `rows` each kernel's row, counted from
@@ -364,7 +360,7 @@ pub unsafe extern "C" fn ck_pool_rank(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`; `problem` has `len` bytes.
-        let (pool, problem) = unsafe { (read_pool(pool)?, read_object(problem, len, "problem")?) };
+        let (pool, problem) = unsafe { (read_handle(pool)?, read_object(problem, len, "problem")?) };
         pool.model().check_names(&problem).map_err(rows_failure)?;
         if capacity > 0 {
             output(rows, "rows")?;
@@ -405,11 +401,8 @@ pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<Ro
         force: false,
         threads: 1,
     };
-    if options.is_null() {
-        return Ok(read);
-    }
     // SAFETY: by contract, `options` is NULL or a struct with its size set.
-    let raw = unsafe { read_struct(options) }?;
+    let Some(raw) = unsafe { read_optional_struct(options) }? else { return Ok(read) };
     (read.force, read.threads) = (raw.force != 0, raw.threads);
     read.target = word("target", raw.target, Target::ALL, Target::WORDS)?;
     let uncoded = [None, Some(Uncoded::Error), Some(Uncoded::Upstream)];
@@ -449,24 +442,6 @@ pub(super) fn rows_failure(error: RowsError) -> Failure {
         _ => CkStatus::InvalidArgument,
     };
     Failure::new(status, error)
-}
-
-/// Borrows a model for the call.
-///
-/// # Safety
-/// `model` is NULL, or was made by `ck_model_create` and is not destroyed as long as the result lives.
-unsafe fn read_model<'a>(model: *const CkModel) -> Result<&'a Arc<RowModel>, Failure> {
-    // SAFETY: by contract, `model` is NULL or from `ck_model_create`, which makes it from an `Arc<RowModel>`.
-    unsafe { model.cast::<Arc<RowModel>>().as_ref() }.ok_or_else(|| Failure::null("model"))
-}
-
-/// Borrows a pool for the call.
-///
-/// # Safety
-/// `pool` is NULL, or was made by `ck_pool_create` and is not destroyed as long as the result lives.
-unsafe fn read_pool<'a>(pool: *const CkPool) -> Result<&'a RowPool, Failure> {
-    // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`, which makes it from a `RowPool`.
-    unsafe { pool.cast::<RowPool>().as_ref() }.ok_or_else(|| Failure::null("pool"))
 }
 
 /// # Safety
@@ -519,17 +494,4 @@ pub(super) unsafe fn read_table<'a>(
         read.push(Column { name, cells });
     }
     Table::new(read, rows).map_err(Failure::of(CkStatus::InvalidArgument))
-}
-
-/// # Safety
-/// `address` is NULL, or points to as many doubles.
-pub(super) unsafe fn write_values(address: *mut f64, what: &str, values: &[f64]) -> Result<(), Failure> {
-    if !values.is_empty() {
-        output(address, what)?;
-    }
-    for (place, &value) in values.iter().enumerate() {
-        // SAFETY: by contract, `address` has room for all values.
-        unsafe { write_output(address.wrapping_add(place), value) };
-    }
-    Ok(())
 }

@@ -5,11 +5,13 @@ use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, out_struct, output, read_registry, word, write_output};
+use super::input::{
+    Versioned, give, give_optional, out_struct, output, read_handle, read_struct, word, write_output,
+    write_values,
+};
 use super::memory::give_text;
-use super::problems::{AsProblem, read_problem};
 use super::{CkRegistry, CkStatus};
-use crate::problem::FieldSet;
+use crate::problem::{FieldSet, Problem};
 use crate::registry::SelectError;
 use crate::select::RankError;
 use crate::vocab::Op;
@@ -118,6 +120,28 @@ unsafe impl Versioned for CkRanked {
     const LEAST: usize = offset_of!(Self, tied);
 }
 
+/// A problem struct of any operation.
+pub(super) trait AsProblem: Versioned {
+    /// The problem, its words checked and the rest not yet.
+    ///
+    /// # Safety
+    /// Its addresses are what the struct's documentation says.
+    unsafe fn problem(self) -> Result<Problem, Failure>;
+}
+
+/// Reads a problem without validating it: the registry does, once, and only where no equal one was decided
+/// before.
+///
+/// # Safety
+/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string, and its other addresses are what
+/// the struct's documentation says.
+pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
+    // SAFETY: by contract, `address` is NULL or a struct with its size set.
+    let raw = unsafe { read_struct(address) }?;
+    // SAFETY: by contract.
+    unsafe { raw.problem() }
+}
+
 /// # Safety
 /// As for `ck_registry_select_conv`.
 pub(super) unsafe fn select<T: AsProblem>(
@@ -127,7 +151,7 @@ pub(super) unsafe fn select<T: AsProblem>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
     // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
     // SAFETY: by contract, `selection` is NULL or a struct with its size set.
     let selection = unsafe { out_struct(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
@@ -179,16 +203,14 @@ fn select_failure(error: SelectError) -> Failure {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *const c_char) -> CkStatus {
     boundary(|| {
-        let name = output(name, "name")?;
         let op = word("op", op, Op::ALL, Op::WORDS)?;
         let names = field_names(op);
         let found = names.get(bit).ok_or_else(|| {
             let message = format!("no field at bit {bit}: {op} problems have {} fields", names.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
-        // SAFETY: by contract, `name` is valid for writing.
-        unsafe { write_output(name, found.as_ptr()) };
-        Ok(())
+        // SAFETY: by contract, `name` is NULL or valid for writing.
+        unsafe { give(name, "name", found.as_ptr()) }
     })
 }
 
@@ -211,7 +233,7 @@ pub(super) unsafe fn rank<T: AsProblem>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
     // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
     let room = match capacity {
         0 => None,
@@ -235,11 +257,10 @@ pub(super) unsafe fn rank<T: AsProblem>(
         // SAFETY: by contract, `ranked` has room for `capacity` structs; `place` is below that.
         unsafe { room.at(place).write(value) };
     }
-    // SAFETY: by contract, `count` is valid for writing.
-    unsafe { write_output(count, ranking.places.len()) };
-    if !left_out.is_null() {
-        // SAFETY: not NULL, and so by contract `left_out` is valid for writing.
-        unsafe { write_output(output(left_out, "left_out")?, ranking.left_out) };
+    // SAFETY: by contract, `count` is valid for writing, and `left_out` is NULL or valid for writing.
+    unsafe {
+        write_output(count, ranking.places.len());
+        give_optional(left_out, ranking.left_out);
     }
     Ok(())
 }
@@ -274,7 +295,7 @@ pub(super) unsafe fn predict<T: AsProblem>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
     // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
     // SAFETY: by contract, `predictions` is NULL or a struct with its size set.
     let predictions = unsafe { out_struct(predictions) }?;
     let found = registry.predict(&problem, index).map_err(select_failure)?;
@@ -301,7 +322,7 @@ pub(super) unsafe fn extract<T: AsProblem>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
     // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
     let row = registry.features(&problem, index).map_err(select_failure)?;
     if capacity < row.len() {
@@ -310,13 +331,11 @@ pub(super) unsafe fn extract<T: AsProblem>(
         let message = format!("capacity is {capacity}, the model has {} features", row.len());
         return Err(Failure::new(CkStatus::BufferTooSmall, message));
     }
-    let features = if row.is_empty() { features } else { output(features, "features")? };
-    for (place, &value) in row.iter().enumerate() {
-        // SAFETY: by contract, `features` has `capacity` doubles; `place` is below that.
-        unsafe { write_output(features.wrapping_add(place), value) };
+    // SAFETY: by contract, `features` has `capacity` doubles, which are enough, and `count` is valid for writing.
+    unsafe {
+        write_values(features, "features", &row)?;
+        write_output(count, row.len());
     }
-    // SAFETY: by contract, `count` is valid for writing.
-    unsafe { write_output(count, row.len()) };
     Ok(())
 }
 
@@ -329,7 +348,7 @@ pub(super) unsafe fn explain<T: AsProblem>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
     // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
     let explained = registry.explain(&problem).map_err(select_failure)?;
     // SAFETY: by contract, `text` is NULL or valid for writing.
     unsafe { give_text(text, "text", &explained) }

@@ -44,57 +44,34 @@ pub enum CkStatus {
     CannotMeasure = 16,
 }
 
-/// All statuses, in numeric order. Not an associated constant of the enum, because the header would show it.
-pub(super) const STATUSES: [CkStatus; 17] = [
-    CkStatus::Ok,
-    CkStatus::NullPointer,
-    CkStatus::InvalidArgument,
-    CkStatus::InvalidStruct,
-    CkStatus::NotUtf8,
-    CkStatus::InvalidProblem,
-    CkStatus::InvalidKernel,
-    CkStatus::AlreadyRegistered,
-    CkStatus::NotFound,
-    CkStatus::NoKernel,
-    CkStatus::OverrideFailed,
-    CkStatus::InvalidModel,
-    CkStatus::NoModel,
-    CkStatus::Io,
-    CkStatus::BufferTooSmall,
-    CkStatus::Panic,
-    CkStatus::CannotMeasure,
+/// All statuses in a few words, in numeric order. Not an associated constant of the enum, because the header
+/// would show it.
+pub(super) const STATUSES: [(CkStatus, &CStr); 17] = [
+    (CkStatus::Ok, c"done"),
+    (CkStatus::NullPointer, c"a required pointer is NULL"),
+    (CkStatus::InvalidArgument, c"an argument is out of range"),
+    (CkStatus::InvalidStruct, c"a struct has an unknown size"),
+    (CkStatus::NotUtf8, c"a string is not UTF-8"),
+    (CkStatus::InvalidProblem, c"the problem is not valid"),
+    (CkStatus::InvalidKernel, c"the kernel is not valid"),
+    (CkStatus::AlreadyRegistered, c"the kernel is already registered"),
+    (CkStatus::NotFound, c"nothing with that name or index"),
+    (CkStatus::NoKernel, c"no kernel fits"),
+    (CkStatus::OverrideFailed, c"an override cannot be applied"),
+    (CkStatus::InvalidModel, c"the model is not valid"),
+    (CkStatus::NoModel, c"no model fits"),
+    (CkStatus::Io, c"a file cannot be read or written"),
+    (CkStatus::BufferTooSmall, c"the buffer is too small"),
+    (CkStatus::Panic, c"an internal error"),
+    (CkStatus::CannotMeasure, c"nothing can be measured"),
 ];
-
-impl CkStatus {
-    const fn words(self) -> &'static CStr {
-        match self {
-            Self::Ok => c"done",
-            Self::NullPointer => c"a required pointer is NULL",
-            Self::InvalidArgument => c"an argument is out of range",
-            Self::InvalidStruct => c"a struct has an unknown size",
-            Self::NotUtf8 => c"a string is not UTF-8",
-            Self::InvalidProblem => c"the problem is not valid",
-            Self::InvalidKernel => c"the kernel is not valid",
-            Self::AlreadyRegistered => c"the kernel is already registered",
-            Self::NotFound => c"nothing with that name or index",
-            Self::NoKernel => c"no kernel fits",
-            Self::OverrideFailed => c"an override cannot be applied",
-            Self::InvalidModel => c"the model is not valid",
-            Self::NoModel => c"no model fits",
-            Self::Io => c"a file cannot be read or written",
-            Self::BufferTooSmall => c"the buffer is too small",
-            Self::Panic => c"an internal error",
-            Self::CannotMeasure => c"nothing can be measured",
-        }
-    }
-}
 
 /// Describes a status in a few words. Never NULL; the string is constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_status_text(status: i32) -> *const c_char {
     boundary_value(c"unknown status".as_ptr(), || {
-        let known = STATUSES.into_iter().find(|known| *known as i32 == status);
-        known.map_or(c"unknown status", CkStatus::words).as_ptr()
+        let known = STATUSES.iter().find(|(known, _)| *known as i32 == status);
+        known.map_or(c"unknown status", |(_, words)| words).as_ptr()
     })
 }
 

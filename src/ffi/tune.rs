@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::time::Duration;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, check_reserved, out_struct, read_registry, read_struct};
+use super::input::{Versioned, check_reserved, out_struct, read_handle, read_struct};
 use super::{CkRegistry, CkStatus};
 use crate::registry::TuneBudget;
 use crate::tuning::device::Stream;
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn ck_registry_tune(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
-        let registry = unsafe { read_registry(registry) }?;
+        let registry = unsafe { read_handle(registry) }?;
         // SAFETY: by contract, `budget` is NULL or a struct with its size set.
         let raw = unsafe { read_struct(budget) }?;
         // SAFETY: by contract, `report` is NULL or a struct with its size set.

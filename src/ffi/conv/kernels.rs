@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::check_reserved;
+use crate::ffi::input::{check_reserved, give};
 use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
-use crate::ffi::mirror::{AsC, FromC, init, mirror};
+use crate::ffi::mirror::{AsC, FromC, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{ConvKernel, Kernel, KernelKind, Mnk, StreamK};
 use crate::problem::ConvProblem;
@@ -89,7 +89,7 @@ impl Hooked for ConvProblem {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_conv_kernel_desc_init(desc: *mut CkConvKernelDesc) -> CkStatus {
     // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { init(desc, "desc", &ConvKernel::USUAL) })
+    boundary(|| unsafe { give(desc, "desc", ConvKernel::USUAL.to_c()) })
 }
 
 /// Adds kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or has one

@@ -2,8 +2,9 @@
 
 use crate::ffi::CkStatus;
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::mirror::{AsC, FromC, init, mirror};
-use crate::ffi::problems::AsProblem;
+use crate::ffi::input::give;
+use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::select::AsProblem;
 use crate::problem::{ConvProblem, Problem};
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype};
 use ck_select_types::conv_problem;
@@ -33,5 +34,5 @@ impl AsProblem for CkConvProblem {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_conv_problem_init(problem: *mut CkConvProblem) -> CkStatus {
     // SAFETY: by contract, `problem` is valid for writing.
-    boundary(|| unsafe { init(problem, "problem", &ConvProblem::USUAL) })
+    boundary(|| unsafe { give(problem, "problem", ConvProblem::USUAL.to_c()) })
 }

@@ -4,8 +4,9 @@ use std::ffi::c_char;
 
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
+use crate::ffi::input::give;
 use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
-use crate::ffi::mirror::{AsC, FromC, init, mirror};
+use crate::ffi::mirror::{AsC, FromC, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use crate::problem::FmhaProblem;
@@ -42,7 +43,7 @@ impl Hooked for FmhaProblem {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_fmha_kernel_desc_init(desc: *mut CkFmhaKernelDesc) -> CkStatus {
     // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { init(desc, "desc", &FmhaKernel::USUAL) })
+    boundary(|| unsafe { give(desc, "desc", FmhaKernel::USUAL.to_c()) })
 }
 
 /// As `ck_registry_add_conv_kernels`, for attention.

@@ -2,8 +2,9 @@
 
 use crate::ffi::CkStatus;
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::mirror::{AsC, FromC, init, mirror};
-use crate::ffi::problems::AsProblem;
+use crate::ffi::input::give;
+use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::select::AsProblem;
 use crate::problem::{FmhaProblem, Problem};
 use crate::vocab::{
     Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
@@ -33,5 +34,5 @@ impl AsProblem for CkFmhaProblem {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_fmha_problem_init(problem: *mut CkFmhaProblem) -> CkStatus {
     // SAFETY: by contract, `problem` is valid for writing.
-    boundary(|| unsafe { init(problem, "problem", &FmhaProblem::new([1, 1], 1, 128)) })
+    boundary(|| unsafe { give(problem, "problem", FmhaProblem::new([1, 1], 1, 128).to_c()) })
 }

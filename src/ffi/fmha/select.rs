@@ -4,9 +4,10 @@ use std::ffi::c_char;
 
 use super::CkFmhaProblem;
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::{output, read_registry, write_output};
-use crate::ffi::problems::read_problem;
-use crate::ffi::select::{CkPredictions, CkRanked, CkSelection, explain, extract, predict, rank, select};
+use crate::ffi::input::{give, read_handle};
+use crate::ffi::select::{
+    CkPredictions, CkRanked, CkSelection, explain, extract, predict, rank, read_problem, select,
+};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::problem::{FmhaProblem, Problem};
 
@@ -105,13 +106,11 @@ pub unsafe extern "C" fn ck_registry_choose_fmha_splits(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
         // with its size set and a valid `arch`.
-        let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
-        let splits = output(splits, "splits")?;
+        let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
         let Problem::Fmha(problem) = problem else { return Ok(()) };
         let split = FmhaProblem { num_splits: 1, ..problem };
         split.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
-        // SAFETY: by contract, `splits` is valid for writing.
-        unsafe { write_output(splits, registry.fmha_splits(&problem, most)) };
-        Ok(())
+        // SAFETY: by contract, `splits` is NULL or valid for writing.
+        unsafe { give(splits, "splits", registry.fmha_splits(&problem, most)) }
     })
 }

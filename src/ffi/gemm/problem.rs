@@ -2,8 +2,9 @@
 
 use crate::ffi::CkStatus;
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::mirror::{AsC, FromC, init, mirror};
-use crate::ffi::problems::AsProblem;
+use crate::ffi::input::give;
+use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::select::AsProblem;
 use crate::kernel::Mnk;
 use crate::problem::{GemmProblem, GemmRequest, Groups, Problem};
 use crate::vocab::{Arch, Dtype, GemmLayout, QuantMode, StreamKReduction};
@@ -47,5 +48,5 @@ impl AsProblem for CkGemmProblem {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_gemm_problem_init(problem: *mut CkGemmProblem) -> CkStatus {
     // SAFETY: by contract, `problem` is valid for writing.
-    boundary(|| unsafe { init(problem, "problem", &GemmProblem::USUAL) })
+    boundary(|| unsafe { give(problem, "problem", GemmProblem::USUAL.to_c()) })
 }

@@ -234,7 +234,7 @@ impl Drafts {
 
 /// A table with what its addresses point to.
 #[repr(C)]
-pub(super) struct Kept {
+pub(in crate::ffi) struct Kept {
     shown: CkTable,
     raw: Vec<CkColumn>,
     words: Vec<Vec<*const c_char>>,

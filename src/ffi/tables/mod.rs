@@ -9,7 +9,7 @@ use std::mem::offset_of;
 
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
-use super::input::{Versioned, output, read_array, read_struct, write_output};
+use super::input::{Handle, Versioned, destroy, give_handle, read_array, read_struct};
 use super::rows::CkColumn;
 use draft::{Drafts, Kept};
 use python::{Object, Reader};
@@ -64,6 +64,12 @@ pub struct CkTable {
     pub states: *const u8,
 }
 
+// SAFETY: it is only made by `ck_table_read` and its like, and begins what they own.
+unsafe impl Handle for CkTable {
+    type Owned = Kept;
+    const NAME: &'static str = "table";
+}
+
 /// Copies the cells of a list of dicts; those of other types are `CK_STATUS_INVALID_ARGUMENT`.
 ///
 /// # Safety
@@ -78,7 +84,6 @@ pub unsafe extern "C" fn ck_table_read(
     table: *mut *mut CkTable,
 ) -> CkStatus {
     boundary(|| {
-        let table = output(table, "table")?;
         // SAFETY: by contract, `objects` is NULL or a struct with its size set.
         let objects = unsafe { read_struct(objects) }?;
         // SAFETY: by contract, the struct's addresses are what its fields say.
@@ -91,9 +96,8 @@ pub unsafe extern "C" fn ck_table_read(
             unsafe { reader.dict(row, reader.python.item(rows.cast(), row)) }
                 .ok_or_else(|| not_plain(row))?;
         }
-        // SAFETY: by contract, `table` is valid for writing.
-        unsafe { write_output(table, Box::into_raw(reader.drafts.finish()?).cast()) };
-        Ok(())
+        // SAFETY: by contract, `table` is NULL or valid for writing.
+        unsafe { give_handle(table, reader.drafts.finish()?) }
     })
 }
 
@@ -114,7 +118,6 @@ pub unsafe extern "C" fn ck_table_read_cells(
     table: *mut *mut CkTable,
 ) -> CkStatus {
     boundary(|| {
-        let table = output(table, "table")?;
         // SAFETY: by contract, `objects` is NULL or a struct with its size set, `strides` NULL or two
         // numbers.
         let (objects, strides) = unsafe { (read_struct(objects)?, read_array(strides, 2, "strides")?) };
@@ -136,9 +139,8 @@ pub unsafe extern "C" fn ck_table_read_cells(
                 read.ok_or_else(|| not_plain(row))?;
             }
         }
-        // SAFETY: by contract, `table` is valid for writing.
-        unsafe { write_output(table, Box::into_raw(reader.drafts.finish()?).cast()) };
-        Ok(())
+        // SAFETY: by contract, `table` is NULL or valid for writing.
+        unsafe { give_handle(table, reader.drafts.finish()?) }
     })
 }
 
@@ -155,7 +157,6 @@ pub unsafe extern "C" fn ck_table_read_arrow(
     table: *mut *mut CkTable,
 ) -> CkStatus {
     boundary(|| {
-        let table = output(table, "table")?;
         // SAFETY: by contract, `objects` is NULL or a struct with its size set, whose addresses are what its
         // fields say, and `stream` is NULL or a stream.
         let (mut drafts, stream) =
@@ -165,9 +166,8 @@ pub unsafe extern "C" fn ck_table_read_arrow(
         if unsafe { arrow::read(stream, &mut drafts) }.is_none() {
             return Err(Failure::new(CkStatus::InvalidArgument, "the table is not plain"));
         }
-        // SAFETY: by contract, `table` is valid for writing.
-        unsafe { write_output(table, Box::into_raw(drafts.finish()?).cast()) };
-        Ok(())
+        // SAFETY: by contract, `table` is NULL or valid for writing.
+        unsafe { give_handle(table, drafts.finish()?) }
     })
 }
 
@@ -195,10 +195,6 @@ pub unsafe extern "C" fn ck_table_equals(table: *const CkTable, other: *const Ck
 /// `table` is NULL, or from `ck_table_read`, and nobody uses it now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_table_destroy(table: *mut CkTable) {
-    boundary_value((), || {
-        if !table.is_null() {
-            // SAFETY: by contract, it is from `ck_table_read`, so from `Box::into_raw`.
-            drop(unsafe { Box::from_raw(table.cast::<Kept>()) });
-        }
-    });
+    // SAFETY: the caller gives NULL or a handle, and gives it up.
+    boundary_value((), || unsafe { destroy(table) });
 }

@@ -95,7 +95,7 @@ fn every_entry_point_is_guarded_documented_and_listed() {
 
 #[test]
 fn statuses_keep_their_numbers() {
-    for (number, status) in super::status::STATUSES.into_iter().enumerate() {
+    for (number, (status, _)) in super::status::STATUSES.into_iter().enumerate() {
         assert_eq!(status as usize, number);
         // SAFETY: constant texts.
         let text = unsafe { CStr::from_ptr(ck_status_text(number as i32)) };
