@@ -38,23 +38,12 @@ struct FmhaInvocation {
   FmhaTraitsVariant traits;
   FmhaArgsVariant args;
 
-  static FmhaInvocation make(fmha_fwd_traits t, fmha_fwd_args a) {
-    return {FmhaApiFamily::Fwd, std::move(t), std::move(a)};
-  }
-  static FmhaInvocation make(fmha_fwd_pagedkv_traits t, fmha_fwd_pagedkv_args a) {
-    return {FmhaApiFamily::FwdPagedKv, std::move(t), std::move(a)};
-  }
-  static FmhaInvocation make(fmha_fwd_splitkv_traits t, fmha_fwd_splitkv_args a) {
-    return {FmhaApiFamily::FwdSplitKv, std::move(t), std::move(a)};
-  }
-  static FmhaInvocation make(fmha_fwd_appendkv_traits t, fmha_fwd_appendkv_args a) {
-    return {FmhaApiFamily::FwdAppendKv, std::move(t), std::move(a)};
-  }
-  static FmhaInvocation make(fmha_batch_prefill_traits t, fmha_batch_prefill_args a) {
-    return {FmhaApiFamily::BatchPrefill, std::move(t), std::move(a)};
-  }
-  static FmhaInvocation make(fmha_bwd_traits t, fmha_bwd_args a) {
-    return {FmhaApiFamily::Bwd, std::move(t), std::move(a)};
+  /// The variants' types are in the order of the families.
+  template <class Traits, class Args>
+  static FmhaInvocation make(Traits traits, Args args) {
+    FmhaInvocation call{FmhaApiFamily::Fwd, std::move(traits), std::move(args)};
+    call.api_family = static_cast<FmhaApiFamily>(call.traits.index());
+    return call;
   }
 };
 

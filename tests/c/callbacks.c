@@ -58,7 +58,7 @@ static ck_selection selected(const ck_registry *registry, int64_t batch) {
     problem.n = batch;
     problem.c = problem.k = 64;
     SIZED(ck_selection, selection);
-    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
     return selection;
 }
 
@@ -69,6 +69,9 @@ static float selects(const ck_conv_problem *problem, void *stream, void *user) {
     (void)user;
     CHECK(selected(shared, problem->n).source == CK_SOURCE_PRIORITY);
     CHECK(selected(shared, 2).source == CK_SOURCE_PRIORITY);
+    const ck_tune_budget budget = {sizeof budget, 1000, NULL, 0, 0};
+    ANSWERS(CK_STATUS_CANNOT_MEASURE, ck_registry_tune(shared, &budget, NULL));
+    CHECK(strstr(ck_last_error(), "this thread is already measuring") != NULL);
     return 1;
 }
 

@@ -30,6 +30,8 @@ static int failures = 0;
         }                                                                                                    \
     } while (0)
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 /* A variable whose fields are 0, but for its size. */
 #define SIZED(type, name)             \
     type name;                        \

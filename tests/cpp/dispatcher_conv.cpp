@@ -83,7 +83,6 @@ const void* const in = reinterpret_cast<const void*>(0x10);
 const void* const wei = reinterpret_cast<const void*>(0x20);
 void* const out = reinterpret_cast<void*>(0x30);
 
-std::string root;
 std::string models;
 const Instance* ran = nullptr;
 Seen ran_with;
@@ -557,43 +556,6 @@ void priorities_are_cks() {
   CHECK(name_of(GroupedConvSelector(registry, options), problem) == "other");
 }
 
-/// In 96 of 96 problems the alphabet chose an unmeasured pipeline, whose score is that of its measured twin.
-/// tests/ties.rs registers in every order; here it is that measured twins precede priorities, and these the alphabet.
-void equal_scores_prefer_measured_kernels() {
-  SelectorOptions options = quiet();
-  options.models = {root + "/models/grouped_conv_forward_bf16_gfx950"};
-  const auto chosen = [&](const std::vector<std::string>& pipelines, const std::string& preferred) {
-    Registry_ registry;
-    for (const std::string& pipeline : pipelines) {
-      for (const int tile : {32, 64, 128}) {
-        Key key = key_of(tile, 64, 64, pipeline.c_str());
-        const std::string name = generation::name_of(key);
-        if (has_name<>) key.pipeline = "compv3";
-        CHECK(add(registry, telling(key, name), pipeline == preferred ? ck::Priority::High : ck::Priority::Normal));
-      }
-    }
-    const GroupedConvSelector selector(registry, options);
-    std::set<std::string> of;
-    for (const std::int64_t n : {1, 32}) {
-      for (const std::int64_t channels : {64, 128, 512}) {
-        for (const std::int64_t size : {7, 28, 112}) {
-          const auto found = selector.find(layer(n, channels, channels, size));
-          CHECK(found.instance != nullptr && found.selection.source == Source::model);
-          for (const std::string& pipeline : pipelines) {
-            if (found.instance->name().find(pipeline) != std::string::npos) of.insert(pipeline);
-          }
-        }
-      }
-    }
-    return of;
-  };
-  for (const char* preferred : {"compv3", "basic_v1", "wavelet"})
-    CHECK(chosen({"compv3", "basic_v1", "comp_async", "wavelet"}, preferred) == std::set<std::string>{"compv3"});
-  // Of unmeasured twins the one with the higher priority, against the alphabet and with it.
-  for (const char* preferred : {"wavelet", "basic_v1"})
-    CHECK(chosen({"basic_v1", "comp_async", "wavelet"}, preferred) == std::set<std::string>{preferred});
-}
-
 /// A kernel of one dimension was never asked where problems do not state their dimensions.
 template <class P>
 void kernels_of_one_dimension_are_served(P problem) {
@@ -870,8 +832,7 @@ void threads_run_while_the_registry_changes() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  root = repository(argc, argv);
-  models = root + "/tests/golden/models";
+  models = repository(argc, argv) + "/tests/golden/models";
   (void)ck_log_set_callback(CK_LOG_LEVEL_DEBUG, keep_line, nullptr);
   keys_say_everything();
   names_go_before_keys();
@@ -884,7 +845,6 @@ int main(int argc, char** argv) {
   heuristics_never_throw();
   parts_of_names_find_no_wrong_kernel();
   priorities_are_cks();
-  equal_scores_prefer_measured_kernels();
   kernels_of_one_dimension_are_served(layer(16, 64, 64, 28));
   one_that_throws_counts_as_no();
   changes_are_followed();
