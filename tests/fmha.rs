@@ -1,6 +1,5 @@
 //! Attention through the registry: rules, plans, the number of splits.
 
-#[allow(dead_code, reason = "of several programs")]
 mod common;
 
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};

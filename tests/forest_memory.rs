@@ -1,43 +1,20 @@
-//! How much memory a text can make the parser take: alone in its process, because it counts every allocation.
+//! How much memory a text can make the parser take.
 
 mod bad_forests;
+#[allow(dead_code, reason = "of several programs")]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use ck_select::forest::Forest;
-
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-// SAFETY: every call goes to the system's allocator as it comes; counting changes nothing about it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
-        PEAK.fetch_max(now, Relaxed);
-        // SAFETY: the caller's promise about the layout is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise about pointer and layout is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use counting::{BYTES, PEAK};
 
 /// The most bytes that were allocated at once while the text was parsed.
 fn peak(text: &[u8]) -> usize {
-    let before = NOW.load(Relaxed);
-    PEAK.store(before, Relaxed);
+    let before = BYTES.get();
+    PEAK.set(before);
     let _ = Forest::parse(text);
-    PEAK.load(Relaxed) - before
+    (PEAK.get() - before) as usize
 }
 
 #[test]

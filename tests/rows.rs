@@ -329,7 +329,6 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     assert!(upstream.check_names(&odd).is_ok());
 }
 
-/// The variant is no feature, so that plain kernels would have a score for every problem.
 /// Equal scores kept the table's order, so that unmeasured twins of a measured kernel could go first.
 #[test]
 fn rows_of_measured_kernels_go_before_others_of_their_score() {
@@ -346,6 +345,7 @@ fn rows_of_measured_kernels_go_before_others_of_their_score() {
     assert_eq!(ranked[0].index, 2);
 }
 
+/// The variant is no feature, so that plain kernels would have a score for every problem.
 #[test]
 fn kernels_of_another_variant_have_no_score_where_absent_cells_are_errors() {
     const NAMES: [&str; 2] = [

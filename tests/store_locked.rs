@@ -133,15 +133,19 @@ fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
     assert!(said[0].contains("kept in memory"), "{said:?}");
     let refused = registry.refresh_store().unwrap_err().to_string();
     assert!(refused.contains("in use by other processes"), "{refused}");
-    // SAFETY: the registry lives, here and below; outputs may be null.
-    assert_eq!(unsafe { ck_registry_refresh_store(handle) }, CkStatus::Io);
+    // SAFETY: the registry lives.
+    let refresh = || unsafe { ck_registry_refresh_store(handle) };
+    assert_eq!(refresh(), CkStatus::Io);
 
     holder.release();
-    assert_eq!(unsafe { ck_registry_refresh_store(handle) }, CkStatus::Ok);
+    assert_eq!(refresh(), CkStatus::Ok);
     assert_eq!(registry.store_status(), StoreStatus::default());
     assert_eq!(status(handle), (0, None));
-    assert_eq!(unsafe { ck_registry_store_status(handle, null_mut(), null_mut()) }, CkStatus::Ok);
-    assert_eq!(unsafe { ck_registry_store_status(null(), null_mut(), null_mut()) }, CkStatus::NullPointer);
+    // SAFETY: as above; outputs may be null.
+    unsafe {
+        assert_eq!(ck_registry_store_status(handle, null_mut(), null_mut()), CkStatus::Ok);
+        assert_eq!(ck_registry_store_status(null(), null_mut(), null_mut()), CkStatus::NullPointer);
+    }
     assert_eq!(on_disk(&path), 10);
     // And so it goes on.
     measure(&registry, 11..12);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ck_select::kernel::Kernel;
 use ck_select::problem::{GemmProblem, Problem};
-use ck_select::registry::{Hooks, Mode, NewKernel, Options, Registry, Source, TuneBudget, TuneReport};
+use ck_select::registry::{Mode, NewKernel, Options, Registry, Source, TuneBudget, TuneReport};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
@@ -19,29 +19,6 @@ use common::{new, small_conv as problem};
 const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(600));
 
 type Run = Arc<dyn Fn(usize, &Problem) -> RunOutcome + Send + Sync>;
-
-/// A kernel whose runs are the test's.
-struct Scripted {
-    number: usize,
-    run: Run,
-    drops: Arc<AtomicUsize>,
-}
-
-impl Hooks for Scripted {
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, problem: &Problem, _: Stream) -> RunOutcome {
-        (self.run)(self.number, problem)
-    }
-}
-
-impl Drop for Scripted {
-    fn drop(&mut self) {
-        self.drops.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 fn kernels() -> Vec<Kernel> {
     common::kernels().into_iter().take(6).collect()
@@ -52,8 +29,10 @@ fn off() -> Options {
     Options { measuring, ..common::on("gfx942") }
 }
 
-fn scripted(number: usize, kernel: Kernel, run: &Run, drops: &Arc<AtomicUsize>) -> NewKernel {
-    new(kernel, Some(Box::new(Scripted { number, run: run.clone(), drops: drops.clone() })))
+/// A kernel whose runs are the test's.
+fn scripted(number: usize, kernel: Kernel, run: &Run) -> NewKernel {
+    let run = run.clone();
+    new(kernel, Some(Box::new(move |problem: &Problem, _: Stream| run(number, problem))))
 }
 
 /// Six kernels on a mock device.
@@ -61,25 +40,25 @@ fn registry(
     options: Options,
     run: impl Fn(usize, &Problem) -> RunOutcome + Send + Sync + 'static,
 ) -> Registry {
-    on_device(MockDevice::new(), options, run)
+    on_device(MockDevice::new(), options, &(Arc::new(run) as Run))
 }
 
-fn on_device(
-    device: MockDevice,
-    options: Options,
-    run: impl Fn(usize, &Problem) -> RunOutcome + Send + Sync + 'static,
-) -> Registry {
-    let run: Run = Arc::new(run);
+fn on_device(device: MockDevice, options: Options, run: &Run) -> Registry {
     let registry = Registry::with_device(options, Box::new(device)).unwrap();
-    let drops = Arc::default();
-    let new =
-        kernels().into_iter().enumerate().map(|(number, kernel)| scripted(number, kernel, &run, &drops));
-    registry.add_all(new.collect()).unwrap();
+    let kernels = kernels().into_iter().enumerate();
+    registry.add_all(kernels.map(|(number, kernel)| scripted(number, kernel, run)).collect()).unwrap();
     registry
 }
 
 fn ask(registry: &Registry, problem: &Problem) {
     registry.select(problem).unwrap();
+}
+
+/// What the first call does that can measure a problem.
+fn tuned(registry: &Registry) -> TuneReport {
+    registry.tune(&LONG).unwrap();
+    ask(registry, &problem(1));
+    registry.tune(&LONG).unwrap()
 }
 
 /// The last of the first three by the estimate, whatever they are, takes half the time of the others.
@@ -209,9 +188,7 @@ fn what_fails_is_left_alone_until_something_changes() {
         counted.fetch_add(1, Ordering::Relaxed);
         RunOutcome::Failed(-7)
     });
-    registry.tune(&LONG).unwrap();
-    registry.select(&problem(1)).unwrap();
-    let report = registry.tune(&LONG).unwrap();
+    let report = tuned(&registry);
     assert_eq!((report.failed, report.measured, report.waiting), (1, 0, 0));
     let tried = runs.load(Ordering::Relaxed);
     assert_eq!(tried, 3);
@@ -239,7 +216,8 @@ fn one_failing_kernel_does_not_lose_the_others() {
 fn a_stream_that_cannot_be_measured_on_is_an_error_and_loses_nothing() {
     let device = MockDevice::new();
     device.set_capturing(true);
-    let registry = on_device(device, off(), |_, _| RunOutcome::Milliseconds(1.0));
+    let run: Run = Arc::new(|_, _| RunOutcome::Milliseconds(1.0));
+    let registry = on_device(device, off(), &run);
     registry.tune(&LONG).unwrap();
     registry.select(&problem(1)).unwrap();
     for _ in 0..2 {
@@ -270,9 +248,7 @@ fn callbacks_may_select_and_must_not_tune() {
             RunOutcome::Milliseconds(1.0)
         })
     });
-    registry.tune(&LONG).unwrap();
-    registry.select(&problem(1)).unwrap();
-    let report = registry.tune(&LONG).unwrap();
+    let report = tuned(registry);
     assert_eq!((report.measured, report.waiting), (1, 0));
     // The problem that the callbacks asked for is the next call's.
     assert!(matches!(registry.tune(&LONG), Ok(TuneReport { measured: 1, .. })));
@@ -311,7 +287,7 @@ fn a_problem_of_another_architecture_is_not_measured() {
     let elsewhere = problem(1).on("gfx950".parse().ok());
     let tuned = registry(off(), |_, _| unreachable!());
     tuned.tune(&LONG).unwrap();
-    tuned.select(&elsewhere).unwrap();
+    ask(&tuned, &elsewhere);
     let report = tuned.tune(&LONG).unwrap();
     assert_eq!((report.measured, report.failed, report.waiting), (0, 0, 0));
     let options = Options { mode: Mode::Search, ..off() };
@@ -332,9 +308,10 @@ fn winners_are_not_those_of_other_kernels_with_the_same_names() {
         let run: Run = Arc::new(move |number, _: &Problem| {
             RunOutcome::Milliseconds(if number == best { 1.0 } else { 2.0 })
         });
-        let named = kernels().into_iter().skip(skip).take(2).enumerate().map(|(number, kernel)| {
-            scripted(number, Kernel { name: format!("k{number}"), ..kernel }, &run, &Arc::default())
-        });
+        let named =
+            kernels().into_iter().skip(skip).take(2).enumerate().map(|(number, kernel)| {
+                scripted(number, Kernel { name: format!("k{number}"), ..kernel }, &run)
+            });
         registry.add_all(named.collect()).unwrap();
         registry.select(&problem(1)).unwrap().index
     };
@@ -350,18 +327,14 @@ fn winners_are_the_next_processs_too() {
     let folder = tempfile::tempdir().unwrap();
     let stored = || Options { store: Some(folder.path().join("winners.db")), ..off() };
     let first = registry(stored(), last_wins());
-    first.tune(&LONG).unwrap();
-    first.select(&problem(1)).unwrap();
-    first.tune(&LONG).unwrap();
+    tuned(&first);
     let winner = first.select(&problem(1)).unwrap();
     assert_eq!(winner.source, Source::Store);
     let second = registry(stored(), |_, _| unreachable!());
     let found = second.select(&problem(1)).unwrap();
     assert_eq!((found.source, found.index), (Source::Store, winner.index));
     // It is answered by the store, so there is nothing to measure.
-    second.tune(&LONG).unwrap();
-    second.select(&problem(1)).unwrap();
-    assert_eq!(second.tune(&LONG).unwrap().waiting, 0);
+    assert_eq!(tuned(&second).waiting, 0);
 }
 
 #[test]
@@ -381,12 +354,9 @@ fn more_new_problems_than_the_queue_holds_are_met_again() {
 
 #[test]
 fn a_freed_registry_has_freed_everything() {
-    let drops = Arc::new(AtomicUsize::new(0));
     let run: Run = Arc::new(|_, _| RunOutcome::Milliseconds(1.0));
-    let registry = Registry::with_device(off(), Box::new(MockDevice::new())).unwrap();
-    let new =
-        kernels().into_iter().enumerate().map(|(number, kernel)| scripted(number, kernel, &run, &drops));
-    registry.add_all(new.collect()).unwrap();
+    let registry = on_device(MockDevice::new(), off(), &run);
+    assert_eq!(Arc::strong_count(&run), 7);
     registry.tune(&LONG).unwrap();
     // Threads that counted are gone before the registry, and the registry before other threads.
     std::thread::scope(|scope| {
@@ -394,7 +364,7 @@ fn a_freed_registry_has_freed_everything() {
     });
     registry.tune(&LONG).unwrap();
     drop(registry);
-    assert_eq!((drops.load(Ordering::Relaxed), Arc::strong_count(&run)), (6, 1));
+    assert_eq!(Arc::strong_count(&run), 1);
 }
 
 /// Selections, two threads that tune, and one that changes kernels and options, all at once.
@@ -436,12 +406,11 @@ fn others_see_a_guess_or_a_winner_and_nothing_else() {
             });
         }
         scope.spawn(|| {
-            let drops = Arc::default();
             let run: Run = Arc::new(|_, _| RunOutcome::Milliseconds(9.0));
             for _ in 0..20 {
                 std::thread::sleep(Duration::from_millis(5));
                 assert!(registry.remove(&kernels()[5].name));
-                registry.add_all(vec![scripted(5, kernels()[5].clone(), &run, &drops)]).unwrap();
+                registry.add_all(vec![scripted(5, kernels()[5].clone(), &run)]).unwrap();
                 registry.set_options(off()).unwrap();
             }
             done.store(true, Ordering::Relaxed);

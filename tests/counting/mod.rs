@@ -8,6 +8,8 @@ thread_local! {
     pub static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
     /// Bytes that it has, less those that it freed for others.
     pub static BYTES: Cell<isize> = const { Cell::new(0) };
+    /// The most of these since it was last set.
+    pub static PEAK: Cell<isize> = const { Cell::new(0) };
     /// Bytes of all that it ever allocated.
     pub static EVER: Cell<usize> = const { Cell::new(0) };
 }
@@ -21,7 +23,11 @@ static COUNTING: Counting = Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size() as isize));
+        let now = BYTES.try_with(|bytes| {
+            bytes.set(bytes.get() + layout.size() as isize);
+            bytes.get()
+        });
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now.unwrap_or(0))));
         let _ = EVER.try_with(|bytes| bytes.set(bytes.get() + layout.size()));
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
