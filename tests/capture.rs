@@ -49,7 +49,7 @@ fn read(path: &Path) -> Captured {
 
 fn spawn(task: &str, path: &Path, first: i64) -> Child {
     let mut command = common::child();
-    command.env(TASK, task).env(VARIABLE, path).env(FIRST, first.to_string());
+    command.env(TASK, task).env(VARIABLE, path).env(FIRST, first.to_string()).env("CK_SELECT_LOG", "off");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap()
 }
 

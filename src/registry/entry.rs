@@ -88,6 +88,7 @@ impl<F: Fn(&Problem, Stream) -> RunOutcome + Send + Sync> Hooks for F {
 }
 
 /// A name that was registered once. It lives as long as its registry, because callers keep names.
+#[derive(Debug)]
 pub(super) struct Name {
     number: NameIndex,
     text: Box<str>,
@@ -102,7 +103,7 @@ impl Name {
 }
 
 /// What a caller keeps of a registered kernel. It stays valid when the kernel is removed.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Registered<'r> {
     name: &'r Name,
     user: UserData,
@@ -135,16 +136,6 @@ impl<'r> Registered<'r> {
 
     pub(super) const fn may_refuse(&self) -> bool {
         self.may_refuse
-    }
-}
-
-impl std::fmt::Debug for Registered<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registered")
-            .field("name", &self.name())
-            .field("user", &self.user)
-            .field("may_refuse", &self.may_refuse)
-            .finish()
     }
 }
 

@@ -50,13 +50,8 @@ pub enum OverrideError {
 
 impl Overrides {
     /// How many rules there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.names.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
     }
 
     /// Reads a file.

@@ -17,6 +17,7 @@ use crate::problem::{Checked, Problem};
 use crate::vocab::{Arch, Op};
 
 /// What the files that options name contain.
+#[derive(Clone)]
 pub(super) struct Files {
     overrides: Arc<Overrides>,
     capture: Option<Arc<Capture>>,
@@ -51,9 +52,7 @@ pub(super) struct State {
     /// Winners are measured between selections, too.
     tunes: bool,
     options: Options,
-    overrides: Arc<Overrides>,
-    capture: Option<Arc<Capture>>,
-    described: Option<GpuOverride>,
+    files: Files,
 }
 
 /// The options, whose architecture is that of the described GPU if they name none: it decides about kernels
@@ -64,8 +63,7 @@ fn on_gpu(options: Options, described: Option<GpuOverride>) -> Options {
 
 impl State {
     pub(super) fn new(options: Options, files: Files) -> Result<Self, OptionsError> {
-        let Files { overrides, capture, described } = files;
-        let options = on_gpu(options, described);
+        let options = on_gpu(options, files.described);
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
@@ -77,9 +75,7 @@ impl State {
             reopens_winners: false,
             tunes: false,
             options,
-            overrides,
-            capture,
-            described,
+            files,
         })
     }
 
@@ -122,18 +118,18 @@ impl State {
     /// Captures a problem, if the options ask for it. Remembered decisions were captured when they were made,
     /// with the same options.
     pub(super) fn note(&self, problem: Checked<'_>) {
-        if let Some(capture) = &self.capture {
+        if let Some(capture) = &self.files.capture {
             capture.note(problem);
         }
     }
 
     /// The GPU in the place of its architecture's profile.
     pub(super) const fn described(&self) -> Option<GpuOverride> {
-        self.described
+        self.files.described
     }
 
     pub(super) fn overrides(&self) -> &Overrides {
-        &self.overrides
+        &self.files.overrides
     }
 
     /// The same with other kernels.
@@ -171,7 +167,7 @@ impl State {
             self.models.extend(embedded);
         }
         self.options = on_gpu(options, files.described);
-        (self.overrides, self.capture, self.described) = (files.overrides, files.capture, files.described);
+        self.files = files;
         self.unprepare();
         // Compiled models are reused; the winners may have to come from elsewhere.
         self.reopens_winners = true;
@@ -239,7 +235,7 @@ impl State {
         Inputs {
             kernels: &self.kernels,
             models: &self.models,
-            described: self.described,
+            described: self.files.described,
             options: &self.options,
             measures: self.measures(),
             reopens_winners: self.reopens_winners,

@@ -7,7 +7,6 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::tuning::clock::Clock;
@@ -38,17 +37,6 @@ impl<'a> Candidate<'a> {
     /// stream.
     pub fn new(index: usize, run: impl FnMut(Stream) -> RunOutcome + 'a) -> Self {
         Self { index, run: Box::new(run) }
-    }
-
-    /// The caller's index.
-    pub const fn index(&self) -> usize {
-        self.index
-    }
-}
-
-impl fmt::Debug for Candidate<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidate").field("index", &self.index).finish_non_exhaustive()
     }
 }
 

@@ -308,7 +308,7 @@ fn mode(value: &OsStr) -> Judgement {
 
 fn overrides(value: &OsStr) -> Judgement {
     let rules = Overrides::read(value.as_ref()).map_err(|error| (error.to_string(), REFUSED))?;
-    let found = format!("{}: {} rules", value.display(), rules.len());
+    let found = format!("{}: {} rules", value.display(), rules.count());
     Ok((found, "these problems get these kernels, whatever else is known".to_owned()))
 }
 
