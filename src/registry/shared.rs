@@ -273,9 +273,11 @@ impl Registry {
     pub fn refresh_store(&self) -> Result<bool, StoreError> {
         let state = self.state();
         let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
+        let known = Arc::clone(&winners.snapshot());
         let is_new = winners.refresh();
-        if is_new != Ok(false) {
-            // Remembered decisions do not include them. What others wrote may be read despite an error.
+        // They may have been read despite an error.
+        if !Arc::ptr_eq(&known, &winners.snapshot()) {
+            // Remembered decisions do not include them.
             let latest = self.turn();
             let state = self.successor(&latest);
             self.publish(state);
