@@ -101,7 +101,7 @@ fn stores_are_merged_and_conflicts_counted() {
         "store merge nowhere.jsonl
             1: ckselect: nowhere.jsonl: no such file
         store merge winners.db
-            1: not a store of winners: an SQLite file, as earlier builds kept",
+            1: not a store of winners: it begins with \"SQLite f\"",
     );
 }
 
