@@ -148,18 +148,8 @@ impl Plan {
             let places: Vec<String> = planned.kernels.iter().map(u32::to_string).collect();
             add(&places.join(","));
         }
-        hex(&hash.finalize()[..16])
+        format!("{:x}", hash.finalize())[..32].to_owned()
     }
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Finds a plan's pairs by the kernel's name and the problem's number.

@@ -5,10 +5,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::{BatchEnd, Context, Report};
+use crate::config::DeviceKind;
 use crate::error::MeasureError;
 use crate::outcome::{Failure, FailureClass};
 use crate::process::{Ended, Process, Wake, signal_name};
-use crate::protocol::{Answer, Request};
+use crate::protocol::{Answer, Item, Request, VERSION};
 
 /// The time a worker may take to start and to find its device: the first start of a GPU runtime is slow on a
 /// busy host.
@@ -26,47 +27,30 @@ pub(super) fn program(words: &[impl AsRef<OsStr>]) -> Result<Command, MeasureErr
     Ok(command)
 }
 
-/// Lets a new worker measure what is requested.
+/// Lets a new worker measure items.
 pub(super) fn converse(
     command: Command,
-    request: &Request,
+    device: DeviceKind,
+    items: Vec<Item>,
     context: Context<'_>,
     report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
 ) -> Result<BatchEnd, MeasureError> {
-    if request.items.is_empty() {
+    if items.is_empty() {
         return Ok(BatchEnd::Done);
     }
-    let text = serde_json::to_vec(request).map_err(|error| MeasureError::Machine(error.to_string()))?;
-    let name = command.get_program().display().to_string();
+    let request = Request { version: VERSION, device, settings: context.settings.clone(), items };
+    let text = serde_json::to_vec(&request).map_err(|error| MeasureError::Machine(error.to_string()))?;
+    let program = command.get_program().display().to_string();
     let process = Process::start(command, context.guard);
-    let process = process.map_err(|error| MeasureError::io(&name, error))?;
-    let mut conversation = Conversation { process, context, ready: false, began: None };
+    let process = process.map_err(|error| MeasureError::io(&program, error))?;
+    let mut conversation = Conversation { program, process, context, ready: false, began: None };
     conversation.process.send(&text);
-    conversation.listen(report).map_err(|error| match error {
-        Trouble::Io(error) => MeasureError::io(&name, error),
-        Trouble::Measure(error) => error,
-    })
-}
-
-enum Trouble {
-    Io(std::io::Error),
-    Measure(MeasureError),
-}
-
-impl From<std::io::Error> for Trouble {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<MeasureError> for Trouble {
-    fn from(error: MeasureError) -> Self {
-        Self::Measure(error)
-    }
+    conversation.listen(report)
 }
 
 /// A worker and what is known about its progress.
 struct Conversation<'a> {
+    program: String,
     process: Process<'a>,
     context: Context<'a>,
     /// Whether it has a device.
@@ -79,13 +63,14 @@ impl Conversation<'_> {
     fn listen(
         &mut self,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
-    ) -> Result<BatchEnd, Trouble> {
+    ) -> Result<BatchEnd, MeasureError> {
         let settings = self.context.settings;
         let timeout = Duration::from_secs_f64(settings.timeout_s);
         let per_item = timeout * (settings.remeasure + 1) + GRACE;
         let mut deadline = Instant::now() + timeout + START;
         loop {
-            let wake = self.process.wait(deadline, self.context.stop)?;
+            let wake = self.process.wait(deadline, self.context.stop);
+            let wake = wake.map_err(|error| MeasureError::io(&self.program, error))?;
             while let Some(line) = self.process.take_line() {
                 deadline = Instant::now() + per_item;
                 match serde_json::from_slice::<Answer>(&line) {
@@ -101,9 +86,7 @@ impl Conversation<'_> {
                         report(Report::Outcome(item, outcome))?;
                     }
                     Ok(Answer::Refused(message)) => {
-                        return Err(
-                            MeasureError::Machine(format!("the worker cannot measure: {message}")).into()
-                        );
+                        return Err(MeasureError::Machine(format!("the worker cannot measure: {message}")));
                     }
                     Err(error) => {
                         let line = String::from_utf8_lossy(&line);
@@ -119,9 +102,9 @@ impl Conversation<'_> {
                 Wake::Output => {}
                 Wake::Stopped(reason) => return Ok(BatchEnd::Stopped(reason)),
                 Wake::Deadline => {
-                    if let Ended::Stuck(process) = self.process.end()? {
+                    if let Ended::Stuck(process) = self.end()? {
                         let message = format!("worker {process} cannot be killed: the device hangs");
-                        return Err(MeasureError::Machine(message).into());
+                        return Err(MeasureError::Machine(message));
                     }
                     self.must_be_ready("it was killed because it did not answer")?;
                     return Ok(
@@ -133,8 +116,12 @@ impl Conversation<'_> {
         }
     }
 
-    fn exited(&mut self) -> Result<BatchEnd, Trouble> {
-        let Ended::Exited(status) = self.process.end()? else { return Ok(BatchEnd::Done) };
+    fn end(&mut self) -> Result<Ended, MeasureError> {
+        self.process.end().map_err(|error| MeasureError::io(&self.program, error))
+    }
+
+    fn exited(&mut self) -> Result<BatchEnd, MeasureError> {
+        let Ended::Exited(status) = self.end()? else { return Ok(BatchEnd::Done) };
         if status.success() && self.ready && self.began.is_none() {
             return Ok(BatchEnd::Done);
         }

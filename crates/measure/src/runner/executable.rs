@@ -11,7 +11,7 @@ use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
-use super::{Batch, BatchEnd, Best, Context, Job, Report, Runner, Settings, report};
+use super::{Batch, BatchEnd, Best, Context, Job, Report, Runner, Settings, report, steadiest};
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
@@ -235,42 +235,21 @@ impl Runner for ExecutableRunner {
                 continue;
             }
             let best_ms = best.of(job.place, job.best_ms);
-            let mut kept: Option<Outcome> = None;
-            for _ in 0..=context.settings.remeasure {
-                let outcome = match self.samples(job, batch, best_ms, context)? {
-                    Ok(outcome) => outcome,
-                    Err(reason) => return Ok(BatchEnd::Stopped(reason)),
-                };
-                let steady = match &outcome {
-                    Outcome::Measured(new) => !new.is_unstable(context.settings.max_cv),
-                    _ => true,
-                };
-                kept = Some(steadier(kept, outcome));
-                if steady {
-                    break;
-                }
-            }
-            if let Some(outcome) = kept {
-                best.lower(&outcome);
-                report(Report::Outcome(place, outcome))?;
-                report(Report::Settle)?;
-            }
+            let measured = steadiest(context.settings, || match self.samples(job, batch, best_ms, context) {
+                Ok(Ok(outcome)) => Ok((outcome, true)),
+                Ok(Err(reason)) => Err(Ok(BatchEnd::Stopped(reason))),
+                Err(error) => Err(Err(error)),
+            });
+            let outcome = match measured {
+                Ok(outcome) => outcome,
+                Err(end) => return end,
+            };
+            best.lower(&outcome);
+            report(Report::Outcome(place, outcome))?;
+            report(Report::Settle)?;
         }
         Ok(BatchEnd::Done)
     }
-}
-
-/// The better of two outcomes of the same job: a measurement wins over none, then the smaller variation. It
-/// says how often it was timed.
-pub(crate) fn steadier(first: Option<Outcome>, second: Outcome) -> Outcome {
-    let Some(Outcome::Measured(first)) = first else { return second };
-    let timed = first.timed + 1;
-    let spread = |m: &Measurement| m.cv.unwrap_or(f64::INFINITY);
-    let kept = match second {
-        Outcome::Measured(second) if spread(&second) < spread(&first) => second,
-        _ => first,
-    };
-    Outcome::Measured(Measurement { timed, ..kept })
 }
 
 #[cfg(test)]
@@ -285,19 +264,6 @@ mod tests {
         assert_eq!(median(vec![sample(4.0), sample(1.0)]).unwrap().latency_ms, 1.0);
         assert_eq!(median(vec![sample(4.0)]).unwrap().cv, None);
         assert_eq!(median(Vec::new()), None);
-    }
-
-    #[test]
-    fn the_steadier_of_two_is_kept() {
-        let timed =
-            |timed, cv| Outcome::Measured(Measurement { timed, cv: Some(cv), ..Measurement::of(1.0, 1.0) });
-        let of = |cv| timed(1, cv);
-        let failed = || Outcome::failed(FailureClass::Crash, "");
-        assert_eq!(steadier(Some(of(0.3)), of(0.2)), timed(2, 0.2));
-        assert_eq!(steadier(Some(timed(2, 0.2)), of(0.3)), timed(3, 0.2));
-        assert_eq!(steadier(Some(of(0.2)), failed()), timed(2, 0.2));
-        assert_eq!(steadier(None, of(0.2)), of(0.2));
-        assert_eq!(steadier(None, failed()), failed());
     }
 
     /// A field that no flag passes on would be measured as something else than it is recorded as.

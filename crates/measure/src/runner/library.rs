@@ -14,7 +14,7 @@ use super::{Batch, BatchEnd, Context, Report, Runner};
 use crate::config::LibraryConfig;
 use crate::error::MeasureError;
 use crate::outcome::{Failure, FailureClass, Outcome};
-use crate::protocol::{Item, Request, VERSION};
+use crate::protocol::Item;
 
 /// Runs kernels of libraries in workers.
 #[derive(Debug)]
@@ -96,12 +96,6 @@ impl Runner for LibraryRunner {
                 report(Report::Outcome(item, Outcome::Failed(failure)))?;
             }
         }
-        let request = Request {
-            version: VERSION,
-            device: self.config.device,
-            settings: context.settings.clone(),
-            items,
-        };
-        converse(self.command(batch)?, &request, context, report)
+        converse(self.command(batch)?, self.config.device, items, context, report)
     }
 }

@@ -16,7 +16,6 @@ use serde_json::Value;
 
 pub use analytic::Analytic;
 pub use executable::ExecutableRunner;
-pub(crate) use executable::steadier;
 pub use library::LibraryRunner;
 pub use recorded::Recorded;
 pub use simulate::{Answers, ModelAnswers, SimulatedRunner};
@@ -25,7 +24,7 @@ pub use worker::WorkerRunner;
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::guard::Guard;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Measurement, Outcome};
 use crate::stop::{Stop, StopReason};
 
 /// How carefully to measure.
@@ -115,6 +114,37 @@ impl Best {
     }
 }
 
+/// Measures a job until its samples are steady, as often as the settings allow; `measure` also says whether it
+/// can be called again.
+pub(crate) fn steadiest<E>(
+    settings: &Settings,
+    mut measure: impl FnMut() -> Result<(Outcome, bool), E>,
+) -> Result<Outcome, E> {
+    let (mut kept, mut left) = (None, settings.remeasure);
+    loop {
+        let (outcome, is_repeatable) = measure()?;
+        let is_steady = !matches!(&outcome, Outcome::Measured(new) if new.is_unstable(settings.max_cv));
+        let best = steadier(kept, outcome);
+        if is_steady || !is_repeatable || left == 0 {
+            return Ok(best);
+        }
+        (kept, left) = (Some(best), left - 1);
+    }
+}
+
+/// The better of two outcomes of the same job: a measurement wins over none, then the smaller variation. It
+/// says how often it was timed.
+fn steadier(first: Option<Outcome>, second: Outcome) -> Outcome {
+    let Some(Outcome::Measured(first)) = first else { return second };
+    let timed = first.timed + 1;
+    let spread = |m: &Measurement| m.cv.unwrap_or(f64::INFINITY);
+    let kept = match second {
+        Outcome::Measured(second) if spread(&second) < spread(&first) => second,
+        _ => first,
+    };
+    Outcome::Measured(Measurement { timed, ..kept })
+}
+
 /// Kernels to be measured together, problem after problem.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
@@ -173,4 +203,32 @@ pub trait Runner: Sync {
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::FailureClass;
+
+    #[test]
+    fn the_steadiest_counts_and_says_how_often_it_was_timed() {
+        let timed =
+            |timed, cv| Outcome::Measured(Measurement { timed, cv: Some(cv), ..Measurement::of(1.0, 1.0) });
+        let of = |cv| timed(1, cv);
+        let failed = || Outcome::failed(FailureClass::Crash, "");
+        let settings = Settings { max_cv: 0.1, remeasure: 2, ..Settings::default() };
+        for (outcomes, expected) in [
+            (vec![of(0.3), of(0.2), of(0.25), of(0.0)], timed(3, 0.2)),
+            (vec![of(0.3), of(0.05), of(0.0)], timed(2, 0.05)),
+            (vec![of(0.1), of(0.0)], of(0.1)),
+            (vec![of(0.2), failed(), of(0.0)], timed(2, 0.2)),
+            (vec![failed(), of(0.0)], failed()),
+        ] {
+            let mut outcomes = outcomes.into_iter();
+            let found = steadiest::<()>(&settings, || Ok((outcomes.next().unwrap(), true)));
+            assert_eq!(found, Ok(expected));
+        }
+        assert_eq!(steadiest::<()>(&settings, || Ok((of(0.3), false))), Ok(of(0.3)), "a lost device");
+        assert_eq!(steadiest(&settings, || Err("stopped")), Err("stopped"));
+    }
 }

@@ -6,7 +6,7 @@ use super::conversation::{converse, program};
 use super::{Batch, BatchEnd, Context, Report, Runner};
 use crate::config::{DeviceKind, WorkerConfig};
 use crate::error::MeasureError;
-use crate::protocol::{Item, Request, VERSION};
+use crate::protocol::Item;
 
 /// Runs kernels in workers of somebody else's making.
 #[derive(Debug)]
@@ -38,16 +38,10 @@ impl Runner for WorkerRunner {
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
         let items = batch.jobs.iter().enumerate().map(|(item, job)| Item::new(item, job, String::new()));
-        let request = Request {
-            version: VERSION,
-            device: DeviceKind::default(),
-            settings: context.settings.clone(),
-            items: items.collect(),
-        };
         let mut command = program(&self.config.command)?;
         command.current_dir(&self.config.folder);
         batch.gpu.show(&mut command);
         command.envs(&self.config.environment);
-        converse(command, &request, context, report)
+        converse(command, DeviceKind::default(), items.collect(), context, report)
     }
 }

@@ -4,6 +4,7 @@ mod bridge;
 mod library;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -23,8 +24,7 @@ use serde_json::{Value, json};
 use crate::config::DeviceKind;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::protocol::{Answer, Item, Request, VERSION};
-use crate::runner::Best;
-use crate::runner::Settings;
+use crate::runner::{Best, Settings, steadiest};
 use library::KernelLibrary;
 
 /// Reads a request, measures, and answers. Nothing else may write to `output`: kernels may print.
@@ -145,28 +145,18 @@ impl<'a> Worker<'a> {
         }
         let settings = &self.request.settings;
         let best_ms = self.best.of(item.place, item.best_ms);
-        let mut kept = None;
-        for _ in 0..=settings.remeasure {
+        let mut usable = true;
+        let Ok(outcome) = steadiest::<Infallible>(settings, || {
             let report = time(self.device, callbacks, &problem, settings, best_ms);
-            let (outcome, usable) = outcome(&report, &problem);
-            let outcome = match outcome {
-                Outcome::Measured(measurement) => {
-                    Outcome::Measured(Measurement { non_zero: library.count_non_zero(), ..measurement })
-                }
-                other => other,
-            };
-            let steady = !matches!(&outcome, Outcome::Measured(new) if new.is_unstable(settings.max_cv));
-            kept = Some(crate::runner::steadier(kept, outcome));
-            if !usable {
-                return (kept.unwrap_or_else(|| Outcome::failed(FailureClass::Device, "")), false);
+            let (mut outcome, is_usable) = outcome(&report, &problem);
+            if let Outcome::Measured(measurement) = &mut outcome {
+                measurement.non_zero = library.count_non_zero();
             }
-            if steady {
-                break;
-            }
-        }
-        let outcome = kept.unwrap_or_else(|| Outcome::failed(FailureClass::NotATime, ""));
+            usable = is_usable;
+            Ok((outcome, usable))
+        });
         self.best.lower(&outcome);
-        (outcome, true)
+        (outcome, usable)
     }
 }
 
