@@ -1,6 +1,6 @@
 //! Grouped convolutions in tables of measurements.
 
-use ck_select_types::cells::Fields;
+use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::kernel::ConvKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{CONV_COLUMNS, ConvProblem, ProblemDefaults};
@@ -36,23 +36,22 @@ impl OperationData for ConvProblem {
         defaults: &ProblemDefaults,
     ) -> Result<Self, String> {
         let defaults = ProblemDefaults { direction: kernel.direction, dtype: kernel.dtype_in, ..*defaults };
-        let ndim = ["1", "2", "3"][usize::from(kernel.ndim.clamp(1, 3)) - 1];
-        Self::read_cells(&ByName { cells, ndim }, &defaults).map_err(|error| error.to_string())
+        Self::read_cells(&ByName { cells, ndim: kernel.ndim }, &defaults).map_err(|error| error.to_string())
     }
 }
 
 /// Cells that the kernel's name overrides.
 struct ByName<'a> {
     cells: &'a dyn Fields,
-    ndim: &'static str,
+    ndim: u8,
 }
 
 impl Fields for ByName<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
         match name {
-            "ndim" => Some(self.ndim),
+            "ndim" => Some(Cell::Whole(self.ndim.into())),
             "direction" | "dtype" | "dtype_in" | "dtype_wei" | "dtype_out" | "layout" => None,
-            name => self.cells.get(name),
+            name => self.cells.cell(name),
         }
     }
 }

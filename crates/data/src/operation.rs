@@ -1,6 +1,6 @@
 //! What an operation's file says about its measurements.
 
-use ck_select_types::cells::Fields;
+use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::operation::OperationProblem;
 use ck_select_types::problem::ProblemDefaults;
 
@@ -39,7 +39,7 @@ pub(crate) struct Sizes<'a> {
 }
 
 impl Fields for Sizes<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        if (self.is_size)(name) { self.cells.get(name) } else { None }
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        if (self.is_size)(name) { self.cells.cell(name) } else { None }
     }
 }

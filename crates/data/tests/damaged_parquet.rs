@@ -1,15 +1,16 @@
 //! Damaged parquet files: errors that name the file, or rows, and never a panic, a message of the panic hook,
 //! or memory for what the damage claims.
 
+mod common;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ck_select_data::convert::{Options, Progress, Reject, convert};
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_types::vocab::Op;
+use common::{converted_whole, options, tried};
 use tempfile::TempDir;
 
 /// Remembers the largest piece of memory that was asked for.
@@ -46,20 +47,6 @@ unsafe impl GlobalAlloc for Largest {
 #[global_allocator]
 static ALLOCATOR: Largest = Largest;
 
-struct Silent;
-
-impl Progress for Silent {
-    fn rows(&mut self, _: u64) {}
-    fn reject(&mut self, _: &Reject) {}
-}
-
-fn convert_to(input: &Path, output: &Path) -> Result<(), String> {
-    let options = Options { arch: "gfx950".parse().ok(), ..Options::default() };
-    let inputs = [input.to_owned()];
-    let stop = AtomicBool::new(false);
-    convert(&inputs, output, &options, &stop, &mut Silent).map(|_| ()).map_err(|error| error.to_string())
-}
-
 fn table(folder: &TempDir) -> Vec<u8> {
     let mut text = String::from("kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero\n");
     for row in 0..240 {
@@ -69,7 +56,7 @@ fn table(folder: &TempDir) -> Vec<u8> {
     }
     let (csv, whole) = (folder.path().join("a.csv"), folder.path().join("whole.parquet"));
     fs::write(&csv, text).unwrap();
-    convert_to(&csv, &whole).unwrap();
+    converted_whole(&csv, &whole);
     fs::read(whole).unwrap()
 }
 
@@ -118,7 +105,7 @@ fn no_mutant_panics_or_takes_memory() {
             with_group += usize::from(error.contains("row group 1 of 1"));
         }
         if mutant % 8 == 5
-            && let Err(error) = convert_to(&path, &output)
+            && let Err(error) = tried(std::slice::from_ref(&path), &output, &options()).0
         {
             assert!(!error.is_empty());
         }

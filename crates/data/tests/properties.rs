@@ -1,46 +1,14 @@
 //! Whatever is measured comes back from a table as it went in.
 
-use std::fs;
-use std::sync::atomic::AtomicBool;
+mod common;
 
-use ck_select_data::convert::{Options, Progress, Reject, convert};
+use std::fs;
+
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_types::vocab::Op;
+use common::{HEADER, converted_whole, options, said, tried};
 use proptest::prelude::*;
 use tempfile::TempDir;
-
-struct Silent;
-
-/// Collects what is rejected.
-#[derive(Default)]
-struct Rejects(Vec<Reject>);
-
-impl Progress for Rejects {
-    fn rows(&mut self, _: u64) {}
-
-    fn reject(&mut self, reject: &Reject) {
-        self.0.push(reject.clone());
-    }
-}
-
-impl Progress for Silent {
-    fn rows(&mut self, _: u64) {}
-
-    fn reject(&mut self, reject: &Reject) {
-        panic!("{reject:?}");
-    }
-}
-
-fn said(data: &Measurements) -> Vec<String> {
-    let line = |row: &ck_select_data::measurements::Row| {
-        let (problem, kernel) =
-            (&data.problems()[row.problem as usize], &data.kernels()[row.kernel as usize]);
-        // Bits, so that NaN equals NaN and the zeros differ.
-        let bits = [row.tflops, row.latency_ms, row.bandwidth_gb_s].map(f64::to_bits);
-        format!("{problem} {kernel:?} {bits:?} {}", row.is_valid)
-    };
-    data.rows().iter().map(line).collect()
-}
 
 fn name() -> impl Strategy<Value = String> {
     let tiles = ["16x64x64", "64x64x128", "128x128x64"];
@@ -105,8 +73,7 @@ proptest! {
     #[test]
     fn csv_and_parquet_say_the_same(rows in prop::collection::vec(row(), 1..200), quoted in any::<bool>()) {
         let folder = TempDir::new().unwrap();
-        let mut text = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,\
-                        pad_w,dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero\n".to_owned();
+        let mut text = format!("{HEADER}\n");
         for row in &rows {
             let (name, rest) = row.split_once(',').unwrap();
             let line = if quoted { format!("\"{name}\",{rest}\n") } else { format!("{row}\n") };
@@ -114,18 +81,15 @@ proptest! {
         }
         let [csv, parquet] = ["a.csv", "a.parquet"].map(|name| folder.path().join(name));
         fs::write(&csv, text).unwrap();
-        let options = Options { arch: "gfx942".parse().ok(), ..Options::default() };
-        convert(std::slice::from_ref(&csv), &parquet, &options, &AtomicBool::new(false), &mut Silent)
-            .unwrap();
-        let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::Conv) };
+        converted_whole(&csv, &parquet);
+        let wanted = Wanted { arch: options().arch, ..Wanted::all(Op::Conv) };
         let before = Measurements::read(&[&csv], wanted).unwrap();
         let after = Measurements::read(&[&parquet], wanted).unwrap();
         prop_assert_eq!(before.rows().len(), rows.len());
         prop_assert_eq!(said(&before), said(&after));
     }
 
-    /// Lines without quotes are compared with the line before, lines with quotes go another way: the same
-    /// cells give the same rows and the same complaints.
+    /// The same cells give the same rows and the same complaints.
     #[test]
     fn quotes_make_no_difference(rows in prop::collection::vec(odd_row(), 0..60)) {
         let folder = TempDir::new().unwrap();
@@ -141,16 +105,11 @@ proptest! {
         let mut found = Vec::new();
         for mark in ["", "\""] {
             fs::write(&path, joined(mark)).unwrap();
-            let options = Options { arch: "gfx950".parse().ok(), ..Options::default() };
-            let mut rejects = Rejects::default();
             let target = folder.path().join("a.parquet");
-            let reports =
-                convert(
-                    std::slice::from_ref(&path), &target, &options, &AtomicBool::new(false), &mut rejects
-                );
-            let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::Conv) };
+            let (reports, rejects) = tried(std::slice::from_ref(&path), &target, &options());
+            let wanted = Wanted { arch: options().arch, ..Wanted::all(Op::Conv) };
             let table = reports.is_ok().then(|| said(&Measurements::read(&[&target], wanted).unwrap()));
-            found.push((reports.map_err(|error| error.to_string()), rejects.0, table));
+            found.push((reports, rejects, table));
         }
         prop_assert_eq!(&found[0], &found[1]);
     }

@@ -1,25 +1,16 @@
 //! Tables go both ways between this crate and pandas. `CK_SELECT_PYTHON` names a Python that has pandas and
 //! pyarrow; without it the tests say so and pass over.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 
-use ck_select_data::convert::{Options, Progress, Reject, convert};
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
+use common::{HEADER, converted_whole};
 use tempfile::TempDir;
-
-struct Silent;
-
-impl Progress for Silent {
-    fn rows(&mut self, _: u64) {}
-
-    fn reject(&mut self, reject: &Reject) {
-        panic!("{reject:?}");
-    }
-}
 
 /// Runs a script of tests/python; false when there is no Python to run it with.
 fn python(script: &str, folder: &Path) -> bool {
@@ -34,29 +25,22 @@ fn python(script: &str, folder: &Path) -> bool {
     true
 }
 
-fn write(input: &Path, output: &Path) {
-    let options = Options { arch: "gfx950".parse().ok(), ..Options::default() };
-    convert(&[input.to_owned()], output, &options, &AtomicBool::new(false), &mut Silent).unwrap();
-}
-
 #[test]
 fn pandas_reads_our_tables() {
     let folder = TempDir::new().unwrap();
     let conv = "grouped_conv_forward_bf16_2d_16x64x128_compv3_intrawave_gm2_dsb";
-    let header = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
-                  dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero";
     let cells = "16,256,128,1,1,28,28,1,3,3,1,1,1,0,1,1,1,1,1";
-    let text = format!("{header}\n{conv},3,{cells},0.1,300.25,7\n{conv}_si,3,{cells},N/A,0,0\n");
+    let text = format!("{HEADER}\n{conv},3,{cells},0.1,300.25,7\n{conv}_si,3,{cells},N/A,0,0\n");
     let csv = folder.path().join("a.csv");
     std::fs::write(&csv, text).unwrap();
-    write(&csv, &folder.path().join("conv.parquet"));
+    converted_whole(&csv, &folder.path().join("conv.parquet"));
     let gemm = "gemm_universal_fp8_rcr_mem_default_interwave_False_False_False_True_64x64x64_1x4x1_16x16x32";
     let log = folder.path().join("a.log");
     let problem = "\"problem\": {\"m\": 16, \"n\": 1536, \"k\": 7168, \"split_k\": 2}";
     let figures =
         "\"perf_result\": {\"latency(ms)\": 0.25, \"tflops(TFlops)\": 1.5, \"bandwidth(GB/s)\": 44.0}";
     std::fs::write(&log, format!("{{\"name\": \"{gemm}\", {problem}, {figures}}}\n")).unwrap();
-    write(&log, &folder.path().join("gemm.parquet"));
+    converted_whole(&log, &folder.path().join("gemm.parquet"));
     python("reads_ours.py", folder.path());
 }
 

@@ -1,21 +1,21 @@
 //! Readers of measurements: every format, what is kept, what is refused, and where it stood.
 
+mod common;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use arrow_array::cast::AsArray as _;
-use ck_select_data::convert::{FileReport, Options, Progress, Reject, convert};
+use ck_select_data::convert::{FileReport, Options, Reject};
 use ck_select_data::measurements::{DataError, Measurements, Wanted};
 use ck_select_types::kernel::KernelKind;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Direction, Dtype, Op};
+use common::{HEADER, options, said, tried};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 
-const HEADER: &str = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
-                      dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero";
 const CONV: &str = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";
 const CELLS: &str = "16,256,128,1,1,28,28,1,3,3,1,1,1,0,1,1,1,1,1";
 const GEMM: &str =
@@ -23,39 +23,20 @@ const GEMM: &str =
 const MEM: &str =
     "gemm_universal_fp8_rcr_mem_default_intrawave_False_False_False_True_64x64x64_1x4x1_16x16x32";
 
-#[derive(Default)]
-struct Noted {
-    rejects: Vec<Reject>,
-}
-
-impl Progress for Noted {
-    fn rows(&mut self, _: u64) {}
-
-    fn reject(&mut self, reject: &Reject) {
-        self.rejects.push(reject.clone());
-    }
-}
-
 fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
     path
 }
 
-fn options() -> Options {
-    Options { arch: "gfx950".parse().ok(), ..Options::default() }
-}
-
 fn converted(inputs: &[PathBuf], output: &Path, options: &Options) -> (Vec<FileReport>, Vec<Reject>) {
-    let mut noted = Noted::default();
-    let reports = convert(inputs, output, options, &AtomicBool::new(false), &mut noted).unwrap();
-    (reports, noted.rejects)
+    let (reports, rejects) = tried(inputs, output, options);
+    (reports.unwrap(), rejects)
 }
 
 fn refused(input: PathBuf, output: &Path, options: &Options) -> (String, Vec<Reject>) {
-    let mut noted = Noted::default();
-    let error = convert(&[input], output, options, &AtomicBool::new(false), &mut noted).unwrap_err();
-    (error.to_string(), noted.rejects)
+    let (reports, rejects) = tried(&[input], output, options);
+    (reports.unwrap_err(), rejects)
 }
 
 fn measured(path: &Path, op: Op) -> Measurements {
@@ -96,16 +77,6 @@ fn fails(path: &Path, op: Op) -> String {
     Measurements::read(&[path], Wanted::all(op)).unwrap_err().to_string()
 }
 
-/// What a row says, whatever the indices.
-fn said(data: &Measurements) -> Vec<String> {
-    let line = |row: &ck_select_data::measurements::Row| {
-        let (problem, kernel) =
-            (&data.problems()[row.problem as usize], &data.kernels()[row.kernel as usize]);
-        format!("{problem} {} {:?} {:?} {}", kernel.name, row.tflops, row.latency_ms, row.is_valid)
-    };
-    data.rows().iter().map(line).collect()
-}
-
 fn log_object(name: &str, tflops: f64) -> String {
     format!(
         "{{\n  \"name\": \"{name}\",\n  \"problem\": {{\n    \
@@ -127,6 +98,28 @@ fn failed_rows_are_kept_and_not_valid() {
     assert_eq!(valid, [true, false, false, false, false]);
     assert_eq!((data.problems().len(), data.kernels().len()), (1, 5));
     assert!(data.rows()[1].latency_ms.is_nan() && data.rows()[2].tflops == 0.0);
+}
+
+/// Words of absence once counted for figures alone.
+#[test]
+fn a_word_of_absence_is_no_value_in_any_column() {
+    let header = "kernel,C,K,Hi,Wi,Y,X,stride_h,arch,run_id,is_valid,error_msg,latency_ms,tflops,non_zero";
+    let cells = "256,128,28,28,3,3";
+    let rows = |word: &str| {
+        let words = format!("{word},{word},{word},{word},{word}");
+        let text = format!(
+            "{header}\n{CONV},{cells},{words},0.02,300.5,{word}\n{CONV},{cells},{words},{word},{word},{word}\n"
+        );
+        said(&read("a.csv", &text, Wanted::all(Op::Conv)).unwrap())
+    };
+    for word in ["N/A", "nan", "NaN", "null", "None", "NULL"] {
+        assert_eq!(rows(word), rows(""), "{word}");
+    }
+    let wanted = Wanted::all(Op::Conv);
+    let mut text = format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,1\n{CONV},0,{CELLS},0.02,").into_bytes();
+    text.extend(b"\xff,1\n");
+    let error = Measurements::new(wanted).add_text("a.csv", &text).unwrap_err().to_string();
+    assert_eq!(error, "a.csv: line 3: tflops: not UTF-8");
 }
 
 #[test]
@@ -398,7 +391,7 @@ fn benchmark_json_says_valid_as_a_csv_does() {
     }
     let fields = format!("{FIGURES}, \"is_valid\": \"x\"");
     let error = refusal("b.json", &benchmarks("", &[(GEMM, &fields)]), Op::Gemm);
-    assert!(error.ends_with("benchmarks[0]: is_valid: found 'x', expected true or false"), "{error}");
+    assert!(error.ends_with("benchmarks[0]: is_valid: found 'x', expected 0, 1, true or false"), "{error}");
 }
 
 #[test]
@@ -669,9 +662,8 @@ fn conversion_needs_the_architecture_and_one_operation() {
     let log = file(&folder, "a.log", &log_object(GEMM, 1.0));
     let output = folder.path().join("a.parquet");
     let run = |inputs: &[PathBuf], options: &Options| {
-        convert(inputs, &output, options, &AtomicBool::new(false), &mut Noted::default())
-            .map(|reports| reports.iter().map(|report| report.rows).collect::<Vec<_>>())
-            .map_err(|error| error.to_string())
+        let reports = tried(inputs, &output, options).0;
+        reports.map(|reports| reports.iter().map(|report| report.rows).collect::<Vec<_>>())
     };
     let error = run(std::slice::from_ref(&conv), &Options::default()).unwrap_err();
     assert!(error.contains("give it with --arch"), "{error}");
@@ -708,9 +700,8 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
     assert_eq!(kernel.name, "grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x128x64");
     assert_eq!((row.tflops, row.latency_ms), (100.0, 0.073_987_522_56));
     let unsaid = Options { dtype: None, ..options };
-    let mut noted = Noted::default();
-    let error = convert(&[path], &output, &unsaid, &AtomicBool::new(false), &mut noted).unwrap_err();
-    assert!(error.to_string().contains("give --where dtype=fp16 or dtype=bf16"), "{error}");
+    let (error, _) = refused(path, &output, &unsaid);
+    assert!(error.contains("give --where dtype=fp16 or dtype=bf16"), "{error}");
 }
 
 /// Shards are joined with `cat`, whatever their columns.

@@ -116,7 +116,7 @@ impl Sheet {
 
     fn fault(&self, record: &StringRecord, message: String) -> DataError {
         let line = record.position().map_or(0, csv::Position::line);
-        DataError::Row { file: self.file.clone(), line, message }
+        DataError::format(&self.file, format_args!("line {line}: {message}"))
     }
 
     fn one_of(&self, names: &[&'static str]) -> Option<usize> {
@@ -237,10 +237,8 @@ impl Predictions {
         }
         for ranking in rankings.values_mut().flatten() {
             ranking.places.sort_by_key(|place| place.rank);
-            ranking.check().map_err(|(line, message)| DataError::Row {
-                file: sheet.file.clone(),
-                line,
-                message,
+            ranking.check().map_err(|(line, message)| {
+                DataError::format(&sheet.file, format_args!("line {line}: {message}"))
             })?;
         }
         if rankings.is_empty() {

@@ -2,6 +2,9 @@
 
 use crate::invalid::InvalidField;
 
+/// Texts of a cell without a value: nothing, and what upstream's harness and data frames write for it.
+const ABSENT: [&str; 7] = ["", "N/A", "nan", "NaN", "null", "None", "NULL"];
+
 /// The value of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
@@ -24,6 +27,21 @@ impl std::fmt::Display for Cell<'_> {
 }
 
 impl<'a> Cell<'a> {
+    /// The cell of a text in a table of measurements; `None` if the text stands for no value.
+    pub fn of_text(text: &'a str) -> Option<Self> {
+        (!ABSENT.contains(&text)).then_some(Self::Word(text))
+    }
+
+    /// As a number.
+    pub fn number(self, name: &str) -> Result<f64, InvalidField> {
+        let value = match self {
+            Self::Whole(value) => Some(value as f64),
+            Self::Number(value) => Some(value),
+            Self::Word(text) => text.parse().ok(),
+        };
+        value.ok_or_else(|| InvalidField::new(name, self, "a number"))
+    }
+
     /// As a whole number. `name` is for the error.
     pub fn whole(self, name: &str) -> Result<i64, InvalidField> {
         // Tables that went through a data frame hold whole numbers as floats.
@@ -49,8 +67,12 @@ impl<'a> Cell<'a> {
     #[inline]
     pub fn flag(self, name: &str) -> Result<bool, InvalidField> {
         match self {
-            Self::Word("1" | "true" | "True" | "1.0") | Self::Whole(1) | Self::Number(1.0) => Ok(true),
-            Self::Word("0" | "false" | "False" | "0.0") | Self::Whole(0) | Self::Number(0.0) => Ok(false),
+            Self::Whole(1) | Self::Number(1.0) | Self::Word("1" | "1.0" | "true" | "True" | "TRUE") => {
+                Ok(true)
+            }
+            Self::Whole(0) | Self::Number(0.0) | Self::Word("0" | "0.0" | "false" | "False" | "FALSE") => {
+                Ok(false)
+            }
             _ => Err(InvalidField::new(name, self, "0, 1, true or false")),
         }
     }

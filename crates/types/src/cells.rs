@@ -60,6 +60,8 @@ pub(crate) fn word(
     let read = |text: &str| code(text).map(Some).map_err(|error| InvalidField::word(name, &error));
     match cells.cell(name) {
         Some(Cell::Whole(number)) => read(&number.to_string()),
+        // A table with an absent cell holds whole numbers as floats.
+        Some(Cell::Number(number)) if number.fract() == 0.0 => read(&number.to_string()),
         _ => text(cells, name)?.map_or(Ok(None), read),
     }
 }

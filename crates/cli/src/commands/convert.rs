@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
     let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
-    let converted = convert(&args.inputs, &args.output, &options, &stop, &mut shown);
+    let converted = convert(&args.inputs, &args.output, &options, &stop, &mut |step| shown.add(step));
     shown.bar.end();
     if let Some(path) = &args.rejects {
         Output::create(Some(path))?.filled(|out| shown.table.write(Format::Csv, out))?;
@@ -142,21 +142,18 @@ impl Shown {
             strict,
         }
     }
-}
 
-impl Progress for Shown {
-    fn rows(&mut self, written: u64) {
-        self.bar.set(written);
-    }
-
-    fn reject(&mut self, reject: &Reject) {
+    fn add(&mut self, progress: Progress) {
+        let Reject { file, place, reason } = match progress {
+            Progress::Rows(written) => return self.bar.set(written),
+            Progress::Reject(reject) => reject,
+        };
         self.count += 1;
-        let Reject { file, place, reason } = reject;
         if self.count <= SHOWN {
             self.bar.suspend(|| say!("ckselect: {file}: {place}: {reason}"));
         }
         if self.keep {
-            self.table.push(vec![file.as_str().into(), place.as_str().into(), reason.as_str().into()]);
+            self.table.push(vec![file.into(), place.into(), reason.into()]);
         }
         if let Some(stop) = &self.strict {
             stop.store(true, Ordering::Relaxed);

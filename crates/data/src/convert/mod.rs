@@ -70,12 +70,13 @@ pub struct FileReport {
     pub unknown: Vec<String>,
 }
 
-/// Receives the progress of a conversion.
-pub trait Progress {
+/// The progress of a conversion.
+#[derive(Debug)]
+pub enum Progress {
     /// This many rows have been written.
-    fn rows(&mut self, written: u64);
+    Rows(u64),
     /// A place was rejected.
-    fn reject(&mut self, reject: &Reject);
+    Reject(Reject),
 }
 
 /// Whether the table goes to standard output: `-`.
@@ -91,7 +92,7 @@ pub fn convert(
     output: &Path,
     options: &Options,
     stop: &AtomicBool,
-    progress: &mut dyn Progress,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<FileReport>, DataError> {
     let mut files = Vec::new();
     for input in inputs {
@@ -136,11 +137,11 @@ fn read(
         }
         sender.begin(path);
         let counts = read_file(path, filter, &mut sender)?;
-        origins.check(number, path, sender.archs())?;
+        origins.check(number, path, &sender.of_file.archs)?;
         reports.push(FileReport {
             path: path.clone(),
             rows: counts.rows,
-            invalid: sender.invalid(),
+            invalid: sender.of_file.invalid,
             other: counts.other,
             rejected: counts.rejected,
             unknown: counts.unknown,
@@ -220,7 +221,7 @@ fn write(
     extras: &Extras,
     stop: &AtomicBool,
     receiver: Receiver<Message>,
-    progress: &mut dyn Progress,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Target, DataError> {
     let mut target = None;
     let mut written = 0;
@@ -229,7 +230,7 @@ fn write(
             return Err(DataError::Stopped);
         }
         match message {
-            Message::Reject(reject) => progress.reject(&reject),
+            Message::Reject(reject) => progress(Progress::Reject(reject)),
             Message::Rows(chunk) => {
                 written += chunk.len() as u64;
                 let target = match &mut target {
@@ -237,7 +238,7 @@ fn write(
                     none => none.insert(Target::create(output, chunk.op, extras)?),
                 };
                 target.write(&chunk)?;
-                progress.rows(written);
+                progress(Progress::Rows(written));
             }
         }
     }

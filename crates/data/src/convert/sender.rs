@@ -21,65 +21,46 @@ pub(super) enum Message {
 pub(super) struct Sender {
     channel: SyncSender<Message>,
     run_id: Option<String>,
-    /// The run for rows of the current file that record none.
-    file_run: String,
-    file: String,
+    op: Option<Op>,
     chunk: Option<Box<Chunk>>,
-    /// Indices in the chunk of the current file's kernels, as far as known.
-    kernels: Vec<Option<u32>>,
-    /// Indices in the chunk of the current file's problems, by the reader's serial.
-    problems: HashMap<u64, u32>,
-    /// The same for the previous row.
-    last_problem: Option<(u64, u32)>,
     /// The hardware recorded in all files so far, which must be the same.
     hardware: Vec<(&'static str, i64)>,
-    /// The hardware recorded in the current file.
-    of_file_hardware: Vec<(&'static str, i64)>,
+    pub(super) of_file: OfFile,
+}
+
+/// The current file.
+#[derive(Default)]
+pub(super) struct OfFile {
+    name: String,
+    /// The run for rows that record none.
+    run: String,
+    /// Number of invalid rows.
+    pub(super) invalid: usize,
+    /// The architectures of its rows.
+    pub(super) archs: FileArchs,
+    /// The hardware that it records, and whether the chunk may have another's.
+    hardware: Vec<(&'static str, i64)>,
     hardware_changed: bool,
-    invalid: usize,
-    archs: FileArchs,
-    op: Option<Op>,
+    places: Places,
+}
+
+/// Indices in the chunk of a file's kernels, as far as known, and of its problems, by the reader's serial.
+#[derive(Default)]
+struct Places {
+    kernels: Vec<Option<u32>>,
+    problems: HashMap<u64, u32>,
 }
 
 impl Sender {
     pub(super) fn new(channel: SyncSender<Message>, options: &Options) -> Self {
-        Self {
-            channel,
-            run_id: options.run_id.clone(),
-            file_run: String::new(),
-            file: String::new(),
-            chunk: None,
-            kernels: Vec::new(),
-            problems: HashMap::new(),
-            last_problem: None,
-            hardware: Vec::new(),
-            of_file_hardware: Vec::new(),
-            hardware_changed: false,
-            invalid: 0,
-            archs: FileArchs::default(),
-            op: options.op,
-        }
+        let Options { run_id, op, .. } = options.clone();
+        Self { channel, run_id, op, chunk: None, hardware: Vec::new(), of_file: OfFile::default() }
     }
 
     /// Begins the rows of a file.
     pub(super) fn begin(&mut self, path: &Path) {
-        self.file = path.display().to_string();
-        self.file_run = run_of(path);
-        self.forget_places();
-        self.invalid = 0;
-        self.archs = FileArchs::default();
-        self.of_file_hardware.clear();
-        self.hardware_changed = true;
-    }
-
-    /// Number of invalid rows of the current file.
-    pub(super) const fn invalid(&self) -> usize {
-        self.invalid
-    }
-
-    /// The architectures of the current file.
-    pub(super) const fn archs(&self) -> &FileArchs {
-        &self.archs
+        let (name, run) = (path.display().to_string(), run_of(path));
+        self.of_file = OfFile { name, run, hardware_changed: true, ..OfFile::default() };
     }
 
     /// Sends what is left.
@@ -89,25 +70,19 @@ impl Sender {
 
     fn send(&mut self) -> Result<(), DataError> {
         let Some(chunk) = self.chunk.take() else { return Ok(()) };
-        self.forget_places();
+        self.of_file.places = Places::default();
         // The writer is gone: it failed, and reports why.
         self.channel.send(Message::Rows(chunk)).map_err(|_| DataError::Stopped)
     }
 
-    fn forget_places(&mut self) {
-        self.kernels.clear();
-        self.problems.clear();
-        self.last_problem = None;
-    }
-
     /// Ensures that there is a chunk for the row.
     fn open_chunk(&mut self, op: Op) -> Result<(), DataError> {
-        if std::mem::take(&mut self.hardware_changed)
-            && self.chunk.as_ref().is_some_and(|chunk| chunk.hardware != self.of_file_hardware)
-        {
+        let is_other = |chunk: &Chunk| chunk.hardware != self.of_file.hardware;
+        let has_other = self.chunk.as_deref().is_some_and(is_other);
+        if std::mem::take(&mut self.of_file.hardware_changed) && has_other {
             self.send()?;
         }
-        self.chunk.get_or_insert_with(|| Box::new(Chunk::new(op, self.of_file_hardware.clone())));
+        self.chunk.get_or_insert_with(|| Box::new(Chunk::new(op, self.of_file.hardware.clone())));
         Ok(())
     }
 }
@@ -116,63 +91,50 @@ impl Sink for Sender {
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
         let op = row.problem.op();
         if *self.op.get_or_insert(op) != op {
-            return Err(DataError::Mixed {
-                what: "operations",
-                found: {
-                    let mut found = [self.op.unwrap_or(op), op];
-                    found.sort_unstable();
-                    found.map(|op| op.to_string()).to_vec()
-                },
-                advice: "choose one with --where op=".to_owned(),
-            });
+            let mut found = [self.op.unwrap_or(op), op];
+            found.sort_unstable();
+            let (found, advice) =
+                (found.map(|op| op.to_string()).to_vec(), "choose one with --where op=".to_owned());
+            return Err(DataError::Mixed { what: "operations", found, advice });
         }
         let Some(arch) = row.problem.arch() else {
             return Err(DataError::format(
-                &self.file,
+                &self.of_file.name,
                 "the rows do not record the architecture that they were measured on; give it with --arch",
             ));
         };
-        if self.hardware_changed || self.chunk.is_none() {
+        if self.of_file.hardware_changed || self.chunk.is_none() {
             self.open_chunk(op)?;
         }
-        let Self { chunk: Some(chunk), kernels, problems, last_problem, archs, .. } = self else {
-            return Ok(());
-        };
+        let Self { chunk: Some(chunk), of_file, .. } = self else { return Ok(()) };
+        let Places { kernels, problems } = &mut of_file.places;
+        kernels.resize(row.kernels.len(), None);
         let place = row.kernel as usize;
-        if kernels.len() <= place {
-            kernels.resize(row.kernels.len().max(place + 1), None);
-        }
         let kernel = *kernels[place].get_or_insert_with(|| {
             chunk.kernels.push(row.kernels[place].clone());
             chunk.kernels.len() as u32 - 1
         });
-        let problem = match *last_problem {
-            Some((serial, place)) if serial == row.serial => place,
-            _ => *problems.entry(row.serial).or_insert_with(|| {
-                archs.taken.insert(arch);
-                chunk.problems.push(*row.problem);
-                chunk.problems.len() as u32 - 1
-            }),
-        };
-        *last_problem = Some((row.serial, problem));
+        let problem = *problems.entry(row.serial).or_insert_with(|| {
+            of_file.archs.taken.insert(arch);
+            chunk.problems.push(*row.problem);
+            chunk.problems.len() as u32 - 1
+        });
         let run = match (self.run_id.as_deref().or(row.run_id), op) {
             (None, Op::Conv) => "0",
-            (None, _) => &self.file_run,
+            (None, _) => &of_file.run,
             (Some(run), _) => run,
         };
         if chunk.runs.last().map(String::as_str) != Some(run) {
             if op == Op::Conv && run.parse::<i64>().is_err() {
-                return Err(DataError::format(
-                    &self.file,
-                    format_args!(
-                        "run_id: found '{run}', expected a whole number, \
-                         as the table of convolutions has it; --run-id gives another"
-                    ),
-                ));
+                let reason = format!(
+                    "run_id: found '{run}', expected a whole number, as the table of convolutions has it; \
+                     --run-id gives another"
+                );
+                return Err(DataError::format(&of_file.name, reason));
             }
             chunk.runs.push(run.to_owned());
         }
-        self.invalid += usize::from(!row.figures.is_valid);
+        of_file.invalid += usize::from(!row.figures.is_valid);
         chunk.kernel.push(kernel);
         chunk.problem.push(problem);
         chunk.run.push(chunk.runs.len() as u32 - 1);
@@ -186,7 +148,7 @@ impl Sink for Sender {
     }
 
     fn other_arch(&mut self, arch: Option<Arch>) {
-        self.archs.left_out.extend(arch);
+        self.of_file.archs.left_out.extend(arch);
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
@@ -194,10 +156,9 @@ impl Sink for Sender {
         self.channel.send(Message::Reject(reject)).map_err(|_| DataError::Stopped)
     }
 
-    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
-        note(&mut self.hardware, file, constants)?;
-        self.of_file_hardware.extend_from_slice(constants);
-        self.hardware_changed = true;
+    fn hardware(&mut self, file: &str, name: &'static str, value: i64) -> Result<(), DataError> {
+        note(&mut self.hardware, file, name, value)?;
+        self.of_file.hardware_changed |= note(&mut self.of_file.hardware, file, name, value)?;
         Ok(())
     }
 }

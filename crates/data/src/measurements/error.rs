@@ -26,32 +26,12 @@ pub enum DataError {
         /// The columns found.
         found: Vec<String>,
     },
-    /// An invalid row.
-    #[error("{file}: line {line}: {message}")]
-    Row {
-        /// The file.
-        file: String,
-        /// The line, from 1.
-        line: u64,
-        /// What was found and what was expected.
-        message: String,
-    },
-    /// A place that should be a row, but is not.
-    #[error("{file}: {place}: {message}")]
-    NoRow {
-        /// The file.
-        file: String,
-        /// Where in it: `line 7`, `row 12`, `results[3].benchmarks[0]`.
-        place: String,
-        /// What was found and what was expected.
-        message: String,
-    },
-    /// A file that does not have the format that it seems to have.
+    /// A file that does not have the format that it seems to have, or a row of it.
     #[error("{file}: {message}")]
     Format {
         /// The file.
         file: String,
-        /// What was found and what was expected.
+        /// What was found and what was expected, and where: `line 7`, `row 12`, `results[3].benchmarks[0]`.
         message: String,
     },
     /// Rows that must not be mixed.

@@ -1,7 +1,7 @@
 //! Streaming logs of GEMM benchmarks: headers that name a shape, and one JSON object per kernel among other
 //! text.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use ck_select_types::json::Strict;
 use serde_json::Value;
@@ -14,6 +14,8 @@ use super::rows::{Fault, Rows};
 
 /// Longest object.
 const MAX_OBJECT: usize = 1 << 20;
+/// Longest line.
+const LONGEST: u64 = 2 << 20;
 
 /// Reads all objects.
 pub(super) fn read(
@@ -40,23 +42,13 @@ pub(super) fn read(
     Ok(log.rows.counts)
 }
 
+/// The number of bytes of the next line, which is truncated where no line of a log ends.
 fn limited_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
-    let mut used = 0;
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(used);
-        }
-        let end = memchr::memchr(b'\n', buffer);
-        let take = end.map_or(buffer.len(), |end| end + 1);
-        let room = (2 * MAX_OBJECT).saturating_sub(line.len());
-        line.extend_from_slice(&buffer[..take.min(room)]);
-        reader.consume(take);
-        used += take;
-        if end.is_some() {
-            return Ok(used);
-        }
+    let used = Read::take(&mut *reader, LONGEST).read_until(b'\n', line)?;
+    if used as u64 == LONGEST && !line.ends_with(b"\n") {
+        reader.skip_until(b'\n')?;
     }
+    Ok(used)
 }
 
 /// An object that is not complete yet.
@@ -161,7 +153,7 @@ impl Log<'_> {
             return Ok(true);
         }
         let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
-        let (id, class) = match self.rows.names.get(name.as_bytes())? {
+        let (id, class) = match self.rows.names.get(name)? {
             Named::Other => return Ok(false),
             Named::Taken { id, class } => (id, class),
         };

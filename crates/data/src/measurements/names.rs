@@ -52,12 +52,7 @@ pub(super) enum Named {
 pub(super) struct Names {
     filter: Filter,
     kernels: Vec<Kernel>,
-    known: HashMap<Box<[u8]>, u32>,
-    /// Names in order of appearance, and for each the index of the name that followed it last time. Sweeps
-    /// try the same kernels in the same order for every problem.
-    spelled: Vec<(Box<[u8]>, Named, u32)>,
-    /// The index of the previous name.
-    last: u32,
+    known: HashMap<Box<str>, Named>,
     classes: HashMap<(Op, String), u32>,
 }
 
@@ -79,32 +74,14 @@ impl Names {
     }
 
     /// Parses a name, or looks it up.
-    pub(super) fn get(&mut self, name: &[u8]) -> Result<Named, String> {
-        let expected = self.spelled.get(self.last as usize).map_or(0, |&(.., next)| next);
-        if let Some((known, named, _)) = self.spelled.get(expected as usize)
-            && **known == *name
-        {
-            self.last = expected;
-            return Ok(*named);
+    pub(super) fn get(&mut self, name: &str) -> Result<Named, String> {
+        if let Some(&named) = self.known.get(name) {
+            return Ok(named);
         }
-        let place = match self.known.get(name) {
-            Some(&place) => place,
-            None => self.read(name)?,
-        };
-        if let Some((.., next)) = self.spelled.get_mut(self.last as usize) {
-            *next = place;
-        }
-        self.last = place;
-        Ok(self.spelled[place as usize].1)
-    }
-
-    /// Parses a new name.
-    fn read(&mut self, name: &[u8]) -> Result<u32, String> {
-        let text = std::str::from_utf8(name).map_err(|_| "kernel name: not UTF-8".to_owned())?;
-        if text.is_empty() {
+        if name.is_empty() {
             return Err("kernel name: found nothing".to_owned());
         }
-        let kernel = Kernel::from_name(text).map_err(|error| error.to_string())?;
+        let kernel = Kernel::from_name(name).map_err(|error| error.to_string())?;
         let named = if self.filter.takes(&kernel.kind) {
             let next = self.classes.len() as u32;
             let class = each_operation!(&kernel.kind, KernelKind(kernel) as Own => Own::class(kernel));
@@ -115,10 +92,8 @@ impl Names {
         } else {
             Named::Other
         };
-        let place = self.spelled.len() as u32;
-        self.spelled.push((name.into(), named, 0));
-        self.known.insert(name.into(), place);
-        Ok(place)
+        self.known.insert(name.into(), named);
+        Ok(named)
     }
 }
 
@@ -129,11 +104,11 @@ mod tests {
     #[test]
     fn only_what_was_asked_for_gets_an_id() {
         let mut names = Names::new(Filter { direction: Some(Direction::BwdData), ..Filter::default() });
-        assert_eq!(names.get(b"grouped_conv_forward_bf16_2d_16x64x64_compv3"), Ok(Named::Other));
-        let taken = names.get(b"grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2").unwrap();
+        assert_eq!(names.get("grouped_conv_forward_bf16_2d_16x64x64_compv3"), Ok(Named::Other));
+        let taken = names.get("grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2").unwrap();
         assert_eq!(taken, Named::Taken { id: 0, class: 0 });
-        assert_eq!(names.get(b"grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2"), Ok(taken));
-        assert!(names.get(b"conv").unwrap_err().contains("begins neither"));
-        assert!(names.get(b"\xff").is_err() && names.get(b"").is_err());
+        assert_eq!(names.get("grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2"), Ok(taken));
+        assert!(names.get("conv").unwrap_err().contains("begins neither"));
+        assert!(names.get("").is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ck_select_types::cells::Fields;
+use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::each_operation;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
@@ -80,43 +80,34 @@ const REMEMBERED: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     known: HashMap<Box<[u8]>, (Problem, u64)>,
-    last_key: Vec<u8>,
-    last: Option<(Problem, u64)>,
     next_serial: u64,
 }
 
 impl Problems {
-    /// The problem of a key, read by `read` if it is not remembered. Equal keys must imply equal cells and a
-    /// kernel of the same class.
+    /// The problem of a key with its serial number, read by `read` if it is not remembered. Equal keys must
+    /// imply equal cells and a kernel of the same class.
     pub(super) fn get(
         &mut self,
         key: &[u8],
         read: impl FnOnce() -> Result<Problem, String>,
-    ) -> Result<&(Problem, u64), String> {
-        if self.last.is_none() || self.last_key != key {
-            let found = if let Some(&known) = self.known.get(key) {
-                known
-            } else {
-                let new = (read()?, self.next_serial);
-                self.next_serial += 1;
-                if self.known.len() >= REMEMBERED {
-                    self.known.clear();
-                }
-                self.known.insert(key.into(), new);
-                new
-            };
-            self.last_key.clear();
-            self.last_key.extend_from_slice(key);
-            self.last = Some(found);
+    ) -> Result<(Problem, u64), String> {
+        if let Some(&known) = self.known.get(key) {
+            return Ok(known);
         }
-        self.last.as_ref().ok_or_else(String::new)
+        let new = (read()?, self.next_serial);
+        self.next_serial += 1;
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(key.into(), new);
+        Ok(new)
     }
 }
 
 /// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's
 /// name.
 pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
-    let recorded = cells.get(GFX_NAME).filter(|word| !word.is_empty());
+    let recorded = cells.get(GFX_NAME);
     let recorded = recorded.map(|word| word.parse::<Arch>().map_err(|error| format!("{GFX_NAME}: {error}")));
     let recorded = recorded.transpose()?;
     let problem = sized(kernel, cells, recorded.or(arch))?;
@@ -142,8 +133,9 @@ fn sized(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Prob
 pub(super) struct OwnedCells(pub(super) Vec<(&'static str, String)>);
 
 impl Fields for OwnedCells {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, text)| *known == name && !text.is_empty()).map(|(_, text)| text.as_str())
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        let (_, text) = self.0.iter().find(|(known, _)| *known == name)?;
+        Cell::of_text(text)
     }
 }
 

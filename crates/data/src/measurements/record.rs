@@ -1,7 +1,8 @@
 //! The output of every reader, row by row, and its receiver.
 
+use ck_select_types::cells::Cell;
 use ck_select_types::kernel::Kernel;
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{InvalidField, Problem};
 use ck_select_types::vocab::Arch;
 
 use super::DataError;
@@ -76,33 +77,16 @@ pub(crate) trait Sink {
         let _ = arch;
     }
 
-    /// Takes the hardware constants that the file records, under their names without `hw_`.
-    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError>;
+    /// Takes a hardware constant of a row, by its name without `hw_`; those of all rows must agree.
+    fn hardware(&mut self, file: &str, name: &'static str, value: i64) -> Result<(), DataError>;
 }
 
-/// The hardware constants of the rows so far, which all rows must share.
-#[derive(Debug, Default)]
-pub(crate) struct SharedHardware(Vec<(&'static str, i64)>);
-
-impl SharedHardware {
-    /// Takes a row's constant, by its name without `hw_`.
-    pub(crate) fn take(
-        &mut self,
-        file: &str,
-        name: &'static str,
-        value: i64,
-        sink: &mut dyn Sink,
-    ) -> Result<(), DataError> {
-        match self.0.iter().find(|(known, _)| *known == name) {
-            None => {
-                self.0.push((name, value));
-                sink.hardware(file, &[(name, value)])
-            }
-            Some(&(_, expected)) if expected != value => {
-                Err(DataError::Hardware { file: file.to_owned(), name, found: value, expected })
-            }
-            Some(_) => Ok(()),
-        }
+/// Whether `fmha_benchmark` found a result to be good.
+pub(super) fn verdict(status: Cell<'_>) -> Result<bool, InvalidField> {
+    match status {
+        Cell::Word("OK" | "PASS") => Ok(true),
+        Cell::Word("FAIL" | "NAN" | "ZERO") => Ok(false),
+        other => Err(InvalidField::new("status", other, "OK, PASS, FAIL, NAN or ZERO")),
     }
 }
 

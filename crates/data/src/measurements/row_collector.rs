@@ -22,7 +22,6 @@ pub(super) struct RowCollector<'a> {
     last_problem: Option<(u64, u32)>,
     /// The sweeps of this file, by problem and the number that the file gives it.
     sweeps: HashMap<(u32, Option<i64>), u32>,
-    last_sweep: Option<((u32, Option<i64>), u32)>,
     other_arches: Vec<(Arch, usize)>,
     /// Rows of other runs than the requested one.
     pub(super) other_runs: usize,
@@ -62,16 +61,9 @@ impl<'a> RowCollector<'a> {
 
     /// Our index of a reader's kernel.
     fn kernel(&mut self, id: u32, kernels: &[Kernel]) -> u32 {
+        self.kernels.resize(kernels.len(), None);
         let place = id as usize;
-        if self.kernels.len() <= place {
-            self.kernels.resize(kernels.len().max(place + 1), None);
-        }
-        if let Some(index) = self.kernels[place] {
-            return index;
-        }
-        let index = self.into.kernel(&kernels[place]);
-        self.kernels[place] = Some(index);
-        index
+        *self.kernels[place].get_or_insert_with(|| self.into.kernel(&kernels[place]))
     }
 
     pub(super) fn new(into: &'a mut Measurements) -> Self {
@@ -80,7 +72,6 @@ impl<'a> RowCollector<'a> {
             kernels: Vec::new(),
             last_problem: None,
             sweeps: HashMap::new(),
-            last_sweep: None,
             other_arches: Vec::new(),
             other_runs: 0,
             hardware: Vec::new(),
@@ -89,19 +80,11 @@ impl<'a> RowCollector<'a> {
     }
 
     fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
-        let key = (problem, number);
-        if let Some((known, index)) = self.last_sweep
-            && known == key
-        {
-            return index;
-        }
         let sweeps = &mut self.into.sweeps;
-        let index = *self.sweeps.entry(key).or_insert_with(|| {
+        *self.sweeps.entry((problem, number)).or_insert_with(|| {
             sweeps.push(Sweep { problem, number });
             sweeps.len() as u32 - 1
-        });
-        self.last_sweep = Some((key, index));
-        index
+        })
     }
 }
 
@@ -159,35 +142,31 @@ impl Sink for RowCollector<'_> {
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        Err(DataError::NoRow { file: file.to_owned(), place, message: reason })
+        Err(DataError::format(file, format_args!("{place}: {reason}")))
     }
 
-    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
-        for &(name, found) in constants {
-            Hardware::check_plausible(name, found)
-                .map_err(|fault| DataError::format(file, format!("hw_{fault}")))?;
-            note(&mut self.hardware, file, &[(name, found)])?;
-        }
-        Ok(())
+    fn hardware(&mut self, file: &str, name: &'static str, found: i64) -> Result<(), DataError> {
+        Hardware::check_plausible(name, found)
+            .map_err(|fault| DataError::format(file, format!("hw_{fault}")))?;
+        note(&mut self.hardware, file, name, found).map(drop)
     }
 }
 
-/// Adds constants that a file records to those known, which they must not contradict.
+/// Adds a constant that a file records to those known, which it must not contradict; true if it is new.
 pub(crate) fn note(
     known: &mut Vec<(&'static str, i64)>,
     file: &str,
-    constants: &[(&'static str, i64)],
-) -> Result<(), DataError> {
-    for &(name, found) in constants {
-        match known.iter().find(|(known, _)| *known == name) {
-            None => known.push((name, found)),
-            Some(&(_, expected)) if expected != found => {
-                return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
-            }
-            Some(_) => {}
+    name: &'static str,
+    found: i64,
+) -> Result<bool, DataError> {
+    match known.iter().find(|(known, _)| *known == name) {
+        None => known.push((name, found)),
+        Some(&(_, expected)) if expected != found => {
+            return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
         }
+        Some(_) => return Ok(false),
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What a constant must be on an architecture, if it cannot be this. Compute units, clocks and caches differ
@@ -222,7 +201,7 @@ mod tests {
         let mut measurements = Measurements::new(Wanted::all(Op::Conv));
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
             let mut collector = RowCollector::new(&mut measurements);
-            collector.hardware("a.parquet", &[(name, value)])?;
+            collector.hardware("a.parquet", name, value)?;
             collector.arches = arches.to_vec();
             collector.end("a.parquet")
         };

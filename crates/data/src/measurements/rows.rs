@@ -1,6 +1,6 @@
 //! Rows of a file on their way to a sink: what is counted, rejected or left out, whatever the format.
 
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{InvalidField, Problem};
 
 use super::DataError;
 use super::names::Names;
@@ -16,6 +16,18 @@ pub(super) enum Fault {
 impl From<String> for Fault {
     fn from(reason: String) -> Self {
         Self::Row(reason)
+    }
+}
+
+impl From<InvalidField> for Fault {
+    fn from(error: InvalidField) -> Self {
+        Self::Row(error.to_string())
+    }
+}
+
+impl From<DataError> for Fault {
+    fn from(error: DataError) -> Self {
+        Self::Sink(error)
     }
 }
 
@@ -70,12 +82,12 @@ impl<'a> Rows<'a> {
         &mut self,
         (kernel, class): (u32, u32),
         cells: &OwnedCells,
-        read: impl FnOnce(&Problem) -> Result<(Figures, Option<String>), String>,
+        read: impl FnOnce(&Problem) -> Result<(Figures, Option<String>), Fault>,
     ) -> Result<bool, Fault> {
         let key = format!("{class} {:?}", cells.0);
         let arch = self.names.filter().unrecorded();
         let parse = || problem_of(self.names.kernel(kernel), cells, arch);
-        let &(problem, serial) = self.problems.get(key.as_bytes(), parse)?;
+        let (problem, serial) = self.problems.get(key.as_bytes(), parse)?;
         if self.is_elsewhere(&problem) {
             return Ok(false);
         }
@@ -91,7 +103,7 @@ impl<'a> Rows<'a> {
             run_id: None,
             error: error.as_deref(),
         };
-        self.sink.row(&row).map_err(Fault::Sink)?;
+        self.sink.row(&row)?;
         Ok(true)
     }
 }

@@ -8,6 +8,7 @@ use ck_select_model::inflate::inflated;
 use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
+use super::csv::Records;
 use super::names::{Filter, Names};
 use super::record::{Counts, Measured, Sink};
 use super::{DataError, csv, json, log, parquet};
@@ -96,10 +97,10 @@ impl Sink for First<'_> {
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        Err(DataError::NoRow { file: file.to_owned(), place, message: reason })
+        Err(DataError::format(file, format_args!("{place}: {reason}")))
     }
 
-    fn hardware(&mut self, _: &str, _: &[(&'static str, i64)]) -> Result<(), DataError> {
+    fn hardware(&mut self, _: &str, _: &'static str, _: i64) -> Result<(), DataError> {
         Ok(())
     }
 }
@@ -110,7 +111,7 @@ pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> 
     let (opened, format) = open(path)?;
     match (opened, format) {
         (Opened::Binary(file), _) => parquet::columns(&name, file).map(Some),
-        (Opened::Text(mut text), Format::Csv) => csv::columns(&name, &mut *text).map(Some),
+        (Opened::Text(mut text), Format::Csv) => Ok(Some(Records::new(&name, &mut *text)?.header)),
         _ => Ok(None),
     }
 }

@@ -7,84 +7,65 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::hardware::Hardware;
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{InvalidField, Problem};
 use ck_select_types::vocab::Dtype;
 
+use super::DataError;
 use super::names::{Named, Names};
-use super::problems::{OwnedCells, check_columns, columns as problem_columns, need_columns, problem_of};
-use super::record::{Counts, Figures, Measured, SharedHardware, Sink};
+use super::problems::{check_columns, columns as problem_columns, need_columns, problem_of};
+use super::record::{Counts, Figures, Measured, Sink, verdict};
 use super::rows::{Fault, Rows};
-use super::{DataError, numbers};
-
-/// A cell of a row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Cell<'a> {
-    Absent,
-    Whole(i64),
-    Real(f64),
-    Text(&'a [u8]),
-}
-
-impl<'a> Cell<'a> {
-    /// An empty text is no cell.
-    pub(super) const fn of_text(text: &'a [u8]) -> Self {
-        if text.is_empty() { Self::Absent } else { Self::Text(text) }
-    }
-
-    /// A figure; NaN if it is absent.
-    pub(super) fn figure(self, name: &str) -> Result<f64, String> {
-        match self {
-            Self::Absent => Ok(f64::NAN),
-            Self::Whole(value) => Ok(value as f64),
-            Self::Real(value) => Ok(value),
-            Self::Text(text) => numbers::figure(name, text),
-        }
-    }
-
-    fn whole(self, name: &str) -> Result<Option<i64>, String> {
-        match self {
-            Self::Absent => Ok(None),
-            Self::Whole(value) => Ok(Some(value)),
-            Self::Real(value) if value.fract() == 0.0 && value.abs() < 9.0e15 => Ok(Some(value as i64)),
-            Self::Real(value) => Err(format!("{name}: found {value}, expected a whole number")),
-            Self::Text(text) => numbers::whole(name, text),
-        }
-    }
-
-    fn flag(self, name: &str) -> Result<Option<bool>, String> {
-        match self.text() {
-            None => Ok(None),
-            Some(text) => numbers::flag(name, text.as_bytes()),
-        }
-    }
-
-    /// `None` for what is not UTF-8, too.
-    fn text(self) -> Option<Cow<'a, str>> {
-        match self {
-            Self::Absent => None,
-            Self::Whole(value) => Some(value.to_string().into()),
-            Self::Real(value) => Some(value.to_string().into()),
-            Self::Text(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
-        }
-    }
-
-    /// Appends what distinguishes this cell from others of its column.
-    fn push_key(self, key: &mut Vec<u8>) {
-        match self {
-            Self::Absent => key.push(0),
-            Self::Whole(value) => key.extend(std::iter::once(1).chain(value.to_le_bytes())),
-            Self::Real(value) => key.extend(std::iter::once(2).chain(value.to_le_bytes())),
-            Self::Text(text) => {
-                key.extend(std::iter::once(3).chain((text.len() as u32).to_le_bytes()));
-                key.extend_from_slice(text);
-            }
-        }
-    }
-}
 
 /// The cells of a row by their columns.
-type Cells<'a, 'c> = &'a dyn Fn(usize) -> Cell<'c>;
+pub(super) type Cells<'a, 'c> = &'a dyn Fn(usize) -> Option<Cell<'c>>;
+
+/// Those of a problem, by their names.
+pub(super) struct ProblemCells<'a, 'c> {
+    pub(super) columns: &'a [(&'static str, usize)],
+    pub(super) cells: Cells<'a, 'c>,
+}
+
+impl Fields for ProblemCells<'_, '_> {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        let (_, column) = self.columns.iter().find(|(known, _)| *known == name)?;
+        (self.cells)(*column)
+    }
+}
+
+/// A cell as text, whatever its type.
+fn text(cell: Option<Cell<'_>>) -> Option<Cow<'_, str>> {
+    Some(match cell? {
+        Cell::Whole(value) => value.to_string().into(),
+        Cell::Number(value) => value.to_string().into(),
+        Cell::Word(text) => text.into(),
+    })
+}
+
+/// A measured figure; NaN if it is absent.
+pub(super) fn figure(name: &str, cell: Option<Cell<'_>>) -> Result<f64, InvalidField> {
+    let number = cell.map_or(Ok(f64::NAN), |cell| cell.number(name));
+    number.map_err(|error| InvalidField { expected: format!("{} or N/A", error.expected), ..error })
+}
+
+/// A whole number; `None` if it is absent.
+pub(super) fn whole(name: &str, cell: Option<Cell<'_>>) -> Result<Option<i64>, InvalidField> {
+    cell.map(|cell| cell.whole(name)).transpose()
+}
+
+/// Appends what distinguishes a cell from others of its column.
+fn push_key(cell: Option<Cell<'_>>, key: &mut Vec<u8>) {
+    match cell {
+        None => key.push(0),
+        Some(Cell::Whole(value)) => key.extend(std::iter::once(1).chain(value.to_le_bytes())),
+        Some(Cell::Number(value)) => key.extend(std::iter::once(2).chain(value.to_le_bytes())),
+        Some(Cell::Word(text)) => {
+            key.extend(std::iter::once(3).chain((text.len() as u32).to_le_bytes()));
+            key.extend_from_slice(text.as_bytes());
+        }
+    }
+}
 
 /// The columns that give a row's kernel.
 enum KernelColumns {
@@ -96,29 +77,20 @@ enum KernelColumns {
 }
 
 impl KernelColumns {
-    fn name<'c>(&self, cells: Cells<'_, 'c>) -> Result<Cow<'c, [u8]>, Fault> {
-        let text = |column: usize| match cells(column) {
-            Cell::Text(text) => text,
-            _ => &[],
-        };
+    fn name<'c>(&self, cells: Cells<'_, 'c>) -> Result<Cow<'c, str>, String> {
         match self {
             Self::Name(column, again) => {
-                let name = text(*column);
-                let other = again.map(text).filter(|other| !other.is_empty());
-                match other {
+                let name = text(cells(*column)).unwrap_or_default();
+                match again.and_then(|again| text(cells(again))) {
                     Some(other) if other != name => {
-                        let [other, name] = [other, name].map(String::from_utf8_lossy);
-                        Err(Fault::Row(format!(
-                            "kernel_name: found '{other}', expected '{name}' as in kernel"
-                        )))
+                        Err(format!("kernel_name: found '{other}', expected '{name}' as in kernel"))
                     }
-                    _ => Ok(Cow::Borrowed(name)),
+                    _ => Ok(name),
                 }
             }
             Self::Tile(columns, dtype) => {
-                let [m, n, k, pipeline] = columns.map(|column| cells(column).text().unwrap_or_default());
-                let name = format!("grouped_conv_fwd_{dtype}_nhwgc_2d_{pipeline}_intrawave_{m}x{n}x{k}");
-                Ok(Cow::Owned(name.into_bytes()))
+                let [m, n, k, pipeline] = columns.map(|column| text(cells(column)).unwrap_or_default());
+                Ok(format!("grouped_conv_fwd_{dtype}_nhwgc_2d_{pipeline}_intrawave_{m}x{n}x{k}").into())
             }
         }
     }
@@ -229,7 +201,6 @@ impl<'a> Index<'a> {
 pub(super) struct Table<'a> {
     header: Header,
     rows: Rows<'a>,
-    hardware: SharedHardware,
     key: Vec<u8>,
     /// The last row's problem and hardware.
     last: Option<u64>,
@@ -259,7 +230,7 @@ impl<'a> Table<'a> {
         need_columns(file, columns, op)?;
         let mut rows = Rows::new(file, names, sink);
         rows.counts.unknown = unknown;
-        Ok(Self { header, rows, hardware: SharedHardware::default(), key: Vec::new(), last: None })
+        Ok(Self { header, rows, key: Vec::new(), last: None })
     }
 
     /// Whether a column is read.
@@ -298,8 +269,8 @@ impl<'a> Table<'a> {
     /// False if the row is for a kernel or an architecture that was not requested.
     fn row(&mut self, cells: Cells<'_, '_>) -> Result<bool, Fault> {
         let figures = &self.header.figures;
-        let some = |column: Option<usize>| column.map_or(Cell::Absent, cells);
-        let run_id = some(figures.run_id).text();
+        let some = |column: Option<usize>| column.and_then(cells);
+        let run_id = text(some(figures.run_id));
         if !self.rows.sink.takes_run(run_id.as_deref()) {
             return Ok(true);
         }
@@ -312,16 +283,16 @@ impl<'a> Table<'a> {
         }
         if self.last != Some(serial) {
             for &(name, column) in &self.header.hardware {
-                if let Some(value) = cells(column).whole(name).map_err(|reason| format!("hw_{reason}"))? {
-                    self.hardware.take(self.rows.file, name, value, self.rows.sink).map_err(Fault::Sink)?;
+                if let Some(value) = whole(name, cells(column)).map_err(|error| format!("hw_{error}"))? {
+                    self.rows.sink.hardware(self.rows.file, name, value)?;
                 }
             }
             self.last = Some(serial);
         }
         let figures = &self.header.figures;
         let recorded = figures.recorded(cells)?;
-        let non_zero = some(figures.non_zero).whole("non_zero")?;
-        let error = some(figures.error.or(figures.status.filter(|_| recorded == Some(false)))).text();
+        let non_zero = whole("non_zero", some(figures.non_zero))?;
+        let error = text(some(figures.error.or(figures.status.filter(|_| recorded == Some(false)))));
         let measured = Measured {
             kernel: id,
             kernels: self.rows.names.kernels(),
@@ -329,11 +300,11 @@ impl<'a> Table<'a> {
             serial,
             figures: figures.read(cells, recorded, non_zero, &problem)?,
             non_zero,
-            problem_idx: some(figures.problem_idx).whole("problem_idx")?,
+            problem_idx: whole("problem_idx", some(figures.problem_idx))?,
             run_id: run_id.as_deref(),
             error: error.as_deref(),
         };
-        self.rows.sink.row(&measured).map_err(Fault::Sink)?;
+        self.rows.sink.row(&measured)?;
         Ok(true)
     }
 
@@ -342,27 +313,24 @@ impl<'a> Table<'a> {
         self.key.clear();
         self.key.extend_from_slice(&class.to_le_bytes());
         for (_, column) in self.header.problem.iter().chain(&self.header.hardware) {
-            cells(*column).push_key(&mut self.key);
+            push_key(cells(*column), &mut self.key);
         }
         let names = &*self.rows.names;
         let columns = &self.header.problem;
-        let read = || {
-            let text = |column: usize| cells(column).text().unwrap_or_default().into_owned();
-            let owned = OwnedCells(columns.iter().map(|(name, column)| (*name, text(*column))).collect());
-            problem_of(names.kernel(id), &owned, names.filter().unrecorded())
-        };
-        self.rows.problems.get(&self.key, read).copied()
+        let read =
+            || problem_of(names.kernel(id), &ProblemCells { columns, cells }, names.filter().unrecorded());
+        self.rows.problems.get(&self.key, read)
     }
 }
 
 impl FigureColumns {
     /// The validity that the row records.
-    fn recorded(&self, cells: Cells<'_, '_>) -> Result<Option<bool>, String> {
+    fn recorded(&self, cells: Cells<'_, '_>) -> Result<Option<bool>, InvalidField> {
         match (self.is_valid, self.status) {
             // Whatever else the row has.
-            _ if self.error.is_some_and(|column| cells(column) != Cell::Absent) => Ok(Some(false)),
-            (Some(column), _) => cells(column).flag("is_valid"),
-            (None, Some(column)) => numbers::status(cells(column).text().unwrap_or_default().as_bytes()),
+            _ if self.error.and_then(cells).is_some() => Ok(Some(false)),
+            (Some(column), _) => cells(column).map(|cell| cell.flag("is_valid")).transpose(),
+            (None, Some(column)) => cells(column).map(verdict).transpose(),
             (None, None) => Ok(None),
         }
     }
@@ -373,11 +341,11 @@ impl FigureColumns {
         recorded: Option<bool>,
         non_zero: Option<i64>,
         problem: &Problem,
-    ) -> Result<Figures, String> {
+    ) -> Result<Figures, Fault> {
         let unit = if self.latency_unit < 1.0 { "latency_us" } else { "latency_ms" };
-        let bandwidth = self.bandwidth.map_or(Cell::Absent, cells).figure("bandwidth_gb_s")?;
-        let tflops = cells(self.tflops).figure("tflops")?;
-        let latency = cells(self.latency).figure(unit)? * self.latency_unit;
-        Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)
+        let bandwidth = figure("bandwidth_gb_s", self.bandwidth.and_then(cells))?;
+        let tflops = figure("tflops", cells(self.tflops))?;
+        let latency = figure(unit, cells(self.latency))? * self.latency_unit;
+        Ok(Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?)
     }
 }

@@ -8,16 +8,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use ck_select_model::estimate::{Device, DeviceError};
+use ck_select_types::cells::Cell;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
-use super::csv::{Record, Records, header};
-use super::problems::{OwnedCells, columns as problem_columns, problem_of};
+use super::csv::Records;
+use super::problems::{columns as problem_columns, problem_of};
 use super::source::text_of;
-use super::{DataError, Measurements, Recorded, Row, Source, Sweep, Wanted, numbers};
+use super::table::{Cells, ProblemCells, figure, whole};
+use super::{DataError, Measurements, Recorded, Row, Source, Sweep, Wanted};
 
 /// Shapes of tuned tables.
 #[derive(Debug, Clone, Default)]
@@ -191,43 +193,21 @@ impl Winners {
         op: Op,
         assumed: Option<Arch>,
     ) -> Result<(), DataError> {
-        let mut records = Records::new(text);
-        let names = header(file, &mut records)?;
-        let columns = Columns::new(file, &names)?;
+        let mut records = Records::new(file, text)?;
+        let columns = Columns::new(file, &records.header)?;
         self.files.push(file.into());
         let (place, first) = (self.files.len() - 1, self.shapes.len());
         let mut known: HashMap<Key, usize> = HashMap::new();
-        loop {
-            let cells = match records.next().map_err(|error| DataError::io(file, error))? {
-                Record::End => break,
-                Record::TooLong(line) => {
-                    return Err(row_error(file, line, "longer than 1 MiB".to_owned()));
-                }
-                Record::Cells(cells) => cells,
-            };
-            let line = cells.line;
-            if cells.ends.len() != names.len() {
-                let message =
-                    format!("found {} cells, expected {} as in the header", cells.ends.len(), names.len());
-                return Err(row_error(file, line, message));
-            }
+        while let Some((line, record)) = records.next()? {
+            let fault = |message| row_error(file, line, message);
+            let record = record.map_err(fault)?;
             // Kernels of AITER's assembly, of Triton and so on have no descriptors.
-            if columns
-                .library
-                .is_some_and(|library| ![b"ck".as_slice(), b"cktile"].contains(&cells.get(library)))
-            {
+            if columns.library.is_some_and(|library| !["ck", "cktile"].contains(&&record[library])) {
                 self.others += 1;
                 continue;
             }
-            let (key, timed) = self
-                .row(
-                    &columns,
-                    &|column| String::from_utf8_lossy(cells.get(column)).into_owned(),
-                    line,
-                    op,
-                    assumed,
-                )
-                .map_err(|message| row_error(file, line, message))?;
+            let cells = |column: usize| record.get(column).and_then(Cell::of_text);
+            let (key, timed) = self.row(&columns, &cells, line, op, assumed).map_err(fault)?;
             let shape = *known.entry(key).or_insert_with(|| {
                 let (problem, units) = key;
                 self.shapes.push(TunedShape {
@@ -245,7 +225,7 @@ impl Winners {
             if let Some(other) = rows.iter().find(is_same) {
                 let message =
                     format!("the configuration of line {} again, expected one row of it", other.line);
-                return Err(row_error(file, line, message));
+                return Err(fault(message));
             }
             rows.push(timed);
         }
@@ -262,37 +242,41 @@ impl Winners {
     fn row(
         &mut self,
         columns: &Columns,
-        cell: &dyn Fn(usize) -> String,
+        cells: Cells<'_, '_>,
         line: u64,
         op: Op,
         assumed: Option<Arch>,
     ) -> Result<(Key, Timed), String> {
-        let text = |column: Option<usize>| column.map(cell).unwrap_or_default();
-        let kernel = self.kernel(&cell(columns.kernel), op)?;
-        let cells = OwnedCells(columns.problem.iter().map(|(name, column)| (*name, cell(*column))).collect());
-        let mut problem = problem_of(&self.kernels[kernel as usize], &cells, assumed)?;
-        let dtype = text(columns.dtype);
-        if !dtype.is_empty() {
-            of_dtype(&mut problem, &dtype, &self.kernels[kernel as usize])?;
+        let some = |column: Option<usize>| column.and_then(cells);
+        let whole = |name: &str, column| whole(name, some(column)).map_err(|error| error.to_string());
+        let Some(Cell::Word(name)) = cells(columns.kernel) else {
+            return Err("kernel name: found nothing".to_owned());
+        };
+        let kernel = self.kernel(name, op)?;
+        let of_problem = ProblemCells { columns: &columns.problem, cells };
+        let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, assumed)?;
+        if let Some(Cell::Word(dtype)) = some(columns.dtype) {
+            of_dtype(&mut problem, dtype, &self.kernels[kernel as usize])?;
         }
-        let units = numbers::whole("cu_num", text(columns.units).as_bytes())?;
+        let units = whole("cu_num", columns.units)?;
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
             check_units(arch, units)?;
         }
-        let split = numbers::whole("splitK", text(columns.split).as_bytes())?.unwrap_or(0);
-        let figure = |name: &str, column: usize| {
-            let value = numbers::figure(name, cell(column).as_bytes())?;
+        let split = whole("splitK", columns.split)?.unwrap_or(0);
+        let time = |name: &str, column: usize| {
+            let value = figure(name, cells(column)).map_err(|error| error.to_string())?;
             if value.is_nan() || value > 0.0 && value.is_finite() {
                 return Ok(value);
             }
             Err(format!("{name}: found {value}, expected a number above 0"))
         };
         let us = match (columns.time, columns.tflops) {
-            (Some((column, unit)), _) => figure("us", column)? * unit,
-            (None, Some(column)) => problem.flops() / figure("tflops", column)? / 1e6,
+            (Some((column, unit)), _) => time("us", column)? * unit,
+            (None, Some(column)) => problem.flops() / time("tflops", column)? / 1e6,
             (None, None) => f64::NAN,
         };
-        let marked = numbers::flag("is_latest_winner", text(columns.mark).as_bytes())?.unwrap_or(false);
+        let mark = some(columns.mark).map(|cell| cell.flag("is_latest_winner")).transpose();
+        let marked = mark.map_err(|error| error.to_string())?.unwrap_or(false);
         Ok(((problem, units), Timed { kernel, split, us, line, marked }))
     }
 
@@ -545,8 +529,8 @@ fn anywhere(kind: &KernelKind) -> KernelKind {
     }
 }
 
-fn row_error(file: &str, line: u64, message: String) -> DataError {
-    DataError::Row { file: file.to_owned(), line, message }
+fn row_error(file: &str, line: u64, message: impl std::fmt::Display) -> DataError {
+    DataError::format(file, format_args!("line {line}: {message}"))
 }
 
 /// The winner's place: the row that is marked, else the fastest, else the only one.

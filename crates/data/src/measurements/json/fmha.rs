@@ -1,13 +1,13 @@
 //! Results of `fmha_benchmark`: one object per kernel and problem, with the columns of its CSV.
 
+use ck_select_types::cells::Cell;
 use ck_select_types::listing::{HeaderError, check_names};
 use ck_select_types::problem::FMHA_COLUMNS;
 use ck_select_types::vocab::Op;
 use serde_json::{Map, Value};
 
-use super::super::numbers;
 use super::super::problems::{OwnedCells, plain};
-use super::super::record::Figures;
+use super::super::record::{Figures, verdict};
 use super::super::rows::Fault;
 use super::{Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
@@ -30,7 +30,7 @@ impl Results<'_> {
         cells.0.extend(self.arch_of(&[result])?.map(|arch| ("arch", arch)));
         self.rows.object((id, class), &cells, |problem| {
             let status = result.get("status").map(plain).unwrap_or_default();
-            let verdicts = [numbers::status(status.as_bytes())?, flag(result, "is_valid")?];
+            let verdicts = [Cell::of_text(&status).map(verdict).transpose()?, flag(result, "is_valid")?];
             let error = error_of(result);
             let failed = error.is_some() || verdicts.contains(&Some(false));
             let recorded = if failed { Some(false) } else { verdicts[0].or(verdicts[1]) };

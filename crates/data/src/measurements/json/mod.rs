@@ -7,10 +7,11 @@ mod fmha;
 
 use std::io::BufRead;
 
+use ck_select_types::cells::Cell;
 use ck_select_types::json::Strict;
 use ck_select_types::listing::{HeaderError, UnknownColumn, check_names};
 use ck_select_types::nearest::nearest;
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{InvalidField, Problem};
 use ck_select_types::seed;
 use ck_select_types::vocab::Op;
 use serde::de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -18,7 +19,6 @@ use serde_json::{Map, Value};
 
 use super::DataError;
 use super::names::{Named, Names};
-use super::numbers;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures, Sink};
 use super::rows::{Fault, Rows};
@@ -118,7 +118,7 @@ impl Results<'_> {
             let found = meant.map_or("nothing".to_owned(), |key| format!("the key '{key}'"));
             return Err(format!("the kernel's name: found {found}, expected {}", NAMES.join(" or ")).into());
         };
-        match self.rows.names.get(name.as_bytes())? {
+        match self.rows.names.get(name)? {
             Named::Other => Ok(false),
             Named::Taken { id, class } if self.rows.names.kernel(id).op() == Op::Fmha => {
                 self.attention((id, class), result, sizes)
@@ -165,7 +165,7 @@ impl Results<'_> {
     }
 
     fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<bool, Fault> {
-        let (id, class) = match self.rows.names.get(name.as_bytes())? {
+        let (id, class) = match self.rows.names.get(name)? {
             Named::Other => return Ok(false),
             Named::Taken { id, class } => (id, class),
         };
@@ -210,8 +210,9 @@ fn figure(result: &Value, keys: &[(&str, f64)], failed: bool) -> Result<f64, Str
 }
 
 /// A yes or no, in any of the spellings of a CSV.
-fn flag(result: &Value, key: &str) -> Result<Option<bool>, String> {
-    result.get(key).map_or(Ok(None), |value| numbers::flag(key, plain(value).as_bytes()))
+fn flag(result: &Value, key: &str) -> Result<Option<bool>, InvalidField> {
+    let text = result.get(key).map(plain).unwrap_or_default();
+    Cell::of_text(&text).map(|cell| cell.flag(key)).transpose()
 }
 
 /// Why a result has no time, if it says so.

@@ -1,10 +1,11 @@
 //! Decodes tables batch by batch, so that only one is in memory, regardless of the size of row groups.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use ck_select_types::panics;
@@ -16,34 +17,38 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::Failed;
+use super::super::DataError;
+use super::values::Column;
 
 /// Rows of a batch. Our own row groups consist of whole batches.
 const BATCH: usize = 1 << 14;
 
 /// A table whose columns are known.
-pub(super) struct Batches {
+pub(super) struct Batches<'a> {
+    /// Its name in errors.
+    name: &'a str,
     file: At,
     metadata: ArrowReaderMetadata,
 }
 
-impl Batches {
-    pub(super) fn open(file: File) -> Result<Self, ParquetError> {
-        let length = file.metadata().map_err(|error| ParquetError::External(Box::new(error)))?.len();
+impl<'a> Batches<'a> {
+    pub(super) fn open(name: &'a str, file: File) -> Result<Self, DataError> {
+        let length = file.metadata().map_err(|error| DataError::io(name, error))?.len();
         let file = At { file: Arc::new(file), length };
         let metadata = guarded(|| {
             let stored = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
             let options = ArrowReaderOptions::new().with_schema(with_dictionaries(stored.schema()));
             ArrowReaderMetadata::try_new(Arc::clone(stored.metadata()), options)
-        })??;
+        });
+        let metadata = metadata.map_err(|error| DataError::format(name, error))?;
         let groups = metadata.metadata().row_groups().iter().map(RowGroupMetaData::num_rows);
         let rows = groups.map(|rows| i128::from(rows.max(0))).sum::<i128>();
         let said = metadata.metadata().file_metadata().num_rows();
         if rows != i128::from(said) {
             let message = format!("damaged: the row groups have {rows} rows, the file says {said}");
-            return Err(ParquetError::General(message));
+            return Err(DataError::format(name, message));
         }
-        Ok(Self { file, metadata })
+        Ok(Self { name, file, metadata })
     }
 
     /// The names of all columns.
@@ -56,31 +61,31 @@ impl Batches {
         self.metadata.metadata().file_metadata().num_rows()
     }
 
-    /// Calls `take` with some columns, batch by batch.
+    /// Calls `take` with some columns and their number of rows, batch by batch.
     pub(super) fn read(
         &self,
         columns: &[usize],
-        mut take: impl FnMut(&RecordBatch) -> Result<(), Failed>,
-    ) -> Result<(), Failed> {
-        let mut reader = guarded(|| self.reader(columns.iter().copied()))??;
+        mut take: impl FnMut(&[Column], usize) -> Result<(), DataError>,
+    ) -> Result<(), DataError> {
+        let reader = guarded(|| self.reader(columns.iter().copied()));
+        let mut reader = reader.map_err(|error| DataError::format(self.name, error))?;
         let mut read = 0;
-        while let Some(batch) = guarded(|| reader.next()).map_err(|error| self.in_groups(read, &error))? {
-            let batch = batch.map_err(|error| self.in_groups(read, &error.into()))?;
-            take(&batch).map_err(|failed| match failed {
-                Failed::Table(error) => Failed::Table(self.in_groups(read, &error)),
-                rows @ Failed::Rows(_) => rows,
-            })?;
+        loop {
+            let batch =
+                guarded(|| Ok(reader.next().transpose()?)).map_err(|error| self.in_groups(read, error))?;
+            let Some(batch) = batch else { break };
+            let columns = columns_of(&batch).map_err(|error| self.in_groups(read, error))?;
+            take(&columns, batch.num_rows())?;
             read += batch.num_rows() as u64;
         }
         if i128::from(read) == i128::from(self.rows()) || columns.is_empty() {
             return Ok(());
         }
-        let message = format!("damaged: {read} rows are left of {}", self.rows());
-        Err(self.in_groups(read, &ParquetError::General(message)).into())
+        Err(self.in_groups(read, format_args!("damaged: {read} rows are left of {}", self.rows())))
     }
 
-    /// Adds to an error of the batch at a row the row groups that contain it.
-    fn in_groups(&self, row: u64, error: &ParquetError) -> ParquetError {
+    /// An error of the batch at a row, with the row groups that contain it.
+    fn in_groups(&self, row: u64, error: impl Display) -> DataError {
         let groups = self.metadata.metadata().row_groups();
         let mut end = 0;
         let mut held = Vec::new();
@@ -96,7 +101,7 @@ impl Batches {
             (Some(first), Some(last)) => format!("row groups {first} to {last} of {}", groups.len()),
             _ => "behind the last row group".to_owned(),
         };
-        ParquetError::General(format!("{place}: {error}"))
+        DataError::format(self.name, format_args!("{place}: {error}"))
     }
 
     fn reader(
@@ -108,6 +113,16 @@ impl Batches {
         let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
         builder.with_projection(mask).with_batch_size(BATCH).build()
     }
+}
+
+/// The columns of a batch, in order.
+fn columns_of(batch: &RecordBatch) -> Result<Vec<Column>, String> {
+    let schema = batch.schema();
+    let columns = batch.columns().iter().zip(schema.fields());
+    let column = |(array, field): (&ArrayRef, &Arc<Field>)| {
+        Column::new(array).map_err(|error| format!("{}: {error}", field.name()))
+    };
+    columns.map(column).collect()
 }
 
 /// The same schema with texts as dictionaries, so that each distinct text is handled once per batch, and
@@ -178,11 +193,12 @@ impl Read for Onwards {
     }
 }
 
-/// Runs code of the parquet reader, which panics on some damaged files. A panic in it becomes an error; what was being read must no longer be used.
-fn guarded<T>(body: impl FnOnce() -> T) -> Result<T, ParquetError> {
-    panics::catch(body).map_err(|panicked| {
+/// Runs code of the parquet reader, which panics on some damaged files. A panic in it becomes an error; what
+/// was being read must no longer be used.
+fn guarded<T>(body: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    panics::catch(body).unwrap_or_else(|panicked| {
         let message = panicked.message.as_deref().unwrap_or("the reader gave up");
-        ParquetError::General(format!("damaged: {message}"))
+        Err(ParquetError::General(format!("damaged: {message}")))
     })
 }
 
@@ -192,9 +208,9 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_with_its_message() {
-        assert_eq!(guarded(|| 7).unwrap(), 7);
+        assert_eq!(guarded(|| Ok(7)).unwrap(), 7);
         let missing: Option<u8> = None;
-        let found = guarded(|| [1, 2][missing.map_or(5, usize::from)]).unwrap_err().to_string();
+        let found = guarded(|| Ok([1, 2][missing.map_or(5, usize::from)])).unwrap_err().to_string();
         assert!(found.contains("damaged: index out of bounds"), "{found}");
     }
 }

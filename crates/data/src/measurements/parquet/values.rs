@@ -9,8 +9,7 @@ use arrow_array::types::{
 use arrow_array::{Array, Int32Array, Int64Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
-
-use super::super::table::Cell;
+use ck_select_types::cells::Cell;
 
 /// One column of a batch, ready for access by row.
 pub(super) enum Column {
@@ -40,14 +39,15 @@ impl Column {
         Ok(Self::Text(keys, texts))
     }
 
-    pub(super) fn get(&self, row: usize) -> Cell<'_> {
+    pub(super) fn get(&self, row: usize) -> Option<Cell<'_>> {
         match self {
-            Self::Whole(values) if values.is_valid(row) => Cell::Whole(values.value(row)),
-            Self::Real(values) if !values[row].is_nan() => Cell::Real(values[row]),
-            Self::Text(keys, texts) if keys.is_valid(row) && texts.is_valid(keys.value(row) as usize) => {
-                Cell::of_text(texts.value(keys.value(row) as usize).as_bytes())
+            Self::Whole(values) => values.is_valid(row).then(|| Cell::Whole(values.value(row))),
+            Self::Real(values) => Some(values[row]).filter(|value| !value.is_nan()).map(Cell::Number),
+            Self::Text(keys, texts) => {
+                let key = keys.is_valid(row).then(|| keys.value(row) as usize)?;
+                texts.is_valid(key).then(|| texts.value(key)).and_then(Cell::of_text)
             }
-            _ => Cell::Absent,
+            Self::Absent => None,
         }
     }
 }
