@@ -95,56 +95,38 @@ impl Configured for ConvProblem {
 
 fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
     let direction = root.needed("variant", "forward, bwd_data or bwd_weight", word)?;
-    let mut config = ConvConfig {
+    let mut traits = root.part("trait_config")?;
+    let mut ours = root.part("ck_select")?;
+    let sources = [("product", TraitSource::Product), ("suffix_pool", TraitSource::SuffixPool)];
+    let tiles = [("marked", Compv4Tiles::Marked), ("all", Compv4Tiles::All)];
+    let forms = [("full", NameForm::Full), ("without_intrawave", NameForm::WithoutIntrawave)];
+    let config = ConvConfig {
         direction,
-        dtypes: None,
-        ndims: None,
-        pipelines: None,
-        schedulers: None,
-        num_groups_to_merge: None,
-        double_smem_buffer: None,
-        split_image: None,
-        explicit_gemm: None,
-        two_stage: None,
-        traits: TraitSource::Product,
-        compv4_tiles: Compv4Tiles::Marked,
-        names: NameForm::Full,
+        dtypes: traits.values("data_type", word)?,
+        ndims: traits.values("ndim_spatial", |value| count(1, 3)(value).map(|ndim| ndim as u8))?,
+        pipelines: traits.values("pipeline", word)?,
+        schedulers: schedulers(&mut traits)?,
+        num_groups_to_merge: traits.values("num_groups_to_merge", count(1, 1 << 20))?,
+        double_smem_buffer: traits.values("double_smem_buffer", flag)?,
+        split_image: traits.values("split_image", flag)?,
+        explicit_gemm: traits.values("explicit_gemm", flag)?,
+        two_stage: traits.values("two_stage", flag)?,
+        traits: ours.choice("traits", &sources)?.unwrap_or(TraitSource::Product),
+        compv4_tiles: ours.choice("compv4_tiles", &tiles)?.unwrap_or(Compv4Tiles::Marked),
+        names: ours.choice("names", &forms)?.unwrap_or(NameForm::Full),
     };
-    if let Some(mut traits) = root.object("trait_config")? {
-        config.dtypes = traits.values("data_type", word)?;
-        let ndim = |value: &_| count(1, 3)(value).map(|ndim| ndim as u8);
-        config.ndims = traits.values("ndim_spatial", ndim)?;
-        config.pipelines = traits.values("pipeline", word)?;
-        config.schedulers = traits.values("scheduler", word)?;
-        // As upstream's README spells it.
-        if let Some(schedulers) = traits.values("wave_mode", word)? {
-            if config.schedulers.is_some() {
-                let reason = "found 'scheduler' and 'wave_mode', which are the same, expected one of them";
-                return Err((traits.place_of("wave_mode"), reason.to_owned()));
-            }
-            config.schedulers = Some(schedulers);
-        }
-        config.num_groups_to_merge = traits.values("num_groups_to_merge", count(1, 1 << 20))?;
-        config.double_smem_buffer = traits.values("double_smem_buffer", flag)?;
-        config.split_image = traits.values("split_image", flag)?;
-        config.explicit_gemm = traits.values("explicit_gemm", flag)?;
-        config.two_stage = traits.values("two_stage", flag)?;
-        traits.finish_with(TRAIT_HINTS)?;
-    }
-    if let Some(mut ours) = root.object("ck_select")? {
-        let sources = [("product", TraitSource::Product), ("suffix_pool", TraitSource::SuffixPool)];
-        if let Some(source) = ours.choice("traits", &sources)? {
-            config.traits = source;
-        }
-        let tiles = [("marked", Compv4Tiles::Marked), ("all", Compv4Tiles::All)];
-        if let Some(tiles) = ours.choice("compv4_tiles", &tiles)? {
-            config.compv4_tiles = tiles;
-        }
-        let forms = [("full", NameForm::Full), ("without_intrawave", NameForm::WithoutIntrawave)];
-        if let Some(form) = ours.choice("names", &forms)? {
-            config.names = form;
-        }
-        ours.finish()?;
-    }
+    traits.finish_with(TRAIT_HINTS)?;
+    ours.finish()?;
     Ok(config)
+}
+
+/// The schedulers, also as upstream's README spells the key.
+fn schedulers(traits: &mut Object<'_>) -> Result<Option<Vec<Scheduler>>, Fault> {
+    let schedulers = traits.values("scheduler", word)?;
+    let wave_modes = traits.values("wave_mode", word)?;
+    if schedulers.is_some() && wave_modes.is_some() {
+        let reason = "found 'scheduler' and 'wave_mode', which are the same, expected one of them";
+        return Err((traits.place_of("wave_mode"), reason.to_owned()));
+    }
+    Ok(schedulers.or(wave_modes))
 }

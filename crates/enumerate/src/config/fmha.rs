@@ -4,7 +4,7 @@ use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 use serde_json::Value;
 
-use super::reader::{Fault, Object, flag, kind, word};
+use super::reader::{Fault, Object, count, flag, kind, word};
 use super::{Config, Configured};
 
 /// A sweep: allow-lists by trait. `None` allows everything.
@@ -61,42 +61,41 @@ fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
         Some("fwd") => Ok(()),
         _ => Err(format!("found {}, expected fwd: the rules have no tiles of other families", kind(value))),
     })?;
-    let mut config = FmhaConfig::default();
-    if let Some(mut traits) = root.object("trait_config")? {
-        config.dtypes = traits.values("data_type", word)?;
-        config.pipelines = traits.values("pipeline", word)?;
-        config.masks = traits.values("mask", word)?;
-        config.biases = traits.values("bias", word)?;
-        config.modes = traits.values("mode", word)?;
-        config.qscales = traits.values("qscale", word)?;
-        config.lse = traits.values("lse", flag)?;
-        config.dropout = traits.values("dropout", flag)?;
-        config.logits = traits.values("logits", flag)?;
-        config.sink = traits.values("sink", flag)?;
-        config.block_per_cu = traits.values("block_per_cu", |value| match value.as_i64() {
+    let mut traits = root.part("trait_config")?;
+    let mut ours = root.part("ck_select")?;
+    let receipt = ours.optional("receipt", count(0, 9999))?.unwrap_or(0);
+    let tuning_tiles = ours.optional("tuning_tiles", flag)?.unwrap_or(false);
+    let swept_tiles = ours.optional("tiles", |value| match value.as_str() {
+        Some("table") => Ok(false),
+        Some("sweep") if tuning_tiles => Err("found sweep, expected table beside tuning_tiles".to_owned()),
+        Some("sweep") => Ok(true),
+        _ => Err(format!("found {}, expected table or sweep", kind(value))),
+    })?;
+    let config = FmhaConfig {
+        dtypes: traits.values("data_type", word)?,
+        pipelines: traits.values("pipeline", word)?,
+        masks: traits.values("mask", word)?,
+        biases: traits.values("bias", word)?,
+        modes: traits.values("mode", word)?,
+        qscales: traits.values("qscale", word)?,
+        lse: traits.values("lse", flag)?,
+        dropout: traits.values("dropout", flag)?,
+        logits: traits.values("logits", flag)?,
+        sink: traits.values("sink", flag)?,
+        block_per_cu: traits.values("block_per_cu", |value| match value.as_i64() {
             Some(blocks) if blocks == -1 || (1..=254).contains(&blocks) => Ok(blocks),
             _ => Err(format!("found {}, expected -1 or 1 to 254", kind(value))),
-        })?;
-        // The forward kernels of these tables have no pages; a sweep that asks for pages means another
-        // family.
-        traits.values("paged_kv", |value| {
-            let none = "found true, expected false: the rules have no paged kernels";
-            if flag(value)? { Err(none.to_owned()) } else { Ok(()) }
-        })?;
-        traits.finish_with(TRAIT_HINTS)?;
-    }
-    if let Some(mut ours) = root.object("ck_select")? {
-        config.receipt = ours.optional("receipt", super::reader::count(0, 9999))?.unwrap_or(0);
-        config.tuning_tiles = ours.optional("tuning_tiles", flag)?.unwrap_or(false);
-        let tuning = config.tuning_tiles;
-        let tiles = ours.optional("tiles", |value| match value.as_str() {
-            Some("table") => Ok(false),
-            Some("sweep") if tuning => Err("found sweep, expected table beside tuning_tiles".to_owned()),
-            Some("sweep") => Ok(true),
-            _ => Err(format!("found {}, expected table or sweep", kind(value))),
-        })?;
-        config.swept_tiles = tiles.unwrap_or(false);
-        ours.finish()?;
-    }
+        })?,
+        receipt,
+        tuning_tiles,
+        swept_tiles: swept_tiles.unwrap_or(false),
+    };
+    // The forward kernels of these tables have no pages; a sweep that asks for pages means another family.
+    traits.values("paged_kv", |value| {
+        let none = "found true, expected false: the rules have no paged kernels";
+        if flag(value)? { Err(none.to_owned()) } else { Ok(()) }
+    })?;
+    traits.finish_with(TRAIT_HINTS)?;
+    ours.finish()?;
     Ok(config)
 }

@@ -67,20 +67,14 @@ impl Configured for GemmProblem {
 }
 
 fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
-    let mut lds = LdsLimit::Hardware;
-    let mut sweep = false;
-    let mut ours = root.object("ck_select")?;
-    if let Some(ours) = &mut ours {
-        let limits =
-            [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline), ("flat", LdsLimit::Flat)];
-        lds = ours.choice("lds_limit", &limits)?.unwrap_or(lds);
-        sweep = ours.choice("kernels", &[("ranges", false), ("ml_sweep", true)])?.unwrap_or(sweep);
-    }
-    let mut variant = gemm_variant::choose(file, ours.as_mut())?;
-    if let Some(ours) = ours {
-        ours.finish()?;
-    }
-    if sweep {
+    let mut ours = root.part("ck_select")?;
+    let limits =
+        [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline), ("flat", LdsLimit::Flat)];
+    let lds = ours.choice("lds_limit", &limits)?.unwrap_or(LdsLimit::Hardware);
+    let sweep = ours.choice("kernels", &[("ranges", false), ("ml_sweep", true)])?;
+    let mut variant = gemm_variant::choose(file, &mut ours)?;
+    ours.finish()?;
+    if sweep == Some(true) {
         return Ok(GemmConfig::Sweep);
     }
     variant.read_root(root)?;

@@ -204,8 +204,7 @@ const OF_MX: [&str; 2] = ["comp_async_eight_waves", "weight_preshuffle"];
 
 /// The variant that `ck_select` names, or else the one that has the file's keys; without keys of its own, a
 /// file is one of plain GEMMs.
-pub(super) fn choose(root: &Value, ours: Option<&mut Object<'_>>) -> Result<GemmVariants, Fault> {
-    let Some(ours) = ours else { return by_keys(root) };
+pub(super) fn choose(root: &Value, ours: &mut Object<'_>) -> Result<GemmVariants, Fault> {
     let Some(start) = ours.choice("variant", &VARIANTS)? else { return by_keys(root) };
     let mut variant = start();
     if let GemmVariants::MultiD(tensors, operation) = &mut variant {

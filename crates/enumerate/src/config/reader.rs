@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
@@ -39,6 +40,13 @@ impl<'a> Object<'a> {
     pub(super) fn object(&mut self, key: &'static str) -> Result<Option<Object<'a>>, Fault> {
         let place = self.place_of(key);
         self.get(key).map(|value| Object::at(place, value)).transpose()
+    }
+
+    /// The same, without keys if there is none.
+    pub(super) fn part(&mut self, key: &'static str) -> Result<Object<'a>, Fault> {
+        static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        let empty = || Object { map: &EMPTY, place: String::new(), known: Vec::new() };
+        Ok(self.object(key)?.unwrap_or_else(empty))
     }
 
     /// The value under `key` as `read` returns it; `None` if there is none.

@@ -9,6 +9,7 @@ use super::{EnumerateError, Kernels};
 use crate::config::FmhaConfig;
 use crate::rules::{FmhaRules, FmhaTileRule};
 
+const MODES: [FmhaMode; 2] = [FmhaMode::Batch, FmhaMode::Group];
 /// The masks of CK's forward kernels: a causal mask is named after the corner where it starts.
 const MASKS: [FmhaMask; 3] = [FmhaMask::No, FmhaMask::TopLeft, FmhaMask::Generic];
 const BIASES: [FmhaBias; 3] = [FmhaBias::No, FmhaBias::Elementwise, FmhaBias::Alibi];
@@ -34,35 +35,28 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
     for dtype in rules.dtypes.iter().copied().filter(|dtype| allows(config.dtypes.as_ref(), dtype)) {
         for hdims in tiles.heads(dtype) {
             let accepted = tiles.by_pipeline(dtype, hdims);
-            for mode in [FmhaMode::Batch, FmhaMode::Group]
-                .into_iter()
-                .filter(|mode| allows(config.modes.as_ref(), mode))
-            {
-                for features in features(config) {
-                    let mut plain =
-                        FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
-                    (plain.dtype, plain.mode, plain.arch) = (dtype, mode, Some(arch));
-                    features.give(&mut plain);
-                    if tiles.refused().iter().any(|refused| refused.fit(&plain)) || !build.fit(&plain) {
+            let mut plain = FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
+            (plain.dtype, plain.arch) = (dtype, Some(arch));
+            for plain in featured(plain, config) {
+                if tiles.refused().iter().any(|refused| refused.fit(&plain)) || !build.fit(&plain) {
+                    continue;
+                }
+                for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
+                    if !allows(config.pipelines.as_ref(), &spec.pipeline) {
                         continue;
                     }
-                    for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
-                        if !allows(config.pipelines.as_ref(), &spec.pipeline) {
+                    for pads in &spec.pads {
+                        let mut padded = FmhaKernel { pipeline: spec.pipeline, ..plain.clone() };
+                        for (pad, letter) in padded.pad.iter_mut().zip(pads.chars()) {
+                            *pad = letter == 't';
+                        }
+                        // Sequences with individual lengths do not divide into tiles.
+                        if padded.mode == FmhaMode::Group && !(padded.pad[0] && padded.pad[1]) {
                             continue;
                         }
-                        for pads in &spec.pads {
-                            let mut padded = FmhaKernel { pipeline: spec.pipeline, ..plain.clone() };
-                            for (pad, letter) in padded.pad.iter_mut().zip(pads.chars()) {
-                                *pad = letter == 't';
-                            }
-                            // Sequences with individual lengths do not divide into tiles.
-                            if mode == FmhaMode::Group && !(padded.pad[0] && padded.pad[1]) {
-                                continue;
-                            }
-                            let own = accepted.iter().filter(|(pipeline, _)| *pipeline == padded.pipeline);
-                            for rule in own.flat_map(|(_, rules)| rules) {
-                                push(&mut kernels, &padded, rule, config.block_per_cu.as_deref())?;
-                            }
+                        let own = accepted.iter().filter(|(pipeline, _)| *pipeline == padded.pipeline);
+                        for rule in own.flat_map(|(_, rules)| rules) {
+                            push(&mut kernels, &padded, rule, config.block_per_cu.as_deref())?;
                         }
                     }
                 }
@@ -97,58 +91,31 @@ fn allows<T: PartialEq>(list: Option<&Vec<T>>, value: &T) -> bool {
     list.is_none_or(|list| list.contains(value))
 }
 
-/// One combination of features that a kernel computes.
-#[derive(Clone, Copy)]
-struct Features {
-    logits: bool,
-    qscale: FmhaQscale,
-    mask: FmhaMask,
-    bias: FmhaBias,
-    lse: bool,
-    dropout: bool,
-    skip: bool,
-    sink: bool,
-}
-
-impl Features {
-    fn give(self, kernel: &mut FmhaKernel) {
-        let Self { logits, qscale, mask, bias, lse, dropout, skip, sink } = self;
-        (kernel.logits, kernel.qscale, kernel.mask, kernel.bias) = (logits, qscale, mask, bias);
-        (kernel.lse, kernel.dropout, kernel.skip, kernel.sink) = (lse, dropout, skip, sink);
+/// A kernel in all modes and with all combinations of features that a sweep allows; the mode is the outermost
+/// loop.
+fn featured(plain: FmhaKernel, config: &FmhaConfig) -> Vec<FmhaKernel> {
+    fn each<T: Copy + PartialEq>(
+        kernels: &[FmhaKernel],
+        values: &[T],
+        allowed: Option<&Vec<T>>,
+        set: fn(&mut FmhaKernel, T),
+    ) -> Vec<FmhaKernel> {
+        let with = |kernel: &FmhaKernel, value| {
+            let mut kernel = kernel.clone();
+            set(&mut kernel, value);
+            kernel
+        };
+        let values: Vec<T> = values.iter().copied().filter(|value| allows(allowed, value)).collect();
+        kernels.iter().flat_map(|kernel| values.iter().map(|&value| with(kernel, value))).collect()
     }
-}
-
-/// All combinations that a sweep allows; the first feature is the outermost loop.
-fn features(config: &FmhaConfig) -> Vec<Features> {
-    let flags = |list: Option<&Vec<bool>>| -> Vec<bool> {
-        [true, false].into_iter().filter(|flag| allows(list, flag)).collect()
-    };
-    let mut all = Vec::new();
-    for logits in flags(config.logits.as_ref()) {
-        for qscale in QSCALES.into_iter().filter(|word| allows(config.qscales.as_ref(), word)) {
-            for mask in MASKS.into_iter().filter(|word| allows(config.masks.as_ref(), word)) {
-                for bias in BIASES.into_iter().filter(|word| allows(config.biases.as_ref(), word)) {
-                    for lse in flags(config.lse.as_ref()) {
-                        for dropout in flags(config.dropout.as_ref()) {
-                            for skip in [true, false] {
-                                for sink in flags(config.sink.as_ref()) {
-                                    all.push(Features {
-                                        logits,
-                                        qscale,
-                                        mask,
-                                        bias,
-                                        lse,
-                                        dropout,
-                                        skip,
-                                        sink,
-                                    });
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-    all
+    let flags = [true, false];
+    let kernels = each(&[plain], &MODES, config.modes.as_ref(), |kernel, mode| kernel.mode = mode);
+    let kernels = each(&kernels, &flags, config.logits.as_ref(), |kernel, logits| kernel.logits = logits);
+    let kernels = each(&kernels, &QSCALES, config.qscales.as_ref(), |kernel, word| kernel.qscale = word);
+    let kernels = each(&kernels, &MASKS, config.masks.as_ref(), |kernel, word| kernel.mask = word);
+    let kernels = each(&kernels, &BIASES, config.biases.as_ref(), |kernel, word| kernel.bias = word);
+    let kernels = each(&kernels, &flags, config.lse.as_ref(), |kernel, lse| kernel.lse = lse);
+    let kernels = each(&kernels, &flags, config.dropout.as_ref(), |kernel, flag| kernel.dropout = flag);
+    let kernels = each(&kernels, &flags, None, |kernel, skip| kernel.skip = skip);
+    each(&kernels, &flags, config.sink.as_ref(), |kernel, sink| kernel.sink = sink)
 }

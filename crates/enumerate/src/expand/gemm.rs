@@ -68,7 +68,7 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                 // Combinations of one pipeline follow each other.
                 let mut judged = None;
                 for traits in &all {
-                    let pipeline = traits.pipeline;
+                    let pipeline = traits.body.pipeline;
                     if judged.is_none_or(|(known, _)| known != pipeline) {
                         let refusal = validator.refusal(tile, wave, warp_tile, pipeline);
                         judged = Some((pipeline, refusal.is_none()));
@@ -78,7 +78,10 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                         && gemm_traits::groups_fit(traits, tile, warp_tile)
                         && traits.rules.as_ref().is_none_or(|rules| rules.iter().any(takes))
                     {
-                        push(&mut kernels, shared, &ranges.variant, [tile, wave, warp_tile], traits)?;
+                        let body = GemmBody { tile, wave, warp_tile, ..traits.body };
+                        for kernel in variants(shared.arch, body, &ranges.variant, traits) {
+                            kernels.push(kernel)?;
+                        }
                     }
                 }
             }
@@ -116,31 +119,6 @@ fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<Strin
         }
         _ => None,
     }
-}
-
-fn push(
-    kernels: &mut Kernels,
-    shared: Shared<'_>,
-    variant: &GemmVariants,
-    [tile, wave, warp_tile]: [Mnk; 3],
-    traits: &Traits<'_>,
-) -> Result<(), EnumerateError> {
-    let body = GemmBody {
-        dtype: shared.dtype,
-        layout: shared.layout,
-        tile,
-        wave,
-        warp_tile,
-        pipeline: traits.pipeline,
-        epilogue: traits.epilogue,
-        scheduler: traits.scheduler,
-        pad: traits.pad,
-        persistent: traits.persistent,
-    };
-    for kernel in variants(shared.arch, body, variant, traits) {
-        kernels.push(kernel)?;
-    }
-    Ok(())
 }
 
 /// The kernels of a variant that agree in everything else.
@@ -197,18 +175,9 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             *kernels.refused.entry(reason).or_default() += 1;
             continue;
         }
-        let body = GemmBody {
-            dtype: shared.dtype,
-            layout: shared.layout,
-            tile: spec.tile,
-            wave: sweep.wave,
-            warp_tile: spec.warp_tile,
-            pipeline: spec.pipeline,
-            epilogue: sweep.epilogue,
-            scheduler: spec.scheduler,
-            pad: [sweep.pad; 3],
-            persistent: sweep.persistent,
-        };
+        let flags = ([sweep.pad; 3], sweep.persistent);
+        let traits = gemm_traits::body(shared, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
+        let body = GemmBody { tile: spec.tile, wave: sweep.wave, warp_tile: spec.warp_tile, ..traits };
         kernels.push(named(shared.arch, body.into()))?;
     }
     Ok(kernels)

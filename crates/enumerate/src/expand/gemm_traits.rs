@@ -1,11 +1,11 @@
 //! The traits of GEMM kernels: all that a configuration combines apart from tiles.
 
-use ck_select_types::kernel::{Mnk, Quant};
+use ck_select_types::kernel::{GemmBody, Mnk, Quant};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
 use super::EnumerateError;
 use crate::config::{GemmProfiles, GemmRanges, GemmScales, GemmVariants};
-use crate::rules::{BuiltRule, BuiltTraits, FamilyRules, ProfileRule, Rules};
+use crate::rules::{BuiltRule, FamilyRules, ProfileRule, Rules};
 
 /// The highest number of combinations of traits.
 const MAX_TRAITS: u64 = 1 << 20;
@@ -23,11 +23,8 @@ pub(super) struct Shared<'a> {
 
 /// One combination.
 pub(super) struct Traits<'a> {
-    pub(super) pipeline: Pipeline,
-    pub(super) epilogue: Epilogue,
-    pub(super) scheduler: Scheduler,
-    pub(super) pad: [bool; 3],
-    pub(super) persistent: bool,
+    /// The kernel, with a tile of no size.
+    pub(super) body: GemmBody,
     /// The profile of `gemm_quant`.
     pub(super) profile: Option<&'a ProfileRule>,
     pub(super) quant: Option<Quant>,
@@ -50,18 +47,9 @@ pub(super) fn all<'a>(
     };
     let Some(family) = family else { return Ok(found) };
     for traits in &mut found {
-        let built = BuiltTraits {
-            arch: shared.arch,
-            dtype: shared.dtype,
-            layout: shared.layout,
-            pipeline: traits.pipeline,
-            epilogue: traits.epilogue,
-            scheduler: traits.scheduler,
-            pad: traits.pad,
-            persistent: traits.persistent,
-            shuffled_scales: traits.shuffled_scales != [false; 2],
-        };
-        traits.rules = Some(family.built.iter().filter(|rule| rule.takes(&built)).collect());
+        let is_shuffled = traits.shuffled_scales != [false; 2];
+        let takes = |rule: &&BuiltRule| rule.takes(shared.arch, &traits.body, is_shuffled);
+        traits.rules = Some(family.built.iter().filter(takes).collect());
     }
     found.retain(|traits| traits.rules.as_ref().is_none_or(|rules| !rules.is_empty()));
     Ok(found)
@@ -76,26 +64,34 @@ fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
                 if !shared.rules.gemm.allows(pipeline, epilogue, scheduler) {
                     continue;
                 }
-                for (pad, persistent) in flags(ranges) {
-                    for &(quant, shuffled_scales) in &scales {
-                        let (profile, rules) = (None, None);
-                        found.push(Traits {
-                            pipeline,
-                            epilogue,
-                            scheduler,
-                            pad,
-                            persistent,
-                            profile,
-                            quant,
-                            shuffled_scales,
-                            rules,
-                        });
-                    }
+                for flags in flags(ranges) {
+                    let body = body(shared, pipeline, epilogue, scheduler, flags);
+                    let traits = |&(quant, shuffled_scales): &(Option<Quant>, [bool; 2])| Traits {
+                        body,
+                        profile: None,
+                        quant,
+                        shuffled_scales,
+                        rules: None,
+                    };
+                    found.extend(scales.iter().map(traits));
                 }
             }
         }
     }
     found
+}
+
+/// A kernel without its tile.
+pub(super) fn body(
+    shared: Shared<'_>,
+    pipeline: Pipeline,
+    epilogue: Epilogue,
+    scheduler: Scheduler,
+    (pad, persistent): ([bool; 3], bool),
+) -> GemmBody {
+    let Shared { dtype, layout, .. } = shared;
+    let [tile, wave, warp_tile] = [Mnk::new(0, 0, 0); 3];
+    GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile }
 }
 
 fn of_profiles<'a>(
@@ -113,21 +109,16 @@ fn of_profiles<'a>(
             )));
         };
         for &epilogue in &ranges.epilogues {
-            for (pad, persistent) in flags(ranges) {
-                for quant in groups(profile, &profiles.groups) {
-                    let [of_a, of_b] = [QuantMode::A, QuantMode::B].map(|mode| profile.mode == mode);
-                    found.push(Traits {
-                        pipeline: profile.pipeline,
-                        epilogue,
-                        scheduler: profile.scheduler,
-                        pad,
-                        persistent,
-                        profile: Some(profile),
-                        quant: Some(quant),
-                        shuffled_scales: [of_a, of_b].map(|has| has && profile.shuffled_scales),
-                        rules: None,
-                    });
-                }
+            for flags in flags(ranges) {
+                let shuffled = |mode| profile.shuffled_scales && profile.mode == mode;
+                let traits = |quant| Traits {
+                    body: body(shared, profile.pipeline, epilogue, profile.scheduler, flags),
+                    profile: Some(profile),
+                    quant: Some(quant),
+                    shuffled_scales: [QuantMode::A, QuantMode::B].map(shuffled),
+                    rules: None,
+                };
+                found.extend(groups(profile, &profiles.groups).into_iter().map(traits));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::kernel::Mnk;
+use ck_select_types::kernel::{GemmBody, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 use serde::{Deserialize, Deserializer};
 
@@ -109,33 +109,11 @@ pub enum ResultTile {
     PaddedLayers,
 }
 
-/// The traits of a kernel to which a [`BuiltRule`] applies.
-#[derive(Debug, Clone, Copy)]
-pub struct BuiltTraits {
-    /// The architecture.
-    pub arch: Arch,
-    /// Type of A and B.
-    pub dtype: Dtype,
-    /// Memory orders.
-    pub layout: GemmLayout,
-    /// How loads and arithmetic overlap.
-    pub pipeline: Pipeline,
-    /// How results leave the registers.
-    pub epilogue: Epilogue,
-    /// How waves are interleaved.
-    pub scheduler: Scheduler,
-    /// Padded axes.
-    pub pad: [bool; 3],
-    /// Whether workgroups stay resident.
-    pub persistent: bool,
-    /// Whether scales of A or B lie in the order in which they are read.
-    pub shuffled_scales: bool,
-}
-
 impl BuiltRule {
-    /// Whether it takes these traits.
-    pub fn takes(&self, traits: &BuiltTraits) -> bool {
-        let known = |arch: &Vec<String>| arch.iter().any(|known| known == traits.arch.as_str());
+    /// Whether it takes a kernel for an architecture, whatever its tile. `shuffled_scales` is whether those of
+    /// A or B lie in the order in which they are read.
+    pub fn takes(&self, arch: Arch, traits: &GemmBody, shuffled_scales: bool) -> bool {
+        let known = |archs: &Vec<String>| archs.iter().any(|known| known == arch.as_str());
         self.architectures.as_ref().is_none_or(known)
             && self.dtypes.as_ref().is_none_or(|list| list.contains(&traits.dtype))
             && self.layouts.as_ref().is_none_or(|list| list.contains(&traits.layout))
@@ -144,7 +122,7 @@ impl BuiltRule {
             && self.schedulers.contains(&traits.scheduler)
             && self.pads.as_ref().is_none_or(|list| list.contains(&traits.pad))
             && self.persistent.is_none_or(|persistent| persistent == traits.persistent)
-            && self.shuffled_scales.is_none_or(|shuffled| shuffled == traits.shuffled_scales)
+            && self.shuffled_scales.is_none_or(|shuffled| shuffled == shuffled_scales)
     }
 
     /// Whether it takes a tile, apart from vectors and shared memory.

@@ -17,7 +17,7 @@ pub use fmha::{
     FmhaV3,
 };
 pub use gemm::GemmRules;
-pub use gemm_families::{BuiltRule, BuiltTraits, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
+pub use gemm_families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
 pub use sweep::{SweepRules, SweepSpec};
 
 use std::path::Path;
