@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::figures::quantile;
+use crate::measurements::DataError;
 
 /// Maximum number of rows that are listed.
 const LISTED: usize = 50;
@@ -112,16 +113,6 @@ pub struct Details {
     pub worst: Vec<Unsteady>,
 }
 
-/// A sidecar file that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{file}: {source}")]
-pub struct SidecarError {
-    /// The file.
-    pub file: String,
-    /// Why.
-    pub source: io::Error,
-}
-
 const DETAILS: &str = ".details.jsonl";
 const SHARED: &str = "sidecars.json";
 
@@ -133,7 +124,7 @@ impl Sidecar {
     }
 
     /// Reads the sidecar files of a file; empty if there are none.
-    pub fn beside(path: &Path) -> Result<Self, SidecarError> {
+    pub fn beside(path: &Path) -> Result<Self, DataError> {
         let meta = Meta::or_empty(Self::meta_beside(path)?);
         let path_of_details = with(path, DETAILS);
         let details = if path_of_details.is_file() {
@@ -151,12 +142,12 @@ impl Sidecar {
     }
 
     /// Reads only the processes that wrote a file.
-    pub(crate) fn sessions_beside(path: &Path) -> Result<Vec<Session>, SidecarError> {
+    pub(crate) fn sessions_beside(path: &Path) -> Result<Vec<Session>, DataError> {
         Ok(sessions(Self::meta_beside(path)?))
     }
 
     /// The sidecar of a file as it is; `None` without one.
-    pub(crate) fn meta_beside(path: &Path) -> Result<Option<Value>, SidecarError> {
+    pub(crate) fn meta_beside(path: &Path) -> Result<Option<Value>, DataError> {
         // A table that was converted by hand has its sidecar under its own stem; tables of a folder may share one
         // file, which has them by their names.
         let shared = path.with_file_name(SHARED);
@@ -185,8 +176,8 @@ fn with(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn fault(path: &Path, source: io::Error) -> SidecarError {
-    SidecarError { file: path.display().to_string(), source }
+fn fault(path: &Path, source: io::Error) -> DataError {
+    DataError::io(&path.display().to_string(), source)
 }
 
 /// A sidecar: of a log, or of all logs that were merged or converted into one file.

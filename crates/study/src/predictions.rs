@@ -114,7 +114,7 @@ impl Sheet {
         self.reader.read_record(record).map_err(|error| DataError::format(&self.file, error))
     }
 
-    fn fault(&self, record: &StringRecord, message: String) -> DataError {
+    fn fault(&self, record: &StringRecord, message: impl std::fmt::Display) -> DataError {
         let line = record.position().map_or(0, csv::Position::line);
         DataError::format(&self.file, format_args!("line {line}: {message}"))
     }

@@ -2,7 +2,6 @@
 
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::Problem;
-use ck_select_types::vocab::Op;
 
 use crate::measurements::Figures;
 
@@ -10,9 +9,8 @@ use crate::measurements::Figures;
 pub(super) const ROWS: usize = 1 << 16;
 
 /// Some rows, and what they refer to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Chunk {
-    pub(super) op: Op,
     /// Every row's index in `kernels`.
     pub(super) kernel: Vec<u32>,
     pub(super) kernels: Vec<Kernel>,
@@ -30,22 +28,6 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    pub(super) fn new(op: Op, hardware: Vec<(&'static str, i64)>) -> Self {
-        Self {
-            op,
-            kernel: Vec::new(),
-            kernels: Vec::new(),
-            problem: Vec::new(),
-            problems: Vec::new(),
-            run: Vec::new(),
-            runs: Vec::new(),
-            problem_idx: Vec::new(),
-            non_zero: Vec::new(),
-            figures: Vec::new(),
-            hardware,
-        }
-    }
-
     /// How many rows there are.
     pub(super) fn len(&self) -> usize {
         self.kernel.len()

@@ -1,6 +1,6 @@
 //! Writes benchmark CSVs.
 
-use std::io::{BufWriter, Write};
+use std::borrow::Cow;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
@@ -17,7 +17,7 @@ use crate::measurements::DataError;
 
 pub(super) struct Writer {
     name: String,
-    file: BufWriter<Pending>,
+    file: csv::Writer<Pending>,
     columns: Vec<Column>,
 }
 
@@ -28,36 +28,33 @@ impl Writer {
         } else {
             path.display().to_string()
         };
-        let mut file = BufWriter::with_capacity(1 << 16, super::create(path)?);
-        let columns = columns(op, extras);
+        let file = csv::Writer::from_writer(super::create(path)?);
+        let mut writer = Self { name, file, columns: columns(op, extras) };
         // Only GEMMs are named as in the table.
         let heading = |column: &Column| match column.name {
             "kernel_name" if op != Op::Gemm => "kernel",
             name => name,
         };
-        let header = columns.iter().map(heading).collect::<Vec<_>>().join(",");
-        writeln!(file, "{header}").map_err(|error| DataError::io(&name, error))?;
-        Ok(Self { name, file, columns })
+        let header: Vec<&str> = writer.columns.iter().map(heading).collect();
+        writer.file.write_record(header).map_err(|error| DataError::io(&writer.name, error.into()))?;
+        Ok(writer)
     }
+}
 
-    pub(super) fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
-        self.rows(chunk).map_err(|error| DataError::io(&self.name, error))
-    }
-
-    fn rows(&mut self, chunk: &Chunk) -> std::io::Result<()> {
+impl super::Writer for Writer {
+    fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
         let values: Vec<ArrayRef> = self.columns.iter().map(|column| column.values(chunk)).collect();
         for row in 0..chunk.len() {
-            for (place, (column, values)) in self.columns.iter().zip(&values).enumerate() {
-                self.file.write_all(if place == 0 { b"" } else { b"," })?;
-                write_cell(&mut self.file, column.name, values, row)?;
-            }
-            writeln!(self.file)?;
+            let cells =
+                self.columns.iter().zip(&values).map(|(column, values)| cell(column.name, values, row));
+            let written = self.file.write_record(cells);
+            written.map_err(|error| DataError::io(&self.name, error.into()))?;
         }
         Ok(())
     }
 
-    pub(super) fn commit(self) -> Result<(), DataError> {
-        let written = self.file.into_inner().map_err(std::io::IntoInnerError::into_error);
+    fn commit(self: Box<Self>) -> Result<(), DataError> {
+        let written = self.file.into_inner().map_err(csv::IntoInnerError::into_error);
         written.and_then(Pending::commit).map_err(|error| DataError::io(&self.name, error))
     }
 }
@@ -80,19 +77,20 @@ fn columns(op: Op, extras: &Extras) -> Vec<Column> {
     names.into_iter().filter_map(&mut column).collect()
 }
 
-fn write_cell(out: &mut impl Write, column: &str, values: &ArrayRef, row: usize) -> std::io::Result<()> {
+fn cell<'a>(column: &str, values: &'a ArrayRef, row: usize) -> Cow<'a, [u8]> {
     if values.is_null(row) {
-        return out.write_all(if column == "latency_ms" { b"N/A" } else { b"" });
+        return Cow::Borrowed(if column == "latency_ms" { b"N/A" } else { b"" });
     }
-    match values.data_type() {
-        DataType::Int64 => write!(out, "{}", values.as_primitive::<Int64Type>().value(row)),
+    let text = match values.data_type() {
+        DataType::Int64 => values.as_primitive::<Int64Type>().value(row).to_string(),
         // Debug prints the shortest digits that parse back to the same bits.
-        DataType::Float64 => write!(out, "{:?}", values.as_primitive::<Float64Type>().value(row)),
-        DataType::Boolean => write!(out, "{}", values.as_boolean().value(row)),
+        DataType::Float64 => format!("{:?}", values.as_primitive::<Float64Type>().value(row)),
+        DataType::Boolean => values.as_boolean().value(row).to_string(),
         _ => {
             let texts = values.as_dictionary::<Int32Type>();
             let text = texts.values().as_string::<i32>().value(texts.keys().value(row) as usize);
-            out.write_all(text.as_bytes())
+            return Cow::Borrowed(text.as_bytes());
         }
-    }
+    };
+    Cow::Owned(text.into_bytes())
 }

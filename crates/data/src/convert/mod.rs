@@ -1,20 +1,18 @@
 //! Converts any file of measurements to upstream's canonical tables.
 //!
-//! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group and
-//! writes it. Only a few chunks exist at any time, so the inputs may be larger than the memory.
+//! Rows are collected in chunks, and each chunk is written as a row group before the next begins, so the inputs
+//! may be larger than the memory.
 
 mod chunk;
 mod columns;
 mod csv;
 mod origin;
+mod rows;
 mod schema;
-mod sender;
 mod table;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread;
+use std::sync::atomic::AtomicBool;
 
 use ck_select_types::files::{self, Pending};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
@@ -23,8 +21,8 @@ use crate::measurements::{DataError, Filter, files_of, read_file};
 use crate::sidecar::Sidecar;
 use chunk::Chunk;
 use origin::Origins;
+use rows::Rows;
 use schema::Extras;
-use sender::{Message, Sender};
 
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
@@ -100,48 +98,35 @@ pub fn convert(
     }
     let origins = Origins::read(&files)?;
     let extras = Extras::read(&files)?;
-    let (sender, receiver) = sync_channel(1);
-    thread::scope(|scope| {
-        let reading = scope.spawn(|| read(&files, &origins, options, stop, Sender::new(sender, options)));
-        let written = write(output, &extras, stop, receiver, progress);
-        // The reader's error comes first: the writer may only have noticed that the rows ended.
-        let reports = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        match (reports, written) {
-            (Ok(_), Ok(_)) if stop.load(Ordering::Relaxed) => Err(DataError::Stopped),
-            (Ok(reports), Ok(target)) => {
-                let sidecar = origins.write(&reports, output)?;
-                target.commit()?;
-                sidecar
-                    .map_or(Ok(()), Pending::commit)
-                    .map_err(|error| DataError::io(&Sidecar::meta_of(output).display().to_string(), error))?;
-                Ok(reports)
-            }
-            (Err(DataError::Stopped) | Ok(_), Err(error)) | (Err(error), _) => Err(error),
-        }
-    })
+    let target = Target { output, extras: &extras, writer: None };
+    let mut rows = Rows::new(options, target, stop, progress);
+    let reports = read(&files, &origins, options, &mut rows)?;
+    let target = rows.finish()?;
+    let sidecar = origins.write(&reports, output)?;
+    target.commit()?;
+    sidecar
+        .map_or(Ok(()), Pending::commit)
+        .map_err(|error| DataError::io(&Sidecar::meta_of(output).display().to_string(), error))?;
+    Ok(reports)
 }
 
 fn read(
     files: &[PathBuf],
     origins: &Origins,
     options: &Options,
-    stop: &AtomicBool,
-    mut sender: Sender,
+    rows: &mut Rows<'_>,
 ) -> Result<Vec<FileReport>, DataError> {
     let Options { arch, op, direction, dtype, .. } = *options;
     let filter = Filter { op, direction, dtype, arch, assumed: None };
     let mut reports = Vec::new();
     for (number, path) in files.iter().enumerate() {
-        if stop.load(Ordering::Relaxed) {
-            return Err(DataError::Stopped);
-        }
-        sender.begin(path);
-        let counts = read_file(path, filter, &mut sender)?;
-        origins.check(number, path, &sender.of_file.archs)?;
+        rows.begin(path)?;
+        let counts = read_file(path, filter, rows)?;
+        origins.check(number, path, &rows.of_file.archs)?;
         reports.push(FileReport {
             path: path.clone(),
             rows: counts.rows,
-            invalid: sender.of_file.invalid,
+            invalid: rows.of_file.invalid,
             other: counts.other,
             rejected: counts.rejected,
             unknown: counts.unknown,
@@ -151,7 +136,6 @@ fn read(
         let found = reports.iter().map(FileReport::nothing).collect::<Vec<_>>().join("; ");
         return Err(DataError::NoRows { found });
     }
-    sender.finish()?;
     Ok(reports)
 }
 
@@ -182,66 +166,42 @@ fn create(output: &Path) -> Result<Pending, DataError> {
     begun.map_err(|error| DataError::io(&output.display().to_string(), error))
 }
 
-/// Where the rows go.
-enum Target {
-    // Boxed because it is large; there is one per conversion.
-    Table(Box<table::Writer>),
-    Csv(csv::Writer),
+/// A table in one of the formats.
+trait Writer {
+    /// Adds rows.
+    fn write(&mut self, chunk: &Chunk) -> Result<(), DataError>;
+
+    /// Gives the file its name.
+    fn commit(self: Box<Self>) -> Result<(), DataError>;
 }
 
-impl Target {
-    fn create(output: &Path, op: Op, extras: &Extras) -> Result<Self, DataError> {
+/// Where the rows go: created with the first ones, which tell the operation.
+struct Target<'a> {
+    output: &'a Path,
+    extras: &'a Extras,
+    writer: Option<Box<dyn Writer>>,
+}
+
+impl Target<'_> {
+    fn create(&self, op: Op) -> Result<Box<dyn Writer>, DataError> {
+        let Self { output, extras, .. } = *self;
         let is_csv = is_standard_output(output)
             || output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         if is_csv {
-            csv::Writer::create(output, op, extras).map(Self::Csv)
+            Ok(Box::new(csv::Writer::create(output, op, extras)?))
         } else {
-            table::Writer::create(output, schema::columns(op, extras))
-                .map(|writer| Self::Table(Box::new(writer)))
+            Ok(Box::new(table::Writer::create(output, schema::columns(op, extras))?))
         }
     }
 
-    fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
-        match self {
-            Self::Table(writer) => writer.write(chunk),
-            Self::Csv(writer) => writer.write(chunk),
+    fn write(&mut self, op: Op, chunk: &Chunk) -> Result<(), DataError> {
+        if self.writer.is_none() {
+            self.writer = Some(self.create(op)?);
         }
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.write(chunk))
     }
 
     fn commit(self) -> Result<(), DataError> {
-        match self {
-            Self::Table(writer) => writer.commit(),
-            Self::Csv(writer) => writer.commit(),
-        }
+        self.writer.map_or(Ok(()), Writer::commit)
     }
-}
-
-fn write(
-    output: &Path,
-    extras: &Extras,
-    stop: &AtomicBool,
-    receiver: Receiver<Message>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Target, DataError> {
-    let mut target = None;
-    let mut written = 0;
-    for message in receiver {
-        if stop.load(Ordering::Relaxed) {
-            return Err(DataError::Stopped);
-        }
-        match message {
-            Message::Reject(reject) => progress(Progress::Reject(reject)),
-            Message::Rows(chunk) => {
-                written += chunk.len() as u64;
-                let target = match &mut target {
-                    Some(target) => target,
-                    none => none.insert(Target::create(output, chunk.op, extras)?),
-                };
-                target.write(&chunk)?;
-                progress(Progress::Rows(written));
-            }
-        }
-    }
-    // The reader sends at least one chunk, unless it failed.
-    target.ok_or(DataError::Stopped)
 }

@@ -44,19 +44,18 @@ impl Writer {
             .map_err(|error| DataError::format(&name, error))?;
         Ok(Self { name, file, columns, schema })
     }
+}
 
-    pub(super) fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
-        self.group(chunk).map_err(|error| DataError::format(&self.name, error))
-    }
-
-    fn group(&mut self, chunk: &Chunk) -> Result<(), ParquetError> {
+impl super::Writer for Writer {
+    fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
         let values = self.columns.iter().map(|column| column.values(chunk)).collect();
-        self.file.write(&RecordBatch::try_new(Arc::clone(&self.schema), values)?)?;
-        self.file.flush()
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), values).map_err(ParquetError::from);
+        let written = batch.and_then(|batch| self.file.write(&batch)).and_then(|()| self.file.flush());
+        written.map_err(|error| DataError::format(&self.name, error))
     }
 
-    pub(super) fn commit(self) -> Result<(), DataError> {
-        let Self { name, file, .. } = self;
+    fn commit(self: Box<Self>) -> Result<(), DataError> {
+        let Self { name, file, .. } = *self;
         let written = file.into_inner().map_err(|error| DataError::format(&name, error))?;
         written.commit().map_err(|error| DataError::io(&name, error))
     }

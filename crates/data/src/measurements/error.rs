@@ -2,8 +2,6 @@
 
 use std::io;
 
-use crate::sidecar::SidecarError;
-
 /// Why files of measurements cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -59,9 +57,6 @@ pub enum DataError {
         /// Its value before.
         expected: i64,
     },
-    /// A sidecar that cannot be read.
-    #[error(transparent)]
-    Sidecar(#[from] SidecarError),
     /// Files without any row to write.
     #[error("no row to convert: {found}")]
     NoRows {

@@ -30,8 +30,8 @@ pub use failures::Failure;
 pub(crate) use names::Filter;
 pub use problems::problem_of;
 pub(crate) use record::{Counts, Figures, Measured, Sink};
+use row_collector::RowCollector;
 pub(crate) use row_collector::note;
-use row_collector::{Arches, RowCollector};
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, first_row};
@@ -265,24 +265,27 @@ impl Measurements {
     /// A place that should be a row, but is not, is an error here, because nobody should train on a damaged
     /// file unknowingly. `ckselect convert` takes the good rows and counts the rest.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
-        let filter = self.filter();
-        let mut collector = RowCollector::new(self);
-        let counts = read_file(path, filter, &mut collector)?;
-        let other_runs = collector.other_runs;
-        let arches = collector.end(&path.display().to_string())?;
-        self.take_counts(path.to_owned(), counts, other_runs, arches);
-        Ok(())
+        self.add(path, |filter, sink| read_file(path, filter, sink))
     }
 
     /// Adds the rows of a text in memory: a benchmark CSV, JSON or a log. `name` is used in errors and
     /// [`Measurements::sources`], and its ending gives the format like that of a file.
     pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
+        self.add(Path::new(name), |filter, sink| read_text(name, text, filter, sink))
+    }
+
+    fn add(
+        &mut self,
+        path: &Path,
+        read: impl FnOnce(Filter, &mut dyn Sink) -> Result<Counts, DataError>,
+    ) -> Result<(), DataError> {
         let filter = self.filter();
         let mut collector = RowCollector::new(self);
-        let counts = read_text(name, text, filter, &mut collector)?;
+        let Counts { rows, other, unknown, .. } = read(filter, &mut collector)?;
         let other_runs = collector.other_runs;
-        let arches = collector.end(name)?;
-        self.take_counts(PathBuf::from(name), counts, other_runs, arches);
+        let (arches, other_arches) = collector.end(&path.display().to_string())?;
+        let (path, rows) = (path.to_owned(), rows - other_runs);
+        self.sources.push(Source { path, rows, other, other_runs, other_arches, arches, unknown });
         Ok(())
     }
 
@@ -290,18 +293,6 @@ impl Measurements {
         let Wanted { op, direction, dtype, arch } = self.wanted;
         let op = Some(op).filter(|_| !self.of_several_ops);
         Filter { op, direction, dtype, arch, assumed: self.assumed }
-    }
-
-    fn take_counts(
-        &mut self,
-        path: PathBuf,
-        counts: Counts,
-        other_runs: usize,
-        (arches, other_arches): Arches,
-    ) {
-        let Counts { rows, other, unknown, .. } = counts;
-        let rows = rows - other_runs;
-        self.sources.push(Source { path, rows, other, other_runs, other_arches, arches, unknown });
     }
 
     /// Only the rows of some problems.
@@ -409,12 +400,6 @@ impl Measurements {
         &self.failures
     }
 
-    /// The compute units that the data records of the device of an architecture's rows.
-    pub fn num_cus(&self, arch: Option<Arch>) -> Option<u32> {
-        let is_count = |recorded: &&Recorded| recorded.arch == arch && recorded.name == "num_cus";
-        u32::try_from(self.hardware.iter().find(is_count)?.value).ok()
-    }
-
     /// The hardware constants that the data records, overriding those of its architecture (or upstream's
     /// defaults if that is unknown); `None` if it records none.
     pub fn hardware(&self) -> Option<Hardware> {
@@ -499,15 +484,7 @@ impl Measurements {
                 advice: "give with --arch what the others were measured on".to_owned(),
             });
         }
-        let sorted: BTreeSet<String> = arches.iter().flatten().map(ToString::to_string).collect();
-        if sorted.len() > 1 {
-            return Err(DataError::Mixed {
-                what: "architectures",
-                found: sorted.into_iter().collect(),
-                advice: "choose one with --arch".to_owned(),
-            });
-        }
-        Ok(arches.into_iter().flatten().next())
+        common("architectures", arches.into_iter().flatten(), "choose one with --arch")
     }
 
     fn problem(&mut self, problem: &Problem) -> u32 {

@@ -110,22 +110,17 @@ pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Re
     let recorded = cells.get(GFX_NAME);
     let recorded = recorded.map(|word| word.parse::<Arch>().map_err(|error| format!("{GFX_NAME}: {error}")));
     let recorded = recorded.transpose()?;
-    let problem = sized(kernel, cells, recorded.or(arch))?;
+    // The reader parses the architecture that is assumed, because it can report where it is.
+    let defaults = ProblemDefaults { arch: recorded.or(arch), ..ProblemDefaults::of(kernel.op()) };
+    let problem = each_operation!(&kernel.kind, KernelKind(own) as Own => {
+        Own::of_row((&kernel.name, own), cells, &defaults).map(Problem::from)?
+    });
     match (recorded, problem.arch()) {
         (Some(found), Some(expected)) if found != expected => {
             Err(format!("{GFX_NAME}: found {found}, expected {expected} as in arch"))
         }
         _ => Ok(problem),
     }
-}
-
-/// The same for a row that says of its GPU no more than its architecture, by default `arch`, which the reader
-/// parses, because it can report where it is.
-fn sized(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
-    let defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
-    each_operation!(&kernel.kind, KernelKind(own) as Own => {
-        Own::of_row((&kernel.name, own), cells, &defaults).map(Problem::from)
-    })
 }
 
 /// A few cells with their own texts.

@@ -1,7 +1,7 @@
 //! Which reader a file needs: by its contents, not only by its name.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use ck_select_model::inflate::inflated;
@@ -135,13 +135,13 @@ fn open(path: &Path) -> Result<(Opened, Format), DataError> {
     let name = path.display().to_string();
     let io_error = |error| DataError::io(&name, error);
     let mut file = files::open(path).map_err(io_error)?;
-    let mut magic = [0; 4];
-    let magic_len = read_up_to(&mut file, &mut magic).map_err(io_error)?;
-    file.seek(SeekFrom::Start(0)).map_err(io_error)?;
-    if magic == *b"PAR1" {
+    let mut magic = Vec::new();
+    file.by_ref().take(4).read_to_end(&mut magic).map_err(io_error)?;
+    file.rewind().map_err(io_error)?;
+    if magic == b"PAR1" {
         return Ok((Opened::Binary(file), Format::Parquet));
     }
-    let mut text: Box<dyn BufRead> = if magic_len >= 2 && magic[..2] == [0x1f, 0x8b] {
+    let mut text: Box<dyn BufRead> = if magic.starts_with(&[0x1f, 0x8b]) {
         let size = file.metadata().map_err(io_error)?.len();
         let packed = BufReader::with_capacity(BUFFER, file);
         Box::new(BufReader::with_capacity(BUFFER, inflated(packed, size)))
@@ -150,19 +150,6 @@ fn open(path: &Path) -> Result<(Opened, Format), DataError> {
     };
     let format = text_format(path, text.fill_buf().map_err(io_error)?);
     Ok((Opened::Text(text), format))
-}
-
-fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// The format of a text: by its name, otherwise by its beginning.

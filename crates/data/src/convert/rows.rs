@@ -1,28 +1,26 @@
-//! The reader's side: collects rows and sends them chunk by chunk.
+//! Rows of all files on their way into the table, chunk by chunk.
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::mpsc::SyncSender;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select_types::vocab::{Arch, Op};
 use md5::{Digest, Md5};
 
 use super::chunk::{Chunk, ROWS};
 use super::origin::FileArchs;
-use super::{Options, Reject};
+use super::{Options, Progress, Reject, Target};
 use crate::measurements::{DataError, Measured, Sink, note};
 
-pub(super) enum Message {
-    Rows(Box<Chunk>),
-    Reject(Reject),
-}
-
-/// Collects rows and sends them chunk by chunk.
-pub(super) struct Sender {
-    channel: SyncSender<Message>,
-    run_id: Option<String>,
+/// Collects rows and writes them chunk by chunk.
+pub(super) struct Rows<'a> {
+    options: &'a Options,
+    target: Target<'a>,
+    stop: &'a AtomicBool,
+    progress: &'a mut dyn FnMut(Progress),
+    written: u64,
     op: Option<Op>,
-    chunk: Option<Box<Chunk>>,
+    chunk: Chunk,
     /// The hardware recorded in all files so far, which must be the same.
     hardware: Vec<(&'static str, i64)>,
     pub(super) of_file: OfFile,
@@ -51,43 +49,50 @@ struct Places {
     problems: HashMap<u64, u32>,
 }
 
-impl Sender {
-    pub(super) fn new(channel: SyncSender<Message>, options: &Options) -> Self {
-        let Options { run_id, op, .. } = options.clone();
-        Self { channel, run_id, op, chunk: None, hardware: Vec::new(), of_file: OfFile::default() }
+impl<'a> Rows<'a> {
+    pub(super) fn new(
+        options: &'a Options,
+        target: Target<'a>,
+        stop: &'a AtomicBool,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Self {
+        let (chunk, hardware, of_file) = (Chunk::default(), Vec::new(), OfFile::default());
+        Self { options, target, stop, progress, written: 0, op: options.op, chunk, hardware, of_file }
     }
 
     /// Begins the rows of a file.
-    pub(super) fn begin(&mut self, path: &Path) {
+    pub(super) fn begin(&mut self, path: &Path) -> Result<(), DataError> {
         let (name, run) = (path.display().to_string(), run_of(path));
         self.of_file = OfFile { name, run, hardware_changed: true, ..OfFile::default() };
+        self.check_stop()
     }
 
-    /// Sends what is left.
-    pub(super) fn finish(mut self) -> Result<(), DataError> {
-        self.send()
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> Result<Target<'a>, DataError> {
+        self.write()?;
+        self.check_stop()?;
+        Ok(self.target)
     }
 
-    fn send(&mut self) -> Result<(), DataError> {
-        let Some(chunk) = self.chunk.take() else { return Ok(()) };
+    fn check_stop(&self) -> Result<(), DataError> {
+        if self.stop.load(Ordering::Relaxed) { Err(DataError::Stopped) } else { Ok(()) }
+    }
+
+    /// Writes the chunk and begins another with the hardware of the current file.
+    fn write(&mut self) -> Result<(), DataError> {
+        let next = Chunk { hardware: self.of_file.hardware.clone(), ..Chunk::default() };
+        let chunk = std::mem::replace(&mut self.chunk, next);
+        let Some(op) = self.op.filter(|_| chunk.len() > 0) else { return Ok(()) };
+        self.check_stop()?;
         self.of_file.places = Places::default();
-        // The writer is gone: it failed, and reports why.
-        self.channel.send(Message::Rows(chunk)).map_err(|_| DataError::Stopped)
-    }
-
-    /// Ensures that there is a chunk for the row.
-    fn open_chunk(&mut self, op: Op) -> Result<(), DataError> {
-        let is_other = |chunk: &Chunk| chunk.hardware != self.of_file.hardware;
-        let has_other = self.chunk.as_deref().is_some_and(is_other);
-        if std::mem::take(&mut self.of_file.hardware_changed) && has_other {
-            self.send()?;
-        }
-        self.chunk.get_or_insert_with(|| Box::new(Chunk::new(op, self.of_file.hardware.clone())));
+        self.target.write(op, &chunk)?;
+        self.written += chunk.len() as u64;
+        (self.progress)(Progress::Rows(self.written));
         Ok(())
     }
 }
 
-impl Sink for Sender {
+impl Sink for Rows<'_> {
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
         let op = row.problem.op();
         if *self.op.get_or_insert(op) != op {
@@ -103,10 +108,11 @@ impl Sink for Sender {
                 "the rows do not record the architecture that they were measured on; give it with --arch",
             ));
         };
-        if self.of_file.hardware_changed || self.chunk.is_none() {
-            self.open_chunk(op)?;
+        let has_changed = std::mem::take(&mut self.of_file.hardware_changed);
+        if has_changed && self.chunk.hardware != self.of_file.hardware {
+            self.write()?;
         }
-        let Self { chunk: Some(chunk), of_file, .. } = self else { return Ok(()) };
+        let Self { chunk, of_file, options, .. } = self;
         let Places { kernels, problems } = &mut of_file.places;
         kernels.resize(row.kernels.len(), None);
         let place = row.kernel as usize;
@@ -119,7 +125,7 @@ impl Sink for Sender {
             chunk.problems.push(*row.problem);
             chunk.problems.len() as u32 - 1
         });
-        let run = match (self.run_id.as_deref().or(row.run_id), op) {
+        let run = match (options.run_id.as_deref().or(row.run_id), op) {
             (None, Op::Conv) => "0",
             (None, _) => &of_file.run,
             (Some(run), _) => run,
@@ -142,7 +148,7 @@ impl Sink for Sender {
         chunk.non_zero.push(row.non_zero);
         chunk.problem_idx.push(row.problem_idx);
         if chunk.len() >= ROWS {
-            self.send()?;
+            self.write()?;
         }
         Ok(())
     }
@@ -152,8 +158,8 @@ impl Sink for Sender {
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        let reject = Reject { file: file.to_owned(), place, reason };
-        self.channel.send(Message::Reject(reject)).map_err(|_| DataError::Stopped)
+        (self.progress)(Progress::Reject(Reject { file: file.to_owned(), place, reason }));
+        self.check_stop()
     }
 
     fn hardware(&mut self, file: &str, name: &'static str, value: i64) -> Result<(), DataError> {
