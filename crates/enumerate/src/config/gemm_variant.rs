@@ -1,6 +1,8 @@
 //! What sets the kernels of GEMM ranges apart from plain ones: `ck_select.variant`, or keys that only one
 //! variant has.
 
+use std::mem::discriminant;
+
 use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Elementwise, QuantMode, StreamKReduction};
 use serde_json::Value;
@@ -66,26 +68,14 @@ impl GemmScales {
 
 impl GemmVariants {
     /// The value of `ck_select.variant`, under which the rules have it.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Universal => "gemm_universal",
-            Self::StreamK(_) => "gemm_streamk",
-            Self::MultiD(..) => "gemm_multi_d",
-            Self::Preshuffle(_) => "gemm_preshuffle",
-            Self::Batched => "batched_gemm",
-            Self::Grouped => "grouped_gemm",
-            Self::Profiles(_) => "gemm_quant",
-            Self::Scaled(GemmScales { mode, grouped, .. }) => match (mode, grouped) {
-                (QuantMode::A, _) => "gemm_aquant",
-                (QuantMode::B, _) => "gemm_bquant",
-                (QuantMode::AB, _) => "gemm_abquant",
-                (QuantMode::RowCol, false) => "gemm_rowcolquant",
-                (QuantMode::RowCol, true) => "grouped_gemm_rowcolquant",
-                (QuantMode::Tensor, false) => "gemm_tensor_quant",
-                (QuantMode::Tensor, true) => "grouped_gemm_tensorquant",
-                (QuantMode::Mx, _) => "mx_gemm",
-            },
-        }
+    pub fn as_str(&self) -> &'static str {
+        let is_same = |other: &Self| match (self, other) {
+            (Self::Scaled(own), Self::Scaled(other)) => {
+                (own.mode, own.grouped) == (other.mode, other.grouped)
+            }
+            (own, other) => discriminant(own) == discriminant(other),
+        };
+        VARIANTS.iter().find(|(_, start)| is_same(&start())).map_or(PLAIN, |(name, _)| name)
     }
 
     /// Whether kernels may stay resident, and configurations say whether they do.
@@ -162,9 +152,11 @@ const MAX_GROUP: u32 = 65_535;
 /// What a variant is before its own keys are read.
 type Start = fn() -> GemmVariants;
 
+/// The variant of files without keys of their own.
+const PLAIN: &str = "gemm_universal";
 /// The values of `ck_select.variant`.
 const VARIANTS: [(&str, Start); 15] = [
-    ("gemm_universal", || GemmVariants::Universal),
+    (PLAIN, || GemmVariants::Universal),
     // The default of upstream's generators.
     ("gemm_streamk", || GemmVariants::StreamK(vec![StreamKReduction::Atomic])),
     ("gemm_multi_d", || GemmVariants::MultiD(2, Elementwise::MultiDAdd)),
@@ -241,7 +233,7 @@ fn by_keys(root: &Value) -> Result<GemmVariants, Fault> {
                       …}: gemm_aquant, gemm_bquant, gemm_abquant";
         return Err(("group_size_k".to_owned(), reason.to_owned()));
     } else {
-        "gemm_universal"
+        PLAIN
     };
     let start = VARIANTS.iter().find(|(variant, _)| *variant == name);
     Ok(start.map_or(GemmVariants::Universal, |(_, start)| start()))

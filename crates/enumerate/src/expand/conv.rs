@@ -7,23 +7,8 @@ use super::{EnumerateError, Kernels};
 use crate::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 use crate::rules::{ArchTable, DirectionRules, Rules, TileRule};
 
-/// Pipeline, scheduler, `_dsb` and `_si`, which are combined as a unit.
-struct Traits {
-    pipeline: Pipeline,
-    scheduler: Scheduler,
-    double_smem_buffer: bool,
-    split_image: bool,
-}
-
-/// The lists of a sweep, completed with the rules' defaults.
-struct Lists<'a> {
-    dtypes: Vec<Dtype>,
-    ndims: Vec<u8>,
-    tiles: &'a [TileRule],
-    merges: Vec<u32>,
-    explicit: Vec<bool>,
-    two_stage: Vec<bool>,
-}
+/// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
+type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
 
 pub(super) fn expand(
     rules: &Rules,
@@ -35,38 +20,50 @@ pub(super) fn expand(
         return Err(EnumerateError::Refused(format!("the rules have no direction {}", config.direction)));
     };
     let mut kernels = Kernels::default();
-    let wanted = config.dtypes.as_deref();
     let own = table.conv_dtypes();
     warn(rules, direction, config, (arch, &own), &mut kernels.warnings);
-    let lists = Lists {
-        dtypes: allowed(&rules.conv.dtypes, wanted).into_iter().filter(|dtype| own.contains(dtype)).collect(),
-        ndims: match (ndim, &config.ndims) {
-            (Some(ndim), _) => vec![ndim],
-            (None, Some(ndims)) => sorted(ndims),
-            (None, None) => vec![2],
-        },
-        tiles: &rules.conv.tiles,
-        merges: sorted(config.num_groups_to_merge.as_deref().unwrap_or(&[1])),
-        explicit: sorted(config.explicit_gemm.as_deref().unwrap_or(&[false])),
-        two_stage: sorted(config.two_stage.as_ref().unwrap_or(&direction.two_stage)),
+    let dtypes = allowed(&rules.conv.dtypes, config.dtypes.as_deref()).into_iter();
+    let ndims = match (ndim, &config.ndims) {
+        (Some(ndim), _) => vec![ndim],
+        (None, Some(ndims)) => sorted(ndims),
+        (None, None) => vec![2],
     };
+    let merges = sorted(config.num_groups_to_merge.as_deref().unwrap_or(&[1]));
+    let explicit = sorted(config.explicit_gemm.as_deref().unwrap_or(&[false]));
+    let two_stage = sorted(config.two_stage.as_ref().unwrap_or(&direction.two_stage));
+    let ends = pairs(&explicit, &two_stage);
     let groups = match config.traits {
         TraitSource::Product => product(rules, direction, config),
         TraitSource::SuffixPool => pool(rules, direction, config),
     };
     // The pool has names for every tile, even where no kernel can be built.
     let skips = config.compv4_tiles == Compv4Tiles::Marked && config.traits == TraitSource::Product;
-    for &dtype in &lists.dtypes {
-        for &ndim in &lists.ndims {
-            for tile in lists.tiles {
-                let base = base(rules, config, arch, dtype, ndim, tile);
-                for (pipeline, traits) in &groups {
+    for dtype in dtypes.filter(|dtype| own.contains(dtype)) {
+        for &ndim in &ndims {
+            for tile in &rules.conv.tiles {
+                let base = base(rules, config, (arch, dtype, ndim), tile);
+                for (pipeline, scheduler, flags) in &groups {
                     if skips && *pipeline == Pipeline::CompV4 && !tile.compv4 {
                         continue;
                     }
-                    for &merge in &lists.merges {
-                        for traits in traits {
-                            push_flags(&mut kernels, direction, config, &lists, &base, merge, traits)?;
+                    let rewrite = direction.rewrite.as_ref().filter(|own| !own.keep.contains(pipeline));
+                    let built = rewrite.map_or(*pipeline, |rewrite| rewrite.to);
+                    for &num_groups_to_merge in &merges {
+                        for &[double_smem_buffer, split_image] in flags {
+                            for &[explicit_gemm, two_stage] in &ends {
+                                let kernel = ConvKernel {
+                                    pipeline: built,
+                                    scheduler: *scheduler,
+                                    double_smem_buffer,
+                                    split_image,
+                                    num_groups_to_merge,
+                                    explicit_gemm,
+                                    two_stage,
+                                    ..base.clone()
+                                };
+                                let name = name(&kernel, config.names);
+                                kernels.push(Kernel { name, kind: KernelKind::Conv(kernel) })?;
+                            }
                         }
                     }
                 }
@@ -76,95 +73,47 @@ pub(super) fn expand(
     Ok(kernels)
 }
 
-fn push_flags(
-    kernels: &mut Kernels,
-    direction: &DirectionRules,
-    config: &ConvConfig,
-    lists: &Lists<'_>,
-    base: &ConvKernel,
-    merge: u32,
-    traits: &Traits,
-) -> Result<(), EnumerateError> {
-    for &explicit_gemm in &lists.explicit {
-        for &two_stage in &lists.two_stage {
-            let rewritten =
-                direction.rewrite.as_ref().filter(|rewrite| !rewrite.keep.contains(&traits.pipeline));
-            let kernel = ConvKernel {
-                pipeline: rewritten.map_or(traits.pipeline, |rewrite| rewrite.to),
-                scheduler: traits.scheduler,
-                double_smem_buffer: traits.double_smem_buffer,
-                split_image: traits.split_image,
-                num_groups_to_merge: merge,
-                explicit_gemm,
-                two_stage,
-                ..base.clone()
-            };
-            let name = name(&kernel, config.names);
-            kernels.push(Kernel { name, kind: KernelKind::Conv(kernel) })?;
-        }
-    }
-    Ok(())
-}
-
-type Group = (Pipeline, Vec<Traits>);
-
-/// Every combination of the lists, grouped by pipeline and scheduler, because the loop over merged groups is
-/// outside the loop over the flags.
+/// Every combination of the lists; the loop over merged groups is between that over pipelines and schedulers
+/// and that over the flags.
 fn product(rules: &Rules, direction: &DirectionRules, config: &ConvConfig) -> Vec<Group> {
     let buffers = sorted(config.double_smem_buffer.as_deref().unwrap_or(&[false]));
     let splits = sorted(config.split_image.as_deref().unwrap_or(&[false]));
-    let mut groups = Vec::new();
-    for pipeline in allowed(&direction.pipelines, config.pipelines.as_deref()) {
-        for scheduler in allowed(&rules.conv.schedulers, config.schedulers.as_deref()) {
-            let traits = buffers.iter().flat_map(|&double_smem_buffer| {
-                let traits = move |&split_image: &bool| Traits {
-                    pipeline,
-                    scheduler,
-                    double_smem_buffer,
-                    split_image,
-                };
-                splits.iter().map(traits)
-            });
-            groups.push((pipeline, traits.collect()));
-        }
-    }
-    groups
+    let schedulers = allowed(&rules.conv.schedulers, config.schedulers.as_deref());
+    let pipelines = allowed(&direction.pipelines, config.pipelines.as_deref()).into_iter();
+    let group = |pipeline, scheduler| (pipeline, scheduler, pairs(&buffers, &splits));
+    let of = |pipeline| schedulers.iter().map(move |&scheduler| group(pipeline, scheduler));
+    pipelines.flat_map(of).collect()
 }
 
 /// The pool of legal suffixes, narrowed by the lists.
 fn pool(rules: &Rules, direction: &DirectionRules, config: &ConvConfig) -> Vec<Group> {
-    fn admits<T: PartialEq>(list: Option<&[T]>, item: &T) -> bool {
-        list.is_none_or(|list| list.contains(item))
-    }
+    let buffers = config.double_smem_buffer.as_deref();
+    let splits = config.split_image.as_deref();
     let mut groups = Vec::new();
     for entry in &rules.conv.suffix_pool {
-        let pipeline = entry.pipeline;
-        if !admits(config.pipelines.as_deref(), &pipeline) || !direction.pipelines.contains(&pipeline) {
+        if !admits(config.pipelines.as_deref(), &entry.pipeline)
+            || !direction.pipelines.contains(&entry.pipeline)
+        {
             continue;
         }
-        for &scheduler in entry.schedulers.iter().filter(|it| admits(config.schedulers.as_deref(), it)) {
-            let traits = entry.dsb_si.iter().map(|&[buffer, split]| Traits {
-                pipeline,
-                scheduler,
-                double_smem_buffer: buffer != 0,
-                split_image: split != 0,
-            });
-            let traits = traits.filter(|traits| {
-                admits(config.double_smem_buffer.as_deref(), &traits.double_smem_buffer)
-                    && admits(config.split_image.as_deref(), &traits.split_image)
-            });
-            groups.push((pipeline, traits.collect()));
+        let flags = entry.dsb_si.iter().map(|flags| flags.map(|flag| flag != 0));
+        let flags = flags.filter(|[buffer, split]| admits(buffers, buffer) && admits(splits, split));
+        for scheduler in allowed(&entry.schedulers, config.schedulers.as_deref()) {
+            groups.push((entry.pipeline, scheduler, flags.clone().collect()));
         }
     }
     groups
+}
+
+/// All pairs, the second flag fastest.
+fn pairs(first: &[bool], second: &[bool]) -> Vec<[bool; 2]> {
+    first.iter().flat_map(|&first| second.iter().map(move |&second| [first, second])).collect()
 }
 
 fn base(
     rules: &Rules,
     config: &ConvConfig,
-    arch: Arch,
-    dtype: Dtype,
-    ndim: u8,
+    (arch, dtype, ndim): (Arch, Dtype, u8),
     tile: &TileRule,
 ) -> ConvKernel {
     ConvKernel {
@@ -193,9 +142,13 @@ fn name(kernel: &ConvKernel, form: NameForm) -> String {
     }
 }
 
+fn admits<T: PartialEq>(list: Option<&[T]>, item: &T) -> bool {
+    list.is_none_or(|list| list.contains(item))
+}
+
 /// The items of a rule's list that are allowed, in the rule's order.
 fn allowed<T: Copy + PartialEq>(all: &[T], list: Option<&[T]>) -> Vec<T> {
-    all.iter().copied().filter(|item| list.is_none_or(|list| list.contains(item))).collect()
+    all.iter().copied().filter(|item| admits(list, item)).collect()
 }
 
 fn sorted<T: Copy + Ord>(list: &[T]) -> Vec<T> {
