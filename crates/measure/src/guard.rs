@@ -6,7 +6,7 @@
 //! The kernel's own mechanism (a signal when the parent dies) is used too, but alone it would miss
 //! grandchildren.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -65,9 +65,7 @@ impl Guard {
             if rustix::process::getppid() != Some(parent) {
                 return Err(rustix::io::Errno::SRCH.into());
             }
-            let mut digits = [0; 16];
-            let line = enrolment(rustix::process::getpid(), &mut digits);
-            rustix::io::write(pipe, line).map(drop).map_err(Into::into)
+            rustix::io::write(pipe, &message(b'+', rustix::process::getpid())).map(drop).map_err(Into::into)
         };
         // SAFETY: between fork and exec the hook makes system calls only: it neither allocates nor locks.
         unsafe { command.pre_exec(hook) };
@@ -79,8 +77,7 @@ impl Guard {
         if let Some(mut pipe) = self.pipe.as_ref() {
             // One write, since children of other threads write, too. If the guard is gone, there is nothing
             // to forget.
-            let line = format!("-{}\n", leader.as_raw_nonzero());
-            let _ = pipe.write_all(line.as_bytes());
+            let _ = pipe.write_all(&message(b'-', leader));
         }
     }
 }
@@ -93,33 +90,23 @@ impl Drop for Guard {
     }
 }
 
-/// `+<number>\n`, made without heap memory.
-fn enrolment(pid: Pid, room: &mut [u8; 16]) -> &[u8] {
-    let mut number = pid.as_raw_nonzero().get().unsigned_abs();
-    let mut begin = room.len() - 1;
-    room[begin] = b'\n';
-    while number > 0 {
-        begin -= 1;
-        room[begin] = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    begin -= 1;
-    room[begin] = b'+';
-    &room[begin..]
+/// That a group is there (`+`) or gone (`-`), made without heap memory.
+fn message(sign: u8, leader: Pid) -> [u8; 5] {
+    let [a, b, c, d] = leader.as_raw_nonzero().get().to_le_bytes();
+    [sign, a, b, c, d]
 }
 
-/// The guard's main loop: keeps the groups that lines add (`+1234`) and remove (`-1234`), and kills the
-/// remaining ones when the input ends.
-pub fn serve(input: impl Read) {
+/// The guard's main loop: keeps the groups of which messages tell, and kills the remaining ones when the input
+/// ends.
+pub fn serve(mut input: impl Read) {
     let mut groups: Vec<Pid> = Vec::new();
-    for line in BufReader::new(input).lines() {
-        let Ok(line) = line else { break };
-        let number = line.get(1..).and_then(|number| number.parse().ok());
-        let number = number.filter(|&number: &i32| number > 0).and_then(Pid::from_raw);
-        match (line.as_bytes().first(), number) {
-            (Some(b'+'), Some(pid)) => groups.push(pid),
-            (Some(b'-'), Some(pid)) => groups.retain(|&group| group != pid),
-            _ => {}
+    let mut message = [0; 5];
+    while input.read_exact(&mut message).is_ok() {
+        let [sign, number @ ..] = message;
+        let Some(leader) = Pid::from_raw(i32::from_le_bytes(number).max(0)) else { continue };
+        groups.retain(|&group| group != leader);
+        if sign == b'+' {
+            groups.push(leader);
         }
     }
     for group in groups {
@@ -133,21 +120,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_without_the_heap() {
-        for number in [1, 9, 10, 4_194_304, i32::MAX] {
-            let mut room = [0; 16];
-            let line = enrolment(Pid::from_raw(number).unwrap(), &mut room);
-            assert_eq!(line, format!("+{number}\n").as_bytes());
-        }
-    }
-
-    #[test]
     fn groups_that_are_left_at_the_end_are_killed() {
         let start = || Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
         let (mut left, mut forgotten) = (start(), start());
-        serve(
-            format!("+{}\n+{}\n-{}\nnonsense\n+-1\n\n", left.id(), forgotten.id(), forgotten.id()).as_bytes(),
-        );
+        let of = |sign, child: &Child| message(sign, Pid::from_child(child));
+        let none = [b'+', 0xff, 0xff, 0xff, 0xff];
+        serve([of(b'+', &left), of(b'+', &forgotten), none, of(b'-', &forgotten)].as_flattened());
         let status = left.wait().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
         assert!(forgotten.try_wait().unwrap().is_none());

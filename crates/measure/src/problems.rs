@@ -114,27 +114,6 @@ mod tests {
         assert_eq!(error, "p: line 2: problem_idx: found '-1', expected a whole number, 0 or more");
     }
 
-    #[test]
-    fn captured_lines_pass_over_the_other_operation_and_a_torn_end() {
-        let text =
-            "# captured\nC=64,K=64,Hi=8,Wi=8,Y=1,X=1\nM=1,N=2,K=3\nC=64,K=64,Hi=8,Wi=8,Y=3,X=3\nC=64,K=6";
-        let set = conv(text).unwrap();
-        assert_eq!(numbers(&set), [0, 1]);
-        assert_eq!(
-            set.notes,
-            [
-                "p: 1 incomplete lines are skipped, the first is line 5: they have no op=…",
-                "p: 1 problems are skipped: they are of another operation"
-            ]
-        );
-        let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
-        assert!(error.starts_with("p: line 2: K, Hi, Wi, Y, X: found nothing"), "{error}");
-        assert_eq!(
-            conv("# nothing\n").unwrap_err(),
-            "p: found no grouped_conv problem, expected at least one"
-        );
-    }
-
     /// Without the operation, a line whose end is missing would read as another problem.
     #[test]
     fn captured_lines_say_their_operation() {

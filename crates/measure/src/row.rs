@@ -159,18 +159,9 @@ impl Logged {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use ck_select::pool::Pool;
-
     use super::*;
     use crate::outcome::Measurement;
-    use crate::problems::ProblemSet;
-
-    fn plan(pool: &str, problems: &str) -> Plan {
-        let pool = Pool::from_bytes("pool", pool.as_bytes()).unwrap();
-        Plan::new(&pool, &ProblemSet::from_bytes(Path::new("p"), problems.as_bytes(), pool.op()).unwrap())
-    }
+    use crate::plan::tests::plan;
 
     fn lines(plan: &Plan, outcome: &Outcome) -> (String, String) {
         let columns = Columns::of(plan);

@@ -94,15 +94,11 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
-    use std::path::Path;
-
-    use ck_select::pool::Pool;
-    use ck_select::vocab::Op;
 
     use super::*;
-    use crate::problems::ProblemSet;
+    use crate::plan::tests::plan;
 
-    fn plan(kernels: usize, problems: u64) -> Plan {
+    fn sized(kernels: usize, problems: u64) -> Plan {
         let tiles = [16, 32, 64, 128];
         let name = |i: usize| {
             format!("grouped_conv_forward_bf16_2d_{}x{}x64_compv3\n", tiles[i % 4], tiles[i / 4 % 4])
@@ -112,8 +108,7 @@ mod tests {
         for i in 0..problems {
             writeln!(text, "64,64,{},{},1,1", 1 + i * i % 97 * 7, 1 + i).unwrap();
         }
-        let set = ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::Conv).unwrap();
-        Plan::new(&Pool::from_bytes("pool", pool.as_bytes()).unwrap(), &set)
+        plan(&pool, &text)
     }
 
     const COST: Cost = Cost { runs: 10 };
@@ -121,7 +116,7 @@ mod tests {
     #[test]
     fn parts_are_disjoint_whole_and_balanced() {
         for (kernels, problems, count) in [(16, 50, 4), (16, 50, 7), (16, 2, 5), (3, 1, 4)] {
-            let plan = plan(kernels, problems);
+            let plan = sized(kernels, problems);
             let parts: Vec<Plan> =
                 (1..=count).map(|i| Shard::new(i, count).unwrap().of(&plan, COST, 4)).collect();
             let mut pairs: Vec<Pair> = parts.iter().flat_map(Plan::pairs).collect();
@@ -145,7 +140,7 @@ mod tests {
 
     #[test]
     fn one_part_is_the_whole() {
-        let plan = plan(4, 3);
+        let plan = sized(4, 3);
         assert_eq!(Shard::WHOLE.of(&plan, COST, 1), plan);
     }
 

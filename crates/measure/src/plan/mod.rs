@@ -188,16 +188,14 @@ impl Cost {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
-
-    use ck_select::vocab::Op;
 
     use super::*;
 
     pub(crate) fn plan(pool: &str, problems: &str) -> Plan {
         let pool = Pool::from_bytes("pool", pool.as_bytes()).unwrap();
-        let set = ProblemSet::from_bytes(Path::new("problems"), problems.as_bytes(), Op::Conv);
+        let set = ProblemSet::from_bytes(Path::new("problems"), problems.as_bytes(), pool.op());
         Plan::new(&pool, &set.unwrap())
     }
 

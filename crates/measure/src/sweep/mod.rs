@@ -111,10 +111,7 @@ pub enum Event<'a> {
 }
 
 /// Receives events, on any thread; rows arrive one at a time.
-pub trait Observer: Sync {
-    /// An event happened.
-    fn tell(&self, event: &Event<'_>);
-}
+pub type Observer<'a> = dyn Fn(&Event<'_>) + Sync + 'a;
 
 /// Counts of rows.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -197,13 +194,13 @@ impl Sweep<'_> {
         &self,
         runner: &mut dyn Runner,
         context: Context<'_>,
-        observer: &dyn Observer,
+        observer: &Observer<'_>,
     ) -> Result<Summary, MeasureError> {
         let began = Instant::now();
         let how = json!({ "runner": runner.describe(), "settings": what_matters(context.settings) });
         let mut ledger = Ledger::open(self, how, context.settings.max_cv)?;
         if ledger.tally().rows() > 0 {
-            observer.tell(&Event::Resumed(ledger.tally()));
+            observer(&Event::Resumed(ledger.tally()));
         }
         ledger.begin(Session {
             process: std::process::id(),
@@ -240,7 +237,7 @@ impl Sweep<'_> {
         ledger: &mut Ledger<'_>,
         runner: &mut dyn Runner,
         context: Context<'_>,
-        observer: &dyn Observer,
+        observer: &Observer<'_>,
     ) -> Result<Option<StopReason>, MeasureError> {
         if left.is_empty() {
             return Ok(None);

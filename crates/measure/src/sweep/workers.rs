@@ -22,7 +22,7 @@ pub(super) struct Workers<'a, 'l> {
     runner: &'a dyn Runner,
     context: Context<'a>,
     ledger: &'a Mutex<&'a mut Ledger<'l>>,
-    observer: &'a dyn Observer,
+    observer: &'a Observer<'a>,
     lock_folder: &'a Path,
     /// The next problem.
     next: Mutex<usize>,
@@ -37,7 +37,7 @@ impl<'a, 'l> Workers<'a, 'l> {
         runner: &'a dyn Runner,
         context: Context<'a>,
         ledger: &'a Mutex<&'a mut Ledger<'l>>,
-        observer: &'a dyn Observer,
+        observer: &'a Observer<'a>,
         lock_folder: &'a Path,
         gpus: usize,
     ) -> Self {
@@ -55,7 +55,7 @@ impl<'a, 'l> Workers<'a, 'l> {
     }
 
     fn measure(&self, gpu: &Gpu) -> Result<Option<StopReason>, MeasureError> {
-        let waiting = |lock: &Path| self.observer.tell(&Event::Waiting { gpu, lock });
+        let waiting = |lock: &Path| (self.observer)(&Event::Waiting { gpu, lock });
         let _lock = if self.runner.uses_gpu() {
             match gpu.lock(self.lock_folder, self.context.stop, waiting)? {
                 Ok(lock) => Some(lock),
@@ -200,7 +200,7 @@ impl<'a, 'l> Workers<'a, 'l> {
     fn record(&self, gpu: &Gpu, pair: Pair, outcome: &Outcome) -> Result<(), MeasureError> {
         let mut ledger = lock(self.ledger);
         let tally = ledger.record(pair, outcome, gpu)?;
-        self.observer.tell(&Event::Row { pair, outcome, tally });
+        (self.observer)(&Event::Row { pair, outcome, tally });
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ck_select_measure::outcome::{FailureClass, Outcome};
 use ck_select_measure::plan::{Pair, Plan};
-use ck_select_measure::sweep::{Event, Observer, Tally};
+use ck_select_measure::sweep::{Event, Tally};
 
 use crate::progress::Progress;
 
@@ -44,10 +44,8 @@ impl<'a> Bar<'a> {
         );
         parts.concat()
     }
-}
 
-impl Observer for Bar<'_> {
-    fn tell(&self, event: &Event<'_>) {
+    pub(super) fn tell(&self, event: &Event<'_>) {
         match event {
             Event::Waiting { gpu, lock } => {
                 let text = format!("waiting for GPU {}: another process has {}", gpu.host, lock.display());
