@@ -161,7 +161,7 @@ impl Logged {
 mod tests {
     use super::*;
     use crate::outcome::Measurement;
-    use crate::plan::tests::plan;
+    use crate::plan::plan;
 
     fn lines(plan: &Plan, outcome: &Outcome) -> (String, String) {
         let columns = Columns::of(plan);

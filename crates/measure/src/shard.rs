@@ -96,7 +96,7 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::*;
-    use crate::plan::tests::plan;
+    use crate::plan::plan;
 
     fn sized(kernels: usize, problems: u64) -> Plan {
         let tiles = [16, 32, 64, 128];

@@ -188,7 +188,10 @@ impl Cost {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub(crate) use tests::plan;
+
+#[cfg(test)]
+mod tests {
     use std::path::Path;
 
     use super::*;

@@ -16,7 +16,6 @@ use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
 use crate::process::{self, Ended, signal_name};
-use crate::stop::StopReason;
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
@@ -88,16 +87,21 @@ impl ExecutableRunner {
         Some(Failure::new(FailureClass::Unsupported, message))
     }
 
-    /// One sample.
-    fn sample(&self, job: &Job<'_>, gpu: &Gpu, context: Context<'_>) -> Result<Sample, MeasureError> {
+    /// One sample, or why it has none.
+    fn sample(
+        &self,
+        job: &Job<'_>,
+        gpu: &Gpu,
+        context: Context<'_>,
+    ) -> Result<Result<Measurement, Failure>, Early> {
         let command = self.command(job, gpu, context.settings);
         let timeout = Duration::from_secs_f64(context.settings.timeout_s);
         let finished = match process::run(command, timeout, FLOOD, context.guard, context.stop) {
             Ok(finished) => finished,
             Err(error) => {
-                context.guard.check().map_err(|error| MeasureError::Machine(error.to_string()))?;
+                context.guard.check().map_err(|error| Err(MeasureError::Machine(error.to_string())))?;
                 let message = format!("{}: {error}", self.path(job.kernel).display());
-                return Ok(Sample::Failed(Failure::new(FailureClass::Missing, message)));
+                return Ok(Err(Failure::new(FailureClass::Missing, message)));
             }
         };
         let said = || {
@@ -107,12 +111,12 @@ impl ExecutableRunner {
             text.into_owned()
         };
         let failure = match finished.ended {
-            Ended::Stopped(reason) => return Ok(Sample::Stopped(reason)),
+            Ended::Stopped(reason) => return Err(Ok(BatchEnd::Stopped(reason))),
             Ended::Stuck(process) => {
-                return Err(MeasureError::Machine(format!(
+                return Err(Err(MeasureError::Machine(format!(
                     "process {process} of kernel '{}' cannot be killed: the device hangs",
                     job.kernel.name
-                )));
+                ))));
             }
             Ended::TimedOut => Failure::new(
                 FailureClass::Timeout,
@@ -123,7 +127,7 @@ impl ExecutableRunner {
             }
             Ended::Exited(status) if status.success() => {
                 match report::parse(&finished.stdout, &job.kernel.name, &job.problem) {
-                    Ok(measurement) => return Ok(Sample::Measured(measurement)),
+                    Ok(measurement) => return Ok(Ok(measurement)),
                     Err(failure) if failure.class == FailureClass::Garbage && is_refusal(&said()) => {
                         Failure::new(FailureClass::Unsupported, said())
                     }
@@ -133,7 +137,7 @@ impl ExecutableRunner {
             Ended::Exited(status) => match std::os::unix::process::ExitStatusExt::signal(&status) {
                 Some(signal) => {
                     if let Some(reason) = context.stop.reason_behind(signal) {
-                        return Ok(Sample::Stopped(reason));
+                        return Err(Ok(BatchEnd::Stopped(reason)));
                     }
                     Failure::new(FailureClass::Crash, format!("{} {}", signal_name(signal), said()))
                 }
@@ -144,44 +148,40 @@ impl ExecutableRunner {
                 }
             },
         };
-        Ok(Sample::Failed(failure))
+        Ok(Err(failure))
     }
 
-    /// The median of the samples; the inner `Err` is a reason to stop before all of them were taken.
+    /// The median of the samples.
     fn samples(
         &self,
         job: &Job<'_>,
         batch: Batch<'_>,
         best_ms: Option<f64>,
         context: Context<'_>,
-    ) -> Result<Result<Outcome, StopReason>, MeasureError> {
+    ) -> Result<Outcome, Early> {
         if let Some(failure) = Self::dropped(&job.problem) {
-            return Ok(Ok(Outcome::Failed(failure)));
+            return Ok(Outcome::Failed(failure));
         }
         let mut samples: Vec<Measurement> = Vec::new();
         for _ in 0..context.settings.samples.max(1) {
             match self.sample(job, batch.gpu, context)? {
-                Sample::Stopped(reason) => return Ok(Err(reason)),
-                Sample::Failed(failure) => return Ok(Ok(Outcome::Failed(failure))),
-                Sample::Measured(measurement) => samples.push(measurement),
+                Ok(measurement) => samples.push(measurement),
+                Err(failure) => return Ok(Outcome::Failed(failure)),
             }
             let fastest_ms = samples.iter().map(|sample| sample.latency_ms).fold(f64::INFINITY, f64::min);
             if let (Some(best), Some(factor)) = (best_ms, context.settings.cutoff)
                 && fastest_ms > best * factor
             {
-                return Ok(Ok(Outcome::CutOff { fastest_ms }));
+                return Ok(Outcome::CutOff { fastest_ms });
             }
         }
-        Ok(Ok(median(samples)
-            .map_or_else(|| Outcome::failed(FailureClass::NotATime, "no sample"), Outcome::Measured)))
+        Ok(median(samples)
+            .map_or_else(|| Outcome::failed(FailureClass::NotATime, "no sample"), Outcome::Measured))
     }
 }
 
-enum Sample {
-    Measured(Measurement),
-    Failed(Failure),
-    Stopped(StopReason),
-}
+/// The end of a batch before that of its jobs.
+type Early = Result<BatchEnd, MeasureError>;
 
 /// Whether a program reports, in the words of CK's programs, that it does not support the problem.
 fn is_refusal(said: &str) -> bool {
@@ -235,12 +235,8 @@ impl Runner for ExecutableRunner {
                 continue;
             }
             let best_ms = best.of(job.place, job.best_ms);
-            let measured = steadiest(context.settings, || match self.samples(job, batch, best_ms, context) {
-                Ok(Ok(outcome)) => Ok((outcome, true)),
-                Ok(Err(reason)) => Err(Ok(BatchEnd::Stopped(reason))),
-                Err(error) => Err(Err(error)),
-            });
-            let outcome = match measured {
+            let measure = || Ok((self.samples(job, batch, best_ms, context)?, true));
+            let outcome = match steadiest(context.settings, measure) {
                 Ok(outcome) => outcome,
                 Err(end) => return end,
             };
