@@ -1,6 +1,5 @@
 //! SHA-256 in hexadecimal, to recognise files.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use sha2::{Digest, Sha256};
 pub fn of_file(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut files::open(path)?, &mut hash)?;
-    Ok(hexadecimal(hash))
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// The digest of bytes, as bytes.
@@ -21,15 +20,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 /// The digest of bytes.
 pub fn of_bytes(bytes: &[u8]) -> String {
-    hexadecimal(Sha256::new_with_prefix(bytes))
-}
-
-fn hexadecimal(hash: Sha256) -> String {
-    hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 #[cfg(test)]

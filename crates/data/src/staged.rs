@@ -1,7 +1,7 @@
 //! Folders that are written completely or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read as _, Write};
+use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
@@ -57,9 +57,9 @@ impl Staged {
         readable(from)?;
         files::sync_folder(from)?;
         match fs::symlink_metadata(to) {
-            Ok(_) if !replace => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "already exists")),
+            Ok(_) if !replace => return Err(io::Error::new(ErrorKind::AlreadyExists, "already exists")),
             Ok(_) => self.exchange()?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::rename(from, to)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::rename(from, to)?,
             Err(error) => return Err(error),
         }
         // The replaced folder is deleted under the temporary name.
@@ -71,7 +71,7 @@ impl Staged {
         let (from, to) = (self.folder.path(), self.target.as_path());
         match swap(from, to) {
             // Not every file system supports this: then there is a moment without either.
-            Err(error) if matches!(error.raw_os_error(), Some(EINVAL | ENOSYS)) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {}
             done => return done,
         }
         let aside = private(".ckselect-old-", files::folder_of(to))?;
@@ -86,28 +86,15 @@ impl Staged {
     }
 }
 
-const EINVAL: i32 = 22;
-const ENOSYS: i32 = 38;
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
 fn swap(from: &Path, to: &Path) -> io::Result<()> {
-    use std::ffi::{CString, c_char, c_int, c_uint};
-    use std::os::unix::ffi::OsStrExt as _;
-    unsafe extern "C" {
-        fn renameat2(a: c_int, from: *const c_char, b: c_int, to: *const c_char, flags: c_uint) -> c_int;
-    }
-    const AT_FDCWD: c_int = -100;
-    const RENAME_EXCHANGE: c_uint = 2;
-    let text = |path: &Path| CString::new(path.as_os_str().as_bytes());
-    let (from, to) = (text(from)?, text(to)?);
-    // SAFETY: two paths that live until the call returns.
-    let answer = unsafe { renameat2(AT_FDCWD, from.as_ptr(), AT_FDCWD, to.as_ptr(), RENAME_EXCHANGE) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE)?)
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+#[cfg(not(target_os = "linux"))]
 fn swap(_: &Path, _: &Path) -> io::Result<()> {
-    Err(io::Error::from_raw_os_error(ENOSYS))
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// A temporary folder that its owner can use, whatever the process' umask takes from new files.
@@ -129,4 +116,29 @@ fn readable(folder: &Path) -> io::Result<()> {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_replaced_as_a_whole_or_not_at_all() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("model");
+        let commit = |file: &str, replace| {
+            let staged = Staged::create(&target).unwrap();
+            staged.write(file, b"x").unwrap();
+            staged.commit(replace).map_err(|error| error.kind())
+        };
+        let files = |folder: &Path| -> Vec<String> {
+            let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+            fs::read_dir(folder).unwrap().map(name).collect()
+        };
+        assert_eq!(commit("first", false), Ok(()));
+        assert_eq!(commit("second", false), Err(ErrorKind::AlreadyExists));
+        assert_eq!(files(&target), ["first"]);
+        assert_eq!(commit("third", true), Ok(()));
+        assert_eq!((files(&target), files(parent.path())), (vec!["third".into()], vec!["model".into()]));
+    }
 }

@@ -7,8 +7,7 @@ fn set(name: &str) -> &'static Set {
 }
 
 fn digest(lines: &[String]) -> String {
-    let bytes = Sha256::digest(lines.join("\n"));
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    format!("{:x}", Sha256::digest(lines.join("\n")))
 }
 
 /// The digests are those of upstream's own generators.

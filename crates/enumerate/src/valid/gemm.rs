@@ -19,7 +19,7 @@ pub struct GemmValidator<'a> {
     lds_bytes: u64,
     dtype: Dtype,
     layout: GemmLayout,
-    warp_size: u32,
+    warp_size: u64,
     bits: u64,
     bits_c: u64,
     types: String,
@@ -107,11 +107,10 @@ impl<'a> GemmValidator<'a> {
 
     /// Whether a rule of the family takes a tile that passes the other steps.
     pub fn takes(&self, rule: &BuiltRule, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
-        let threads = u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k) * u64::from(self.warp_size);
-        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
+        let [m, n, _] = sides(tile);
         rule.takes_tile(tile, wave, warp_tile)
-            && (!rule.whole_loads || self.loads([m, n, k], threads).is_none())
-            && (!rule.whole_stores || self.shuffles(n, m / u64::from(wave.m), threads))
+            && (!rule.whole_loads || self.loads(tile, wave).is_none())
+            && (!rule.whole_stores || self.stores(tile, wave))
             && rule.result.is_none_or(|result| result.bytes(m, n, self.bits_c / 8) <= self.lds_bytes)
     }
 
@@ -134,10 +133,8 @@ impl<'a> GemmValidator<'a> {
 
     /// The first step that a tile fails, in a few words.
     pub fn refusal(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk, pipeline: Pipeline) -> Option<&'static str> {
-        let axes =
-            [(tile.m, wave.m, warp_tile.m), (tile.n, wave.n, warp_tile.n), (tile.k, wave.k, warp_tile.k)];
-        let axes =
-            axes.map(|(tile, wave, warp_tile)| (u64::from(tile), u64::from(wave) * u64::from(warp_tile)));
+        let [extents, waves, instruction] = [tile, wave, warp_tile].map(sides);
+        let axes = [0, 1, 2].map(|axis| (extents[axis], waves[axis] * instruction[axis]));
         if axes.iter().any(|&(tile, step)| step == 0 || step > tile) {
             return Some("tile smaller than the waves' instructions");
         }
@@ -169,12 +166,10 @@ impl<'a> GemmValidator<'a> {
         if !self.rules.gemm.cover_pipelines.contains(&pipeline) {
             return other_instruction();
         }
-        let threads = u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k) * u64::from(self.warp_size);
-        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
-        if let Some(refusal) = self.loads([m, n, k], threads) {
+        if let Some(refusal) = self.loads(tile, wave) {
             return Some(refusal);
         }
-        if !self.shuffles(n, m / u64::from(wave.m), threads) {
+        if !self.stores(tile, wave) {
             return Some("C not stored in whole vectors");
         }
         other_instruction()
@@ -183,11 +178,10 @@ impl<'a> GemmValidator<'a> {
     /// Whether a wave loads its rows of A in whole vectors of 16 bytes, and the waves together load the whole
     /// tile.
     fn loads_beside_shuffled(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
-        let [m, k] = [tile.m, tile.k].map(u64::from);
-        let (waves, lanes) =
-            (u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k), u64::from(self.warp_size));
-        let repeats = m / (u64::from(wave.m) * u64::from(warp_tile.m));
-        let of_lane = u64::from(warp_tile.m) * u64::from(warp_tile.k) * self.bits * repeats;
+        let ([m, _, k], [of_m, _, of_k]) = (sides(tile), sides(warp_tile));
+        let (waves, lanes) = (sides(wave).iter().product::<u64>(), self.warp_size);
+        let repeats = m / (u64::from(wave.m) * of_m);
+        let of_lane = of_m * of_k * self.bits * repeats;
         let vector = 16 * 8 / self.bits;
         let across = k / vector;
         of_lane.is_multiple_of(lanes * 16 * 8)
@@ -199,7 +193,7 @@ impl<'a> GemmValidator<'a> {
 
     /// The shared memory of a tile of A and one of B, with what the pipeline puts between their rows.
     fn lds_bits(&self, tile: Mnk, pipeline: Pipeline) -> u64 {
-        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
+        let [m, n, k] = sides(tile);
         let fp8 = self.dtype == Dtype::Fp8;
         let of = |rows: u64| {
             let plain = rows * k * self.bits;
@@ -232,7 +226,8 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// The operand that a workgroup cannot load in whole vectors, if any.
-    fn loads(&self, [m, n, k]: [u64; 3], threads: u64) -> Option<&'static str> {
+    fn loads(&self, tile: Mnk, wave: Mnk) -> Option<&'static str> {
+        let ([m, n, k], threads) = (sides(tile), self.threads(wave));
         if !self.covers(m, k, threads, self.layout.a == Major::Row) {
             return Some("A not loaded in whole vectors");
         }
@@ -269,7 +264,7 @@ impl<'a> GemmValidator<'a> {
 
     /// Whether the threads of a wave fill whole rows with loads of `width` elements along `x`.
     fn cover(&self, x: u64, y: u64, width: u64, threads: u64) -> bool {
-        let wave = u64::from(self.warp_size);
+        let wave = self.warp_size;
         if !x.is_multiple_of(width) {
             return false;
         }
@@ -283,13 +278,21 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// Whether the cshuffle epilogue's stores fill whole rows.
-    fn shuffles(&self, x: u64, y: u64, threads: u64) -> bool {
-        let wave = u64::from(self.warp_size);
+    fn stores(&self, tile: Mnk, wave: Mnk) -> bool {
+        let (x, y, threads) = (u64::from(tile.n), u64::from(tile.m / wave.m), self.threads(wave));
         let widest = (u64::from(self.rules.gemm.cshuffle_bytes) * 8 / self.bits_c).max(1);
         let share = (x * y / threads).max(1);
-        let across = (x / widest.min(share)).clamp(1, wave);
-        across * (wave / across) == wave
+        let across = (x / widest.min(share)).clamp(1, self.warp_size);
+        across * (self.warp_size / across) == self.warp_size
     }
+
+    fn threads(&self, wave: Mnk) -> u64 {
+        sides(wave).iter().product::<u64>() * self.warp_size
+    }
+}
+
+fn sides(shape: Mnk) -> [u64; 3] {
+    [shape.m, shape.n, shape.k].map(u64::from)
 }
 
 /// The instructions of an architecture for operands of one type; empty for types that it cannot multiply.
