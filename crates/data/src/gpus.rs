@@ -86,7 +86,7 @@ mod tests {
     use ck_select_types::vocab::Op;
 
     use super::*;
-    use crate::measurements::Wanted;
+    use crate::measurements::{Reading, Wanted};
 
     const ROWS: &str = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n\
         grouped_conv_forward_bf16_2d_16x64x64_compv3,64,64,8,8,3,3,0.5,10\n";
@@ -143,8 +143,10 @@ mod tests {
         fs::write(&files[0], ROWS.replace('\n', ",sm_90\n").replacen(",sm_90", ",arch", 1)).unwrap();
         fs::write(folder.path().join("a.csv.meta.json"), meta("NVIDIA H200", "sm_90")).unwrap();
         fs::write(&files[1], ROWS).unwrap();
-        let mut measurements =
-            Measurements::new(Wanted::all(Op::Conv)).assuming(Some("gfx950".parse().unwrap()));
+        let mut measurements = Measurements::with(
+            Wanted::all(Op::Conv),
+            Reading { assumed: "gfx950".parse().ok(), ..Reading::default() },
+        );
         measurements.add_all(&files).unwrap();
         assert_eq!(measured_on(&measurements).unwrap()[0].gpu, "NVIDIA H200");
     }

@@ -34,9 +34,47 @@ fn converted(inputs: &[PathBuf], output: &Path, options: &Options) -> (Vec<FileR
     (reports.unwrap(), rejects)
 }
 
-fn refused(input: PathBuf, output: &Path, options: &Options) -> (String, Vec<Reject>) {
-    let (reports, rejects) = tried(&[input], output, options);
+/// Why a file of this name and text is not converted, and its rejected places.
+fn refused(name: &str, text: &str, options: &Options) -> (String, Vec<Reject>) {
+    let folder = TempDir::new().unwrap();
+    let output = folder.path().join("out.parquet");
+    let (reports, rejects) = tried(&[file(&folder, name, text)], &output, options);
+    assert!(!output.exists());
     (reports.unwrap_err(), rejects)
+}
+
+/// What becomes of a file of this name and text: its report with its rejected places, and the table.
+struct Table {
+    report: FileReport,
+    rejects: Vec<Reject>,
+    data: Measurements,
+    folder: TempDir,
+}
+
+impl Table {
+    fn of(name: &str, text: &str, options: &Options, op: Op) -> Self {
+        let folder = TempDir::new().unwrap();
+        let (mut reports, rejects) = converted(&[file(&folder, name, text)], &Self::path(&folder), options);
+        let data = measured(&Self::path(&folder), op);
+        Self { report: reports.remove(0), rejects, data, folder }
+    }
+
+    fn path(folder: &TempDir) -> PathBuf {
+        folder.path().join("deep/er/table.parquet")
+    }
+
+    /// Rows, those of them that are not valid, and rejected places.
+    fn counts(&self) -> [usize; 3] {
+        [self.report.rows, self.report.invalid, self.report.rejected]
+    }
+
+    fn reasons(&self) -> Vec<&str> {
+        self.rejects.iter().map(|reject| reject.reason.as_str()).collect()
+    }
+
+    fn places(&self) -> Vec<&str> {
+        self.rejects.iter().map(|reject| reject.place.as_str()).collect()
+    }
 }
 
 fn measured(path: &Path, op: Op) -> Measurements {
@@ -64,9 +102,9 @@ fn refusal(name: &str, text: &str, op: Op) -> String {
 }
 
 /// What a table's columns say of the padding of a kernel, in its first row.
-fn pad_columns(path: &Path, kernel: &str) -> [bool; 3] {
-    let reader =
-        ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path).unwrap()).unwrap().build().unwrap();
+fn pad_columns(table: &Table, kernel: &str) -> [bool; 3] {
+    let file = fs::File::open(Table::path(&table.folder)).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
     let batch = reader.map(Result::unwrap).find(|batch| batch.num_rows() > 0).unwrap();
     let names = batch.column_by_name("kernel_name").unwrap().as_string::<i32>();
     let row = names.iter().position(|name| name == Some(kernel)).unwrap();
@@ -173,15 +211,11 @@ fn bad_rows_are_located() {
 
 #[test]
 fn conversion_takes_what_is_good_and_reports_the_rest() {
-    let folder = TempDir::new().unwrap();
     let text =
         format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,7\n{CONV},0,16\n{CONV}_dsb,0,{CELLS},N/A,0,0\n");
-    let input = file(&folder, "a.csv", &text);
-    let output = folder.path().join("deep/er/a.parquet");
-    let (reports, rejects) = converted(&[input], &output, &options());
-    assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (2, 1, 1));
-    assert_eq!(rejects[0].place, "line 3");
-    let data = measured(&output, Op::Conv);
+    let table = Table::of("a.csv", &text, &options(), Op::Conv);
+    assert_eq!((table.counts(), table.places()), ([2, 1, 1], vec!["line 3"]));
+    let data = table.data;
     assert_eq!(data.rows().len(), 2);
     assert_eq!(data.common_arch().unwrap().unwrap().as_str(), "gfx950");
     let hardware = data.hardware().unwrap();
@@ -190,7 +224,6 @@ fn conversion_takes_what_is_good_and_reports_the_rest() {
 
 #[test]
 fn a_log_gives_a_row_an_object() {
-    let folder = TempDir::new().unwrap();
     let line = "========================================";
     let one = log_object(GEMM, 100.0);
     let flat: String = log_object(MEM, 0.0).lines().map(str::trim).collect();
@@ -203,15 +236,9 @@ fn a_log_gives_a_row_an_object() {
          {{\"name\": \"{GEMM}\", \"problem\": {{}}, \"perf_result\": {{\"latency(ms)\": 0.1, \
          \"tflops(TFlops)\": 7}}}}\n"
     );
-    let input = file(&folder, "wide_coverage_batch_001.log", &text);
-    let output = folder.path().join("a.parquet");
-    let (reports, rejects) = converted(std::slice::from_ref(&input), &output, &options());
-    assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (3, 1, 2));
-    assert_eq!(
-        rejects.iter().map(|reject| reject.place.as_str()).collect::<Vec<_>>(),
-        ["line 17", "line 19"]
-    );
-    let data = measured(&output, Op::Gemm);
+    let table = Table::of("wide_coverage_batch_001.log", &text, &options(), Op::Gemm);
+    assert_eq!((table.counts(), table.places()), ([3, 1, 2], vec!["line 17", "line 19"]));
+    let data = &table.data;
     let shapes: Vec<[i64; 3]> = data
         .rows()
         .iter()
@@ -226,9 +253,9 @@ fn a_log_gives_a_row_an_object() {
     // The columns of `mem` are corrected on this way, too; the descriptor stays as it is named.
     let KernelKind::Gemm(mem) = &data.kernels()[1].kind else { panic!() };
     assert_eq!((data.kernels()[1].name.as_str(), mem.pad), (MEM, [false; 3]));
-    assert_eq!(pad_columns(&output, MEM), [true; 3]);
+    assert_eq!(pad_columns(&table, MEM), [true; 3]);
     // Whoever trains is told; whoever converts has seen the report.
-    assert!(fails(&input, Op::Gemm).contains("line 17: no JSON object"));
+    assert!(refusal("a.log", &text, Op::Gemm).contains("line 17: no JSON object"));
 }
 
 #[test]
@@ -245,17 +272,12 @@ fn a_log_says_batch_and_architecture() {
 
 #[test]
 fn a_log_of_noise_is_no_table() {
-    let folder = TempDir::new().unwrap();
-    let input = file(&folder, "a.log", "nothing\nat all }{\n");
-    let output = folder.path().join("a.parquet");
-    let (error, _) = refused(input, &output, &options());
+    let (error, _) = refused("a.log", "nothing\nat all }{\n", &options());
     assert!(error.starts_with("no row to convert: ") && error.ends_with("a.log: found no measurement"));
-    assert!(!output.exists());
 }
 
 #[test]
 fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
-    let folder = TempDir::new().unwrap();
     let benchmark = |name: &str, ms: f64, valid: bool| {
         format!(
             "{{\"kernel_name\": \"{name}\", \"m\": 1000, \"n\": 2000, \"k\": 3000, \"avg_time_ms\": {ms}, \
@@ -273,32 +295,28 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
     let whole =
         format!("{{\"metadata\": {{\"dtype\": \"fp8\"}}, \"problem_sizes\": [], \"results\": {results}}}");
     for (name, text) in [("benchmark_results_fp8_rcr.json", &whole), ("partial.json", &results)] {
-        let output = folder.path().join("a.parquet");
-        let (reports, rejects) = converted(&[file(&folder, name, text)], &output, &options());
-        assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (3, 1, 1));
-        assert_eq!(rejects[0].place, "results[1].benchmarks[1]");
-        let data = measured(&output, Op::Gemm);
+        let table = Table::of(name, text, &options(), Op::Gemm);
+        assert_eq!((table.counts(), table.places()), ([3, 1, 1], vec!["results[1].benchmarks[1]"]));
+        let data = &table.data;
         // One byte for an element of A and B, two for one of C.
         assert_eq!(data.rows()[0].bandwidth_gb_s, (3e6 + 6e6 + 2.0 * 2e6) / 1e9 / 0.0005);
         assert_eq!((data.rows()[1].tflops, data.rows()[1].latency_ms), (0.0, 0.0));
-        assert_eq!(pad_columns(&output, MEM), [true; 3]);
-        assert_eq!(pad_columns(&output, GEMM), [false; 3]);
+        assert_eq!(pad_columns(&table, MEM), [true; 3]);
+        assert_eq!(pad_columns(&table, GEMM), [false; 3]);
     }
     // A misspelt key would leave the usual value in its place.
     for (key, expected) in [("splitk", "split_k"), ("avg_time_m", "avg_time_ms")] {
         let text = whole.replacen("\"tflops\"", &format!("\"{key}\": 4, \"tflops\""), 1);
         let text = if key == "avg_time_m" { text.replacen("\"avg_time_ms\": 0.5, ", "", 1) } else { text };
-        let output = folder.path().join("misspelt.parquet");
-        let (reports, rejects) = converted(&[file(&folder, "misspelt.json", &text)], &output, &options());
-        assert_eq!((reports[0].rows, reports[0].rejected), (2, 2));
-        assert_eq!(rejects[0].place, "results[0].benchmarks[0]");
-        assert_eq!(rejects[0].reason, format!("unknown key '{key}', expected {expected}"));
+        let table = Table::of("misspelt.json", &text, &options(), Op::Gemm);
+        assert_eq!((table.report.rows, table.report.rejected), (2, 2));
+        assert_eq!(table.places()[0], "results[0].benchmarks[0]");
+        assert_eq!(table.reasons()[0], format!("unknown key '{key}', expected {expected}"));
     }
     let cut = &whole[..whole.len() - 20];
-    let (reports, rejects) =
-        converted(&[file(&folder, "cut.json", cut)], &folder.path().join("b.parquet"), &options());
-    assert_eq!((reports[0].rows, reports[0].rejected), (2, 1));
-    assert!(rejects[0].reason.contains("the rest of the file is not read"), "{}", rejects[0].reason);
+    let table = Table::of("cut.json", cut, &options(), Op::Gemm);
+    assert_eq!((table.report.rows, table.report.rejected), (2, 1));
+    assert!(table.reasons()[0].contains("the rest of the file is not read"), "{:?}", table.reasons());
 }
 
 #[test]
@@ -504,7 +522,6 @@ fn attention(kernel: &str, keys: i64, ms: f64, splits: Option<i64>, status: &str
 
 #[test]
 fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
-    let folder = TempDir::new().unwrap();
     let name = |family: &str, m0: u32, rest: &str| {
         format!(
             "{family}_fp16_batch_h128_qr_t{m0}x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no{rest}\
@@ -535,27 +552,22 @@ fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
         ("named.json", json(metadata), "results[5]"),
         ("bare.json", json(""), "results[5]"),
     ] {
-        let output = folder.path().join(format!("{name}.parquet"));
-        let (reports, rejects) = converted(&[file(&folder, name, &text)], &output, &options());
-        assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (5, 2, 2), "{name}");
-        assert_eq!((rejects[0].place.as_str(), rejects.len()), (place, 2));
-        assert_eq!(rejects[0].reason, "status: found 'passed', expected OK, PASS, FAIL, NAN or ZERO");
-        let data = measured(&output, Op::Fmha);
+        let table = Table::of(name, &text, &options(), Op::Fmha);
+        assert_eq!((table.counts(), table.places()[0]), ([5, 2, 2], place), "{name}");
+        assert_eq!(table.reasons()[0], "status: found 'passed', expected OK, PASS, FAIL, NAN or ZERO");
         // Three: the lengths, and of the longer one the split keys.
-        assert_eq!((data.problems().len(), data.kernels().len()), (3, 3));
-        all.push(said(&data));
+        assert_eq!((table.data.problems().len(), table.data.kernels().len()), (3, 3));
+        all.push(said(&table.data));
     }
     assert_eq!(all[0], all[1]);
     assert_eq!(all[0], all[2]);
     assert!(all[0][4].contains("num_splits=8") && all[0][4].contains("arch=gfx950"), "{}", all[0][4]);
     // What the file says of the GPU counts.
-    let path = file(&folder, "other.json", &json(metadata));
     let other = Options { arch: "gfx942".parse().ok(), ..Options::default() };
-    let (error, _) = refused(path, &folder.path().join("other.parquet"), &other);
+    let (error, _) = refused("other.json", &json(metadata), &other);
     assert!(error.contains("6 rows of another operation, direction, type or architecture"), "{error}");
     let text = json(metadata).replace("seqlen_k", "seqlen_kk");
-    let output = folder.path().join("misspelt.parquet");
-    let (error, rejects) = refused(file(&folder, "misspelt.json", &text), &output, &options());
+    let (error, rejects) = refused("misspelt.json", &text, &options());
     assert!(error.contains("misspelt.json: found ") && error.contains(" rejected places"), "{error}");
     assert!(
         rejects[0].reason.starts_with("problem: unknown key 'seqlen_kk', expected seqlen_k"),
@@ -678,29 +690,24 @@ fn conversion_needs_the_architecture_and_one_operation() {
 /// CK DSL's sweeps say the tile and the pipeline of a kernel, microseconds, and no type.
 #[test]
 fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
-    let folder = TempDir::new().unwrap();
     let text = "N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,\
                 latency_us\n\
                 16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv3,100.0,73.98752256\n\
                 N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,\
                 latency_us\n\
                 16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv9,100.0,73.98\n";
-    let path = file(&folder, "sweep.csv", text);
     let options = Options { dtype: Some(Dtype::Fp16), ..options() };
-    let output = folder.path().join("out.parquet");
-    let (reports, rejects) = converted(std::slice::from_ref(&path), &output, &options);
-    assert_eq!(reports[0].rows, 1);
-    let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+    let table = Table::of("sweep.csv", text, &options, Op::Conv);
     // The header of a second shard is no row; a pipeline that there is not makes a bad one.
-    let [reason] = &reasons[..] else { panic!("{reasons:?}") };
-    assert!(reason.contains("unknown pipeline 'compv9'") && rejects[0].place == "line 4", "{rejects:?}");
-    let data = measured(&output, Op::Conv);
+    assert_eq!((table.counts(), table.places()), ([1, 0, 1], vec!["line 4"]));
+    assert!(table.reasons()[0].contains("unknown pipeline 'compv9'"), "{:?}", table.reasons());
+    let data = table.data;
     let row = &data.rows()[0];
     let kernel = &data.kernels()[row.kernel as usize];
     assert_eq!(kernel.name, "grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x128x64");
     assert_eq!((row.tflops, row.latency_ms), (100.0, 0.073_987_522_56));
     let unsaid = Options { dtype: None, ..options };
-    let (error, _) = refused(path, &output, &unsaid);
+    let (error, _) = refused("sweep.csv", text, &unsaid);
     assert!(error.contains("give --where dtype=fp16 or dtype=bf16"), "{error}");
 }
 
@@ -728,7 +735,6 @@ fn a_header_in_the_middle_is_no_row() {
 /// What a variant's kernel computes is the problem's, too; what only the cells can say has to be there.
 #[test]
 fn rows_of_variants_are_problems_of_variants() {
-    let folder = TempDir::new().unwrap();
     let body = "fp8_rcr_compv3_cshuffle_intrawave_False_False_False";
     let shapes = "128x128x128_1x4x1_16x16x128";
     let text = format!(
@@ -740,20 +746,16 @@ fn rows_of_variants_are_problems_of_variants() {
          batched_gemm_{body}_{shapes},64,64,64,,,1,1\n\
          gemm_{body}_False_{shapes},64,64,64,4,,1,1\n"
     );
-    let path = file(&folder, "variants.csv", &text);
-    let output = folder.path().join("out.parquet");
-    let (_, rejects) = converted(std::slice::from_ref(&path), &output, &options());
-    let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+    let table = Table::of("variants.csv", &text, &options(), Op::Gemm);
+    let reasons = table.reasons();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
     assert!(reasons[0].ends_with("needs 'batch' of 1 or more and no list of GEMMs"), "{}", reasons[0]);
     assert!(reasons[1].ends_with("needs no batch and no list of GEMMs"), "{}", reasons[1]);
     let good: Vec<&str> = text.lines().take(5).collect();
-    let good = file(&folder, "good.csv", &(good.join("\n") + "\n"));
-    for path in [&good, &output] {
-        let data = measured(path, Op::Gemm);
+    let good = gemm("good.csv", &(good.join("\n") + "\n"));
+    for (data, arch) in [(&good, ""), (&table.data, ",arch=gfx950")] {
         let request = |problem: &Problem| problem.to_string().split_once("layout=rcr").unwrap().1.to_owned();
         let requests: Vec<String> = data.problems().iter().map(request).collect();
-        let arch = if path == &output { ",arch=gfx950" } else { "" };
         let expected = [",stream_k=tree", ",batch=4", ",groups=64x64x64*4", ",quant=bquant,group_b=1x1x64"];
         assert_eq!(requests, expected.map(|text| format!("{text}{arch}")));
     }

@@ -8,7 +8,7 @@ use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_data::gpus::{MeasuredOn, measured_on};
-use ck_select_data::measurements::{Measurements, Wanted, files_of, first_row};
+use ck_select_data::measurements::{Measurements, Reading, Wanted, files_of, first_row};
 use ck_select_study::candidates::repeated;
 
 use super::gpu::Gpu;
@@ -125,9 +125,9 @@ impl RowFilter {
         }
     }
 
-    /// No rows yet, of the run that counts.
-    pub(crate) fn measurements(&self, wanted: Wanted) -> Measurements {
-        Measurements::new(wanted).of_run(self.run_id.clone())
+    /// How rows are read: those of the run that counts.
+    pub(crate) fn reading(&self) -> Reading {
+        Reading { run: self.run_id.clone(), ..Reading::default() }
     }
 }
 
@@ -281,8 +281,9 @@ impl Data {
     }
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
-        let chooses = self.choose.chooses_split(wanted.op)?;
-        let mut measurements = self.rows.filter.measurements(wanted).choosing_split(chooses);
+        let chooses_split = self.choose.chooses_split(wanted.op)?;
+        let reading = Reading { chooses_split, ..self.rows.filter.reading() };
+        let mut measurements = Measurements::with(wanted, reading);
         measurements.add_all(&self.files)?;
         look_over(&measurements)?;
         Ok(measurements)

@@ -101,7 +101,7 @@ fn read(args: &Args) -> Result<Measurements, CliError> {
     let files: Vec<PathBuf> = args.sweeps.iter().map(|file| Sidecar::measurements(file)).collect();
     let filter = &args.rows.filter;
     let wanted = filter.wanted(filter.op_of(&files)?, args.arch)?;
-    let mut measurements = filter.measurements(wanted);
+    let mut measurements = Measurements::with(wanted, filter.reading());
     measurements.add_all(&files)?;
     say_left_out(&measurements);
     Ok(measurements)

@@ -84,6 +84,25 @@ impl Wanted {
     }
 }
 
+/// How rows are read.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// The architecture of rows that record none, if any is accepted; others keep theirs.
+    pub assumed: Option<Arch>,
+    /// The GPU of one architecture's rows, in the place of the profile.
+    pub gpu: Option<GpuOverride>,
+    /// The only run (`run_id`) whose rows are taken.
+    pub run: Option<String>,
+    /// Whether files may be of several GPUs of one architecture, each with its own constants; otherwise,
+    /// constants that differ are an error.
+    pub of_several_gpus: bool,
+    /// Whether rows of all operations are taken, as far as the rest of what is wanted applies to them.
+    pub of_several_ops: bool,
+    /// Whether the number of parts into which a reduction is split is to be chosen: rows that differ in
+    /// nothing else are of one problem.
+    pub chooses_split: bool,
+}
+
 /// The rows from one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
@@ -150,6 +169,7 @@ impl Recorded {
 #[derive(Debug, Clone)]
 pub struct Measurements {
     wanted: Wanted,
+    reading: Reading,
     problems: Vec<Problem>,
     kernels: Vec<Kernel>,
     rows: Vec<Row>,
@@ -158,18 +178,6 @@ pub struct Measurements {
     failures: Vec<Failure>,
     /// Hardware constants recorded in files.
     hardware: Vec<Recorded>,
-    /// Whether files may be of several GPUs of one architecture, each with its own constants.
-    of_several_gpus: bool,
-    /// Whether rows may be of other operations than the wanted one.
-    of_several_ops: bool,
-    /// Whether rows that differ only in the number of parts are of one problem.
-    chooses_split: bool,
-    /// The architecture of rows that record none, if any is accepted.
-    assumed: Option<Arch>,
-    /// The GPU of one architecture's rows, in the place of the profile.
-    described: Option<GpuOverride>,
-    /// The only run whose rows are taken.
-    run: Option<String>,
     problem_index: HashMap<Problem, u32>,
     kernel_index: HashMap<String, u32>,
 }
@@ -177,8 +185,14 @@ pub struct Measurements {
 impl Measurements {
     /// No rows yet.
     pub fn new(wanted: Wanted) -> Self {
+        Self::with(wanted, Reading::default())
+    }
+
+    /// No rows yet; `reading` is how they will be read.
+    pub fn with(wanted: Wanted, reading: Reading) -> Self {
         Self {
             wanted,
+            reading,
             problems: Vec::new(),
             kernels: Vec::new(),
             rows: Vec::new(),
@@ -186,59 +200,9 @@ impl Measurements {
             sources: Vec::new(),
             failures: Vec::new(),
             hardware: Vec::new(),
-            assumed: None,
-            described: None,
-            run: None,
-            of_several_gpus: false,
-            of_several_ops: false,
-            chooses_split: false,
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
         }
-    }
-
-    /// The same, with this architecture for rows that record none; others keep theirs.
-    #[must_use]
-    pub fn assuming(mut self, arch: Option<Arch>) -> Self {
-        self.assumed = arch;
-        self
-    }
-
-    /// The same, with files that may be of several GPUs of one architecture; otherwise, constants that differ
-    /// are an error.
-    #[must_use]
-    pub fn of_several_gpus(mut self) -> Self {
-        self.of_several_gpus = true;
-        self
-    }
-
-    /// The same, with rows of all operations, as far as the rest of what is wanted applies to them.
-    #[must_use]
-    pub fn of_several_ops(mut self) -> Self {
-        self.of_several_ops = true;
-        self
-    }
-
-    /// The same, where the number of parts into which a reduction is split is to be chosen: rows that differ
-    /// in nothing else are of one problem.
-    #[must_use]
-    pub fn choosing_split(mut self, chooses: bool) -> Self {
-        self.chooses_split = chooses;
-        self
-    }
-
-    /// The same, of only those rows that have this `run_id`, if there is one.
-    #[must_use]
-    pub fn of_run(mut self, run: Option<String>) -> Self {
-        self.run = run;
-        self
-    }
-
-    /// The same, measured on this GPU instead of the one that its architecture's profile has.
-    #[must_use]
-    pub fn on_gpu(mut self, described: Option<GpuOverride>) -> Self {
-        self.described = described;
-        self
     }
 
     /// Adds files and folders, like [`Measurements::read`].
@@ -291,8 +255,8 @@ impl Measurements {
 
     fn filter(&self) -> Filter {
         let Wanted { op, direction, dtype, arch } = self.wanted;
-        let op = Some(op).filter(|_| !self.of_several_ops);
-        Filter { op, direction, dtype, arch, assumed: self.assumed }
+        let op = Some(op).filter(|_| !self.reading.of_several_ops);
+        Filter { op, direction, dtype, arch, assumed: self.reading.assumed }
     }
 
     /// Only the rows of some problems.
@@ -356,7 +320,7 @@ impl Measurements {
 
     /// Whether numbers of parts are to be chosen.
     pub const fn chooses_split(&self) -> bool {
-        self.chooses_split
+        self.reading.chooses_split
     }
 
     /// The numbers of parts of all rows.
@@ -417,7 +381,7 @@ impl Measurements {
 
     /// The GPU that replaces the profile of its architecture.
     pub const fn described(&self) -> Option<&GpuOverride> {
-        self.described.as_ref()
+        self.reading.gpu.as_ref()
     }
 
     /// The estimate's device for an architecture: the described one or its profile, with the constants that
@@ -429,14 +393,14 @@ impl Measurements {
     /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the
     /// constants of this file alone.
     pub fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
-        if self.of_several_gpus {
+        if self.reading.of_several_gpus {
             return self.device_with(arch, |recorded| recorded.is_of(file, arch));
         }
         self.device(arch)
     }
 
     fn device_with(&self, arch: Arch, has: impl Fn(&Recorded) -> bool) -> Result<Device, DeviceError> {
-        let own = self.described.filter(|described| described.arch == arch);
+        let own = self.reading.gpu.filter(|described| described.arch == arch);
         let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
         for recorded in self.hardware.iter().filter(|recorded| has(recorded)) {
             let _ = device.hardware.set(recorded.name, recorded.value);

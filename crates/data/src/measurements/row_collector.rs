@@ -36,7 +36,7 @@ impl<'a> RowCollector<'a> {
     /// earlier ones.
     pub(super) fn end(self, file: &str) -> Result<Arches, DataError> {
         let taken = self.arches.iter().copied().flatten().collect();
-        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.of_several_gpus);
+        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.reading.of_several_gpus);
         // Without rows, the architecture is the requested one.
         let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
         for arch in arches {
@@ -90,7 +90,7 @@ impl<'a> RowCollector<'a> {
 
 impl Sink for RowCollector<'_> {
     fn takes_run(&mut self, run: Option<&str>) -> bool {
-        let takes = self.into.run.is_none() || self.into.run.as_deref() == run;
+        let takes = self.into.reading.run.is_none() || self.into.reading.run.as_deref() == run;
         self.other_runs += usize::from(!takes);
         takes
     }
@@ -106,7 +106,7 @@ impl Sink for RowCollector<'_> {
                     self.arches.push(row.problem.arch());
                 }
                 let leaving = || row.problem.leaving_split();
-                self.into.problem(&if self.into.chooses_split { leaving() } else { *row.problem })
+                self.into.problem(&if self.into.reading.chooses_split { leaving() } else { *row.problem })
             }
         };
         self.last_problem = Some((row.serial, problem));

@@ -61,7 +61,9 @@ impl Measurements {
 
     /// The GPU of a row, if files may be of several GPUs of one architecture.
     fn gpu(&self, row: u32) -> Option<String> {
-        let arch = self.problems()[self.row(row).problem as usize].arch().filter(|_| self.of_several_gpus)?;
+        let arch = self.problems()[self.row(row).problem as usize]
+            .arch()
+            .filter(|_| self.reading.of_several_gpus)?;
         let mut end = 0;
         let is_in = |source: &Source| {
             end += source.rows;
@@ -116,7 +118,7 @@ mod tests {
     use ck_select_model::estimate::Device;
 
     use super::*;
-    use crate::measurements::Wanted;
+    use crate::measurements::{Reading, Wanted};
 
     const HEADER: &str = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
 
@@ -169,7 +171,10 @@ mod tests {
         };
         let mut together = Measurements::new(Wanted::all(Op::Conv));
         assert!(add(&mut together).unwrap_err().to_string().contains("hw_num_cus is 304, 228 before"));
-        let mut apart = Measurements::new(Wanted::all(Op::Conv)).of_several_gpus();
+        let mut apart = Measurements::with(
+            Wanted::all(Op::Conv),
+            Reading { of_several_gpus: true, ..Reading::default() },
+        );
         add(&mut apart).unwrap();
         // Files of one GPU that are cut by kernel are still one run.
         assert_eq!(runs(&apart), [(None, vec![0]), (None, vec![1, 2])]);

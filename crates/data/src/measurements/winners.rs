@@ -19,7 +19,7 @@ use super::csv::Records;
 use super::problems::{columns as problem_columns, problem_of};
 use super::source::text_of;
 use super::table::{Cells, ProblemCells, figure, whole};
-use super::{DataError, Measurements, Recorded, Row, Source, Sweep, Wanted};
+use super::{DataError, Measurements, Reading, Recorded, Row, Source, Sweep, Wanted};
 
 /// Shapes of tuned tables.
 #[derive(Debug, Clone, Default)]
@@ -397,7 +397,7 @@ impl Winners {
     /// file.
     pub fn completed(&self, wanted: Wanted, pools: &[&Pool]) -> Result<Completed, DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
-        let mut all = Measurements::new(wanted).of_several_gpus();
+        let mut all = Measurements::with(wanted, Reading { of_several_gpus: true, ..Reading::default() });
         let (mut starts, mut shapes) = (Vec::new(), Vec::new());
         let mut sources: BTreeMap<(usize, Tuned), Vec<usize>> = BTreeMap::new();
         for (place, shape) in self.shapes.iter().enumerate() {

@@ -8,7 +8,7 @@ use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
-use ck_select_data::measurements::{Completed, Measurements, Wanted, Winners};
+use ck_select_data::measurements::{Completed, Measurements, Reading, Wanted, Winners};
 use ck_select_data::places::{GpuFigures, Placed};
 use ck_select_study::page;
 use ck_select_train::{CardInputs, Directory, Role, TrainError, Trained, Watcher, train};
@@ -31,17 +31,16 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let tables = tables(args)?;
     let (arch, assumed) = if args.universal { (None, args.gpu.arch) } else { (args.gpu.arch, None) };
     let wanted = args.rows.filter.wanted(plan::op(args), arch)?;
-    let chooses = args.choose.chooses_split(wanted.op)?;
-    let mut measurements = args.rows.filter.measurements(wanted).assuming(assumed).choosing_split(chooses);
-    if args.universal {
-        measurements = measurements.of_several_gpus();
-    }
-    if args.universal && given.rows.filter.op.is_none() && plan::op(args) != Op::Fmha {
-        measurements = measurements.of_several_ops();
-    }
-    if args.universal || args.prior.is_some() {
-        measurements = measurements.on_gpu(args.gpu.described()?);
-    }
+    let has_prior = args.universal || args.prior.is_some();
+    let reading = Reading {
+        assumed,
+        gpu: if has_prior { args.gpu.described()? } else { None },
+        of_several_gpus: args.universal,
+        of_several_ops: args.universal && given.rows.filter.op.is_none() && plan::op(args) != Op::Fmha,
+        chooses_split: args.choose.chooses_split(wanted.op)?,
+        ..args.rows.filter.reading()
+    };
+    let mut measurements = Measurements::with(wanted, reading);
     measurements.add_all(&files)?;
     let completed = tables.as_ref().map(|tables| tables.completed(wanted)).transpose()?;
     if let Some(completed) = &completed {

@@ -6,7 +6,7 @@ use ck_select::estimate::GpuOverride;
 use ck_select::features::{Engine, Extractor};
 use ck_select::vocab::Op;
 use ck_select_data::gpus::{check_one_gpu, measured_on};
-use ck_select_data::measurements::Measurements;
+use ck_select_data::measurements::{Measurements, Reading};
 use ck_select_train::{CurvePoint, Draw, Efficiency, Method, Promising, Simulation, TrainError, WarmStart};
 
 use super::super::data::{check_choice, look_over, say_trained_on};
@@ -46,7 +46,8 @@ impl Recorded {
 /// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
     let wanted = args.rows.filter.wanted(op, Some(args.arch()?))?;
-    let mut measurements = args.rows.filter.measurements(wanted).on_gpu(described(args)?);
+    let reading = Reading { gpu: described(args)?, ..args.rows.filter.reading() };
+    let mut measurements = Measurements::with(wanted, reading);
     measurements.add_all(files)?;
     if !args.simulate.is_empty() {
         check_choice(&measurements, args.rows.filter.op, args.gpu.arch)?;
