@@ -1,9 +1,8 @@
 //! What is known about the host: names, versions. What a host does not report is absent, never guessed.
 
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 /// Seconds since 1970.
 pub fn now() -> u64 {
@@ -14,16 +13,10 @@ pub fn now() -> u64 {
 pub fn facts() -> Value {
     let system = rustix::system::uname();
     let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-    let mut facts = Map::new();
-    facts.insert("name".into(), text(system.nodename()).into());
-    facts.insert("kernel".into(), text(system.release()).into());
-    if let Some(version) = file(Path::new("/sys/module/amdgpu/version")) {
-        facts.insert("amdgpu".into(), version.into());
+    let mut facts = json!({ "name": text(system.nodename()), "kernel": text(system.release()) });
+    let driver = std::fs::read_to_string("/sys/module/amdgpu/version").unwrap_or_default();
+    if !driver.trim().is_empty() {
+        facts["amdgpu"] = driver.trim().into();
     }
-    Value::Object(facts)
-}
-
-fn file(path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    facts
 }

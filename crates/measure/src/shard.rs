@@ -41,21 +41,6 @@ impl Shard {
     /// The whole in one part.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Part `index` of `count`, counted from 1.
-    pub fn new(index: u32, count: u32) -> Option<Self> {
-        (1 <= index && index <= count).then_some(Self { index, count })
-    }
-
-    /// Which part, from 1.
-    pub const fn index(&self) -> u32 {
-        self.index
-    }
-
-    /// How many parts there are.
-    pub const fn count(&self) -> u32 {
-        self.count
-    }
-
     /// This part of a plan. The same plan, costs and batch size always give the same parts.
     ///
     /// All kernels of a problem stay together, so that they are compared on one GPU; problems are split, by
@@ -118,7 +103,7 @@ mod tests {
         for (kernels, problems, count) in [(16, 50, 4), (16, 50, 7), (16, 2, 5), (3, 1, 4)] {
             let plan = sized(kernels, problems);
             let parts: Vec<Plan> =
-                (1..=count).map(|i| Shard::new(i, count).unwrap().of(&plan, COST, 4)).collect();
+                (1..=count).map(|index| Shard { index, count }.of(&plan, COST, 4)).collect();
             let mut pairs: Vec<Pair> = parts.iter().flat_map(Plan::pairs).collect();
             pairs.sort();
             assert!(pairs.iter().copied().eq(plan.pairs()), "{kernels} {problems} {count}");

@@ -209,10 +209,6 @@ impl Runner for ExecutableRunner {
         json!({ "runner": "executable", "directory": self.directory.display().to_string() })
     }
 
-    fn uses_gpu(&self) -> bool {
-        true
-    }
-
     fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
         if !kernels.is_empty() && kernels.iter().all(|kernel| self.unusable(kernel).is_some()) {
             let first = kernels.first().and_then(|kernel| self.unusable(kernel));

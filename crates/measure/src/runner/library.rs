@@ -59,10 +59,6 @@ impl Runner for LibraryRunner {
         json!({ "runner": "library", "library": library, "device": device, "environment": environment })
     }
 
-    fn uses_gpu(&self) -> bool {
-        true
-    }
-
     fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
         let mut first = None;
         for kernel in kernels {

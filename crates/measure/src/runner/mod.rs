@@ -187,7 +187,9 @@ pub trait Runner: Sync {
     fn describe(&self) -> Value;
 
     /// Whether it measures on a GPU, which must then be reserved for it.
-    fn uses_gpu(&self) -> bool;
+    fn uses_gpu(&self) -> bool {
+        true
+    }
 
     /// Checks, without side effects, whether any of these kernels can be measured. The error says why none
     /// can.

@@ -27,10 +27,6 @@ impl Runner for WorkerRunner {
         json!({ "runner": "worker", "command": command, "environment": environment })
     }
 
-    fn uses_gpu(&self) -> bool {
-        true
-    }
-
     fn measure(
         &self,
         batch: Batch<'_>,

@@ -6,8 +6,8 @@ mod workers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -247,8 +247,17 @@ impl Sweep<'_> {
             return Ok(Some(reason));
         }
         let ledger = Mutex::new(ledger);
-        let workers =
-            Workers::new(left, runner, context, &ledger, observer, &self.lock_folder, self.gpus.len());
+        let workers = Workers {
+            plan: left,
+            runner,
+            context,
+            ledger: &ledger,
+            observer,
+            lock_folder: &self.lock_folder,
+            next: Mutex::new(0),
+            gpus: self.gpus.len(),
+            failed: AtomicBool::new(false),
+        };
         let ends: Vec<_> = std::thread::scope(|scope| {
             let workers = &workers;
             let threads: Vec<_> = self.gpus.iter().map(|gpu| scope.spawn(move || workers.run(gpu))).collect();

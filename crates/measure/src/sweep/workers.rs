@@ -18,33 +18,20 @@ use crate::stop::StopReason;
 
 /// The state that all GPUs share.
 pub(super) struct Workers<'a, 'l> {
-    plan: &'a Plan,
-    runner: &'a dyn Runner,
-    context: Context<'a>,
-    ledger: &'a Mutex<&'a mut Ledger<'l>>,
-    observer: &'a Observer<'a>,
-    lock_folder: &'a Path,
+    pub(super) plan: &'a Plan,
+    pub(super) runner: &'a dyn Runner,
+    pub(super) context: Context<'a>,
+    pub(super) ledger: &'a Mutex<&'a mut Ledger<'l>>,
+    pub(super) observer: &'a Observer<'a>,
+    pub(super) lock_folder: &'a Path,
     /// The next problem.
-    next: Mutex<usize>,
-    gpus: usize,
+    pub(super) next: Mutex<usize>,
+    pub(super) gpus: usize,
     /// Whether one of the GPUs has failed.
-    failed: AtomicBool,
+    pub(super) failed: AtomicBool,
 }
 
-impl<'a, 'l> Workers<'a, 'l> {
-    pub(super) fn new(
-        plan: &'a Plan,
-        runner: &'a dyn Runner,
-        context: Context<'a>,
-        ledger: &'a Mutex<&'a mut Ledger<'l>>,
-        observer: &'a Observer<'a>,
-        lock_folder: &'a Path,
-        gpus: usize,
-    ) -> Self {
-        let (next, failed) = (Mutex::new(0), AtomicBool::new(false));
-        Self { plan, runner, context, ledger, observer, lock_folder, next, gpus, failed }
-    }
-
+impl Workers<'_, '_> {
     /// Measures problems until none are left.
     pub(super) fn run(&self, gpu: &Gpu) -> Result<Option<StopReason>, MeasureError> {
         let end = self.measure(gpu);
