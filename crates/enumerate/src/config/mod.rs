@@ -16,7 +16,6 @@ pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
 pub use gemm_variant::{GemmProfiles, GemmScales, GemmVariants};
 pub use instances::{Family, Instances, OtherKernel};
 
-use std::io::Read as _;
 use std::path::Path;
 
 use ck_select_types::json::Strict;
@@ -25,9 +24,6 @@ use ck_select_types::{each_operation, files};
 use serde_json::Value;
 
 use reader::{Fault, Object, in_file};
-
-/// The largest file that is read.
-const MAX_BYTES: u64 = 4 << 20;
 
 /// What to enumerate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,16 +71,7 @@ impl Config {
     /// Reads a file; see [`Config::from_json`].
     pub fn read(path: &Path, op: Option<Op>) -> Result<Self, ConfigError> {
         let label = path.display().to_string();
-        let read = || {
-            let mut bytes = Vec::new();
-            files::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        let whole = |reason| ConfigError { file: label.clone(), place: String::new(), reason };
-        let bytes = read().map_err(|error: std::io::Error| whole(error.to_string()))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(whole(format!("larger than {} MiB", MAX_BYTES >> 20)));
-        }
+        let bytes = files::read(path).map_err(|error| in_file(&label)((String::new(), error.to_string())))?;
         Self::from_json(&label, &bytes, op)
     }
 

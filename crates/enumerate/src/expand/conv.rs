@@ -1,10 +1,10 @@
-//! A convolution sweep, with the same loops as upstream's builder.
+//! Convolutions: a sweep, with the same loops as upstream's builder, and lists of instances.
 
 use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
-use ck_select_types::vocab::{Arch, Dtype, Pipeline, Scheduler};
+use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
 use super::{EnumerateError, Kernels};
-use crate::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
+use crate::config::{Compv4Tiles, ConvConfig, Instances, NameForm, TraitSource};
 use crate::rules::{ArchTable, DirectionRules, Rules, TileRule};
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
@@ -181,4 +181,29 @@ fn warn(
             warnings.push(format!("sweeps have no scheduler {scheduler}, so it gives no kernels"));
         }
     }
+}
+
+/// The kernels of a list of instances, each of which already is one.
+pub(super) fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, EnumerateError> {
+    let mut kernels = Kernels::default();
+    for instance in &instances.kernels {
+        // Upstream's loader omits these: backward weight has no such pipeline.
+        let lacking = matches!(instance.pipeline, Pipeline::CompV2 | Pipeline::BasicV2);
+        if instance.direction == Direction::BwdWeight && lacking {
+            kernels.expanded += 1;
+            *kernels.refused.entry("pipeline not for this direction").or_default() += 1;
+            continue;
+        }
+        let mut kernel = instance.clone();
+        kernel.arch = Some(arch);
+        // Instances differ in waves, vectors and specializations, which short names omit.
+        kernels.push(Kernel { name: kernel.long_name(), kind: KernelKind::Conv(kernel) })?;
+    }
+    for other in &instances.others {
+        kernels.expanded += 1;
+        if kernels.names.insert(other.name.clone()) {
+            kernels.others.push(other.clone());
+        }
+    }
+    Ok(kernels)
 }

@@ -31,14 +31,8 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
         _ => ranges.pipelines.len(),
     };
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
-    let combinations = lengths.chain([of_traits]).map(|len| len as u64);
-    let combinations = combinations.fold(1u64, u64::saturating_mul);
-    if combinations > MAX_COMBINATIONS {
-        return Err(EnumerateError::Refused(format!(
-            "{combinations} combinations of tiles, waves, instructions and pipelines, expected at most \
-             {MAX_COMBINATIONS}"
-        )));
-    }
+    let what = "tiles, waves, instructions and pipelines";
+    gemm_traits::check_number(what, lengths.chain([of_traits]), MAX_COMBINATIONS)?;
     let name = ranges.variant.as_str();
     let family = shared.rules.gemm_families.families.get(name);
     if let Some(warning) = family.and_then(|family| outside(shared, name, family)) {

@@ -40,7 +40,7 @@ pub(super) fn all<'a>(
     ranges: &'a GemmRanges,
     family: Option<&'a FamilyRules>,
 ) -> Result<Vec<Traits<'a>>, EnumerateError> {
-    check_number(ranges)?;
+    check_number("traits", lengths(ranges), MAX_TRAITS)?;
     let mut found = match &ranges.variant {
         GemmVariants::Profiles(profiles) => of_profiles(shared, ranges, profiles)?,
         _ => of_lists(shared, ranges),
@@ -191,23 +191,31 @@ pub(super) fn groups_fit(traits: &Traits<'_>, tile: Mnk, warp_tile: Mnk) -> bool
     })
 }
 
-fn check_number(ranges: &GemmRanges) -> Result<(), EnumerateError> {
-    let [pad_m, pad_n, pad_k] = &ranges.pad;
-    let mut lengths = [&ranges.persistent, pad_m, pad_n, pad_k].map(Vec::len).to_vec();
-    lengths.push(ranges.epilogues.len());
-    match &ranges.variant {
-        GemmVariants::Profiles(GemmProfiles { profiles, groups: [of_a, of_b] }) => {
-            lengths.extend([profiles.len(), of_a.len(), of_b.len()]);
-        }
-        GemmVariants::Scaled(GemmScales { shuffled: [of_a, of_b], group_n, .. }) => {
-            lengths.extend([of_a.len(), of_b.len(), group_n.len().max(1)]);
-            lengths.extend([ranges.pipelines.len(), ranges.schedulers.len()]);
-        }
-        _ => lengths.extend([ranges.pipelines.len(), ranges.schedulers.len()]),
-    }
-    let found = lengths.iter().fold(1u64, |product, &len| product.saturating_mul(len as u64));
-    if found <= MAX_TRAITS {
+/// Refuses more combinations of lists of these lengths than there may be.
+pub(super) fn check_number(
+    what: &str,
+    lengths: impl Iterator<Item = usize>,
+    most: u64,
+) -> Result<(), EnumerateError> {
+    let found = lengths.fold(1u64, |product, length| product.saturating_mul(length as u64));
+    if found <= most {
         return Ok(());
     }
-    Err(EnumerateError::Refused(format!("{found} combinations of traits, expected at most {MAX_TRAITS}")))
+    Err(EnumerateError::Refused(format!("{found} combinations of {what}, expected at most {most}")))
+}
+
+fn lengths(ranges: &GemmRanges) -> impl Iterator<Item = usize> {
+    let [pad_m, pad_n, pad_k] = &ranges.pad;
+    let pairs = [ranges.pipelines.len(), ranges.schedulers.len()];
+    let own = match &ranges.variant {
+        GemmVariants::Profiles(GemmProfiles { profiles, groups: [of_a, of_b] }) => {
+            vec![profiles.len(), of_a.len(), of_b.len()]
+        }
+        GemmVariants::Scaled(GemmScales { shuffled: [of_a, of_b], group_n, .. }) => {
+            vec![pairs[0], pairs[1], of_a.len(), of_b.len(), group_n.len().max(1)]
+        }
+        _ => pairs.to_vec(),
+    };
+    let flags = [&ranges.persistent, pad_m, pad_n, pad_k].map(Vec::len);
+    own.into_iter().chain(flags).chain([ranges.epilogues.len()])
 }

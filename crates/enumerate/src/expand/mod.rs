@@ -6,7 +6,6 @@ mod fmha_tiles;
 mod gemm;
 mod gemm_names;
 mod gemm_traits;
-mod instances;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,7 +17,7 @@ use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Op, UnknownWord};
 use crate::config::{Config, OtherKernel};
 use crate::filter::Filter;
 use crate::rules::{AiterError, Rules};
-use crate::valid::{conv_refusal, instance_refusal};
+use crate::valid::conv_refusal;
 
 /// What to enumerate from a configuration.
 #[derive(Debug, Clone)]
@@ -153,7 +152,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
     let mut kernels = match config {
         Config::Conv(config) => conv::expand(rules, config, (arch, table), request.ndim)?,
         Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
-        Config::Instances(config) => instances::expand(config, arch)?,
+        Config::Instances(config) => conv::listed(config, arch)?,
         Config::Fmha(config) => fmha::expand(&rules.fmha, config, arch)?,
         Config::Aiter(family) => {
             let mut kernels = Kernels::default();
@@ -178,12 +177,12 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
         - kernels.list.len()
         - kernels.others.len();
     if request.valid_only {
-        let refusal = if matches!(config, Config::Instances(_)) { instance_refusal } else { conv_refusal };
+        let listed = matches!(config, Config::Instances(_));
         let refused = &mut kernels.refused;
         kernels.list.retain(|kernel| {
             // Others were checked while they were expanded.
             let KernelKind::Conv(conv) = &kernel.kind else { return true };
-            let refusal = refusal(rules, conv, arch.as_str());
+            let refusal = conv_refusal(rules, conv, arch.as_str(), listed);
             refusal.inspect(|&refusal| *refused.entry(refusal).or_default() += 1).is_none()
         });
     }

@@ -1,8 +1,8 @@
 //! AITER's pools: which kernels each of its tuners builds (`aiter.json`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ck_select_types::kernel::{Kernel, KernelKind, NameError};
+use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::Arch;
 use serde::Deserialize;
 
@@ -39,74 +39,53 @@ pub struct AiterList {
     pub defaults: Vec<String>,
 }
 
-/// Why a family has no kernels.
+/// Why a family has no kernels: there is none of the name or for the architecture, or the rules are wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AiterError {
-    /// No such family.
-    #[error("AITER has no family '{family}', expected one of: {}", known.join(", "))]
-    Family {
-        /// What was found.
-        family: String,
-        /// The families of the rules.
-        known: Vec<String>,
-    },
-    /// Not built for the architecture.
-    #[error("AITER's {family} is not for {arch}, expected {}", known.join(" or "))]
-    Arch {
-        /// The family.
-        family: String,
-        /// The architecture.
-        arch: Arch,
-        /// Those for which it is built.
-        known: Vec<String>,
-    },
-    /// A list that is not there.
-    #[error("the rules name a list '{0}', which they do not have")]
-    List(String),
-    /// A name that is none.
-    #[error(transparent)]
-    Name(#[from] NameError),
-}
+#[error("{0}")]
+pub struct AiterError(String);
 
 impl AiterRules {
     /// The kernels of a family, each with its number in the tuner's list: those that several numbers stand
     /// for once for each, and those without a number last.
     pub fn kernels(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, AiterError> {
         let Some(names) = self.families.get(family) else {
-            let known = self.families.keys().cloned().collect();
-            return Err(AiterError::Family { family: family.to_owned(), known });
+            let known = self.families.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(AiterError(format!("AITER has no family '{family}', expected one of: {known}")));
         };
-        let list = |name: &String| self.lists.get(name).ok_or_else(|| AiterError::List(name.clone()));
-        let lists = names.iter().map(list).collect::<Result<Vec<_>, _>>()?;
+        let lists = names.iter().map(|name| self.list(name)).collect::<Result<Vec<_>, _>>()?;
         let is_built = |list: &&&AiterList| list.architectures.iter().any(|known| known == arch.as_str());
         let (mut kernels, mut defaults) = (Vec::new(), Vec::new());
         for list in lists.iter().filter(is_built) {
             let numbered = self.numbered(list)?.into_iter().enumerate();
             kernels.extend(numbered.map(|(number, kernel)| (built_for(kernel, arch), Some(number))));
             for name in &list.defaults {
-                defaults.push((built_for(Kernel::from_name(name)?, arch), None));
+                defaults.push((built_for(named(name)?, arch), None));
             }
         }
         if kernels.is_empty() {
-            let mut known: Vec<String> = lists.iter().flat_map(|list| list.architectures.clone()).collect();
-            known.sort();
-            known.dedup();
-            return Err(AiterError::Arch { family: family.to_owned(), arch, known });
+            let known: BTreeSet<&str> =
+                lists.iter().flat_map(|list| &list.architectures).map(String::as_str).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(" or ");
+            return Err(AiterError(format!("AITER's {family} is not for {arch}, expected {known}")));
         }
         kernels.append(&mut defaults);
         Ok(kernels)
     }
 
+    fn list(&self, name: &str) -> Result<&AiterList, AiterError> {
+        let missing = || AiterError(format!("the rules name a list '{name}', which they do not have"));
+        self.lists.get(name).ok_or_else(missing)
+    }
+
     /// The kernels of a list by their numbers.
     fn numbered(&self, list: &AiterList) -> Result<Vec<Kernel>, AiterError> {
         let words = match &list.like {
-            Some(name) => &self.lists.get(name).ok_or_else(|| AiterError::List(name.clone()))?.kernels,
+            Some(name) => &self.list(name)?.kernels,
             None => &list.kernels,
         };
         let words = words.iter().flat_map(|text| text.split(' '));
-        let mut kernels = words
-            .map(|word| Kernel::from_name(&list.form.replace("{}", word)))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut kernels =
+            words.map(|word| named(&list.form.replace("{}", word))).collect::<Result<Vec<_>, _>>()?;
         let blocks = |kernel: &Kernel, blocks| {
             let KernelKind::Gemm(mut gemm) = kernel.kind.clone() else { return kernel.clone() };
             gemm.variant.block_per_cu = blocks;
@@ -119,6 +98,10 @@ impl AiterRules {
         }
         Ok(kernels)
     }
+}
+
+fn named(name: &str) -> Result<Kernel, AiterError> {
+    Kernel::from_name(name).map_err(|error| AiterError(error.to_string()))
 }
 
 fn built_for(mut kernel: Kernel, arch: Arch) -> Kernel {

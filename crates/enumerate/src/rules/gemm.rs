@@ -1,4 +1,4 @@
-//! GEMM universal: what the tile engine refuses.
+//! GEMM universal: what the tile engine refuses, and the machine-learning sweep's kernels.
 
 use std::collections::BTreeMap;
 
@@ -40,4 +40,38 @@ impl GemmRules {
     pub fn allows(&self, pipeline: Pipeline, epilogue: Epilogue, scheduler: Scheduler) -> bool {
         !self.refused_traits.iter().any(|refusal| refusal.refuses(pipeline, epilogue, scheduler))
     }
+}
+
+/// The machine-learning sweep's kernels, and their common parameters.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepRules {
+    /// A comment for human readers.
+    pub about: String,
+    /// Waves per workgroup.
+    pub wave: Mnk,
+    /// How results leave the registers.
+    pub epilogue: Epilogue,
+    /// Whether m, n and k are padded.
+    pub pad: bool,
+    /// Whether workgroups stay resident.
+    pub persistent: bool,
+    /// The kernels.
+    pub specs: Vec<SweepSpec>,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepSpec {
+    /// Upstream's name for it in the sweep.
+    pub name: String,
+    /// The result tile, and the depth of one step.
+    pub tile: Mnk,
+    /// The tile of one matrix instruction.
+    pub warp_tile: Mnk,
+    /// How loads and arithmetic overlap.
+    pub pipeline: Pipeline,
+    /// How waves are interleaved.
+    pub scheduler: Scheduler,
 }

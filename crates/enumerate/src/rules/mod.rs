@@ -7,7 +7,6 @@ mod conv;
 mod fmha;
 mod gemm;
 mod gemm_families;
-mod sweep;
 
 pub use aiter::{AiterError, AiterList, AiterRules};
 pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
@@ -16,9 +15,8 @@ pub use fmha::{
     FmhaFeatures, FmhaNarrow, FmhaRules, FmhaSpec, FmhaSweep, FmhaSweepTypes, FmhaTileRule, FmhaTileTest,
     FmhaV3,
 };
-pub use gemm::GemmRules;
+pub use gemm::{GemmRules, SweepRules, SweepSpec};
 pub use gemm_families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
-pub use sweep::{SweepRules, SweepSpec};
 
 use std::path::Path;
 

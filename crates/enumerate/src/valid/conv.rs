@@ -3,57 +3,40 @@
 //! Upstream's sweep checks none of this: its build step corrects or drops what does not work. Instances of a
 //! list have their own waves, vectors and instructions, and get the checks of upstream's generator.
 
-use ck_select_types::kernel::{ConvKernel, Mnk};
+use ck_select_types::kernel::ConvKernel;
 use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 
-use crate::rules::{ArchTable, DirectionRules, Rules};
+use crate::rules::{ArchTable, Rules, TileRule};
 
-// Why kernels cannot be built.
-const PIPELINE: &str = "pipeline not for this direction";
-const SCHEDULER: &str = "scheduler not for this pipeline";
-const COMPV4: &str = "compv4 without two buffers, or not for this tile";
-const VECTOR_WIDTH: &str = "vector width neither 1 nor even";
-const IDLE_THREADS: &str = "threads without work";
-const WMMA: &str = "instruction not for waves of 32";
-const WAVES: &str = "waves not of this architecture";
-const WARP_TILE: &str = "instruction not of this architecture and type";
-
-/// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`.
-pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<&'static str> {
+/// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`. `listed`
+/// is whether the kernel is an instance of a list, whose tile need not be one of a sweep.
+pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str, listed: bool) -> Option<&'static str> {
     let (table, warp_size) = architecture(rules, arch);
-    let checks: [(bool, &'static str); 11] = [
-        (rules.conv.tiles.iter().any(|rule| rule.tile == kernel.tile), "tile not in the rules"),
-        (pipeline(rules, kernel), PIPELINE),
-        (scheduler(rules, kernel), SCHEDULER),
-        (compv4(rules, kernel), COMPV4),
-        (kernel.vector.iter().all(|&width| width == 1 || width % 2 == 0), VECTOR_WIDTH),
-        (warp_coverage(kernel, warp_size), "tile wider than loads reach"),
-        (thread_coverage(rules, kernel, rules.conv.thread_coverage.block_size), IDLE_THREADS),
-        (vectors_fit(kernel, warp_size), "vector wider than a thread's share"),
-        (wmma(kernel, warp_size), WMMA),
-        (table.is_none_or(|table| table.waves.contains(&kernel.wave)), WAVES),
-        (table.is_none_or(|table| has_instruction(table, kernel)), WARP_TILE),
-    ];
-    checks.into_iter().find(|(holds, _)| !holds).map(|(_, refusal)| refusal)
-}
-
-/// The same for an instance of a list, whose tile need not be one of a sweep.
-pub fn instance_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<&'static str> {
-    let (table, warp_size) = architecture(rules, arch);
-    let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k].into_iter().fold(1, u32::saturating_mul);
-    let block_size = waves.saturating_mul(warp_size);
-    let refused = |direction: &DirectionRules| direction.refused_pipelines.contains(&kernel.pipeline);
+    let interwave = rules.conv.interwave_pipelines.contains(&kernel.pipeline);
     let stream_k = kernel.direction == Direction::BwdWeight && warp_size != 32;
-    let checks: [(bool, &'static str); 9] = [
-        (!rules.conv.directions.get(&kernel.direction).is_some_and(refused), PIPELINE),
-        (supported_traits(rules, kernel), SCHEDULER),
-        (buffered(rules, kernel), COMPV4),
-        (kernel.vector.iter().all(|&width| width == 1 || width % 2 == 0), VECTOR_WIDTH),
-        (thread_coverage(rules, kernel, block_size), IDLE_THREADS),
-        (wmma(kernel, warp_size), WMMA),
+    let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k].into_iter().fold(1, u32::saturating_mul);
+    let own_block = waves.saturating_mul(warp_size);
+    let block = if listed { own_block } else { rules.conv.thread_coverage.block_size };
+    let checks: [(bool, &'static str); 12] = [
+        (listed || tiles(rules, kernel).next().is_some(), "tile not in the rules"),
+        (pipeline(rules, kernel, listed), "pipeline not for this direction"),
+        (
+            (listed || interwave || kernel.scheduler != Scheduler::Interwave)
+                && supported_traits(rules, kernel),
+            "scheduler not for this pipeline",
+        ),
+        (compv4(rules, kernel, listed), "compv4 without two buffers, or not for this tile"),
+        (kernel.vector.iter().all(|&width| width == 1 || width % 2 == 0), "vector width neither 1 nor even"),
+        (listed || warp_coverage(kernel, warp_size), "tile wider than loads reach"),
+        (thread_coverage(rules, kernel, block), "threads without work"),
+        (listed || vectors_fit(kernel, warp_size), "vector wider than a thread's share"),
+        (wmma(kernel, warp_size), "instruction not for waves of 32"),
         (kernel.stream_k.is_none() || stream_k, "stream-K not for this direction or architecture"),
-        (table.is_none_or(|table| table.waves.contains(&kernel.wave)), WAVES),
-        (table.is_none_or(|table| has_instruction(table, kernel)), WARP_TILE),
+        (table.is_none_or(|table| table.waves.contains(&kernel.wave)), "waves not of this architecture"),
+        (
+            table.is_none_or(|table| has_instruction(table, kernel)),
+            "instruction not of this architecture and type",
+        ),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, refusal)| refusal)
 }
@@ -64,16 +47,18 @@ fn architecture<'a>(rules: &'a Rules, arch: &str) -> (Option<&'a ArchTable>, u32
     (table, table.map_or(if arch.starts_with("gfx9") { 64 } else { 32 }, |table| table.warp_size))
 }
 
-fn pipeline(rules: &Rules, kernel: &ConvKernel) -> bool {
-    rules.conv.directions.get(&kernel.direction).is_some_and(|direction| {
-        direction.pipelines.contains(&kernel.pipeline)
-            && !direction.refused_pipelines.contains(&kernel.pipeline)
-    })
+/// The rules of a kernel's tile.
+fn tiles<'a>(rules: &'a Rules, kernel: &ConvKernel) -> impl Iterator<Item = &'a TileRule> {
+    let tile = kernel.tile;
+    rules.conv.tiles.iter().filter(move |rule| rule.tile == tile)
 }
 
-fn scheduler(rules: &Rules, kernel: &ConvKernel) -> bool {
-    let interwave = rules.conv.interwave_pipelines.contains(&kernel.pipeline);
-    (kernel.scheduler != Scheduler::Interwave || interwave) && supported_traits(rules, kernel)
+fn pipeline(rules: &Rules, kernel: &ConvKernel, listed: bool) -> bool {
+    let own = rules.conv.directions.get(&kernel.direction);
+    own.map_or(listed, |direction| {
+        (listed || direction.pipelines.contains(&kernel.pipeline))
+            && !direction.refused_pipelines.contains(&kernel.pipeline)
+    })
 }
 
 fn supported_traits(rules: &Rules, kernel: &ConvKernel) -> bool {
@@ -81,13 +66,10 @@ fn supported_traits(rules: &Rules, kernel: &ConvKernel) -> bool {
     !rules.arch.unsupported_traits.iter().any(|refusal| refusal.refuses(pipeline, epilogue, scheduler))
 }
 
-fn compv4(rules: &Rules, kernel: &ConvKernel) -> bool {
-    let marked = |tile: Mnk| rules.conv.tiles.iter().any(|rule| rule.tile == tile && rule.compv4);
-    buffered(rules, kernel) && (kernel.pipeline != Pipeline::CompV4 || marked(kernel.tile))
-}
-
-fn buffered(rules: &Rules, kernel: &ConvKernel) -> bool {
-    kernel.double_smem_buffer || !rules.conv.always_double_buffered.contains(&kernel.pipeline)
+fn compv4(rules: &Rules, kernel: &ConvKernel, listed: bool) -> bool {
+    let buffered = kernel.double_smem_buffer || !rules.conv.always_double_buffered.contains(&kernel.pipeline);
+    let is_marked = || tiles(rules, kernel).any(|rule| rule.compv4);
+    buffered && (listed || kernel.pipeline != Pipeline::CompV4 || is_marked())
 }
 
 /// The tile size along which A is loaded.

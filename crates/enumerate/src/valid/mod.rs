@@ -3,5 +3,5 @@
 mod conv;
 mod gemm;
 
-pub use conv::{conv_refusal, instance_refusal};
+pub use conv::conv_refusal;
 pub use gemm::GemmValidator;
