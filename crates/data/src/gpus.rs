@@ -27,7 +27,7 @@ pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataE
         let devices = || sessions.iter().flat_map(Session::devices);
         let archs = devices().filter_map(Device::arch).collect();
         let left_out = source.other_arches.iter().map(|(arch, _)| *arch);
-        check_archs(&file, &archs, &source.arches.iter().copied().collect(), left_out)?;
+        check_archs(&file, &archs, &source.arches, left_out)?;
         for device in devices() {
             gpus.entry(device.name().to_owned()).or_insert_with(|| file.clone());
         }

@@ -6,7 +6,7 @@ use std::fs;
 
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_types::vocab::Op;
-use common::{HEADER, converted_whole, options, said, tried};
+use common::{HEADER, converted_whole, options, said};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -43,30 +43,6 @@ prop_compose! {
     }
 }
 
-/// A row with cells as no harness writes them among those as one does; some rows are too short or too long.
-fn odd_row() -> impl Strategy<Value = Vec<String>> {
-    let extent =
-        || prop_oneof![8 => Just("14"), 1 => Just(" 14 "), 1 => Just("x"), 1 => Just("28.0"), 1 => Just("")];
-    let run = prop_oneof![20 => Just(""), 3 => Just("7"), 1 => Just("x")];
-    let figure = || {
-        prop_oneof![Just("0.5"), Just("1e3"), Just(" 7."), Just("N/A"), Just("nan"), Just("12ms"), Just("-1")]
-    };
-    let count = prop_oneof![Just("5"), Just("0"), Just("1e3"), Just("1.5"), Just("")];
-    let problem = prop::collection::vec(extent(), 6);
-    (name(), problem, run, figure(), figure(), count, 0..40usize).prop_map(
-        |(name, problem, run, latency, tflops, count, kind)| {
-            let mut row = vec![if kind == 0 { "wrong".to_owned() } else { name.replace("_3d_", "_2d_") }];
-            row.extend(problem.into_iter().chain([run, latency, tflops, count]).map(str::to_owned));
-            match kind {
-                1 => drop(row.pop()),
-                2 => row.push("more".to_owned()),
-                _ => {}
-            }
-            row
-        },
-    )
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -87,31 +63,6 @@ proptest! {
         let after = Measurements::read(&[&parquet], wanted).unwrap();
         prop_assert_eq!(before.rows().len(), rows.len());
         prop_assert_eq!(said(&before), said(&after));
-    }
-
-    /// The same cells give the same rows and the same complaints.
-    #[test]
-    fn quotes_make_no_difference(rows in prop::collection::vec(odd_row(), 0..60)) {
-        let folder = TempDir::new().unwrap();
-        let header = "kernel,C,K,Hi,Wi,Y,X,run_id,latency_ms,tflops,non_zero";
-        let joined = |mark: &str| -> String {
-            let line = |row: &Vec<String>| {
-                let cells: Vec<String> = row.iter().map(|cell| format!("{mark}{cell}{mark}")).collect();
-                cells.join(",") + "\n"
-            };
-            format!("{header}\n{}", rows.iter().map(line).collect::<String>())
-        };
-        let path = folder.path().join("a.csv");
-        let mut found = Vec::new();
-        for mark in ["", "\""] {
-            fs::write(&path, joined(mark)).unwrap();
-            let target = folder.path().join("a.parquet");
-            let (reports, rejects) = tried(std::slice::from_ref(&path), &target, &options());
-            let wanted = Wanted { arch: options().arch, ..Wanted::all(Op::Conv) };
-            let table = reports.is_ok().then(|| said(&Measurements::read(&[&target], wanted).unwrap()));
-            found.push((reports, rejects, table));
-        }
-        prop_assert_eq!(&found[0], &found[1]);
     }
 
     #[test]

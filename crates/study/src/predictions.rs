@@ -127,7 +127,7 @@ impl Sheet {
         self.one_of(names).ok_or_else(|| {
             let mut found: Vec<String> = self.columns.keys().cloned().collect();
             found.sort();
-            DataError::NoColumn { file: self.file.clone(), column: names[0], found }
+            DataError::no_column(&self.file, names[0], &found)
         })
     }
 

@@ -13,7 +13,7 @@ use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Op, Pipeline};
 
-use super::chunk::Chunk;
+use super::rows::Chunk;
 use crate::measurements::Figures;
 
 /// Where a column's values come from.

@@ -10,8 +10,8 @@ use arrow_schema::DataType;
 use ck_select_types::files::Pending;
 use ck_select_types::vocab::Op;
 
-use super::chunk::Chunk;
 use super::columns::{Column, Source};
+use super::rows::Chunk;
 use super::schema::{self, Extras};
 use crate::measurements::DataError;
 

@@ -3,7 +3,6 @@
 //! Rows are collected in chunks, and each chunk is written as a row group before the next begins, so the inputs
 //! may be larger than the memory.
 
-mod chunk;
 mod columns;
 mod csv;
 mod origin;
@@ -19,9 +18,8 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 use crate::measurements::{DataError, Filter, files_of, read_file};
 use crate::sidecar::Sidecar;
-use chunk::Chunk;
 use origin::Origins;
-use rows::Rows;
+use rows::{Chunk, Rows};
 use schema::Extras;
 
 /// What to write, and for which rows.

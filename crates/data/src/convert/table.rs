@@ -13,8 +13,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-use super::chunk::Chunk;
 use super::columns::Column;
+use super::rows::Chunk;
 use crate::measurements::DataError;
 
 pub(super) struct Writer {

@@ -14,16 +14,6 @@ pub enum DataError {
         /// Why.
         source: io::Error,
     },
-    /// A required column that is missing.
-    #[error("{file}: no column '{column}'; the columns are {}", found.join(", "))]
-    NoColumn {
-        /// The file.
-        file: String,
-        /// The column.
-        column: &'static str,
-        /// The columns found.
-        found: Vec<String>,
-    },
     /// A file that does not have the format that it seems to have, or a row of it.
     #[error("{file}: {message}")]
     Format {
@@ -42,21 +32,6 @@ pub enum DataError {
         /// What to do about it.
         advice: String,
     },
-    /// Hardware constants that differ between rows.
-    #[error(
-        "{file}: hw_{name} is {found}, {expected} before: \
-         rows measured on different hardware cannot be used together"
-    )]
-    Hardware {
-        /// The file.
-        file: String,
-        /// The constant, without `hw_`.
-        name: &'static str,
-        /// Its value here.
-        found: i64,
-        /// Its value before.
-        expected: i64,
-    },
     /// Files without any row to write.
     #[error("no row to convert: {found}")]
     NoRows {
@@ -66,12 +41,6 @@ pub enum DataError {
     /// The work was cancelled.
     #[error("stopped")]
     Stopped,
-    /// A folder without a file to read.
-    #[error("{folder}: no file *.parquet directly in this folder")]
-    NoFiles {
-        /// The folder.
-        folder: String,
-    },
 }
 
 impl DataError {
@@ -83,5 +52,16 @@ impl DataError {
     /// A file with something else than expected.
     pub fn format(file: &str, message: impl std::fmt::Display) -> Self {
         Self::Format { file: file.to_owned(), message: message.to_string() }
+    }
+
+    /// A file without a required column.
+    pub fn no_column(file: &str, column: &str, found: &[String]) -> Self {
+        Self::format(file, format_args!("no column '{column}'; the columns are {}", found.join(", ")))
+    }
+
+    /// A file with another value of a hardware constant, named without `hw_`.
+    pub(crate) fn hardware(file: &str, name: &str, found: i64, expected: i64) -> Self {
+        let advice = "rows measured on different hardware cannot be used together";
+        Self::format(file, format_args!("hw_{name} is {found}, {expected} before: {advice}"))
     }
 }

@@ -117,7 +117,7 @@ pub struct Source {
     /// The architectures among them, with their rows.
     pub other_arches: Vec<(Arch, usize)>,
     /// The architectures of the rows taken.
-    pub arches: Vec<Arch>,
+    pub arches: BTreeSet<Arch>,
     /// Unknown columns that do not resemble a known one.
     pub unknown: Vec<String>,
 }
@@ -487,16 +487,6 @@ fn common<T: Copy + Ord + ToString>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_that_were_joined_repeat_their_header() {
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
-        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
-        let row = |c: i64| format!("grouped_conv_forward_bf16_2d_16x64x64_compv3,{c},64,8,8,3,3,0.5,10\n");
-        let text = format!("{header}{}{header}{}", row(16), row(32));
-        measurements.add_text("a.csv", text.as_bytes()).unwrap();
-        assert_eq!((measurements.rows().len(), measurements.sources()[0].rows), (2, 2));
-    }
 
     #[test]
     fn a_part_has_the_rows_of_its_problems() {

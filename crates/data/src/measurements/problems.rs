@@ -67,7 +67,7 @@ pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -
         columns.iter().any(|column| column == name || op == Op::Gemm && column.eq_ignore_ascii_case(name))
     };
     match Operation::get(op).needed.iter().find(|name| !has(name) && !["Hi", "Y"].contains(name)) {
-        Some(column) => Err(DataError::NoColumn { file: file.to_owned(), column, found: columns.to_vec() }),
+        Some(column) => Err(DataError::no_column(file, column, columns)),
         None => Ok(()),
     }
 }

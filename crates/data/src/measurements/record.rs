@@ -69,8 +69,10 @@ pub(crate) trait Sink {
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 
-    /// Receives a place that should be a row, but is not. An error ends the reading.
-    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError>;
+    /// Receives a place that should be a row, but is not. An error, as by default, ends the reading.
+    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
+        Err(DataError::format(file, format_args!("{place}: {reason}")))
+    }
 
     /// Receives the architecture of a row that is left out because another one was requested.
     fn other_arch(&mut self, arch: Option<Arch>) {

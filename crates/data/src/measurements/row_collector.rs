@@ -1,6 +1,6 @@
 //! Collects the rows of a reader, and the facts that its file records of the GPU.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ck_select_model::estimate::Device;
 use ck_select_types::hardware::Hardware;
@@ -11,7 +11,7 @@ use super::record::{Figures, Measured, Sink};
 use super::{DataError, Measurements, Recorded, Row, Sweep, failures};
 
 /// The architectures of the rows taken, and those of others with their rows.
-pub(super) type Arches = (Vec<Arch>, Vec<(Arch, usize)>);
+pub(super) type Arches = (BTreeSet<Arch>, Vec<(Arch, usize)>);
 
 /// Receives the rows of one file.
 pub(super) struct RowCollector<'a> {
@@ -22,23 +22,23 @@ pub(super) struct RowCollector<'a> {
     last_problem: Option<(u64, u32)>,
     /// The sweeps of this file, by problem and the number that the file gives it.
     sweeps: HashMap<(u32, Option<i64>), u32>,
-    other_arches: Vec<(Arch, usize)>,
+    other_arches: BTreeMap<Arch, usize>,
     /// Rows of other runs than the requested one.
     pub(super) other_runs: usize,
     /// Hardware constants recorded in the file.
     hardware: Vec<(&'static str, i64)>,
     /// The architectures of its rows.
-    arches: Vec<Option<Arch>>,
+    arches: BTreeSet<Option<Arch>>,
 }
 
 impl<'a> RowCollector<'a> {
     /// Assigns the file's hardware constants to the architecture of its rows; they must not contradict
     /// earlier ones.
     pub(super) fn end(self, file: &str) -> Result<Arches, DataError> {
-        let taken = self.arches.iter().copied().flatten().collect();
+        let taken = self.arches.iter().flatten().copied().collect();
         let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.reading.of_several_gpus);
         // Without rows, the architecture is the requested one.
-        let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
+        let arches = if self.arches.is_empty() { [self.into.wanted.arch].into() } else { self.arches };
         for arch in arches {
             for &(name, found) in &self.hardware {
                 if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
@@ -50,13 +50,13 @@ impl<'a> RowCollector<'a> {
                 match self.into.hardware.iter().find(is_known) {
                     None => self.into.hardware.push(Recorded { file: file_place, arch, name, value: found }),
                     Some(&Recorded { value: expected, .. }) if expected != found => {
-                        return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
+                        return Err(DataError::hardware(file, name, found, expected));
                     }
                     Some(_) => {}
                 }
             }
         }
-        Ok((taken, self.other_arches))
+        Ok((taken, self.other_arches.into_iter().collect()))
     }
 
     /// Our index of a reader's kernel.
@@ -72,10 +72,10 @@ impl<'a> RowCollector<'a> {
             kernels: Vec::new(),
             last_problem: None,
             sweeps: HashMap::new(),
-            other_arches: Vec::new(),
+            other_arches: BTreeMap::new(),
             other_runs: 0,
             hardware: Vec::new(),
-            arches: Vec::new(),
+            arches: BTreeSet::new(),
         }
     }
 
@@ -100,11 +100,7 @@ impl Sink for RowCollector<'_> {
         let problem = match self.last_problem {
             Some((serial, index)) if serial == row.serial => index,
             _ => {
-                if self.arches.last() != Some(&row.problem.arch())
-                    && !self.arches.contains(&row.problem.arch())
-                {
-                    self.arches.push(row.problem.arch());
-                }
+                self.arches.insert(row.problem.arch());
                 let leaving = || row.problem.leaving_split();
                 self.into.problem(&if self.into.reading.chooses_split { leaving() } else { *row.problem })
             }
@@ -134,15 +130,9 @@ impl Sink for RowCollector<'_> {
     }
 
     fn other_arch(&mut self, arch: Option<Arch>) {
-        let Some(arch) = arch else { return };
-        match self.other_arches.iter_mut().find(|(known, _)| *known == arch) {
-            Some((_, rows)) => *rows += 1,
-            None => self.other_arches.push((arch, 1)),
+        if let Some(arch) = arch {
+            *self.other_arches.entry(arch).or_default() += 1;
         }
-    }
-
-    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        Err(DataError::format(file, format_args!("{place}: {reason}")))
     }
 
     fn hardware(&mut self, file: &str, name: &'static str, found: i64) -> Result<(), DataError> {
@@ -162,7 +152,7 @@ pub(crate) fn note(
     match known.iter().find(|(known, _)| *known == name) {
         None => known.push((name, found)),
         Some(&(_, expected)) if expected != found => {
-            return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
+            return Err(DataError::hardware(file, name, found, expected));
         }
         Some(_) => return Ok(false),
     }
@@ -202,7 +192,7 @@ mod tests {
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
             let mut collector = RowCollector::new(&mut measurements);
             collector.hardware("a.parquet", name, value)?;
-            collector.arches = arches.to_vec();
+            collector.arches = arches.iter().copied().collect();
             collector.end("a.parquet")
         };
         end("num_cus", 304, &[arch("gfx942")]).unwrap();

@@ -96,10 +96,6 @@ impl Sink for First<'_> {
         Err(DataError::format("", ""))
     }
 
-    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        Err(DataError::format(file, format_args!("{place}: {reason}")))
-    }
-
     fn hardware(&mut self, _: &str, _: &'static str, _: i64) -> Result<(), DataError> {
         Ok(())
     }
@@ -205,7 +201,7 @@ pub fn files_of(path: &Path) -> Result<Vec<PathBuf>, DataError> {
         }
     }
     if files.is_empty() {
-        return Err(DataError::NoFiles { folder: name });
+        return Err(DataError::format(&name, "no file *.parquet directly in this folder"));
     }
     files.sort();
     Ok(files)

@@ -5,7 +5,8 @@
 //! once and then looked up.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 
 use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::hardware::Hardware;
@@ -122,51 +123,54 @@ struct FigureColumns {
 }
 
 /// Names of columns with their places.
-struct Index<'a> {
+pub(super) struct Index<'a> {
     file: &'a str,
     columns: &'a [String],
     places: HashMap<&'a str, usize>,
+    /// Those that were found.
+    used: RefCell<BTreeSet<usize>>,
 }
 
 impl<'a> Index<'a> {
-    fn new(file: &'a str, columns: &'a [String]) -> Result<Self, DataError> {
+    pub(super) fn new(file: &'a str, columns: &'a [String]) -> Result<Self, DataError> {
         let mut places = HashMap::new();
         for (place, name) in columns.iter().enumerate() {
             if places.insert(name.as_str(), place).is_some() && !name.is_empty() {
                 return Err(DataError::format(file, format_args!("header: column '{name}' appears twice")));
             }
         }
-        Ok(Self { file, columns, places })
+        Ok(Self { file, columns, places, used: RefCell::default() })
     }
 
-    fn find(&self, name: &str) -> Option<usize> {
-        self.places.get(name).copied()
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        let place = self.places.get(name).copied();
+        self.used.borrow_mut().extend(place);
+        place
     }
 
-    fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
-        names.iter().find_map(|name| self.find(name)).ok_or_else(|| DataError::NoColumn {
-            file: self.file.to_owned(),
-            column: names[0],
-            found: self.columns.to_vec(),
-        })
+    pub(super) fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
+        let found = names.iter().find_map(|name| self.find(name));
+        found.ok_or_else(|| DataError::no_column(self.file, names[0], self.columns))
     }
 
     fn kernel(&self, dtype: Option<Dtype>) -> Result<KernelColumns, DataError> {
+        let missing = match self.need(&["kernel", "kernel_name"]) {
+            Ok(column) => {
+                let again = self.find("kernel_name").filter(|again| *again != column);
+                return Ok(KernelColumns::Name(column, again));
+            }
+            Err(missing) => missing,
+        };
         let tile = ["tile_m", "tile_n", "tile_k", "pipeline"].map(|name| self.find(name));
-        match (self.need(&["kernel", "kernel_name"]), tile) {
-            (Err(_), [Some(m), Some(n), Some(k), Some(pipeline)]) if self.find("Hi").is_some() => {
-                let dtype = dtype.ok_or_else(|| {
-                    let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
-                                  and no column says their type: give --where dtype=fp16 or dtype=bf16";
-                    DataError::format(self.file, reason)
-                })?;
-                Ok(KernelColumns::Tile([m, n, k, pipeline], dtype))
-            }
-            (column, _) => {
-                let again = self.find("kernel_name").filter(|_| self.find("kernel").is_some());
-                Ok(KernelColumns::Name(column?, again))
-            }
-        }
+        let ([Some(m), Some(n), Some(k), Some(pipeline)], Some(_)) = (tile, self.find("Hi")) else {
+            return Err(missing);
+        };
+        let dtype = dtype.ok_or_else(|| {
+            let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
+                          and no column says their type: give --where dtype=fp16 or dtype=bf16";
+            DataError::format(self.file, reason)
+        })?;
+        Ok(KernelColumns::Tile([m, n, k, pipeline], dtype))
     }
 
     fn figures(&self) -> Result<FigureColumns, DataError> {
@@ -200,6 +204,7 @@ impl<'a> Index<'a> {
 /// Takes the rows of a table.
 pub(super) struct Table<'a> {
     header: Header,
+    used: BTreeSet<usize>,
     rows: Rows<'a>,
     key: Vec<u8>,
     /// The last row's problem and hardware.
@@ -230,20 +235,12 @@ impl<'a> Table<'a> {
         need_columns(file, columns, op)?;
         let mut rows = Rows::new(file, names, sink);
         rows.counts.unknown = unknown;
-        Ok(Self { header, rows, key: Vec::new(), last: None })
+        Ok(Self { header, used: index.used.into_inner(), rows, key: Vec::new(), last: None })
     }
 
-    /// Whether a column is read.
-    pub(super) fn uses(&self, column: usize) -> bool {
-        let Header { kernel, figures, hardware, problem } = &self.header;
-        let is_of_kernel = match kernel {
-            KernelColumns::Name(name, again) => *name == column || *again == Some(column),
-            KernelColumns::Tile(columns, _) => columns.contains(&column),
-        };
-        let of = figures;
-        let some = [of.bandwidth, of.non_zero, of.problem_idx, of.is_valid, of.run_id, of.error, of.status];
-        let is_figure = [of.tflops, of.latency].contains(&column) || some.contains(&Some(column));
-        is_of_kernel || is_figure || hardware.iter().chain(problem).any(|(_, place)| *place == column)
+    /// The columns that are read.
+    pub(super) fn used(&self) -> Vec<usize> {
+        self.used.iter().copied().collect()
     }
 
     /// What was read.

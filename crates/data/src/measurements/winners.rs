@@ -18,7 +18,7 @@ use ck_select_types::vocab::{Arch, Dtype, Op};
 use super::csv::Records;
 use super::problems::{columns as problem_columns, problem_of};
 use super::source::text_of;
-use super::table::{Cells, ProblemCells, figure, whole};
+use super::table::{Cells, Index, ProblemCells, figure, whole};
 use super::{DataError, Measurements, Reading, Recorded, Row, Source, Sweep, Wanted};
 
 /// Shapes of tuned tables.
@@ -144,28 +144,25 @@ struct Columns {
 }
 
 /// AITER's names of a problem's columns.
-const ALIASES: [(&str, &str); 2] = [("gfx", "arch"), ("B", "batch")];
+const ALIASES: [(&str, &str); 2] = [("arch", "gfx"), ("batch", "B")];
 
 impl Columns {
     fn new(file: &str, names: &[String]) -> Result<Self, DataError> {
-        let find = |wanted: &[&str]| wanted.iter().find_map(|name| names.iter().position(|own| own == name));
-        let none = |column| DataError::NoColumn { file: file.to_owned(), column, found: names.to_vec() };
-        let alias =
-            |name: &'static str| ALIASES.iter().find(|pair| pair.1 == name).map_or(name, |pair| pair.0);
-        let split = find(&["splitK", "split_k"]);
+        let index = Index::new(file, names)?;
+        let alias = |name| ALIASES.iter().find(|(own, _)| *own == name).map(|(_, alias)| *alias);
+        let place = |name| index.find(name).or_else(|| index.find(alias(name)?));
         let own = problem_columns().filter(|name| *name != "split_k");
-        let problem: Vec<_> = own.filter_map(|name| Some((name, find(&[name, alias(name)])?))).collect();
         let time = [("us", 1.0), ("latency_us", 1.0), ("latency_ms", 1e3)];
         Ok(Self {
-            kernel: find(&["kernelName", "kernel", "kernel_name"]).ok_or_else(|| none("kernel"))?,
-            problem,
-            units: find(&["cu_num", "hw_num_cus"]),
-            split,
-            time: time.into_iter().find_map(|(name, unit)| Some((find(&[name])?, unit))),
-            tflops: find(&["tflops"]),
-            mark: find(&["is_latest_winner"]),
-            dtype: find(&["q_dtype_w"]),
-            library: find(&["libtype"]),
+            kernel: index.find("kernelName").map_or_else(|| index.need(&["kernel", "kernel_name"]), Ok)?,
+            problem: own.filter_map(|name| Some((name, place(name)?))).collect(),
+            units: index.find("cu_num").or(index.find("hw_num_cus")),
+            split: index.find("splitK").or(index.find("split_k")),
+            time: time.into_iter().find_map(|(name, unit)| Some((index.find(name)?, unit))),
+            tflops: index.find("tflops"),
+            mark: index.find("is_latest_winner"),
+            dtype: index.find("q_dtype_w"),
+            library: index.find("libtype"),
         })
     }
 }
@@ -688,39 +685,43 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        let fails = |text: &str| read(text).unwrap_err();
         let header = "arch,cu_num,M,N,K,kernel,us,is_latest_winner\n";
         let row = |units: u32, kernel: &str, us: &str, mark: u32| {
             format!("gfx942,{units},1,64,64,{kernel},{us},{mark}\n")
         };
-        let two = header.to_owned() + &row(80, "128x128x64@", "2", 1) + &row(80, "64x128x64@", "3", 1);
-        assert_eq!(
-            fails(&two),
-            "t.csv: line 3: a second winner beside that of line 2, expected one for a shape"
-        );
-        let same = "M,N,K,kernel,us\n1,64,64,128x128x64@,2\n1,64,64,64x128x64@,2\n";
-        assert!(fails(same).contains("line 3: a second winner beside that of line 2 in the same time"));
-        let timeless = "M,N,K,kernel\n1,64,64,128x128x64@\n1,64,64,64x128x64@\n";
-        assert!(
-            fails(timeless)
-                .contains("line 3: a second winner beside that of line 2, and not both have a time")
-        );
-        let again = header.to_owned() + &row(80, "128x128x64@", "2", 1) + &row(80, "128x128x64@", "3", 0);
-        assert!(fails(&again).contains("line 3: the configuration of line 2 again"));
-        let units = header.to_owned() + &row(256, "128x128x64@", "2", 1);
-        assert_eq!(
-            fails(&units),
-            "t.csv: line 2: cu_num: found 256, but GPUs of gfx942 have 80, 228, 304 compute units"
-        );
-        let time = header.to_owned() + &row(80, "128x128x64@", "-2", 1);
-        assert!(fails(&time).contains("line 2: us: found -2, expected a number above 0"));
-        let dtype = "M,N,K,q_dtype_w,kernel\n1,64,64,fp8,128x128x64@\n2,64,64,int8,128x128x64@\n";
-        assert!(fails(dtype).contains("line 3: q_dtype_w: found int8, but 'gemm_universal_fp8_"));
-        let cells = header.to_owned() + "gfx942,80,1\n";
-        assert!(fails(&cells).contains("line 2: found 3 cells, expected 8 as in the header"));
-        let conv = header.to_owned() + &row(80, "grouped_conv_forward_bf16_2d_16x64x64_compv3", "2", 1);
-        assert!(fails(&conv).contains("line 2:"), "{}", fails(&conv));
-        assert!(fails("M,N,K,name\n").contains("no column 'kernel'"));
-        assert!(fails(header).contains("found no row below the header"));
+        let of = |rows: &[String]| header.to_owned() + &rows.concat();
+        let (one, other) = ("128x128x64@", "64x128x64@");
+        let conv = "grouped_conv_forward_bf16_2d_16x64x64_compv3";
+        for (text, message) in [
+            (
+                of(&[row(80, one, "2", 1), row(80, other, "3", 1)]),
+                "line 3: a second winner beside that of line 2, exp",
+            ),
+            (
+                format!("M,N,K,kernel,us\n1,64,64,{one},2\n1,64,64,{other},2\n"),
+                "line 3: a second winner beside that of line 2 in the same time",
+            ),
+            (
+                format!("M,N,K,kernel\n1,64,64,{one}\n1,64,64,{other}\n"),
+                "line 3: a second winner beside that of line 2, and not both have a time",
+            ),
+            (of(&[row(80, one, "2", 1), row(80, one, "3", 0)]), "line 3: the configuration of line 2 again"),
+            (
+                of(&[row(256, one, "2", 1)]),
+                "line 2: cu_num: found 256, but GPUs of gfx942 have 80, 228, 304 compute units",
+            ),
+            (of(&[row(80, one, "-2", 1)]), "line 2: us: found -2, expected a number above 0"),
+            (
+                format!("M,N,K,q_dtype_w,kernel\n1,64,64,fp8,{one}\n2,64,64,int8,{one}\n"),
+                "line 3: q_dtype_w: found int8, but 'gemm_universal_fp8_",
+            ),
+            (of(&["gfx942,80,1\n".to_owned()]), "line 2: found 3 cells, expected 8 as in the header"),
+            (of(&[row(80, conv, "2", 1)]), "line 2: 'grouped_conv"),
+            ("M,N,K,name\n".to_owned(), "no column 'kernel'"),
+            (of(&[]), "found no row below the header"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.starts_with(&format!("t.csv: {message}")), "{error}");
+        }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn read(
     }
     let names_of_columns = batches.columns();
     let mut table = Table::new(file, &names_of_columns, names, sink)?;
-    let used: Vec<usize> = (0..names_of_columns.len()).filter(|&column| table.uses(column)).collect();
+    let used = table.used();
     let mut before = 0;
     batches.read(&used, |columns, rows| {
         let mut places = vec![None; names_of_columns.len()];
