@@ -39,6 +39,11 @@ impl Outcome {
         }
     }
 
+    /// Whether it has a time, but samples that vary by more than `max_cv`.
+    pub fn is_unstable(&self, max_cv: f64) -> bool {
+        matches!(self, Self::Measured(Measurement { cv: Some(cv), .. }) if *cv > max_cv)
+    }
+
     /// The time in milliseconds, if it has one.
     pub const fn latency_ms(&self) -> Option<f64> {
         match self {
@@ -85,11 +90,6 @@ impl Measurement {
             samples: 1,
             timed: 1,
         }
-    }
-
-    /// Whether the samples vary by more than `max_cv`.
-    pub fn is_unstable(&self, max_cv: f64) -> bool {
-        self.cv.is_some_and(|cv| cv > max_cv)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::guard::Guard;
+use crate::outcome::{Failure, FailureClass};
 use crate::stop::{Stop, StopReason};
 
 /// How long a killed process may take to exit. One that waits inside a driver may never exit.
@@ -304,8 +306,16 @@ fn read_some(stream: Option<&mut impl Read>, tail: &mut Tail) -> io::Result<bool
     Ok(false)
 }
 
+/// Why a process failed that ended by itself and printed `said`.
+pub(crate) fn failure(status: ExitStatus, said: &str) -> Failure {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => Failure::new(FailureClass::Crash, format!("{} {said}", signal_name(signal))),
+        (None, code) => Failure::new(FailureClass::Exit, format!("code {} {said}", code.unwrap_or_default())),
+    }
+}
+
 /// The name of a signal, for messages.
-pub(crate) fn signal_name(signal: i32) -> String {
+fn signal_name(signal: i32) -> String {
     let name = match signal {
         1 => "SIGHUP",
         2 => "SIGINT",

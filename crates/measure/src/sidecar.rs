@@ -221,12 +221,11 @@ impl Details {
         gpu: &Gpu,
         max_cv: f64,
     ) -> Result<(), MeasureError> {
-        let unstable = matches!(outcome, Outcome::Measured(measurement) if measurement.is_unstable(max_cv));
         let line = json!({
             "problem_idx": plan.asked(pair).idx,
             "kernel": plan.kernel(pair).name,
             "outcome": outcome,
-            "unstable": unstable,
+            "unstable": outcome.is_unstable(max_cv),
             "gpu": gpu.host,
             "at": crate::host::now(),
         });

@@ -1,5 +1,7 @@
 //! When to stop: a signal, or a spent budget.
 
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -31,11 +33,9 @@ impl Stop {
 
     /// Why to stop if a process of ours was ended by a signal from outside: batch systems signal a whole job,
     /// and our own signal may arrive a moment after that of our process.
-    pub(crate) fn reason_behind(&self, signal: i32) -> Option<StopReason> {
+    pub(crate) fn reason_behind(&self, status: ExitStatus) -> Option<StopReason> {
         const SENT_TO_JOBS: [i32; 4] = [1, 2, 9, 15];
-        if !SENT_TO_JOBS.contains(&signal) {
-            return None;
-        }
+        status.signal().filter(|signal| SENT_TO_JOBS.contains(signal))?;
         (0..25).find_map(|_| {
             std::thread::sleep(Self::INTERVAL);
             self.reason()

@@ -8,7 +8,7 @@ use super::{BatchEnd, Context, Report};
 use crate::config::DeviceKind;
 use crate::error::MeasureError;
 use crate::outcome::{Failure, FailureClass};
-use crate::process::{Ended, Process, Wake, signal_name};
+use crate::process::{self, Ended, Process, Wake};
 use crate::protocol::{Answer, Item, Request, VERSION};
 
 /// The time a worker may take to start and to find its device: the first start of a GPU runtime is slow on a
@@ -125,18 +125,13 @@ impl Conversation<'_> {
         if status.success() && self.ready && self.began.is_none() {
             return Ok(BatchEnd::Done);
         }
-        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-        if let Some(reason) = signal.and_then(|signal| self.context.stop.reason_behind(signal)) {
+        if let Some(reason) = self.context.stop.reason_behind(status) {
             return Ok(BatchEnd::Stopped(reason));
         }
         let stderr = self.process.stderr_tail();
         let said = String::from_utf8_lossy(&stderr);
         self.must_be_ready(&format!("{status}: {}", said.trim()))?;
-        let (class, how) = match signal {
-            Some(signal) => (FailureClass::Crash, signal_name(signal)),
-            None => (FailureClass::Exit, format!("code {}", status.code().unwrap_or_default())),
-        };
-        Ok(self.broken(class, &format!("{how} {said}")))
+        Ok(BatchEnd::Broken { at: self.began, failure: process::failure(status, &said) })
     }
 
     /// A worker that ends before it has a device would end again with any other request.

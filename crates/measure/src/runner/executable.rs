@@ -15,7 +15,7 @@ use super::{Batch, BatchEnd, Best, Context, Job, Report, Runner, Settings, repor
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
-use crate::process::{self, Ended, signal_name};
+use crate::process::{self, Ended};
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
@@ -134,19 +134,17 @@ impl ExecutableRunner {
                     Err(failure) => failure,
                 }
             }
-            Ended::Exited(status) => match std::os::unix::process::ExitStatusExt::signal(&status) {
-                Some(signal) => {
-                    if let Some(reason) = context.stop.reason_behind(signal) {
-                        return Err(Ok(BatchEnd::Stopped(reason)));
+            Ended::Exited(status) => {
+                if let Some(reason) = context.stop.reason_behind(status) {
+                    return Err(Ok(BatchEnd::Stopped(reason)));
+                }
+                match process::failure(status, &said()) {
+                    failure if failure.class == FailureClass::Exit && is_refusal(&said()) => {
+                        Failure::new(FailureClass::Unsupported, said())
                     }
-                    Failure::new(FailureClass::Crash, format!("{} {}", signal_name(signal), said()))
+                    failure => failure,
                 }
-                None if is_refusal(&said()) => Failure::new(FailureClass::Unsupported, said()),
-                None => {
-                    let code = status.code().unwrap_or_default();
-                    Failure::new(FailureClass::Exit, format!("code {code} {}", said()))
-                }
-            },
+            }
         };
         Ok(Err(failure))
     }

@@ -123,7 +123,7 @@ pub(crate) fn steadiest<E>(
     let (mut kept, mut left) = (None, settings.remeasure);
     loop {
         let (outcome, is_repeatable) = measure()?;
-        let is_steady = !matches!(&outcome, Outcome::Measured(new) if new.is_unstable(settings.max_cv));
+        let is_steady = !outcome.is_unstable(settings.max_cv);
         let best = steadier(kept, outcome);
         if is_steady || !is_repeatable || left == 0 {
             return Ok(best);

@@ -131,32 +131,30 @@ pub struct Tally {
 impl Tally {
     /// Counts a row that was already in the log.
     fn recall(&mut self, pair: Pair, row: &Logged, unstable: bool) {
-        match row.failure() {
-            Some(class) => *self.failed.entry(class).or_default() += 1,
-            None if row.is_cut_off() => self.cut_off += 1,
-            None => {
-                self.measured += 1;
-                self.unstable += usize::from(unstable);
-                self.compare(row.tflops, pair);
-            }
-        }
-    }
-
-    fn compare(&mut self, tflops: f64, pair: Pair) {
-        if self.best.is_none_or(|(best, _)| tflops > best) {
-            self.best = Some((tflops, pair));
-        }
+        self.add(pair, row.latency_ms.map(|_| row.tflops), row.failure(), unstable);
     }
 
     fn count(&mut self, pair: Pair, outcome: &Outcome, max_cv: f64) {
-        match outcome {
-            Outcome::Measured(measurement) => {
+        let (tflops, failure) = match outcome {
+            Outcome::Measured(measurement) => (Some(measurement.tflops), None),
+            Outcome::CutOff { .. } => (None, None),
+            Outcome::Failed(failure) => (None, Some(failure.class)),
+        };
+        self.add(pair, tflops, failure, outcome.is_unstable(max_cv));
+    }
+
+    /// Counts a row with a speed or a failure; one without either was cut off.
+    fn add(&mut self, pair: Pair, tflops: Option<f64>, failure: Option<FailureClass>, unstable: bool) {
+        match (tflops, failure) {
+            (Some(tflops), _) => {
                 self.measured += 1;
-                self.unstable += usize::from(measurement.is_unstable(max_cv));
-                self.compare(measurement.tflops, pair);
+                self.unstable += usize::from(unstable);
+                if self.best.is_none_or(|(best, _)| tflops > best) {
+                    self.best = Some((tflops, pair));
+                }
             }
-            Outcome::CutOff { .. } => self.cut_off += 1,
-            Outcome::Failed(failure) => *self.failed.entry(failure.class).or_default() += 1,
+            (None, Some(class)) => *self.failed.entry(class).or_default() += 1,
+            (None, None) => self.cut_off += 1,
         }
     }
 
