@@ -5,6 +5,7 @@ use ck_select_types::vocab::{Dtype, FmhaPipeline};
 
 use crate::config::FmhaConfig;
 use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule};
+use crate::shapes::distinct;
 
 /// Where tiles come from, and what is built of them.
 pub(super) struct Tiles<'a> {
@@ -37,13 +38,7 @@ impl<'a> Tiles<'a> {
         if let Some(sweep) = self.swept() {
             return sweep.of_type(dtype).map_or_else(Vec::new, |types| types.hdims.clone());
         }
-        let mut heads: Vec<[u16; 2]> = Vec::new();
-        for rule in self.of_table(dtype) {
-            if !heads.contains(&rule.hdims) {
-                heads.push(rule.hdims);
-            }
-        }
-        heads
+        distinct(self.of_table(dtype).map(|rule| rule.hdims))
     }
 
     /// The tiles that each pipeline accepts, in order.
@@ -60,12 +55,7 @@ impl<'a> Tiles<'a> {
             Some(sweep) => stands(sweep, self.rules, pipeline, (dtype, rule), self.arch),
             None => self.rules.takes(pipeline, rule, self.arch),
         };
-        let mut pipelines: Vec<FmhaPipeline> = Vec::new();
-        for spec in &self.rules.specs {
-            if !pipelines.contains(&spec.pipeline) {
-                pipelines.push(spec.pipeline);
-            }
-        }
+        let pipelines = distinct(self.rules.specs.iter().map(|spec| spec.pipeline));
         let of = |pipeline| all.iter().filter(|rule| accepts(pipeline, rule)).cloned().collect();
         pipelines.into_iter().map(|pipeline| (pipeline, of(pipeline))).collect()
     }

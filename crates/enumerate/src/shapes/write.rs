@@ -8,16 +8,13 @@ use serde_json::{Map, Value};
 
 /// Writes a CSV with a row per problem, numbered in `problem_idx`.
 pub fn write_csv(problems: &[Problem], out: &mut dyn Write) -> io::Result<()> {
-    let mut header = None;
+    if let Some(first) = problems.first() {
+        let names: Vec<&str> = cells(first).into_iter().map(|(name, _)| name).collect();
+        writeln!(out, "problem_idx,{}", names.join(","))?;
+    }
     for (index, problem) in problems.iter().enumerate() {
-        let cells = cells(problem);
-        if header.is_none() {
-            let names: Vec<&str> = cells.iter().map(|(name, _)| *name).collect();
-            writeln!(out, "problem_idx,{}", names.join(","))?;
-            header = Some(());
-        }
         write!(out, "{index}")?;
-        for (_, value) in cells {
+        for (_, value) in cells(problem) {
             match value {
                 Value::String(text) => write!(out, ",{text}")?,
                 other => write!(out, ",{other}")?,
