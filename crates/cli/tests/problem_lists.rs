@@ -277,10 +277,37 @@ fn untuned_shapes_become_a_table_of_aiters() {
         rank --model estimate --format aiter --pool a8w8_rowwise --arch gfx942 --problems @log
             2: \"num_cus\": 304} (MI300X
         rank --model estimate --format aiter --pool a8w8_rowwise --problems @log
-            2: --pool: a family needs --arch
+            2: --pool: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
         rank --model estimate --format aiter --pool @log --arch gfx950 --problems @log
             2: --format aiter: --pool has to be the family
         rank --model estimate --format aiter --pool a8w8_bpreshuffle --arch gfx950 --problems @log
             1: found no gemm_universal problem",
     );
+}
+
+/// Only `rank` and what reads winners took a family; the others said that the file cannot be read.
+#[test]
+fn a_family_of_aiters_is_a_pool_of_every_command() {
+    let folder = Folder::new();
+    folder.write("problems.csv", "M,N,K\n16,7168,2048\n64,7168,2048\n");
+    let asked = "--pool a8w8_rowwise --problem M=16,N=7168,K=2048";
+    for line in [
+        "rank --arch gfx950",
+        "rank --model estimate --arch gfx950",
+        "explain --model embedded:universal --arch gfx950",
+        "explain --model embedded:gemm_fp8_gfx950",
+    ] {
+        folder.good(&format!("{line} {asked}"));
+    }
+    let bench = "bench --problems @problems.csv --simulate analytic --output @log.csv --pool";
+    folder.good(&format!("{bench} a8w8_rowwise --arch gfx950 --order estimate:8"));
+    folder.good("evaluate --model estimate --arch gfx950 --pool a8w8_rowwise --data @log.csv");
+    folder.refuses(&format!(
+        "explain --model embedded:universal {asked}
+            2: --pool: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
+        {bench} a8w8 --arch gfx950
+            2: --pool: a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale,
+        {bench} a4w4_blockscale --arch gfx942
+            2: AITER's a4w4_blockscale is not for gfx942, expected gfx950"
+    ));
 }

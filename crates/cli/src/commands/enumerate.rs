@@ -8,7 +8,7 @@ use ck_select_enumerate::filter::{Filter, fields};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
 
-use super::{Params, tuned_table, whole, word};
+use super::{Params, pools, whole, word};
 use crate::error::CliError;
 use crate::output::{suffix, write_file};
 use crate::table::{Format, Table};
@@ -95,7 +95,7 @@ impl Args {
 
     /// The family of AITER's, if the configuration is none.
     fn family(&self) -> Option<&str> {
-        self.config.as_deref().and_then(tuned_table::family)
+        self.config.as_deref().and_then(pools::family)
     }
 }
 

@@ -78,7 +78,6 @@ impl Gpu {
     }
 
     /// The architecture, which a file may name.
-    #[cfg(feature = "offline")]
     pub(crate) fn named_arch(&self) -> Result<Option<Arch>, CliError> {
         match (self.arch, &self.file) {
             (None, Some(_)) => Ok(Some(self.device()?.arch)),

@@ -15,9 +15,8 @@ mod evaluate;
 mod explain;
 mod gpu;
 mod inspect;
+mod pools;
 mod rank;
-mod rank_estimate;
-mod rank_notes;
 mod records;
 #[cfg(feature = "offline")]
 mod report;
@@ -46,10 +45,10 @@ use ck_select::features::{Rules, Uncoded};
 use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, Model};
 use ck_select::nearest::{Hint, nearest};
-use ck_select::pool::{Folder, Pool};
+use ck_select::pool::Pool;
 use ck_select::problem::{Checked, GemmRequest, InvalidField, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
-use ck_select::vocab::{GemmLibrary, UnknownWord};
+use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
 use clap::ValueEnum;
 
 pub(crate) use self::gpu::Gpu;
@@ -205,9 +204,10 @@ pub(crate) struct ModelAndPool {
     #[arg(long, value_name = "DIR", required = true)]
     model: Option<PathBuf>,
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, the JSON of `enumerate` or
-    /// of a CK registry, or a folder of libraries with a kernels.json (docs/uhd.md)
-    #[arg(long, value_name = "FILE", required = true)]
-    pool: Option<PathBuf>,
+    /// of a CK registry, a folder of libraries with a kernels.json (docs/uhd.md), or a family of AITER's
+    /// kernels (an unknown one lists them)
+    #[arg(long, value_name = "FILE|FAMILY", alias = "family")]
+    pool: PathBuf,
     #[command(flatten)]
     allow: AllowOption,
     /// The GPU to rank for: an architecture, or a file of constants
@@ -220,24 +220,24 @@ pub(crate) struct ModelAndPool {
 impl ModelAndPool {
     /// Loads model and pool, and the defaults for what a problem leaves out.
     pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
-        let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
-        self.load_other(directory, || self.read_pool())
+        let path = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
+        let model = load_model(path)?;
+        let pool = self.read_pool(Some(&model))?;
+        self.ranker(model, pool)
     }
 
-    /// The pool of the file.
-    fn read_pool(&self) -> Result<Pool, CliError> {
-        let path = self.pool.as_ref().ok_or_else(|| CliError::usage("give --pool"))?;
-        read_pool(path)
+    /// The pool; of a family, the kernels for the architecture of `--arch`, else the model's.
+    fn read_pool(&self, model: Option<&Model>) -> Result<Pool, CliError> {
+        pools::read(&self.pool, || self.arch_of_pool(model))
     }
 
-    /// The same for another model and another pool.
-    pub(crate) fn load_other(
-        &self,
-        directory: &Path,
-        pool: impl FnOnce() -> Result<Pool, CliError>,
-    ) -> Result<(Ranker, ProblemDefaults), CliError> {
-        let model = self.allow.apply(load_model(directory)?);
-        ranker(self.arch.place(model)?, pool()?)
+    fn arch_of_pool(&self, model: Option<&Model>) -> Result<Option<Arch>, CliError> {
+        Ok(self.arch.named_arch()?.or(model.and_then(|model| model.spec().arch)))
+    }
+
+    /// A model with what it is allowed, on the GPU of the options, and the pool that it ranks.
+    fn ranker(&self, model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliError> {
+        ranker(self.arch.place(self.allow.apply(model))?, pool)
     }
 
     /// The model's place, for a page that names its inputs.
@@ -251,18 +251,6 @@ impl ModelAndPool {
             None => ModelPlace::Directory(path),
         })
     }
-}
-
-/// The pool of a file, or of a folder of shared libraries.
-pub(crate) fn read_pool(path: &Path) -> Result<Pool, CliError> {
-    if !path.is_dir() {
-        return Ok(Pool::read(path)?);
-    }
-    let folder = Folder::read(path)?;
-    for left_out in &folder.left_out {
-        say!("ckselect: {}: left out: {left_out}", path.display());
-    }
-    Ok(folder.pool)
 }
 
 /// A model with the pool that it ranks, and the defaults for what a problem leaves out.

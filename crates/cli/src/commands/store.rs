@@ -10,9 +10,9 @@ use ck_select::tuning::store::{
 use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
 
-#[cfg(feature = "offline")]
-use super::tuned_table::{self, TunedTable};
 use super::{pairs, unknown_name, word};
+#[cfg(feature = "offline")]
+use super::{pools, tuned_table::TunedTable};
 use crate::clash::{self, Named};
 use crate::error::CliError;
 use crate::output::Output;
@@ -320,7 +320,7 @@ fn export_table(
     device: (Arch, i64),
     output: Output,
 ) -> Result<(), CliError> {
-    let kernels = tuned_table::kernels(family, device.0)?;
+    let kernels = pools::of_family(family, device.0)?;
     let mut table = TunedTable::new(family, &kernels, device, output);
     // Of winners in different pools or under different drivers, the fastest counts.
     records.sort_by(|one, other| one.winner.median_ms.total_cmp(&other.winner.median_ms));

@@ -4,27 +4,14 @@
 //! its number, so both are written.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use ck_select::kernel::Kernel;
 use ck_select::problem::{GemmProblem, Problem};
 use ck_select::vocab::{Arch, Dtype};
-use ck_select_enumerate::rules::Rules;
 
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Rows};
-
-/// The family that a pool names; `None` if it is a file, existing or not.
-pub(super) fn family(pool: &Path) -> Option<&str> {
-    pool.to_str().filter(|word| !word.contains(['/', '.']) && !pool.exists())
-}
-
-/// A family's kernels with their numbers.
-pub(super) fn kernels(family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
-    let kernels = Rules::built_in()?.aiter.kernels(family, arch);
-    kernels.map_err(|error| CliError::usage(format!("no such file, and {error}")))
-}
 
 /// The columns of a family's table, as AITER's newest have them.
 fn columns(family: &str) -> Vec<&'static str> {

@@ -1,6 +1,5 @@
 //! Tuned tables and the pools among whose kernels their winners won, for `evaluate` and `train`.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +8,8 @@ use ck_select::vocab::Arch;
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
 
-use super::tuned_table;
+#[cfg(feature = "train")]
+use super::pools;
 use crate::error::CliError;
 use crate::table::Table;
 
@@ -33,17 +33,6 @@ pub(super) fn read(files: &[PathBuf], pools: &[Arc<Pool>], arch: Option<Arch>) -
     Ok(winners)
 }
 
-/// The pool of --pool: a file, or else a family of AITER's kernels on an architecture.
-pub(super) fn pool(word: &Path, arch: Option<Arch>) -> Result<Arc<Pool>, CliError> {
-    let (Some(arch), Some(family)) = (arch, tuned_table::family(word)) else {
-        return Ok(Arc::new(Pool::read(word)?));
-    };
-    let mut kernels = tuned_table::kernels(family, arch)?;
-    let mut names = HashSet::new();
-    kernels.retain(|(kernel, _)| names.insert(kernel.name.clone()));
-    Ok(Arc::new(Pool::new(kernels.into_iter().map(|(kernel, _)| kernel).collect())?))
-}
-
 /// Reads the pools of --pool: one for all tables, or one for each.
 #[cfg(feature = "train")]
 pub(super) fn pools(
@@ -56,7 +45,8 @@ pub(super) fn pools(
             format!("--pool: found {} pools for {tables} tables, expected one, or one for each", words.len());
         return Err(CliError::usage(message));
     }
-    let pools = words.iter().map(|word| pool(word, arch)).collect::<Result<Vec<_>, CliError>>()?;
+    let pools = words.iter().map(|word| Ok(Arc::new(pools::read(word, || Ok(arch))?)));
+    let pools = pools.collect::<Result<Vec<_>, CliError>>()?;
     if pools.iter().any(|pool| pool.op() != pools[0].op()) {
         return Err(CliError::usage("--pool: the pools are of different operations"));
     }

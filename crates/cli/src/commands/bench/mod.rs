@@ -64,8 +64,8 @@ Exit codes: 0 done, or the budget is spent; 1 failed, or no row of the output ha
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
 pub(crate) struct Args {
-    /// Kernels to measure: any file that `ckselect rank --pool` accepts
-    #[arg(long, value_name = "FILE")]
+    /// Kernels to measure, as for `ckselect rank`
+    #[arg(long, value_name = "FILE|FAMILY")]
     pool: PathBuf,
     /// Problems to measure. A CSV as for `ckselect rank --problems`, or text with one problem per line, as
     /// CK_SELECT_CAPTURE writes it
@@ -405,7 +405,7 @@ fn usual_action() -> Result<&'static Arc<AtomicBool>, CliError> {
 
 /// Measures; `None` for a dry run, which reports itself.
 fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
-    let pool = Arc::new(super::read_pool(&args.pool)?);
+    let pool = Arc::new(super::pools::read(&args.pool, || args.arch.named_arch())?);
     let problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
         say!("ckselect: note: {note}");

@@ -8,6 +8,7 @@ use ck_select::embedded;
 use ck_select::estimate::GpuOverride;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
+use ck_select::vocab::Arch;
 use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::evaluate::{Baselines, Evaluation, Slice};
@@ -16,7 +17,7 @@ use ck_select_study::predictions::{Labels, Predictions};
 
 use super::data::{Data, as_measured, say_trained_on, serving};
 use super::gpu::Gpu;
-use super::{AllowOption, load_model};
+use super::{AllowOption, load_model, pools};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::table::{Cell, Format, Table};
@@ -58,8 +59,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR|FILE.csv")]
     model: PathBuf,
     /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of
-    /// --pool won. Prints the winners' places in its order, by shape and by pair of N and K (docs/aiter.md).
-    /// --pool may be a family of AITER's kernels, too
+    /// --pool won. Prints the winners' places in its order, by shape and by pair of N and K (docs/aiter.md)
     #[arg(
         long,
         value_name = "FILE",
@@ -67,8 +67,9 @@ pub(crate) struct Args {
         conflicts_with_all = ["files", "require"]
     )]
     winners: Vec<PathBuf>,
-    /// Kernels to choose from, measured or not; by default those that were measured on the problem
-    #[arg(long, value_name = "FILE")]
+    /// Kernels to choose from, measured or not, as for `ckselect rank`; by default those that were measured on
+    /// the problem
+    #[arg(long, value_name = "FILE|FAMILY")]
     pool: Option<PathBuf>,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants [default:
     /// what the rows record]
@@ -144,20 +145,27 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
         let predictions = read_predictions(path, &args.data, &measurements)?;
         return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
     }
-    let pool = args.pool.as_ref().map(Pool::read).transpose()?.map(Arc::new);
     if args.allow.asks_estimate(Some(&args.model))? {
         let (measurements, GpuOverride { arch, device }) = args.data.read_on(&args.arch)?;
         let model = Model::of_estimate(measurements.wanted().op, device)?.of_arch(arch);
+        let pool = pool(args, Some(arch))?;
         let evaluation = Evaluation::of_model(&Arc::new(model), &measurements, pool.as_ref())?;
         return Ok((evaluation, measurements, None));
     }
     let model = args.allow.apply(load_model(&args.model)?);
+    let pool = pool(args, model.spec().arch)?;
     let model = args.arch.place(serving(model, &args.data)?)?;
     let measurements = args.data.read_for(&model, model.device().and_then(|(_, arch)| arch))?;
     let model = Arc::new(as_measured(model, &args.arch, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
     say_trained_on(&measurements, &evaluation.trained_files);
     Ok((evaluation, measurements, Some(model)))
+}
+
+/// The pool, if one is given.
+fn pool(args: &Args, own: Option<Arch>) -> Result<Option<Arc<Pool>>, CliError> {
+    let arch = || Ok(args.arch.named_arch()?.or(own));
+    args.pool.as_ref().map(|path| Ok(Arc::new(pools::read(path, arch)?))).transpose()
 }
 
 /// Reads choices; problem numbers refer to the first file of measurements.

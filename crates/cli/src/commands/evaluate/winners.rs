@@ -1,13 +1,14 @@
 //! `ckselect evaluate --winners`: how often the order of a pool begins with the winners of tuned tables.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ck_select::model::Model;
 use ck_select_data::places::GpuFigures;
 use ck_select_study::winners::placed;
 use serde_json::{Value, json};
 
-use super::super::{load_model, winners};
+use super::super::{load_model, pools, winners};
 use super::Args;
 use crate::error::CliError;
 use crate::output;
@@ -20,7 +21,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
     let model = if is_estimate { None } else { Some(args.allow.apply(load_model(&args.model)?)) };
     let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
-    let pools = [winners::pool(pool, asked)?];
+    let pools = [Arc::new(pools::read(pool, || Ok(asked))?)];
     let pool = &pools[0];
     let tables = winners::read(&args.winners, &pools, asked)?;
     let mut all = Vec::new();

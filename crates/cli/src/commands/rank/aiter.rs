@@ -1,60 +1,39 @@
 //! `ckselect rank --format aiter`: the best kernel of each problem as a tuned table of AITER's. Of several
 //! tables AITER keeps the row with the least time, so with `inf`, any measured one replaces these.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
-
 use ck_select::embedded;
-use ck_select::kernel::Kernel;
-use ck_select::model::{EmbeddedModel, ModelKey};
+use ck_select::model::{Model, ModelKey};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, Splits};
 use ck_select::select::{RankError, RankScratch, Ranker};
-use ck_select::vocab::{Arch, Op};
+use ck_select::vocab::Op;
 
-use super::super::tuned_table::{TunedTable, family, kernels};
-use super::super::{ESTIMATE, load_model};
+use super::super::pools;
+use super::super::tuned_table::TunedTable;
 use super::{Args, Problems};
 use crate::error::CliError;
 use crate::output::Output;
 
-/// The architecture whose kernels are asked for.
-pub(super) fn arch(args: &Args) -> Result<Arch, CliError> {
-    let named = args.ranker.arch.named_arch()?;
-    let own = match &args.ranker.model {
-        Some(model) if named.is_none() && model != Path::new(ESTIMATE) => load_model(model)?.key().arch,
-        _ => named,
-    };
-    own.ok_or_else(|| CliError::usage("--pool: a family needs --arch"))
-}
-
-/// The kernels, each once.
-pub(super) fn pool(kernels: &[(Kernel, Option<usize>)]) -> Result<Pool, CliError> {
-    let mut names = HashSet::new();
-    let once = kernels.iter().filter(|(kernel, _)| names.insert(kernel.name.as_str()));
-    Ok(Pool::new(once.map(|(kernel, _)| kernel.clone()).collect())?)
-}
-
 /// The embedded model of such kernels, if there is one.
-pub(super) fn model(pool: &Pool) -> Result<Option<PathBuf>, CliError> {
+pub(super) fn model(pool: &Pool) -> Result<Option<Model>, CliError> {
     for embedded in embedded::all() {
         let key = ModelKey::of(&embedded.spec()?);
         if key.library.is_some() && pool.iter().all(|kernel| key.fits_kernel(kernel)) {
-            return Ok(Some(format!("{}{}", EmbeddedModel::PREFIX, embedded.name()).into()));
+            return Ok(Some(embedded.load()?));
         }
     }
     Ok(None)
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let Some(family) = args.ranker.pool.as_deref().and_then(family) else {
+    let Some(family) = pools::family(&args.ranker.pool) else {
         return Err(CliError::usage("--format aiter: --pool has to be the family whose table it is"));
     };
-    let arch = arch(args)?;
-    let kernels = kernels(family, arch)?;
-    let pool = pool(&kernels)?;
-    let (ranker, defaults) = match super::model(args)? {
-        Some(model) => args.ranker.load_other(&model, || Ok(pool))?,
+    let (model, pool) = super::model_and_pool(args)?;
+    let arch = args.ranker.arch_of_pool(model.as_ref())?.ok_or_else(|| pools::without_arch(family))?;
+    let kernels = pools::of_family(family, arch)?;
+    let (ranker, defaults) = match model {
+        Some(model) => args.ranker.ranker(model, pool)?,
         None => super::super::ranker(args.ranker.arch.estimate(Op::Gemm)?, pool)?,
     };
     let model = ranker.model();

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::model::Target;
+use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, Splits};
 use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
 use clap::ValueEnum;
 use rayon::prelude::*;
 
-use super::rank_estimate::{self, EstimateRequest};
-use super::rank_notes::{Notes, say_misfits};
+use self::notes::{Notes, say_misfits};
 use super::{ModelAndPool, SplitsOption, with_splits};
 use crate::error::CliError;
 use crate::output::Output;
@@ -20,6 +19,8 @@ use crate::table::{Cell, Format, Rows};
 
 #[cfg(feature = "offline")]
 mod aiter;
+mod estimate;
+mod notes;
 
 const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
@@ -43,8 +44,7 @@ model's training range.
 
 Without --model, the library's universal model ranks. With --model estimate, only the estimate ranks \
 (docs/estimate.md): the fastest kernel first, with its time and the terms that add up to it, in \
-microseconds. --pool may be a family of AITER's kernels instead of a file (an unknown one lists them); \
-problems are then those of its tables.
+microseconds.
 
 A problem with split_k=auto leaves open into how many parts its reduction is split. Then each kernel is \
 ranked in every number of --splits, and a column split_k has it; for problems in a file, give --splits.";
@@ -110,35 +110,26 @@ impl RankFormat {
     }
 }
 
-/// The pool to choose from.
-fn pool(args: &Args) -> Result<Pool, CliError> {
-    #[cfg(feature = "offline")]
-    if let Some(family) = args.ranker.pool.as_deref().and_then(super::tuned_table::family) {
-        return aiter::pool(&super::tuned_table::kernels(family, aiter::arch(args)?)?);
-    }
-    args.ranker.read_pool()
-}
-
-/// The model to use. By default this is the built-in one of a family, else the universal model, which
-/// supports every GPU that the estimate knows, if it serves the pool's operation. `None` means the estimate.
-fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
-    if args.ranker.allow.asks_estimate(args.ranker.model.as_deref())? {
-        return Ok(None);
-    }
-    if args.ranker.model.is_some() {
-        return Ok(args.ranker.model.clone());
+/// The model and the pool. The model is by default the built-in one of a family, else the universal model,
+/// which supports every GPU that the estimate knows, if it serves the pool's operation. `None` means the
+/// estimate.
+fn model_and_pool(args: &Args) -> Result<(Option<Model>, Pool), CliError> {
+    let is_estimate = args.ranker.allow.asks_estimate(args.ranker.model.as_deref())?;
+    let given = args.ranker.model.as_deref().filter(|_| !is_estimate);
+    let given = given.map(super::load_model).transpose()?;
+    let pool = args.ranker.read_pool(given.as_ref())?;
+    if is_estimate || given.is_some() {
+        return Ok((given, pool));
     }
     #[cfg(feature = "offline")]
-    if args.ranker.pool.as_deref().and_then(super::tuned_table::family).is_some()
-        && let Some(own) = aiter::model(&pool(args)?)?
+    if super::pools::family(&args.ranker.pool).is_some()
+        && let Some(own) = aiter::model(&pool)?
     {
-        return Ok(Some(own));
+        return Ok((Some(own), pool));
     }
-    let path = Path::new(super::UNIVERSAL);
-    let Some(Ok(universal)) = embedded::named(path) else { return Ok(None) };
-    let columns = universal.spec()?.extractor.schema;
-    let serves = columns.for_op(pool(args)?.op()).is_some();
-    Ok(serves.then(|| path.to_owned()))
+    let Some(Ok(universal)) = embedded::named(Path::new(super::UNIVERSAL)) else { return Ok((None, pool)) };
+    let serves = universal.spec()?.extractor.schema.for_op(pool.op()).is_some();
+    Ok((if serves { Some(universal.load()?) } else { None }, pool))
 }
 
 /// How many rows are ranked in one parallel block, and how many problems at most.
@@ -154,19 +145,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return aiter::run(args);
     }
     let format = args.format.of_rows();
-    let Some(model) = model(args)? else {
-        return rank_estimate::run(EstimateRequest {
-            gpu: &args.ranker.arch,
-            splits: args.splits,
-            pool: pool(args)?,
-            problem: args.problem.as_deref(),
-            problems: args.problems.as_deref(),
-            top,
-            format,
-            output: args.output.as_deref(),
-        });
-    };
-    let (ranker, defaults) = args.ranker.load_other(&model, || pool(args))?;
+    let (model, pool) = model_and_pool(args)?;
+    let Some(model) = model else { return estimate::run(args, pool, top) };
+    let (ranker, defaults) = args.ranker.ranker(model, pool)?;
     let others = other_targets(&ranker);
     let one =
         args.problem.as_deref().map(|text| super::parse_problem(&ranker, text, &defaults)).transpose()?;

@@ -78,8 +78,8 @@ pub(crate) struct Args {
         requires_all = ["pool", "problems", "work", "output"]
     )]
     runner: Option<PathBuf>,
-    /// Kernels to measure
-    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    /// Kernels to measure, as for `ckselect rank`
+    #[arg(long, value_name = "FILE|FAMILY", conflicts_with = "simulate")]
     pool: Option<PathBuf>,
     /// Problems, some of which are measured
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]

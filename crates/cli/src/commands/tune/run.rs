@@ -4,7 +4,6 @@ use std::path::Path;
 
 use ck_select::features::Extractor;
 use ck_select::model::Target;
-use ck_select::pool::Pool;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
 use ck_select_train::{
@@ -12,6 +11,7 @@ use ck_select_train::{
     own_params, train,
 };
 
+use super::super::pools;
 use super::recorded::{Recorded, draw_all, extractor, point, simulation};
 use super::{Args, curve, measure};
 use crate::error::CliError;
@@ -74,7 +74,7 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
 
 /// Measures, says what to expect, and writes the model.
 fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
-    let kernels = Pool::read(pool)?;
+    let kernels = pools::read(pool, || args.arch().map(Some))?;
     let base = super::super::to_adapt(&args.model, Some(kernels.op()))?;
     let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
     let problems = measured.problems().len();

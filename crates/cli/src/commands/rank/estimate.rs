@@ -1,34 +1,22 @@
 //! `ckselect rank` without a model: the estimate's order, with the terms of each time.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ck_select::estimate::{EstimateScratch, Estimator, GpuOverride, PoolEstimate, term_names};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 
-use super::gpu::{Gpu, check_arch};
-use super::rank_notes::{self, Skipped};
-use super::{SplitsOption, take_what_is_common, with_splits};
+use super::super::gpu::check_arch;
+use super::super::{take_what_is_common, with_splits};
+use super::Args;
+use super::notes::{self, Skipped};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;
-use crate::table::{Cell, Format, Rows};
-
-/// The request.
-pub(super) struct EstimateRequest<'a> {
-    pub(super) gpu: &'a Gpu,
-    pub(super) splits: SplitsOption,
-    pub(super) pool: Pool,
-    pub(super) problem: Option<&'a str>,
-    pub(super) problems: Option<&'a Path>,
-    pub(super) top: usize,
-    pub(super) format: Format,
-    pub(super) output: Option<&'a Path>,
-}
+use crate::table::{Cell, Rows};
 
 /// Prints which kernels of the pool have no estimate.
-pub(super) fn say_left_out(ranked: &PoolEstimate) {
+fn say_left_out(ranked: &PoolEstimate) {
     if let Some((index, reason)) = ranked.left_out().first() {
         let (count, kernels) = (ranked.left_out().len(), ranked.pool().len());
         let name = ranked.pool().get(*index).map_or("", |kernel| kernel.name.as_str());
@@ -36,25 +24,18 @@ pub(super) fn say_left_out(ranked: &PoolEstimate) {
     }
 }
 
-/// Prints how many kernels are not ranked for the problem, and why.
-pub(super) fn say_misfits(pool: &PoolEstimate, problem: &Problem, ranked: impl Iterator<Item = usize>) {
-    let left_out = pool.left_out().iter().map(|(index, _)| *index);
-    rank_notes::say_misfits(pool.pool(), problem, ranked, left_out);
-}
-
-pub(super) fn run(asked: EstimateRequest<'_>) -> Result<(), CliError> {
-    let pool = asked.pool;
+pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
     let op = pool.op();
     let mut defaults = ProblemDefaults::of(op);
     take_what_is_common(&pool, &mut defaults, true, true);
     let parse = |text| Problem::parse(op, text, &defaults);
-    let one = asked.problem.map(parse).transpose();
+    let one = args.problem.as_deref().map(parse).transpose();
     let one = one.map_err(|error| CliError::usage(format!("--problem: {error}")))?;
-    let GpuOverride { arch, device } = asked.gpu.device_for(one.as_ref(), pool.iter())?;
+    let GpuOverride { arch, device } = args.ranker.arch.device_for(one.as_ref(), pool.iter())?;
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
     say_left_out(&ranked);
-    let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };
-    let shows_split = asked.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
+    let mut header: Vec<&str> = if args.problems.is_some() { vec!["problem"] } else { Vec::new() };
+    let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
     header.extend(["rank", "kernel"]);
     header.extend(shows_split.then_some("split_k"));
     header.push("time_us");
@@ -66,7 +47,7 @@ pub(super) fn run(asked: EstimateRequest<'_>) -> Result<(), CliError> {
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
         let refused = check_arch(arch, problem).and_then(|()| {
             let problem = problem.on(Some(arch));
-            let checked = with_splits(&problem, asked.splits.list(), shows_split);
+            let checked = with_splits(&problem, args.splits.list(), shows_split);
             let checked = checked.map_err(|error| format!("problem: {error}"))?;
             ranked.rank_checked(checked, &mut scratch).map_err(|error| error.to_string())
         });
@@ -79,11 +60,15 @@ pub(super) fn run(asked: EstimateRequest<'_>) -> Result<(), CliError> {
             Err(reason) => return Err(CliError::Failed(reason)),
         }
         if rows.is_none() {
-            rows = Some(Rows::new(asked.format, Output::create(asked.output)?, header.clone()));
+            rows = Some(Rows::new(
+                args.format.of_rows(),
+                Output::create(args.output.as_deref())?,
+                header.clone(),
+            ));
         }
         let Some(rows) = &mut rows else { return Ok(()) };
         let ranking = scratch.ranking();
-        for (place, one) in ranking.iter().enumerate().take(asked.top) {
+        for (place, one) in ranking.iter().enumerate().take(top) {
             let time = |place: usize| ranking.get(place).map(|other| other.time_us);
             let tied = [place.checked_sub(1).and_then(time), time(place + 1)].contains(&Some(one.time_us));
             let name = ranked.pool().get(one.index).map_or("", |kernel| kernel.name.as_str());
@@ -98,10 +83,12 @@ pub(super) fn run(asked: EstimateRequest<'_>) -> Result<(), CliError> {
         }
         Ok(())
     };
-    match (&one, asked.problems) {
+    match (&one, &args.problems) {
         (Some(problem), _) => {
             push(None, problem)?;
-            say_misfits(&ranked, &problem.on(Some(arch)), scratch.ranking().iter().map(|one| one.index));
+            let shown = scratch.ranking().iter().map(|one| one.index);
+            let left_out = ranked.left_out().iter().map(|(index, _)| *index);
+            notes::say_misfits(ranked.pool(), &problem.on(Some(arch)), shown, left_out);
         }
         (None, Some(path)) => {
             let mut problems = Problems::open(path, op, &defaults, Some(device.hardware))?;
@@ -112,7 +99,7 @@ pub(super) fn run(asked: EstimateRequest<'_>) -> Result<(), CliError> {
         }
         (None, None) => return Err(CliError::usage("give --problem or --problems")),
     }
-    let file = asked.problems.map_or_else(String::new, |path| path.display().to_string());
+    let file = args.problems.as_ref().map_or_else(String::new, |path| path.display().to_string());
     match rows {
         Some(rows) => {
             skipped.say(&file);

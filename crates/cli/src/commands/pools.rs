@@ -1,0 +1,53 @@
+//! The pool of `--pool`: a file, a folder of shared libraries, or a family of AITER's kernels.
+
+use std::path::Path;
+
+use ck_select::kernel::Kernel;
+use ck_select::pool::{Folder, Pool};
+use ck_select::vocab::Arch;
+
+use crate::error::CliError;
+
+/// Reads it. Only a family asks for an architecture.
+pub(super) fn read(
+    path: &Path,
+    arch: impl FnOnce() -> Result<Option<Arch>, CliError>,
+) -> Result<Pool, CliError> {
+    if let Some(family) = family(path) {
+        let mut names = std::collections::HashSet::new();
+        let mut kernels = of_family(family, arch()?.ok_or_else(|| without_arch(family))?)?;
+        kernels.retain(|(kernel, _)| names.insert(kernel.name.clone()));
+        return Ok(Pool::new(kernels.into_iter().map(|(kernel, _)| kernel).collect())?);
+    }
+    if !path.is_dir() {
+        return Ok(Pool::read(path)?);
+    }
+    let folder = Folder::read(path)?;
+    for left_out in &folder.left_out {
+        say!("ckselect: {}: left out: {left_out}", path.display());
+    }
+    Ok(folder.pool)
+}
+
+/// The family that a word names; `None` if it is a file, existing or not.
+pub(super) fn family(word: &Path) -> Option<&str> {
+    word.to_str().filter(|name| !name.contains(['/', '.']) && !word.exists())
+}
+
+/// A family's kernels, each with its numbers in AITER's tuner.
+#[cfg(feature = "offline")]
+pub(super) fn of_family(family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
+    let kernels = ck_select_enumerate::rules::Rules::built_in()?.aiter.kernels(family, arch);
+    kernels.map_err(|error| CliError::usage(format!("--pool: {family}: no such file, and {error}")))
+}
+
+#[cfg(not(feature = "offline"))]
+fn of_family(family: &str, _: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
+    Err(CliError::usage(format!(
+        "--pool: {family}: no such file, and this ckselect was built without AITER's families of kernels"
+    )))
+}
+
+pub(super) fn without_arch(family: &str) -> CliError {
+    CliError::usage(format!("--pool: {family}: no such file, and a family of AITER's kernels needs --arch"))
+}
