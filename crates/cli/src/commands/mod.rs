@@ -206,7 +206,7 @@ pub(crate) struct ModelAndPool {
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, the JSON of `enumerate` or
     /// of a CK registry, a folder of libraries with a kernels.json (docs/uhd.md), or a family of AITER's
     /// kernels (an unknown one lists them)
-    #[arg(long, value_name = "FILE|FAMILY", alias = "family")]
+    #[arg(long, value_name = "FILE|FAMILY")]
     pool: PathBuf,
     #[command(flatten)]
     allow: AllowOption,
