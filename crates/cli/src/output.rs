@@ -96,6 +96,11 @@ pub(crate) fn suffix(path: &Path) -> &str {
     path.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default()
 }
 
+/// The name of a file without its folder.
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
 /// Reads the path of a page, a table or a document.
 #[cfg(feature = "offline")]
 pub(crate) fn with_suffix(text: &str) -> Result<std::path::PathBuf, String> {

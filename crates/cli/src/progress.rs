@@ -76,10 +76,12 @@ impl Progress {
         });
     }
 
-    /// Replaces the note.
+    /// Begins to count something else.
     #[cfg(feature = "train")]
-    pub(crate) fn note(&self, note: String) {
-        self.update(|state| state.note = note);
+    pub(crate) fn restart(&self, total: u64, note: String) {
+        self.update(|state| {
+            *state = State { begun: Instant::now(), shown: state.shown, before: 0, done: 0, total, note };
+        });
     }
 
     /// Hides the bar while `work` writes to standard error.

@@ -82,7 +82,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
-    let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
+    let mut shown = Shown {
+        bar: Bar::new(0, "rows"),
+        count: 0,
+        keep: args.rejects.is_some(),
+        table: Table::new(["file", "place", "reason"]),
+        strict: args.strict.then(|| Arc::clone(&stop)),
+    };
     let converted = convert(&args.inputs, &args.output, &options, &stop, &mut |step| shown.add(step));
     shown.bar.end();
     if let Some(path) = &args.rejects {
@@ -133,16 +139,6 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(keep: bool, strict: Option<Arc<AtomicBool>>) -> Self {
-        Self {
-            bar: Bar::new(0, "rows"),
-            count: 0,
-            keep,
-            table: Table::new(["file", "place", "reason"]),
-            strict,
-        }
-    }
-
     fn add(&mut self, progress: Progress) {
         let Reject { file, place, reason } = match progress {
             Progress::Rows(written) => return self.bar.set(written),

@@ -12,7 +12,7 @@ use ck_select_data::measurements::{Measurements, Reading, Wanted, files_of, firs
 use ck_select_study::candidates::repeated;
 
 use super::gpu::Gpu;
-use super::{pairs, unknown_name, word};
+use super::{list_of_pairs, unknown_name, word};
 use crate::error::CliError;
 
 /// Measured rows.
@@ -28,23 +28,17 @@ pub(crate) struct Data {
 }
 
 /// What is chosen besides the kernel.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ChooseOption {
     /// Choose the number of parts into which a reduction is split, too: rows that differ only in it are of
     /// one problem
-    #[arg(long, value_name = "FIELD", value_enum)]
-    choose: Option<Choose>,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Choose {
-    #[value(name = "split_k")]
-    SplitK,
+    #[arg(long, value_name = "FIELD", value_parser = ["split_k"])]
+    choose: Option<String>,
 }
 
 impl ChooseOption {
     /// Whether the number of parts is chosen; an error for an operation that has none.
-    pub(crate) fn chooses_split(self, op: Op) -> Result<bool, CliError> {
+    pub(crate) fn chooses_split(&self, op: Op) -> Result<bool, CliError> {
         if self.choose.is_some() && !Problem::has_split(op) {
             return Err(CliError::usage(format!("--choose: found split_k, which {op} problems do not have")));
         }
@@ -80,7 +74,7 @@ pub(crate) struct RowFilter {
 impl RowFilter {
     fn from_text(text: &str) -> Result<Self, String> {
         let mut rows = Self::default();
-        for (name, value) in pairs(text)? {
+        for (name, value) in list_of_pairs(text)? {
             match name {
                 "op" => rows.op = Some(word(value)?),
                 "dtype" => rows.dtype = Some(word(value)?),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ck_select::vocab::{Dtype, GemmLayout, Op, UnknownWord};
+use ck_select::vocab::{Dtype, GemmLayout, Op};
 use ck_select_enumerate::config::{Config, Family};
 use ck_select_enumerate::filter::{Filter, fields};
 use ck_select_enumerate::rules::Rules;
@@ -10,7 +10,7 @@ use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, expor
 
 use super::{Params, pools, whole, word};
 use crate::error::CliError;
-use crate::output::{suffix, write_file};
+use crate::output::{file_name, suffix, write_file};
 use crate::table::{Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -28,7 +28,7 @@ ckselect parses it and never executes it as code. docs/enumeration.md describes 
 number of kernels that they give.";
 
 /// List the kernels of a configuration
-#[derive(Clone, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or
@@ -43,14 +43,6 @@ pub(crate) struct Args {
     /// fmha); ndim=2 or 3 of convolutions; dtype=fp8 of A and B and layout=rcr of A, B and C of GEMMs
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
-    #[arg(skip)]
-    op: Option<Op>,
-    #[arg(skip)]
-    ndim: Option<u8>,
-    #[arg(skip)]
-    dtype: Option<Dtype>,
-    #[arg(skip)]
-    layout: Option<GemmLayout>,
     /// Only kernels for which this expression is true; @FILE has it in a file
     #[arg(long, value_name = "EXPR|@FILE")]
     filter: Vec<String>,
@@ -78,21 +70,30 @@ pub(crate) struct Args {
     format: Format,
 }
 
-impl Args {
-    /// The command line with what `--params` says.
-    fn with_params(&self) -> Result<Self, CliError> {
-        fn one<T: std::str::FromStr<Err = UnknownWord>>(value: &str) -> Result<Option<T>, String> {
-            word(value).map(Some)
-        }
-        let mut all = self.clone();
-        let params = Params::read(&self.params, &["op", "ndim", "dtype", "layout"])?;
-        params.set("op", one, &mut all.op)?;
-        params.set("ndim", |value| whole(2..=3)(value).map(Some), &mut all.ndim)?;
-        params.set("dtype", one, &mut all.dtype)?;
-        params.set("layout", one, &mut all.layout)?;
-        Ok(all)
-    }
+/// What `--params` says of what the configuration leaves open.
+#[derive(PartialEq)]
+struct Open {
+    op: Option<Op>,
+    ndim: Option<u8>,
+    dtype: Option<Dtype>,
+    layout: Option<GemmLayout>,
+}
 
+impl Open {
+    const NOTHING: Self = Self { op: None, ndim: None, dtype: None, layout: None };
+
+    fn read(words: &[String]) -> Result<Self, CliError> {
+        let params = Params::read(words, &["op", "ndim", "dtype", "layout"])?;
+        Ok(Self {
+            op: params.get("op", word)?,
+            ndim: params.get("ndim", whole(2..=3))?,
+            dtype: params.get("dtype", word)?,
+            layout: params.get("layout", word)?,
+        })
+    }
+}
+
+impl Args {
     /// The family of AITER's, if the configuration is none.
     fn family(&self) -> Option<&str> {
         self.config.as_deref().and_then(pools::family)
@@ -100,9 +101,9 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let args = &args.with_params()?;
+    let open = Open::read(&args.params)?;
     if args.fields {
-        return list_fields(args);
+        return list_fields(open.op, args.format);
     }
     let rules = match &args.rules {
         Some(directory) => Rules::read(directory)?,
@@ -110,11 +111,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     };
     let (name, config) = match (args.family(), &args.config) {
         (Some(family), _) => (family.to_owned(), Config::Aiter(family.to_owned())),
-        (None, Some(path)) => (path.display().to_string(), Config::read(path, args.op)?),
+        (None, Some(path)) => (path.display().to_string(), Config::read(path, open.op)?),
         (None, None) => return Err(CliError::usage("the configuration is missing")),
     };
-    check_options(args, &config)?;
-    let request = request(args, config.op())?;
+    if args.family().is_some() && open != Open::NOTHING {
+        return Err(CliError::usage("--params: a family leaves nothing open"));
+    }
+    check_options(&open, config.op())?;
+    let request = request(args, &open, config.op())?;
     let found = enumerate(&rules, &config, &request).map_err(|error| match error {
         EnumerateError::Arch(unknown) => CliError::usage(format!("--arch: {unknown}")),
         error @ EnumerateError::FixedDimensions => CliError::usage(format!("--params ndim: {error}")),
@@ -132,8 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     for file in &args.output {
         let text = if suffix(file) == "json" {
-            let name = Path::new(&name).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-            export::to_json(&found.kernels, &name, &args.arch)?
+            export::to_json(&found.kernels, &file_name(Path::new(&name)), &args.arch)?
         } else {
             export::to_text(&found.kernels)
         };
@@ -172,27 +175,24 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
 }
 
 /// Refuses options that are for other operations.
-fn check_options(args: &Args, config: &Config) -> Result<(), CliError> {
-    let given = args.op.is_some() || args.ndim.is_some() || args.dtype.is_some() || args.layout.is_some();
-    if given && args.family().is_some() {
-        return Err(CliError::usage("--params: a family leaves nothing open"));
-    }
-    let wrong = match config.op() {
-        op if op != Op::Gemm && args.dtype.is_some() => {
-            "--params: dtype is for GEMMs; other types are in the configuration"
-        }
-        op if op != Op::Gemm && args.layout.is_some() => "--params: layout is for GEMMs",
-        op if op != Op::Conv && args.ndim.is_some() => "--params: ndim is for convolutions",
-        _ => return Ok(()),
+fn check_options(open: &Open, op: Op) -> Result<(), CliError> {
+    let wrong = if op != Op::Gemm && open.dtype.is_some() {
+        "--params: dtype is for GEMMs; other types are in the configuration"
+    } else if op != Op::Gemm && open.layout.is_some() {
+        "--params: layout is for GEMMs"
+    } else if op != Op::Conv && open.ndim.is_some() {
+        "--params: ndim is for convolutions"
+    } else {
+        return Ok(());
     };
     Err(CliError::usage(wrong))
 }
 
-fn request(args: &Args, op: Op) -> Result<Request, CliError> {
+fn request(args: &Args, open: &Open, op: Op) -> Result<Request, CliError> {
     let mut request = Request::new(args.arch.as_str());
-    request.ndim = args.ndim;
-    request.dtype = args.dtype.unwrap_or(request.dtype);
-    request.layout = args.layout.unwrap_or(request.layout);
+    request.ndim = open.ndim;
+    request.dtype = open.dtype.unwrap_or(request.dtype);
+    request.layout = open.layout.unwrap_or(request.layout);
     request.valid_only = args.valid_only;
     for text in &args.filter {
         let (name, filter) = if let Some(name) = text.strip_prefix('@') {
@@ -244,12 +244,12 @@ fn listed(found: &Enumeration) -> Table {
     table
 }
 
-fn list_fields(args: &Args) -> Result<(), CliError> {
+fn list_fields(of: Option<Op>, format: Format) -> Result<(), CliError> {
     let mut table = Table::new(["op", "field", "meaning"]);
-    for &op in Op::ALL.iter().filter(|op| args.op.is_none_or(|wanted| wanted == **op)) {
+    for &op in Op::ALL.iter().filter(|op| of.is_none_or(|wanted| wanted == **op)) {
         for field in fields(op) {
             table.push(vec![op.as_str().into(), format!("c.{}", field.name).into(), field.doc.into()]);
         }
     }
-    table.print(args.format)
+    table.print(format)
 }

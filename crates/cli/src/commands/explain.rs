@@ -9,13 +9,11 @@ use ck_select::select::{RankScratch, Ranked, Ranker};
 #[cfg(feature = "offline")]
 use ck_select_data::measurements::{Measurements, Wanted};
 #[cfg(feature = "offline")]
-use ck_select_study::page::{self, Explanation, Made};
+use ck_select_study::page::{self, Explanation};
 
 use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
-#[cfg(feature = "offline")]
-use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt \\
@@ -97,43 +95,28 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             comparison: &comparison,
             outside: &outside,
         };
-        let place = args.ranker.place()?;
         // The page has no measurements.
         let none = Measurements::new(Wanted::all(problem.op()));
-        let made =
-            Made::of(timestamp(), Some(place), &none).map_err(|(file, error)| CliError::io(file, &error))?;
+        let made = super::made(args.ranker.model.as_deref(), &none)?;
         crate::output::write_file(path, &page::explanation(&explanation, &made))?;
     }
     let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
-    let mut total = |name: &str, parts: [f64; 2]| {
-        let difference = parts[0] - parts[1];
-        table.push(vec![
-            name.into(),
-            Cell::Empty,
-            Cell::Empty,
-            parts[0].into(),
-            parts[1].into(),
-            difference.into(),
-        ]);
+    let mut push = |name: &str, values: [Option<f64>; 2], parts: [f64; 2]| {
+        let [first, second] = parts;
+        let mut row: Vec<Cell> = vec![name.into()];
+        row.extend(values.map(Cell::from));
+        row.extend([first, second, first - second].map(Cell::from));
+        table.push(row);
     };
     if let Some(estimate) = comparison.estimate {
-        total("(score)", comparison.scores());
-        total("(estimate)", estimate);
+        push("(score)", [None; 2], comparison.scores());
+        push("(estimate)", [None; 2], estimate);
     }
-    total("(raw score)", comparison.raw);
-    total("(bias)", comparison.parts.each_ref().map(|part| part.bias));
-    total("(rounding)", comparison.parts.each_ref().map(|part| part.rounding));
+    push("(raw score)", [None; 2], comparison.raw);
+    push("(bias)", [None; 2], comparison.parts.each_ref().map(|part| part.bias));
+    push("(rounding)", [None; 2], comparison.parts.each_ref().map(|part| part.rounding));
     for term in comparison.terms.iter().take(args.top.unwrap_or(usize::MAX)) {
-        let [first_value, second_value] = term.values;
-        let [first, second] = term.contributions;
-        table.push(vec![
-            term.feature.into(),
-            first_value.into(),
-            second_value.into(),
-            first.into(),
-            second.into(),
-            term.difference().into(),
-        ]);
+        push(term.feature, term.values.map(Some), term.contributions);
     }
     if args.format == Format::Table {
         let [first, second] =

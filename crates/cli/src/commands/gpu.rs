@@ -67,16 +67,6 @@ impl Gpu {
         self.file.as_deref()
     }
 
-    /// The option's value.
-    #[cfg(feature = "train")]
-    pub(crate) fn word(&self) -> Option<String> {
-        let file = self.file.as_ref().map(|file| file.display().to_string());
-        match (self.arch, file) {
-            (Some(arch), Some(file)) => Some(format!("{arch}:{file}")),
-            (arch, file) => arch.map(|arch| arch.to_string()).or(file),
-        }
-    }
-
     /// The architecture, which a file may name.
     pub(crate) fn named_arch(&self) -> Result<Option<Arch>, CliError> {
         match (self.arch, &self.file) {

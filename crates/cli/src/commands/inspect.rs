@@ -171,7 +171,7 @@ fn targets(model: &Model, directory: &Path) -> Table {
         let Some(forest) = model.forest(target) else { continue };
         let file = Model::forest_file(directory, target).ok().flatten();
         let size = file.as_ref().and_then(|path| std::fs::metadata(path).ok());
-        let size = size.map_or(Cell::Empty, |file| Cell::Count(file.len()));
+
         let compressed = file.is_none_or(|path| path.extension().is_none_or(|extension| extension == "gz"));
         let thresholds = forest.feature_uses().iter().map(|feature| feature.thresholds).max().unwrap_or(0);
         table.push(vec![
@@ -184,7 +184,7 @@ fn targets(model: &Model, directory: &Path) -> Table {
             forest.max_depth().into(),
             thresholds.into(),
             forest.version().into(),
-            size,
+            size.map(|file| file.len()).into(),
             yes_no(compressed),
         ]);
     }
@@ -206,10 +206,10 @@ fn features(model: &Model, forest: &Forest) -> Table {
         table.push(vec![
             name.into(),
             scope.into(),
-            Cell::Count(uses.splits),
+            uses.splits.into(),
             uses.gain.into(),
             uses.thresholds.into(),
-            Cell::Count(uses.categorical_splits),
+            uses.categorical_splits.into(),
             range(info),
         ]);
     }

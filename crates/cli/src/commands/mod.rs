@@ -110,12 +110,16 @@ pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Resul
     text.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
-/// The pairs of `NAME=VALUE,…`, each name once.
-pub(crate) fn pairs(text: &str) -> Result<Vec<(&str, &str)>, String> {
-    let mut pairs = Vec::new();
-    for pair in text.split(',').filter(|pair| !pair.is_empty()) {
-        let (name, value) =
-            pair.split_once('=').ok_or_else(|| format!("found '{pair}', expected name=value"))?;
+/// A word `NAME=VALUE`.
+fn pair(word: &str) -> Result<(&str, &str), String> {
+    word.split_once('=').ok_or_else(|| format!("found '{word}', expected NAME=VALUE"))
+}
+
+/// Words `NAME=VALUE`, each name once.
+fn pairs<'w>(words: impl Iterator<Item = &'w str>) -> Result<Vec<(&'w str, &'w str)>, String> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for word in words {
+        let (name, value) = pair(word)?;
         if pairs.iter().any(|(known, _)| *known == name) {
             return Err(format!("found {name} twice, expected each name once"));
         }
@@ -124,56 +128,45 @@ pub(crate) fn pairs(text: &str) -> Result<Vec<(&str, &str)>, String> {
     Ok(pairs)
 }
 
+/// The pairs of `NAME=VALUE,…`, each name once.
+pub(crate) fn list_of_pairs(text: &str) -> Result<Vec<(&str, &str)>, String> {
+    pairs(text.split(',').filter(|word| !word.is_empty()))
+}
+
 /// The words of `--params`, a name and a value each.
 pub(crate) struct Params<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Params<'a> {
     /// Reads them; each name is one of these, once.
     pub(crate) fn read(words: &'a [String], known: &[&str]) -> Result<Self, CliError> {
-        let mut read: Vec<(&str, &str)> = Vec::new();
-        for word in words {
-            let Some((name, value)) = word.split_once('=') else {
-                return Err(CliError::usage(format!("--params: found '{word}', expected NAME=VALUE")));
-            };
-            if !known.contains(&name) {
-                return Err(CliError::usage(format!("--params: {}", unknown_name(name, known))));
-            }
-            if read.iter().any(|(other, _)| *other == name) {
-                return Err(CliError::usage(format!(
-                    "--params: found {name} twice, expected each name once"
-                )));
-            }
-            read.push((name, value));
+        let refused = |error: String| CliError::usage(format!("--params: {error}"));
+        let read = pairs(words.iter().map(String::as_str)).map_err(refused)?;
+        match read.iter().find(|(name, _)| !known.contains(name)) {
+            Some((name, _)) => Err(refused(unknown_name(name, known))),
+            None => Ok(Self(read)),
         }
-        Ok(Self(read))
     }
 
-    /// Whether a name has a value.
-    #[cfg(feature = "train")]
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(known, _)| *known == name)
-    }
-
-    /// Sets the value of a name, if it has one.
-    pub(crate) fn set<T>(
+    /// The value of a name, if it has one.
+    pub(crate) fn get<T>(
         &self,
         name: &str,
         read: impl Fn(&str) -> Result<T, String>,
-        field: &mut T,
-    ) -> Result<(), CliError> {
-        if let Some((_, value)) = self.0.iter().find(|(known, _)| *known == name) {
-            *field = read(value)
-                .map_err(|error| CliError::usage(format!("--params {name}: found '{value}': {error}")))?;
-        }
-        Ok(())
+    ) -> Result<Option<T>, CliError> {
+        let value = self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        let refused = |value, error| CliError::usage(format!("--params {name}: found '{value}': {error}"));
+        value.map(|value| read(value).map_err(|error: String| refused(value, error))).transpose()
     }
 }
 
-/// A whole number of this range, as a value of `--params`.
-pub(crate) fn whole<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
+/// Reads a whole number of this range.
+pub(crate) fn whole<T>(
     range: std::ops::RangeInclusive<T>,
-) -> impl Fn(&str) -> Result<T, String> {
-    move |value| {
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display + Clone + Send + Sync + 'static,
+{
+    move |value: &str| {
         let found = value.parse().ok().filter(|found| range.contains(found));
         found.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
     }
@@ -187,8 +180,7 @@ pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
 /// Reads `FIGURE=SHARE` with one of these figures.
 #[cfg(feature = "offline")]
 fn share_of(text: &str, figures: &[&'static str]) -> Result<(&'static str, f64), String> {
-    let (name, value) =
-        text.split_once('=').ok_or_else(|| format!("'{text}' is not of the form figure=value"))?;
+    let (name, value) = pair(text)?;
     let known = figures.iter().find(|figure| **figure == name);
     let name = known.ok_or_else(|| format!("no figure is named '{name}', only {}", figures.join(", ")))?;
     match value.parse::<f64>() {
@@ -238,18 +230,6 @@ impl ModelAndPool {
     /// A model with what it is allowed, on the GPU of the options, and the pool that it ranks.
     fn ranker(&self, model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliError> {
         ranker(self.arch.place(self.allow.apply(model))?, pool)
-    }
-
-    /// The model's place, for a page that names its inputs.
-    #[cfg(feature = "offline")]
-    pub(crate) fn place(&self) -> Result<ck_select_study::page::ModelPlace<'_>, CliError> {
-        use ck_select_study::page::ModelPlace;
-
-        let path = self.model.as_deref().ok_or_else(|| CliError::usage("give --model"))?;
-        Ok(match embedded::named(path) {
-            Some(model) => ModelPlace::Embedded(model?),
-            None => ModelPlace::Directory(path),
-        })
     }
 }
 
@@ -325,6 +305,22 @@ pub(crate) fn with_splits<'p>(
         return Err(InvalidField::new("split_k", "auto", "the number of parts, or --splits for a choice"));
     }
     Ok(problem.checked()?.among(splits))
+}
+
+/// What a page says of how it was made: of which model and measurements.
+#[cfg(feature = "offline")]
+fn made(
+    model: Option<&Path>,
+    measurements: &ck_select_data::measurements::Measurements,
+) -> Result<ck_select_study::page::Made, CliError> {
+    use ck_select_study::page::{Made, ModelPlace};
+
+    let place = model.map(|path| match embedded::named(path) {
+        Some(model) => model.map(ModelPlace::Embedded),
+        None => Ok(ModelPlace::Directory(path)),
+    });
+    let made = Made::of(crate::timestamp::timestamp(), place.transpose()?, measurements);
+    made.map_err(|(file, error)| CliError::io(file, &error))
 }
 
 /// A model directory, for commands that read its files.

@@ -7,14 +7,13 @@ use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
 use ck_select_measure::host;
-use ck_select_study::page::{self, Made, Progress};
+use ck_select_study::page::{self, Progress};
 use ck_select_study::survey::{Keep, Point, Survey};
 
 use super::data::{WhereOption, say_left_out};
 use crate::error::CliError;
 use crate::output;
 use crate::table::{Cell, Format, Table};
-use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect report sweep.csv
@@ -90,8 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             prune(args, path, &survey, &measurements)?;
             continue;
         }
-        let made = Made::of(timestamp(), None, &measurements);
-        let made = made.map_err(|(file, error)| CliError::io(file, &error))?;
+        let made = super::made(None, &measurements)?;
         output::write_file(path, &page::sweep(&survey, &measurements, &made, progress))?;
     }
     figures(&survey, &measurements).print(args.format)

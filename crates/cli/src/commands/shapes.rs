@@ -19,7 +19,7 @@ const EXAMPLES: &str = "Examples:
   ckselect shapes --set conv-wide --set synthetic --count 400 --output some.csv";
 
 /// Generate the problems of a sweep
-#[derive(Clone, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A set of problems; several are concatenated in order, each problem once. Upstream's names, such as
@@ -34,12 +34,6 @@ pub(crate) struct Args {
     /// the networks' layers
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
-    #[arg(skip)]
-    seed: Option<u64>,
-    #[arg(skip)]
-    ndim: Option<u8>,
-    #[arg(skip)]
-    batches: Vec<i64>,
     /// Direction of convolutions [default: forward]
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     direction: Option<Direction>,
@@ -49,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
     /// At most this many problems, evenly spaced
-    #[arg(long, value_name = "COUNT", value_parser = count)]
+    #[arg(long, value_name = "COUNT", value_parser = whole(1..=usize::MAX))]
     count: Option<usize>,
     /// Output file: a CSV, one row per problem, or if it ends in .json, a list of objects [default: standard
     /// output]
@@ -57,21 +51,39 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-impl Args {
-    /// The command line with what `--params` says.
-    fn with_params(&self) -> Result<Self, CliError> {
-        let mut all = self.clone();
-        let params = Params::read(&self.params, &["seed", "ndim", "batches"])?;
-        params.set("seed", |value| whole(0..=u64::MAX)(value).map(Some), &mut all.seed)?;
-        params.set("ndim", |value| whole(2..=3)(value).map(Some), &mut all.ndim)?;
-        let batches = |value: &str| value.split(',').map(whole(1..=65536)).collect();
-        params.set("batches", batches, &mut all.batches)?;
-        Ok(all)
-    }
+/// What the options say of what sets leave open.
+struct Open {
+    direction: Option<Direction>,
+    dtype: Option<Dtype>,
+    seed: Option<u64>,
+    ndim: Option<u8>,
+    batches: Option<Vec<i64>>,
 }
 
-fn count(text: &str) -> Result<usize, String> {
-    whole(1..=usize::MAX)(text)
+impl Open {
+    fn read(args: &Args) -> Result<Self, CliError> {
+        let params = Params::read(&args.params, &["seed", "ndim", "batches"])?;
+        let batches = |value: &str| value.split(',').map(whole(1..=65536)).collect();
+        Ok(Self {
+            direction: args.direction,
+            dtype: args.dtype,
+            seed: params.get("seed", whole(0..=u64::MAX))?,
+            ndim: params.get("ndim", whole(2..=3))?,
+            batches: params.get("batches", batches)?,
+        })
+    }
+
+    fn choice(&self, op: Op) -> Choice {
+        let usual = Choice::new(self.dtype.unwrap_or(ProblemDefaults::of(op).dtype));
+        Choice {
+            direction: self.direction.unwrap_or(usual.direction),
+            any_dtype: self.dtype.is_none(),
+            ndim: self.ndim.unwrap_or(usual.ndim),
+            seed: self.seed.unwrap_or(usual.seed),
+            batches: self.batches.clone().unwrap_or(usual.batches),
+            ..usual
+        }
+    }
 }
 
 fn set(word: &str) -> Result<Named, String> {
@@ -79,14 +91,14 @@ fn set(word: &str) -> Result<Named, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let args = &args.with_params()?;
+    let open = Open::read(args)?;
     if args.list {
-        return list(args);
+        return list(&open);
     }
-    check(args)?;
+    check(&open, &args.set)?;
     let mut problems = Vec::new();
     for named in &args.set {
-        problems.extend(named.set.problems(&choice_of(args, named)?)?);
+        problems.extend(named.set.problems(&choice_of(&open, named)?)?);
     }
     let mut problems = shapes::distinct(problems);
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
@@ -109,18 +121,18 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// Options that change nothing of what is asked for are mistakes.
-fn check(args: &Args) -> Result<(), CliError> {
-    let has = |of: fn(&Set) -> bool| args.set.iter().any(|named| of(named.set));
+fn check(open: &Open, sets: &[Named]) -> Result<(), CliError> {
+    let has = |of: fn(&Set) -> bool| sets.iter().any(|named| of(named.set));
     let rules = [
-        ("--direction", args.direction.is_some(), has(|set| set.op() == Op::Conv), "sets of convolutions"),
+        ("--direction", open.direction.is_some(), has(|set| set.op() == Op::Conv), "sets of convolutions"),
         (
             "--params ndim",
-            args.ndim.is_some(),
+            open.ndim.is_some(),
             has(Set::has_dimensions),
             "sets of convolutions that are not networks'",
         ),
-        ("--params batches", !args.batches.is_empty(), has(Set::has_batches), "sets of networks' layers"),
-        ("--params seed", args.seed.is_some(), has(Set::is_drawn), "drawn sets, such as holdout"),
+        ("--params batches", open.batches.is_some(), has(Set::has_batches), "sets of networks' layers"),
+        ("--params seed", open.seed.is_some(), has(Set::is_drawn), "drawn sets, such as holdout"),
     ];
     match rules.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
         Some((option, _, _, what)) => Err(CliError::usage(format!("{option} is for {what}"))),
@@ -128,24 +140,12 @@ fn check(args: &Args) -> Result<(), CliError> {
     }
 }
 
-fn choice(args: &Args, op: Op) -> Choice {
-    let usual = Choice::new(args.dtype.unwrap_or(ProblemDefaults::of(op).dtype));
-    Choice {
-        direction: args.direction.unwrap_or(usual.direction),
-        any_dtype: args.dtype.is_none(),
-        ndim: args.ndim.unwrap_or(usual.ndim),
-        seed: args.seed.unwrap_or(usual.seed),
-        batches: if args.batches.is_empty() { usual.batches } else { args.batches.clone() },
-        ..usual
-    }
-}
-
 /// What a set leaves open, of which upstream's names say a part.
-fn choice_of(args: &Args, named: &Named) -> Result<Choice, CliError> {
-    let asked = choice(args, named.set.op());
+fn choice_of(open: &Open, named: &Named) -> Result<Choice, CliError> {
+    let asked = open.choice(named.set.op());
     let Some((direction, ndim)) = named.upstream else { return Ok(asked) };
     let (name, set) = (named.name, named.set.name.as_str());
-    if args.direction.is_some_and(|other| other != direction) || args.ndim.is_some_and(|other| other != ndim)
+    if open.direction.is_some_and(|other| other != direction) || open.ndim.is_some_and(|other| other != ndim)
     {
         let message = format!("--set {name} says direction and dimensions; --set {set} leaves them open");
         return Err(CliError::usage(message));
@@ -157,10 +157,10 @@ fn choice_of(args: &Args, named: &Named) -> Result<Choice, CliError> {
     Ok(Choice { direction, ndim, ..asked })
 }
 
-fn list(args: &Args) -> Result<(), CliError> {
+fn list(open: &Open) -> Result<(), CliError> {
     let mut table = Table::new(["set", "problems", "meaning"]);
     for Named { name, set, upstream } in shapes::named()? {
-        let asked = choice(args, set.op());
+        let asked = open.choice(set.op());
         let (choice, meaning) = match upstream {
             Some((direction, ndim)) => {
                 let meaning = format!("upstream's name: {} {direction}, --params ndim={ndim}", set.name);

@@ -10,7 +10,7 @@ use ck_select::tuning::store::{
 use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
 
-use super::{pairs, unknown_name, word};
+use super::{list_of_pairs, unknown_name, word};
 #[cfg(feature = "offline")]
 use super::{pools, tuned_table::TunedTable};
 use crate::clash::{self, Named};
@@ -189,7 +189,7 @@ fn age(text: &str) -> Result<u64, String> {
 impl Filter {
     fn from_text(text: &str) -> Result<Self, String> {
         let mut filter = Self::default();
-        for (name, value) in pairs(text)? {
+        for (name, value) in list_of_pairs(text)? {
             match name {
                 "arch" => filter.arch = Some(word(value)?),
                 "device" => filter.device = Some(value.to_owned()),
@@ -275,8 +275,8 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
             (&*winner.kernel).into(),
             winner.median_ms.into(),
             winner.cv.into(),
-            Cell::Count(winner.repeats.into()),
-            Cell::Count(winner.candidates.into()),
+            winner.repeats.into(),
+            winner.candidates.into(),
             measured_at,
             winner.source.as_str().into(),
             scope.arch.as_str().into(),

@@ -11,6 +11,7 @@ use ck_select_data::places::GpuFigures;
 #[cfg(feature = "train")]
 use super::pools;
 use crate::error::CliError;
+use crate::output::file_name;
 use crate::table::Table;
 
 /// Reads the shapes of tuned tables on an architecture, if one is given, with winners of these pools. Rows
@@ -55,8 +56,7 @@ pub(super) fn pools(
 
 /// What distinguishes a table's name from others.
 pub(super) fn stem(file: &Path) -> String {
-    let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    name.split('.').next().unwrap_or_default().to_owned()
+    file_name(file).split('.').next().unwrap_or_default().to_owned()
 }
 
 /// A figure in each row, a table on a GPU in each column.

@@ -66,25 +66,25 @@ Exit codes: 0 done, or the budget is spent; 1 failed, or no row of the output ha
 pub(crate) struct Args {
     /// Kernels to measure, as for `ckselect rank`
     #[arg(long, value_name = "FILE|FAMILY")]
-    pool: PathBuf,
+    pub(super) pool: PathBuf,
     /// Problems to measure. A CSV as for `ckselect rank --problems`, or text with one problem per line, as
     /// CK_SELECT_CAPTURE writes it
     #[arg(long, value_name = "FILE")]
-    problems: PathBuf,
+    pub(super) problems: PathBuf,
     /// The log of the measurements. A second name, which ends in .html, is a page of the running sweep that
     /// is kept up to date: progress, time left, failures, the best so far
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
-    output: Vec<PathBuf>,
+    pub(super) output: Vec<PathBuf>,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
     /// of include/ck_select_bench.h; the configuration has a library a kernel, or a program that measures by
     /// itself
     #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
-    runner: Option<PathBuf>,
+    pub(super) runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
     /// directory, or by the formula `analytic`
     #[arg(long, value_name = "FROM", group = "who")]
-    simulate: Option<PathBuf>,
+    pub(super) simulate: Option<PathBuf>,
     /// Continue an existing output, or start a new one if there is none. With =failed, measure failed rows
     /// again, or those of some classes, such as =load,timeout
     #[arg(
@@ -96,46 +96,46 @@ pub(crate) struct Args {
         value_parser = retry,
         conflicts_with = "overwrite"
     )]
-    resume: Option<Retry>,
+    pub(super) resume: Option<Retry>,
     /// Discard an existing output
     #[arg(long)]
-    overwrite: bool,
+    pub(super) overwrite: bool,
     #[command(flatten)]
-    care: Care,
+    pub(super) care: Care,
     /// The order in which a problem's kernels are measured: `pool`; or, most promising first, `estimate` or
     /// `model`, which need --arch unless the model is for one GPU. `estimate:10` and `model:10` measure only
     /// the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than the
     /// fastest by the estimate, but keeps seven, or a quarter of fewer than 28. Of 30 kernels, either has
     /// 99.8 % of the best speed (docs/results.md) [default: model:30 with --arch, else pool]
     #[arg(long, value_name = "ORDER[:KEEP]", value_parser = order)]
-    order: Option<Order>,
+    pub(super) order: Option<Order>,
     /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]
     #[arg(long, value_name = "DIR")]
-    model: Option<PathBuf>,
+    pub(super) model: Option<PathBuf>,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
-    arch: NamedGpu,
+    pub(super) arch: NamedGpu,
     /// GPUs to measure on, all at once, by their indices among the visible ones; by default all that
     /// HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES name, or the first
     #[arg(long, value_name = "LIST")]
-    gpus: Option<String>,
+    pub(super) gpus: Option<String>,
     /// Stop after this time: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    budget: Option<Duration>,
+    pub(super) budget: Option<Duration>,
     /// Measure only shard I of N; the same N gives the same shards on every machine
     #[arg(long, value_name = "I/N", default_value = "1/1")]
-    shard: Shard,
+    pub(super) shard: Shard,
     /// Only print what would be measured
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Output format of the summary
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    pub(super) format: Format,
 }
 
 /// An order of a problem's kernels, and what it keeps of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Order {
+pub(super) enum Order {
     Pool,
     Estimate(Keep),
     Model(Keep),
@@ -143,16 +143,16 @@ enum Order {
 
 /// What is kept of the kernels of a problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Keep {
+pub(super) enum Keep {
     All,
-    First(u32),
+    First(usize),
     /// Those whose estimate is at most this many times the fastest one's.
     Within(f64),
 }
 
 /// How many kernels of a problem are measured by default where the GPU is known: of 546, they have 99.9 % of
 /// the best speed (docs/results.md).
-const PROMISING: u32 = 30;
+const PROMISING: usize = 30;
 
 /// Reads `pool`, or `estimate` and `model` with what they keep.
 fn order(text: &str) -> Result<Order, String> {
@@ -183,31 +183,37 @@ fn order(text: &str) -> Result<Order, String> {
 
 /// How carefully to measure
 #[derive(clap::Args)]
-struct Care {
+pub(super) struct Care {
     /// Abandon kernels that are this many times slower than the problem's best: 5x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
-    cutoff: Option<f64>,
+    pub(super) cutoff: Option<f64>,
     /// How to measure: warmup=3 runs of each kernel, repeat=10 timed runs, whose median is the result,
     /// samples=1 runs of an executable, which itself averages over repeat, remeasure=0 times if a measurement
     /// varies by more than 10 % (the most stable result counts), timeout=30s for one kernel on one problem,
     /// batch=20 kernels for one worker process
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
-    params: Vec<String>,
+    pub(super) params: Vec<String>,
 }
 
 impl Care {
     fn settings(&self) -> Result<Settings, CliError> {
-        let mut settings = Settings { cutoff: self.cutoff, ..Settings::default() };
+        let usual = Settings::default();
         let params =
             Params::read(&self.params, &["warmup", "repeat", "samples", "remeasure", "timeout", "batch"])?;
-        let set = |name, least, field: &mut u32| params.set(name, whole(least..=u32::MAX), field);
-        set("warmup", 0, &mut settings.warmup)?;
-        set("repeat", 1, &mut settings.repeat)?;
-        set("samples", 1, &mut settings.samples)?;
-        set("remeasure", 0, &mut settings.remeasure)?;
-        params.set("batch", whole(1..=usize::MAX), &mut settings.batch)?;
-        params.set("timeout", |value| Ok(duration(value)?.as_secs_f64()), &mut settings.timeout_s)?;
-        Ok(settings)
+        let count = |name, least, usual| -> Result<u32, CliError> {
+            Ok(params.get(name, whole(least..=u32::MAX))?.unwrap_or(usual))
+        };
+        let timeout = params.get("timeout", duration)?.map(|timeout| timeout.as_secs_f64());
+        Ok(Settings {
+            cutoff: self.cutoff,
+            warmup: count("warmup", 0, usual.warmup)?,
+            repeat: count("repeat", 1, usual.repeat)?,
+            samples: count("samples", 1, usual.samples)?,
+            remeasure: count("remeasure", 0, usual.remeasure)?,
+            batch: params.get("batch", whole(1..=usize::MAX))?.unwrap_or(usual.batch),
+            timeout_s: timeout.unwrap_or(usual.timeout_s),
+            ..usual
+        })
     }
 }
 
@@ -312,7 +318,7 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
         }
     };
     let plan = match keep {
-        Keep::First(count) => plan.first(count as usize),
+        Keep::First(count) => plan.first(count),
         _ => plan,
     };
     if plan.left_out_by_order() > 0 {
@@ -334,16 +340,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 /// What the command measures with these arguments, without its report.
 #[cfg(feature = "train")]
-pub(super) fn measure(arguments: Vec<std::ffi::OsString>) -> Result<Summary, CliError> {
-    #[derive(clap::Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-    let words = std::iter::once("bench".into()).chain(arguments);
-    let line = <Line as clap::Parser>::try_parse_from(words).map_err(CliError::usage)?;
-    let swept = sweep(&line.args)?;
-    swept.map(|swept| swept.ran).ok_or_else(|| CliError::usage("a sweep of this process was expected"))
+pub(super) fn measure(args: &Args) -> Result<Summary, CliError> {
+    let swept = sweep(args)?.map(|swept| swept.ran);
+    swept.ok_or_else(|| CliError::usage("a sweep of this process was expected"))
 }
 
 /// A sweep that has ended.

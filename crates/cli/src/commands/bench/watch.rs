@@ -73,7 +73,7 @@ impl Maker {
     }
 
     fn empty(&self, runs: bool) -> Result<(), CliError> {
-        let log = self.log.file_name().unwrap_or_default().to_string_lossy();
+        let log = output::file_name(&self.log);
         output::write_file(&self.page, &page::empty(&log, &timestamp(), runs))
     }
 }

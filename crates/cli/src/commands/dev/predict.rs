@@ -1,6 +1,7 @@
 //! `ckselect dev predict`: a forest's predictions for raw feature rows.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ck_select::embedded;
 use ck_select::features::Schema;
@@ -45,10 +46,10 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// A forest, with its model if there is one.
-enum Source {
-    Model(Box<Model>, Target),
-    Bare(Box<Forest>),
+/// A forest, and if it has one, its model with the target that it predicts.
+struct Source {
+    forest: Arc<Forest>,
+    model: Option<(Model, Target)>,
 }
 
 impl Source {
@@ -56,49 +57,33 @@ impl Source {
         if args.model.is_dir() || is_embedded(&args.model) {
             let model = embedded::open(&args.model)?;
             let target = args.target.unwrap_or(model.spec().rank_by);
-            if model.forest(target).is_none() {
-                return Err(CliError::failed(format!("{}: no forest for {target}", model.name())));
-            }
-            return Ok(Self::Model(Box::new(model), target));
+            let none = || CliError::failed(format!("{}: no forest for {target}", model.name()));
+            let forest = model.forest(target).cloned().ok_or_else(none)?;
+            return Ok(Self { forest, model: Some((model, target)) });
         }
         if args.target.is_some() {
             return Err(CliError::usage("--target: a single LightGBM file has one forest"));
         }
-        Ok(Self::Bare(Box::new(Forest::load(&args.model)?)))
-    }
-
-    fn forest(&self) -> Result<&Forest, CliError> {
-        match self {
-            Self::Model(model, target) => model
-                .forest(*target)
-                .map(AsRef::as_ref)
-                .ok_or_else(|| CliError::failed(format!("no forest for {target}"))),
-            Self::Bare(forest) => Ok(forest),
-        }
+        Ok(Self { forest: Arc::new(Forest::load(&args.model)?), model: None })
     }
 
     fn value(&self, raw: f64) -> f64 {
-        match self {
-            Self::Model(model, target) => model.value(*target, raw),
-            Self::Bare(_) => raw,
-        }
+        self.model.as_ref().map_or(raw, |(model, target)| model.value(*target, raw))
     }
 
     /// The feature names, from the model if there is one: a forest that was trained from a bare matrix does
     /// not know them.
-    fn names(&self) -> Result<Vec<String>, CliError> {
-        Ok(match self {
-            Self::Model(model, _) => {
-                model.extractor().schema.names().into_iter().map(str::to_owned).collect()
-            }
-            Self::Bare(_) => self.forest()?.feature_names().to_vec(),
-        })
+    fn names(&self) -> Vec<String> {
+        match &self.model {
+            Some((model, _)) => model.extractor().schema.names().into_iter().map(str::to_owned).collect(),
+            None => self.forest.feature_names().to_vec(),
+        }
     }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let source = Source::load(args)?;
-    let forest = source.forest()?;
+    let forest = &source.forest;
     let mut file = CsvFile::open(&args.data, false)?;
     let mut rows = Rows::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
 
@@ -109,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let order = match &order {
             Some(order) => order,
             None if is_header(&record) => {
-                order = Some(columns(&record, &source.names()?, &args.data)?);
+                order = Some(columns(&record, &source.names(), &args.data)?);
                 continue;
             }
             None if record.len() == row.len() => order.insert((0..row.len()).collect()),

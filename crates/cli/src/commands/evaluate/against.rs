@@ -230,7 +230,7 @@ fn changes(comparison: &Comparison, measurements: &Measurements) -> Table {
     let mut table =
         Table::new(["problem", "old_kernel", "new_kernel", "old_efficiency", "new_efficiency", "delta"]);
     let name = |kernel: Option<u32>| {
-        kernel.map_or(Cell::Empty, |kernel| measurements.kernels()[kernel as usize].name.as_str().into())
+        Cell::from(kernel.map(|kernel| measurements.kernels()[kernel as usize].name.as_str()))
     };
     for change in &comparison.changes {
         table.push(vec![

@@ -4,7 +4,6 @@ use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::embedded;
 use ck_select::estimate::GpuOverride;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
@@ -21,7 +20,6 @@ use super::{AllowOption, load_model, pools};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::table::{Cell, Format, Table};
-use crate::timestamp::timestamp;
 
 mod against;
 mod winners;
@@ -257,75 +255,74 @@ fn write_page(
     measurements: &Measurements,
     model: Option<&Model>,
 ) -> Result<(), CliError> {
-    let place = model.map(|_| match embedded::named(&args.model) {
-        Some(model) => model.map(page::ModelPlace::Embedded),
-        None => Ok(page::ModelPlace::Directory(&args.model)),
-    });
-    let made = page::Made::of(timestamp(), place.transpose()?, measurements)
-        .map_err(|(file, error)| CliError::io(file, &error))?;
+    let made = super::made(model.map(|_| &*args.model), measurements)?;
     output::write_file(path, &page::evaluation(evaluation, measurements, model, &made))
 }
 
 /// The figures over all problems, then by kind of problem.
 fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let mut table = Table::new(["figure", "problems", "mean", "median", "p10", "min"]);
-    let mut spread = |name: String, spread: &Spread| {
-        let Spread { count, mean, p50, p10, min } = *spread;
-        table.push(vec![name.into(), count.into(), mean.into(), p50.into(), p10.into(), min.into()]);
+    let mut row = |name: &str, cells: &[Cell]| {
+        let mut row = [&[name.into()], cells].concat();
+        row.resize(6, Cell::Empty);
+        table.push(row);
+    };
+    let mut spread = |name: &str, of: &Spread| {
+        row(name, &[of.count.into(), of.mean.into(), of.p50.into(), of.p10.into(), of.min.into()]);
     };
     let summary = &evaluation.summary;
-    spread("efficiency".to_owned(), &summary.efficiency);
+    spread("efficiency", &summary.efficiency);
     if let Some(measured) = evaluation.of_measured_choices() {
-        spread("efficiency of measured choices".to_owned(), &measured);
+        spread("efficiency of measured choices", &measured);
     }
     for group in &evaluation.slices {
         for Slice { name, efficiency } in &group.slices {
-            spread(format!("efficiency, {} {name}", group.word), efficiency);
+            spread(&format!("efficiency, {} {name}", group.word), efficiency);
         }
     }
     let Baselines { fixed_kernel, fixed_split_k, fixed_mean, random_mean } = evaluation.baselines;
-    let fixed = measurements.named(fixed_kernel, fixed_split_k);
-    let mut single = |name: &str, value: Option<f64>| {
-        if let Some(value) = value {
-            table.push(vec![name.into(), Cell::Empty, value.into(), Cell::Empty, Cell::Empty, Cell::Empty]);
-        }
-    };
-    single("best of top 3", Some(summary.best_of_top3_mean));
-    single("best of top 5", Some(summary.best_of_top5_mean));
-    single("best of top 10", Some(summary.best_of_top10_mean));
-    single("oracle chosen", Some(summary.top1));
-    single("oracle in top 3", Some(summary.top3_hit_rate));
-    single("oracle in top 5", Some(summary.top5_hit_rate));
-    single("oracle in top 10", Some(summary.top10_hit_rate));
-    single("r2 of tflops", summary.errors.map(|errors| errors.r2));
-    single("rmse of tflops", summary.errors.map(|errors| errors.rmse));
-    single("mae of tflops", summary.errors.map(|errors| errors.mae));
-    single(&format!("always {fixed}"), Some(fixed_mean));
-    single("a random kernel", Some(random_mean));
-    let outside = evaluation.coverage.problems_outside as f64 / evaluation.outcomes.len() as f64;
-    single("problems out of the trained range", Some(outside));
+    let always = format!("always {}", measurements.named(fixed_kernel, fixed_split_k));
     let coverage = &evaluation.coverage;
-    let mut counted = |name: String, count: usize| {
-        table.push(vec![name.into(), count.into(), Cell::Empty, Cell::Empty, Cell::Empty, Cell::Empty]);
-    };
+    let outside = coverage.problems_outside as f64 / evaluation.outcomes.len() as f64;
+    for (name, value) in [
+        ("best of top 3", Some(summary.best_of_top3_mean)),
+        ("best of top 5", Some(summary.best_of_top5_mean)),
+        ("best of top 10", Some(summary.best_of_top10_mean)),
+        ("oracle chosen", Some(summary.top1)),
+        ("oracle in top 3", Some(summary.top3_hit_rate)),
+        ("oracle in top 5", Some(summary.top5_hit_rate)),
+        ("oracle in top 10", Some(summary.top10_hit_rate)),
+        ("r2 of tflops", summary.errors.map(|errors| errors.r2)),
+        ("rmse of tflops", summary.errors.map(|errors| errors.rmse)),
+        ("mae of tflops", summary.errors.map(|errors| errors.mae)),
+        (&always, Some(fixed_mean)),
+        ("a random kernel", Some(random_mean)),
+        ("problems out of the trained range", Some(outside)),
+    ] {
+        if value.is_some() {
+            row(name, &[Cell::Empty, value.into()]);
+        }
+    }
     for field in &coverage.fields {
-        counted(format!("out of range, {} trained on {}", field.name, field.trained), field.outside);
+        let name = format!("out of range, {} trained on {}", field.name, field.trained);
+        row(&name, &[field.outside.into()]);
     }
     let unmeasured = evaluation.orders.iter().filter(|order| order.unmeasured.is_some()).count();
-    let choices = [
+    for (name, count) in [
         ("choices that were not measured", unmeasured),
         ("problems without a choice", evaluation.problems_without_choice),
-    ];
-    for (name, count) in choices.into_iter().filter(|(_, count)| *count > 0) {
-        counted(name.to_owned(), count);
+    ] {
+        if count > 0 {
+            row(name, &[count.into()]);
+        }
     }
-    let kernels = [
+    for (name, count) in [
         ("kernels unlike the measured ones", coverage.unmeasured_kernels),
         ("kernels that the model does not rank", coverage.left_out_kernels),
-    ];
-    for (name, count) in kernels.into_iter().filter(|(_, count)| *count > 0) {
-        let empty = || Cell::Empty;
-        table.push(vec![name.into(), empty(), count.into(), empty(), empty(), empty()]);
+    ] {
+        if count > 0 {
+            row(name, &[Cell::Empty, count.into()]);
+        }
     }
     table
 }
@@ -349,18 +346,18 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
         let mut row = vec![
             measurements.problems()[outcome.problem as usize].to_string().into(),
             outcome.efficiency.into(),
-            unmeasured.or(outcome.selected.map(name)).unwrap_or(Cell::Empty),
+            unmeasured.or(outcome.selected.map(name)).into(),
             outcome.selected_tflops.into(),
             name(outcome.oracle),
             outcome.oracle_tflops.into(),
-            outcome.oracle_rank.map_or(Cell::Empty, |rank| (rank + 1).into()),
+            outcome.oracle_rank.map(|rank| rank + 1).into(),
             outcome.candidates.into(),
             order.outside.names(op).collect::<Vec<_>>().join(" ").into(),
-            trial.number.map_or(Cell::Empty, |number| number.to_string().into()),
+            trial.number.map(|number| number.to_string()).into(),
         ];
         if measurements.chooses_split() {
             let cell = |parts: i32| Cell::from(parts as usize);
-            row.extend([outcome.selected_split_k.map_or(Cell::Empty, cell), cell(outcome.oracle_split_k)]);
+            row.extend([outcome.selected_split_k.map(cell).into(), cell(outcome.oracle_split_k)]);
         }
         table.push(row);
     }

@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
             row.push(one.time_us.into());
             let terms = ranked.terms(&problem.with_split(one.split_k), one.index);
             row.extend(terms.iter().flat_map(|terms| terms.values).map(Cell::from));
-            row.push(if tied { "=".into() } else { Cell::Empty });
+            row.push(tied.then_some("=").into());
             rows.push(row)?;
         }
         Ok(())

@@ -116,12 +116,9 @@ impl<'a> Notes<'a> {
         let score = |place: usize| ranking.get(place).map(|ranked| ranked.score);
         let same = |other: Option<f64>| other.is_some() && other == score(place);
         let tied = same(place.checked_sub(1).and_then(score)) || same(score(place + 1));
-        let unmeasured = ranking.get(place).map_or("", |ranked| self.ranker.unmeasured(ranked.index));
-        [
-            if tied { "=".into() } else { Cell::Empty },
-            if unmeasured.is_empty() { Cell::Empty } else { unmeasured.into() },
-            out_of_range.clone(),
-        ]
+        let unmeasured = ranking.get(place).map(|ranked| self.ranker.unmeasured(ranked.index));
+        let unmeasured = unmeasured.filter(|words| !words.is_empty());
+        [tied.then_some("=").into(), unmeasured.into(), out_of_range.clone()]
     }
 
     /// Counts a problem that the model or the pool does not support; returns any other error.

@@ -58,9 +58,8 @@ struct Param<'a> {
 fn params(pairs: &[String]) -> Result<Vec<Param<'_>>, CliError> {
     let mut read: Vec<Param<'_>> = Vec::with_capacity(pairs.len());
     for pair in pairs {
-        let (name, value) = pair
-            .split_once('=')
-            .ok_or_else(|| CliError::usage(format!("--params: found '{pair}', expected NAME=VALUE")))?;
+        let (name, value) =
+            super::super::pair(pair).map_err(|error| CliError::usage(format!("--params: {error}")))?;
         let (only, name) = match name.split_once('.') {
             Some((target, name)) => {
                 let target: Target =
@@ -95,19 +94,18 @@ impl Settings {
     const NAMES: [&str; 6] = ["seed", "fold_seed", "threads", "hard_examples", "early_stopping", "group_by"];
 
     pub(super) fn read(words: &[String]) -> Result<Self, CliError> {
-        let mut all =
-            Self { seed: 42, fold_seed: None, threads: 0, hard_examples: 0, stop: None, group_by: None };
         let is_ours =
             |word: &&String| word.split_once('=').is_some_and(|(name, _)| Self::NAMES.contains(&name));
         let own: Vec<String> = words.iter().filter(is_ours).cloned().collect();
         let params = super::super::Params::read(&own, &Self::NAMES)?;
-        params.set("seed", whole(0..=1_000_000_000), &mut all.seed)?;
-        params.set("fold_seed", |value| whole(0..=u64::MAX)(value).map(Some), &mut all.fold_seed)?;
-        params.set("threads", whole(0..=1 << 16), &mut all.threads)?;
-        params.set("hard_examples", whole(0..=20), &mut all.hard_examples)?;
-        params.set("early_stopping", |word| stop(word).map(Some), &mut all.stop)?;
-        params.set("group_by", |word| group_by(word).map(Some), &mut all.group_by)?;
-        Ok(all)
+        Ok(Self {
+            seed: params.get("seed", whole(0..=1_000_000_000))?.unwrap_or(42),
+            fold_seed: params.get("fold_seed", whole(0..=u64::MAX))?,
+            threads: params.get("threads", whole(0..=1 << 16))?.unwrap_or(0),
+            hard_examples: params.get("hard_examples", whole(0..=20))?.unwrap_or(0),
+            stop: params.get("early_stopping", stop)?,
+            group_by: params.get("group_by", group_by)?,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ck_select::model::Target;
 use ck_select::pool::Pool;
@@ -18,6 +18,7 @@ use super::super::data::check_choice;
 use super::super::winners;
 use super::{Args, plan};
 use crate::error::CliError;
+use crate::output::file_name;
 use crate::progress::Progress;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
@@ -84,7 +85,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
     let workers =
         rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build().map_err(TrainError::refused)?;
-    let bar = Bar::default();
+    let bar = Progress::new(0, "trainings");
     let trained = workers.install(|| train(&measurements, &plan, &bar));
     bar.end();
     let trained = trained?;
@@ -221,35 +222,13 @@ fn check_described(measurements: &Measurements) -> Result<(), CliError> {
 }
 
 /// Progress of the target being trained.
-#[derive(Default)]
-struct Bar(Mutex<Option<Progress>>);
-
-impl Bar {
-    fn end(&self) {
-        if let Ok(mut bar) = self.0.lock()
-            && let Some(bar) = bar.take()
-        {
-            bar.end();
-        }
-    }
-}
-
-impl Watcher for Bar {
+impl Watcher for Progress {
     fn begins(&self, target: Target, trainings: usize) {
-        self.end();
-        let bar = Progress::new(trainings as u64, "trainings");
-        bar.note(format!(" of {target}"));
-        if let Ok(mut slot) = self.0.lock() {
-            *slot = Some(bar);
-        }
+        self.restart(trainings as u64, format!(" of {target}"));
     }
 
     fn trained(&self) {
-        if let Ok(bar) = self.0.lock()
-            && let Some(bar) = bar.as_ref()
-        {
-            bar.advance(None);
-        }
+        self.advance(None);
     }
 }
 
@@ -279,7 +258,7 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
         table.push(vec![
             target.into(),
             "all".into(),
-            all.map_or(Cell::Empty, |all| all.problems.into()),
+            all.map(|all| all.problems).into(),
             one.forest.trees().len().into(),
             Cell::Empty,
             Cell::Empty,
@@ -291,10 +270,6 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
         ]);
     }
     table.print(args.format)
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The words of the command line, with what is not UTF-8 replaced.

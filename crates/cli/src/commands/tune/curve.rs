@@ -1,19 +1,17 @@
 //! `ckselect tune --simulate --counts`: how good choices are after a given number of measured problems.
 
-use std::fmt;
-
 use ck_select_data::figures::quantile;
 use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
+use super::Args;
 use super::recorded::Recorded;
-use super::{Args, Count};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 
 /// Numbers of measured problems, besides all.
 const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
 
-pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
+pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
     refuse_repeats("--params ways", &args.settings.ways)?;
     let ways = args.settings.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     refuse_repeats("--counts", counts)?;
@@ -50,11 +48,7 @@ fn way(word: &str) -> Result<Method, CliError> {
     })
 }
 
-fn refuse_repeats(
-    option: &str,
-    words: impl IntoIterator<Item = impl PartialEq + fmt::Display>,
-) -> Result<(), CliError> {
-    let words: Vec<_> = words.into_iter().collect();
+fn refuse_repeats(option: &str, words: &[String]) -> Result<(), CliError> {
     match words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
         Some((_, word)) => {
             Err(CliError::usage(format!("{option}: found '{word}' twice, expected each once")))
@@ -64,16 +58,16 @@ fn refuse_repeats(
 }
 
 /// The numbers of problems to measure, of those that there are.
-fn numbers(counts: &[Count], simulation: &Simulation<'_>) -> Result<Vec<usize>, CliError> {
+fn numbers(counts: &[String], simulation: &Simulation<'_>) -> Result<Vec<usize>, CliError> {
     let available = simulation.problems();
     if counts.is_empty() {
         let all = simulation.can_hold_out().then_some(available);
         return Ok(USUAL.into_iter().filter(|count| *count < available).chain(all).collect());
     }
-    let number = |count: &Count| match *count {
-        Count::All => Ok(available),
-        Count::Of(count) if count <= available => Ok(count),
-        Count::Of(count) => Err(CliError::usage(format!(
+    let number = |count: &String| match count.parse() {
+        Err(_) => Ok(available),
+        Ok(count) if count <= available => Ok(count),
+        Ok(count) => Err(CliError::usage(format!(
             "--counts: found {count}, expected at most {available}, the number of problems that can be \
              measured, or `all`"
         ))),

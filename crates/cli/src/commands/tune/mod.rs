@@ -109,7 +109,7 @@ pub(crate) struct Args {
         requires = "simulate",
         conflicts_with_all = ["measure", "output"]
     )]
-    counts: Option<Vec<Count>>,
+    counts: Option<Vec<String>>,
     #[command(flatten)]
     rows: WhereOption,
     /// seed=1 for the first problem and the training; draws=1 simulations, each with another seed, the last
@@ -132,7 +132,7 @@ pub(crate) struct Args {
 }
 
 /// What `--params` says.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 struct Settings {
     seed: u64,
@@ -143,65 +143,42 @@ struct Settings {
     holdout: Option<PathBuf>,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        let ways = ["tuned", "alone", "upstream"].map(str::to_owned).to_vec();
-        Self { seed: 1, draws: None, ways, folds: 5, holdout: None }
-    }
-}
-
-/// A number of problems to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "train"), allow(dead_code))]
-enum Count {
-    Of(usize),
-    All,
-}
-
-fn count(word: &str) -> Result<Count, String> {
-    match word {
-        "all" => Ok(Count::All),
-        _ => word.parse().map(Count::Of).map_err(|_| "expected numbers of problems, or all".to_owned()),
-    }
-}
-
-impl std::fmt::Display for Count {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Of(count) => count.fmt(f),
-            Self::All => f.write_str("all"),
+#[cfg(feature = "train")]
+impl Settings {
+    fn read(args: &Args) -> Result<Self, CliError> {
+        let refused = |error: &str| Err(CliError::usage(format!("--params: {error}")));
+        let params = Params::read(&args.params, &["seed", "draws", "ways", "folds"])?;
+        let ways = params.get("ways", |value| Ok(value.to_owned()))?;
+        let folds = params.get("folds", |value| Ok(value.to_owned()))?;
+        let draws = params.get("draws", whole(1..=1000))?;
+        if args.counts.is_none() && ways.is_some() {
+            return refused("ways is for --counts");
         }
+        if args.counts.is_none() && folds.is_some() {
+            return refused("folds is for --counts");
+        }
+        if args.runner.is_some() && draws.is_some() {
+            return refused("draws is for --simulate");
+        }
+        let is_file = |value: &String| !value.bytes().all(|byte| byte.is_ascii_digit());
+        let holdout = folds.filter(is_file).map(PathBuf::from);
+        let folds = if holdout.is_some() { None } else { params.get("folds", whole(2..=1000))? };
+        let ways = ways.as_deref().unwrap_or("tuned,alone,upstream").split(',').map(str::to_owned).collect();
+        let seed = params.get("seed", whole(0..=u64::MAX))?.unwrap_or(1);
+        Ok(Self { seed, draws, ways, folds: folds.unwrap_or(5), holdout })
     }
+}
+
+/// A number of problems to measure, or `all`.
+fn count(word: &str) -> Result<String, String> {
+    if word != "all" && word.parse::<usize>().is_err() {
+        return Err("expected numbers of problems, or all".to_owned());
+    }
+    Ok(word.to_owned())
 }
 
 #[cfg(feature = "train")]
 impl Args {
-    /// The command line with what `--params` says.
-    fn with_params(&self) -> Result<Self, CliError> {
-        let mut all = self.clone();
-        let params = Params::read(&self.params, &["seed", "draws", "ways", "folds"])?;
-        let settings = &mut all.settings;
-        params.set("seed", whole(0..=u64::MAX), &mut settings.seed)?;
-        params.set("draws", |value| whole(1..=1000)(value).map(Some), &mut settings.draws)?;
-        params.set("ways", |value| Ok(value.split(',').map(str::to_owned).collect()), &mut settings.ways)?;
-        let is_number = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());
-        let holdout = |value: &str| Ok((!is_number(value)).then(|| PathBuf::from(value)));
-        params.set("folds", holdout, &mut settings.holdout)?;
-        if settings.holdout.is_none() {
-            params.set("folds", whole(2..=1000), &mut settings.folds)?;
-        }
-        let curve = ["ways", "folds"].into_iter().find(|name| params.has(name));
-        match curve {
-            Some(name) if self.counts.is_none() => {
-                Err(CliError::usage(format!("--params: {name} is for --counts")))
-            }
-            _ if params.has("draws") && self.runner.is_some() => {
-                Err(CliError::usage("--params: draws is for --simulate"))
-            }
-            _ => Ok(all),
-        }
-    }
-
     /// The architecture, by default that of the recorded rows.
     fn arch(&self) -> Result<Arch, CliError> {
         if let Some(arch) = self.gpu.arch {
@@ -218,7 +195,7 @@ impl Args {
 
 #[cfg(feature = "train")]
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    run::run(&args.with_params()?)
+    run::run(&Args { settings: Settings::read(args)?, ..args.clone() })
 }
 
 #[cfg(not(feature = "train"))]

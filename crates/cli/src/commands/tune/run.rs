@@ -15,6 +15,7 @@ use super::super::pools;
 use super::recorded::{Recorded, draw_all, extractor, point, simulation};
 use super::{Args, curve, measure};
 use crate::error::CliError;
+use crate::output::file_name;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
@@ -187,10 +188,8 @@ fn write(
         adapts: true,
     };
     let trained = train(measured, &plan, &())?;
-    let name =
-        |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let inputs = CardInputs {
-        name: name(output),
+        name: file_name(output),
         dtype,
         direction,
         command: super::super::train::command_line(),

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,15 +13,16 @@ use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::stop::StopReason;
+use ck_select_measure::sweep::Retry;
 
-use super::super::bench;
+use super::super::bench::{self, Care, Keep, Order};
 use super::Args;
 use crate::error::CliError;
 
 /// Number of problems per file.
 pub(super) const BATCH: usize = 5;
 /// How often an unstable time is measured again: a single one misleads all that is learned of a problem.
-const AGAIN: &str = "3";
+const AGAIN: u32 = 3;
 
 /// Measurements of a pool until the budget is spent.
 pub(super) struct Sweep<'a> {
@@ -77,29 +77,32 @@ impl<'a> Sweep<'a> {
         let args = self.args;
         // A worker process starts once for a file, not once for twenty kernels.
         let together = (first + 1).min(self.kernels.len()) * BATCH;
-        let mut words: Vec<OsString> = Vec::new();
-        words.push("--params".into());
-        words.extend([format!("remeasure={AGAIN}").into(), format!("batch={together}").into()]);
-        let mut add = |option: &str, value: &dyn AsRef<OsStr>| {
-            words.extend([option.into(), value.as_ref().to_owned()]);
-        };
-        add("--arch", &args.gpu.on(Some(args.arch()?)).word().unwrap_or_default());
-        add("--order", &format!("model:{first}"));
-        add("--model", &args.model);
-        add("--pool", &self.pool);
-        add("--problems", &list);
-        add("--output", &file);
-        let Some(runner) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
-        add("--runner", runner);
-        if let Some(left) = self.left() {
-            add("--budget", &format!("{}ms", left.as_millis().max(1)));
-        }
         // A row that was cut off in the middle cannot be read yet; the sweep cuts the rest of it. Whatever
         // made all of it fail may be mended.
         let all_failed = rows(file) > 0 && !self.has_a_time(file).unwrap_or(true);
-        words.push(if all_failed { "--resume=failed" } else { "--resume" }.into());
+        let bench = bench::Args {
+            pool: self.pool.to_owned(),
+            problems: list.to_owned(),
+            output: vec![file.to_owned()],
+            runner: args.runner.clone(),
+            simulate: None,
+            resume: Some(if all_failed { Retry::Failed } else { Retry::Nothing }),
+            overwrite: false,
+            care: Care {
+                cutoff: None,
+                params: vec![format!("remeasure={AGAIN}"), format!("batch={together}")],
+            },
+            order: Some(Order::Model(Keep::First(first))),
+            model: Some(args.model.clone()),
+            arch: args.gpu.on(Some(args.arch()?)),
+            gpus: None,
+            budget: self.left(),
+            shard: "1/1".parse()?,
+            dry_run: false,
+            format: args.format,
+        };
         // Problems on which all kernels fail are no reason to lose the others.
-        match bench::measure(words)?.stopped {
+        match bench::measure(&bench)?.stopped {
             Some(StopReason::Signal(_)) => {
                 Err(CliError::failed("ended by a signal; the same command goes on"))
             }
