@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod common;
 #[path = "../../../tests/faulty_calls/mod.rs"]
 mod faulty_calls;
 
@@ -10,9 +11,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::{Folder, Ran, root};
 use faulty_calls::Fault;
 
 const HEADER: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n";
@@ -58,7 +60,7 @@ fn restore(path: &Path, content: &Content) {
 
 /// A command, and what it writes.
 struct Case {
-    folder: tempfile::TempDir,
+    folder: Folder,
     elsewhere: tempfile::TempDir,
     line: &'static str,
     output: &'static str,
@@ -71,10 +73,9 @@ struct Case {
 impl Case {
     /// `@` in the line is `old` for what is there before, and then `new`.
     fn new(line: &'static str, output: &'static str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, of) in [("old", 1), ("new", 2)] {
-            fs::write(folder.path().join(format!("{name}.csv")), sweep(of)).unwrap();
-        }
+        let folder = Folder::inside();
+        folder.write("old.csv", sweep(1));
+        folder.write("new.csv", sweep(2));
         let (before, after) = (Content::new(), Content::new());
         let elsewhere = tempfile::tempdir().unwrap();
         let mut case = Self { folder, elsewhere, line, output, before, after, takes: Duration::ZERO };
@@ -91,32 +92,29 @@ impl Case {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.path(name)
     }
 
     fn command(&self, which: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        command.current_dir(self.folder.path()).env("SOURCE_DATE_EPOCH", "1700000000");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-        let line = self.line.replace('@', which).replace("ROOT", root.to_str().unwrap());
+        let line = self.line.replace('@', which).replace("ROOT", root().to_str().unwrap());
+        let mut command = self.folder.command(&line);
         // Where what finds no place is kept.
-        command.args(line.split_whitespace()).stdin(Stdio::null()).env("TMPDIR", self.elsewhere.path());
+        command.stdin(Stdio::null()).env("TMPDIR", self.elsewhere.path());
         command
     }
 
     fn good(&self, which: &str) {
-        let ran = self.command(which).output().unwrap();
-        assert!(ran.status.success(), "{}\n{}", self.line, String::from_utf8_lossy(&ran.stderr));
+        Ran::of(&mut self.command(which)).good(self.line);
     }
 
     /// Runs the command with a fault; `None` if it never met it.
-    fn under(&self, fault: Fault) -> Option<Output> {
+    fn under(&self, fault: Fault) -> Option<Ran> {
         restore(&self.path(self.output), &self.before);
         let marks = tempfile::tempdir().unwrap();
         let mark = marks.path().join("mark");
         let mut command = self.command("new");
         fault.meets(&mut command, &mark);
-        let ran = command.output().unwrap();
+        let ran = Ran::of(&mut command);
         mark.exists().then_some(ran)
     }
 
@@ -130,7 +128,7 @@ impl Case {
     /// Nothing of an attempt that failed stays.
     fn judge_rest(&self, what: &str) {
         let known = ["old.csv", "new.csv", self.output];
-        for entry in fs::read_dir(self.folder.path()).unwrap() {
+        for entry in fs::read_dir(self.path("")).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             assert!(known.contains(&name.as_str()), "{}: {what}: {name} is left", self.line);
         }
@@ -159,11 +157,10 @@ impl Case {
                         let fault = Fault { call, first, count, error };
                         let Some(ran) = self.under(fault) else { continue };
                         met += 1;
-                        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-                        let what = format!("{fault:?}: {said}");
-                        assert!(ran.status.success() || said.contains(text), "{}: {what}", self.line);
-                        assert!(matches!(ran.status.code(), Some(0 | 1)), "{}: {what}", self.line);
-                        self.judge(&what, ran.status.success());
+                        let what = format!("{fault:?}: {}", ran.stderr);
+                        let is_said = ran.code == Some(1) && ran.stderr.contains(text);
+                        assert!(ran.code == Some(0) || is_said, "{}: {what}", self.line);
+                        self.judge(&what, ran.code == Some(0));
                         self.judge_rest(&what);
                     }
                 }
@@ -181,7 +178,7 @@ impl Case {
         let mut kills = 0;
         let mut first = 1;
         while let Some(ran) = self.under(Fault { call: "any", first, count: 1, error: 0 }) {
-            assert_eq!(ran.status.code(), None, "killed");
+            assert_eq!(ran.code, None, "killed");
             self.judge(&format!("killed before change {first}"), false);
             kills += 1;
             first = faulty_calls::next(first);
@@ -226,8 +223,8 @@ fn pages() {
 fn logs() {
     let line = "bench --pool ROOT/configs/forward_bf16.txt --problems problems.csv --simulate analytic \
                 --output out.csv --resume";
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("problems.csv"), "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n").unwrap();
+    let folder = Folder::inside();
+    folder.write("problems.csv", "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n");
     let case = Case {
         folder,
         elsewhere: tempfile::tempdir().unwrap(),
@@ -238,7 +235,7 @@ fn logs() {
         takes: Duration::ZERO,
     };
     let rows = || {
-        let text = fs::read_to_string(case.path("out.csv")).unwrap();
+        let text = case.folder.read("out.csv");
         text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
     };
     case.good("");
@@ -253,8 +250,8 @@ fn logs() {
                 remove(&case.path(file));
             }
             let Some(ran) = case.under(Fault { call, first, count: u32::MAX, error }) else { break };
-            let said = String::from_utf8_lossy(&ran.stderr);
-            assert_eq!(ran.status.code(), (error != 0).then_some(1), "{call} {first}: {said}");
+            let said = ran.stderr;
+            assert_eq!(ran.code, (error != 0).then_some(1), "{call} {first}: {said}");
             assert!(error == 0 || said.contains("(os error "), "{said}");
             case.good("");
             assert_eq!(rows(), whole, "{call} {first}");
@@ -292,7 +289,7 @@ mod trained {
         let case = Case::new(TRAIN, "out");
         let under = |first: u32| {
             let ran = case.under(Fault { call: "write", first, count: 1, error: FULL }).unwrap();
-            let said = String::from_utf8(ran.stderr).unwrap();
+            let said = ran.stderr;
             assert!(said.contains("No space left on device"), "{said}");
             case.judge(&said, false);
             said
@@ -324,17 +321,17 @@ mod trained {
         let case = Case::new(TRAIN, "out");
         for (first, is_back) in [(1, true), (2, false), (3, true)] {
             restore(&case.path("out"), &case.before);
-            let mark = case.folder.path().join("mark");
+            let mark = case.path("mark");
             let mut command = case.command("new");
             Fault { call: "rename", first, count: u32::MAX, error: 5 }.meets(&mut command, &mark);
-            let ran = command.env("CK_NO_EXCHANGE", "1").output().unwrap();
+            let ran = Ran::of(command.env("CK_NO_EXCHANGE", "1"));
             assert_eq!(mark.exists(), first < 3);
-            let said = String::from_utf8(ran.stderr).unwrap();
+            let said = ran.stderr;
             if is_back {
-                case.judge(&said, ran.status.success());
+                case.judge(&said, ran.code == Some(0));
                 continue;
             }
-            assert_eq!(ran.status.code(), Some(1), "{said}");
+            assert_eq!(ran.code, Some(1), "{said}");
             let kept = said.split("what was there is in ").nth(1).unwrap().trim().to_owned();
             let kept: Vec<_> = content(&case.path(&kept)).into_values().collect();
             assert_eq!(kept, case.before.values().cloned().collect::<Vec<_>>(), "{said}");

@@ -5,6 +5,8 @@ mod common;
 use std::fmt::Write as _;
 
 use common::Folder;
+#[cfg(feature = "train")]
+use common::kill;
 
 /// Small convolutions on eight kernels, with made-up times.
 fn sweep(problems: usize, dtype: &str) -> String {
@@ -358,9 +360,7 @@ mod trained {
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        let sent =
-            Command::new("sh").args(["-c", "kill -INT \"$0\"", &child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
+        kill(&child, "-INT");
         assert!(!child.wait().unwrap().success());
         let left: Vec<_> =
             fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -8,12 +8,11 @@ mod common;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
-use std::process::Command;
 
 use ck_select::forest::Forest;
 use serde_json::Value;
 
-use common::{Folder, Ran, root};
+use common::{Folder, Ran, kill, make_fakes, root};
 
 const POOL: &str = "configs/forward_bf16.txt";
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
@@ -375,43 +374,21 @@ const TUNE: &str =
 impl Measuring {
     fn new(kernels: usize) -> Self {
         let folder = trained();
-        let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-            .args(["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-I"])
-            .arg(root().join("include"))
-            .arg(root().join("tests/fake_kernels/fake_library.c"))
-            .arg("-o")
-            .arg(folder.path("fakes.so"))
-            .status()
-            .expect("a C compiler is needed");
-        assert!(compiled.success());
+        let [place, pool] = ["", "pool.txt"].map(|name| folder.path(name).display().to_string());
+        let folder = folder.with("CK_SELECT_LOCK_DIR", &place).with("FAKE_POOL", &pool);
+        make_fakes(&folder);
         let pool = fs::read_to_string(root().join(POOL)).unwrap();
         let pool: Vec<&str> = pool.lines().filter(|line| line.starts_with("grouped")).take(kernels).collect();
         folder.write("pool.txt", pool.join("\n"));
-        folder.write("runner.json", r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#);
         let row = |at: i32| format!("{},{},64,14,14,1,1", 1 + at, 64 + 8 * (at % 7));
         let problems: Vec<String> = (0..16).map(row).collect();
         folder.write("problems.csv", format!("N,C,K,Hi,Wi,Y,X\n{}\n", problems.join("\n")));
         Self { folder, problems }
     }
 
-    fn command(&self, line: &str) -> Command {
-        let mut command = self.folder.command(line);
-        command
-            .env("CK_SELECT_LOCK_DIR", self.folder.path(""))
-            .env("FAKE_POOL", self.folder.path("pool.txt"));
-        command
-    }
-
-    /// The table of a command that succeeds, and what it says.
-    fn good(&self, line: &str) -> (String, String) {
-        let ran = Ran::from(self.command(line).output().unwrap());
-        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
-        (ran.stdout, ran.stderr)
-    }
-
     fn tune_into(&self, work: &str, more: &str) -> (String, String) {
         let line = format!("{TUNE} --work {work} {more} --output mine --overwrite --format csv");
-        let (table, said) = self.good(&line);
+        let (table, said) = self.folder.both(&line);
         (column(&table, "measured").join(" "), said)
     }
 
@@ -573,21 +550,23 @@ fn what_fails_costs_nothing_else() {
     let mixed = format!("N,C,K,Hi,Wi,Y,X,Di,Z,ndim\n{rows},1,1,2\n1,64,64,8,8,3,3,4,3,3\n");
     folder.write("mixed.csv", mixed);
     let mixed = TUNE.replace("problems.csv", "mixed.csv");
-    let (table, said) = fakes.good(&format!("{mixed} --work mixed --output other --measure 10 --format csv"));
+    let (table, said) =
+        folder.both(&format!("{mixed} --work mixed --output other --measure 10 --format csv"));
     assert!(said.contains("mixed.csv: 1 problems are left out, which no kernel computes"), "{said}");
     assert_eq!(column(&table, "measured"), ["0", "10"]);
     let again = format!("{TUNE} --work again --output later --measure 10 --format csv");
-    let failed = Ran::from(fakes.command(&again).env_remove("FAKE_POOL").output().unwrap());
+    let failed = Ran::of(folder.command(&again).env_remove("FAKE_POOL"));
     let expected = "again: no measurement succeeded; the same command tries again";
     assert!(failed.code != Some(0) && failed.stderr.contains(expected), "{}", failed.stderr);
-    assert_eq!(column(&fakes.good(&again).0, "measured"), ["0", "10"]);
+    assert_eq!(column(&folder.both(&again).0, "measured"), ["0", "10"]);
 }
 
 /// With time left, all kernels are measured.
 #[test]
 fn all_kernels_follow_the_promising_ones() {
     let fakes = Measuring::new(12);
-    let (_, said) = fakes.good(&format!("{TUNE} --work twelve --output twelve-model --measure 5"));
+    let folder = &fakes.folder;
+    let (_, said) = folder.both(&format!("{TUNE} --work twelve --output twelve-model --measure 5"));
     assert!(said.contains("with the time that is left, all kernels are"), "{said}");
     assert!((5 * 10..=5 * 11).contains(&fakes.lines("twelve/0000.csv")));
     assert_eq!(fakes.lines("twelve/0000.all.csv"), 5 * 12);
@@ -600,7 +579,8 @@ fn all_kernels_follow_the_promising_ones() {
 fn a_signal_ends_the_measuring() {
     let fakes = Measuring::new(12);
     let stopped = format!("{TUNE} --work stopped --output stopped-model --measure 15 --first 12");
-    let mut child = fakes
+    let folder = &fakes.folder;
+    let mut child = folder
         .command(&stopped)
         .env("FAKE_SLEEP_US", "5000")
         .stdout(std::process::Stdio::null())
@@ -614,14 +594,11 @@ fn a_signal_ends_the_measuring() {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // The shell's own: a minimal system has no command of that name.
-    let told =
-        Command::new("sh").args(["-c", "kill -TERM \"$0\"", &child.id().to_string()]).status().unwrap();
-    assert!(told.success());
+    kill(&child, "-TERM");
     let ended = Ran::from(child.wait_with_output().unwrap());
     let expected = "ended by a signal; the same command goes on";
     assert!(ended.code != Some(0) && ended.stderr.contains(expected), "{}", ended.stderr);
-    fakes.good(&stopped);
+    folder.good(&stopped);
     assert_eq!(["0000", "0001", "0002"].map(|file| fakes.lines(&format!("stopped/{file}.csv"))), [60; 3]);
 }
 

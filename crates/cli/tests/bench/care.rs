@@ -27,7 +27,7 @@ fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
             "--runner runner.json --output a.csv --overwrite --params warmup=0 repeat=4 batch=1 --format csv";
         // The first runs of a worker take by turns half as long again.
         let mut command = fakes.bench(&format!("{line} {words}"));
-        let summary = succeeded(&command.env("FAKE_UNSTEADY_RUNS", unsteady).output().unwrap());
+        let summary = succeeded(command.env("FAKE_UNSTEADY_RUNS", unsteady));
         let rows = details(&fakes, "a.csv");
         let unstable = rows.iter().filter(|row| row["unstable"] == true).count();
         assert!(summary.lines().any(|line| line == format!("unstable,{unstable}")), "{summary}");
@@ -52,21 +52,17 @@ fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
 #[test]
 fn the_sidecar_says_where_and_when() {
     let fakes = Fakes::library(2, 1);
-    let run = |program: &str, words: &str| {
-        let mut command = Command::new(program);
-        let output = command.current_dir(fakes.folder.path()).args(words.split_whitespace()).output();
-        succeeded(&output.unwrap()).trim().to_owned()
-    };
+    let uname = |word: &str| succeeded(Command::new("uname").arg(word)).trim().to_owned();
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let began = now();
-    fakes.good("--runner runner.json --output a.csv");
+    fakes.swept("--runner runner.json --output a.csv");
     let meta_file = meta(&fakes, "a.csv");
     let session = &meta_file["sessions"][0];
     let time = |name: &str| session[name].as_u64().unwrap();
     assert!(began <= time("began") && time("began") <= time("ended") && time("ended") <= now());
     assert_eq!(session["ckselect"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(session["host"]["name"], run("uname", "-n").as_str());
-    assert_eq!(session["host"]["kernel"], run("uname", "-r").as_str());
+    assert_eq!(session["host"]["name"], uname("-n").as_str());
+    assert_eq!(session["host"]["kernel"], uname("-r").as_str());
     // The host as a device tells its name, and nothing that it does not know.
     let device = &session["gpus"]["0"];
     assert_eq!((&device["name"], &device["driver_version"]), (&"host".into(), &Value::Null));
@@ -90,9 +86,7 @@ fn captured_problems_are_measured() {
         assert!(registry.select(&Problem::Conv(conv)).is_err());
     }
     drop(registry);
-    let mut command = fakes.command("bench");
-    let line = "--pool pool.txt --problems seen --runner runner.json --output a.csv";
-    succeeded(&command.args(line.split_whitespace()).output().unwrap());
+    fakes.good("bench --pool pool.txt --problems seen --runner runner.json --output a.csv");
     let log = fakes.read("a.csv");
     let asked: Vec<Vec<&str>> =
         log.lines().skip(1).map(|row| row.split(',').skip(1).take(4).collect()).collect();

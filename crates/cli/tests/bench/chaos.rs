@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
+use crate::common::kill;
 use crate::fakes::{Classes, Expected, Fakes, assert_same, found, succeeded};
 
 const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
@@ -19,13 +20,6 @@ impl Lcg {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % below
     }
-}
-
-/// By the shell's own `kill`: a minimal system has no program of that name.
-fn kill(process: u32, signal: &str) {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "kill \"$0\" \"$1\"", signal, &process.to_string()]);
-    assert!(shell.status().unwrap().success());
 }
 
 type Rows = BTreeMap<(u64, String), Expected>;
@@ -81,7 +75,7 @@ fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
         }
     }
     assert!(progressed > 25, "only {progressed} of the sweeps wrote a row before they were killed");
-    succeeded(&fakes.bench(line).env("FAKE_FAULTS", "10").output().unwrap());
+    succeeded(fakes.bench(line).env("FAKE_FAULTS", "10"));
     assert_same(&fakes.rows("sweep.csv"), &fakes.expected(10, &CLASSES));
 }
 
@@ -99,7 +93,7 @@ fn no_pair_is_measured_twice_but_the_one_in_flight() {
         sweep.wait().unwrap();
         assert_eq!(fakes.orphans(), Vec::<String>::new());
     }
-    succeeded(&fakes.bench(line).env("FAKE_STARTS", fakes.path("starts")).output().unwrap());
+    succeeded(fakes.bench(line).env("FAKE_STARTS", fakes.path("starts")));
     let starts = fakes.read("starts").lines().count();
     let pairs = 200;
     assert!((pairs..=pairs + kills).contains(&starts), "{starts} starts for {pairs} pairs and {kills} kills");
@@ -116,7 +110,7 @@ fn signals_end_a_sweep_cleanly() {
         while fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 4 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        kill(sweep.id(), signal);
+        kill(&sweep, signal);
         let ended = sweep.wait_with_output().unwrap();
         let stderr = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(code), "{stderr}");

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use ck_select::kernel::Kernel;
 use ck_select::pool::ExportOptions;
@@ -12,13 +12,23 @@ use ck_select::pool::Pool;
 use ck_select::registry::{Options, Priority, Registry, UserData};
 use ck_select::vocab::Op;
 
+use crate::common::{Folder, Ran, cc, fake, make_fakes};
+
 /// A folder with a pool, problems, and the fake kernels.
 pub(crate) struct Fakes {
-    pub(crate) folder: tempfile::TempDir,
+    folder: Folder,
     pub(crate) kernels: Vec<String>,
     pub(crate) problems: Vec<[i64; 3]>,
     /// Unique: stands in the environment of every process of this test.
     mark: String,
+}
+
+impl std::ops::Deref for Fakes {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.folder
+    }
 }
 
 /// What a sweep has to find for a pair.
@@ -26,28 +36,6 @@ pub(crate) struct Fakes {
 pub(crate) enum Expected {
     Ms(f64),
     Class(&'static str),
-}
-
-pub(crate) fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fake_kernels").join(name)
-}
-
-pub(crate) fn include() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include")
-}
-
-/// Compiles C.
-pub(crate) fn cc(source: &Path, arguments: &[&str], output: &Path) {
-    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
-        .arg(include())
-        .args(arguments)
-        .arg(source)
-        .arg("-o")
-        .arg(output)
-        .status()
-        .expect("a C compiler is needed");
-    assert!(compiled.success());
 }
 
 impl Fakes {
@@ -64,7 +52,7 @@ impl Fakes {
         let bin = fakes.path("bin");
         fs::create_dir(&bin).unwrap();
         let program = bin.join("fake");
-        cc(&source("fake_benchmark.c"), &[], &program);
+        cc(&fake("fake_benchmark.c"), &[], &program);
         for kernel in &fakes.kernels {
             fs::hard_link(&program, bin.join(format!("benchmark_{kernel}"))).unwrap();
         }
@@ -94,8 +82,7 @@ impl Fakes {
 
     fn in_library(kernels: Vec<String>, problems: usize, header: &str) -> Self {
         let fakes = Self::new(kernels, problems, header);
-        cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
-        fakes.write("runner.json", r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#);
+        make_fakes(&fakes);
         fakes
     }
 
@@ -120,11 +107,14 @@ impl Fakes {
     }
 
     fn new(kernels: Vec<String>, count: usize, header: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mark = format!("FAKE_MARK={}", folder.path().display());
+        let folder = Folder::inside();
+        let [place, pool] = ["", "pool.txt"].map(|name| folder.path(name).display().to_string());
+        let mark = format!("FAKE_MARK={place}");
+        let folder =
+            folder.with("FAKE_MARK", &place).with("CK_SELECT_LOCK_DIR", &place).with("FAKE_POOL", &pool);
         let problems: Vec<[i64; 3]> =
             (0..count as i64).map(|i| [1 + i, 64 + 8 * (i % 7), 64 + 16 * (i % 5)]).collect();
-        fs::write(folder.path().join("pool.txt"), kernels.join("\n") + "\n").unwrap();
+        folder.write("pool.txt", kernels.join("\n") + "\n");
         let mut text = format!("problem_idx,{header}\n");
         let rest = match header.as_bytes().first() {
             Some(b'm') => "",
@@ -134,49 +124,32 @@ impl Fakes {
         for (idx, [a, b, c]) in problems.iter().enumerate() {
             writeln!(text, "{},{a},{b},{c}{rest}", idx + 10).unwrap();
         }
-        fs::write(folder.path().join("problems.csv"), text).unwrap();
+        folder.write("problems.csv", text);
         Self { folder, kernels, problems, mark }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
     }
 
     /// `ckselect bench` on this pool and these problems, in this folder.
     pub(crate) fn bench(&self, words: &str) -> Command {
-        let mut command = self.command("bench");
-        command.args(["--pool", "pool.txt", "--problems", "problems.csv"]).args(words.split_whitespace());
-        command
+        self.command(&format!("bench --pool pool.txt --problems problems.csv {words}"))
     }
 
     /// What a sweep that succeeds prints.
     #[track_caller]
-    pub(crate) fn good(&self, words: &str) -> String {
-        succeeded(&self.bench(words).output().unwrap())
+    pub(crate) fn swept(&self, words: &str) -> String {
+        succeeded(&mut self.bench(words))
+    }
+
+    /// What a sweep says that fails.
+    #[track_caller]
+    pub(crate) fn fails(&self, words: &str, code: i32) -> String {
+        let ran = Ran::of(&mut self.bench(words));
+        assert_eq!(ran.code, Some(code), "{words}: {}", ran.stderr);
+        ran.stderr
     }
 
     /// What a log says.
     pub(crate) fn rows(&self, log: &str) -> BTreeMap<(u64, String), Expected> {
         found(&self.path(log))
-    }
-
-    pub(crate) fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path(name), text).unwrap();
-    }
-
-    pub(crate) fn command(&self, subcommand: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        let (name, value) = self.mark.split_once('=').unwrap();
-        command.current_dir(self.folder.path()).arg(subcommand).env(name, value);
-        command.env("CK_SELECT_LOCK_DIR", self.folder.path()).env("FAKE_POOL", self.path("pool.txt"));
-        for variable in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
-            command.env_remove(variable);
-        }
-        command
     }
 
     /// What all pairs have to answer with so many faults of a thousand.
@@ -284,10 +257,8 @@ pub(crate) fn assert_same(
     assert_eq!(found.len(), expected.len());
 }
 
+/// What a command that succeeds prints.
 #[track_caller]
-pub(crate) fn succeeded(output: &Output) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let tail: String = stderr.lines().rev().take(20).collect::<Vec<_>>().join("\n");
-    assert!(output.status.success(), "{}: {tail}", output.status);
-    String::from_utf8_lossy(&output.stdout).into_owned()
+pub(crate) fn succeeded(command: &mut Command) -> String {
+    Ran::of(command).good("").0
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::fakes::{Classes, Expected, Fakes, assert_same, cc, source, succeeded};
+use crate::common::{Ran, cc, fake};
+use crate::fakes::{Classes, Expected, Fakes, assert_same, succeeded};
 
 /// A worker's kernels fail in other words than executables: what a library prints is nobody's business.
 const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
@@ -12,7 +13,7 @@ fn a_crash_or_a_hang_costs_one_kernel() {
     let fakes = Fakes::library(60, 20);
     let mut command =
         fakes.bench("--runner runner.json --output sweep.csv --params timeout=1s batch=7 --gpus 0,1");
-    succeeded(&command.env("FAKE_FAULTS", "50").output().unwrap());
+    succeeded(command.env("FAKE_FAULTS", "50"));
     let expected = fakes.expected(50, &CLASSES);
     let crashes = expected.values().filter(|value| **value == Expected::Class("crash")).count();
     assert!(crashes > 5 && expected.values().any(|value| *value == Expected::Class("timeout")));
@@ -30,24 +31,21 @@ fn a_crash_or_a_hang_costs_one_kernel() {
 fn attention_is_measured_and_what_was_measured_is_a_model() {
     let fakes = Fakes::attention(12, 10);
     let bench = "--runner runner.json --output sweep.csv --params timeout=1s";
-    succeeded(&fakes.bench(bench).env("FAKE_FAULTS", "50").output().unwrap());
+    succeeded(fakes.bench(bench).env("FAKE_FAULTS", "50"));
     assert_same(&fakes.rows("sweep.csv"), &fakes.expected(50, &CLASSES));
     let log = fakes.read("sweep.csv");
     assert!(log.lines().any(|line| line.contains(",12,3,80,") && line.ends_with(",3,")), "{log}");
     // A sweep that is simulated by this one is the same.
     let again = "--simulate sweep.csv --output again.csv";
-    fakes.good(again);
+    fakes.swept(again);
     let times = |log: &str| -> Vec<(u64, String)> {
         let rows = fakes.rows(log).into_iter();
         rows.filter(|(_, answer)| matches!(answer, Expected::Ms(_))).map(|(pair, _)| pair).collect()
     };
     assert_eq!(times("again.csv"), times("sweep.csv"));
     // Two problems of each size, one for each mask, of six kernels.
-    let judge = [
-        "--model", "estimate", "--where", "op=fmha", "--arch", "gfx942", "--data", "sweep.csv", "--format",
-        "csv",
-    ];
-    let judged = succeeded(&fakes.command("evaluate").args(judge).output().unwrap());
+    let judge = "evaluate --model estimate --where op=fmha --arch gfx942 --data sweep.csv --format csv";
+    let judged = fakes.good(judge);
     assert!(judged.contains("\nefficiency,20,"), "{judged}");
 }
 
@@ -65,7 +63,7 @@ fn problems_that_share_a_worker_have_a_best_time_each() {
 fn cut_off(batch: usize) {
     let fakes = Fakes::library(40, 3);
     let sweep = format!("--runner runner.json --output sweep.csv --cutoff 2x --params batch={batch}");
-    fakes.good(&sweep);
+    fakes.swept(&sweep);
     let rows = fakes.rows("sweep.csv");
     let exact = fakes.expected(0, &CLASSES);
     let mut cut = 0;
@@ -89,7 +87,7 @@ fn cut_off(batch: usize) {
     let log = fakes.read("sweep.csv");
     let half: String = log.split_inclusive('\n').take(log.lines().count() / 2).collect();
     fakes.write("sweep.csv", half);
-    fakes.good(&format!("{sweep} --resume"));
+    fakes.swept(&format!("{sweep} --resume"));
     assert_same(&fakes.rows("sweep.csv"), &rows);
 }
 
@@ -99,15 +97,13 @@ fn there_may_be_a_library_for_each_kernel() {
     fakes.kernels.sort();
     for kernel in &fakes.kernels[..2] {
         let define = format!("-DKERNEL={kernel}");
-        cc(&source("one_kernel.c"), &["-shared", "-fPIC", &define], &fakes.path(&format!("{kernel}.so")));
+        cc(&fake("one_kernel.c"), &["-shared", "-fPIC", &define], &fakes.path(&format!("{kernel}.so")));
     }
     let config = r#"{"runner": "library", "device": "host", "library": "{kernel}.so"}"#;
     fakes.write("runner.json", config);
-    let output = fakes.bench("--runner runner.json --output a.csv").output().unwrap();
-    succeeded(&output);
+    let (_, said) = Ran::of(&mut fakes.bench("--runner runner.json --output a.csv")).good("");
     // That there is none is said once, not for each problem.
-    let said = String::from_utf8_lossy(&output.stderr).matches(": load: ").count();
-    assert_eq!(said, 1, "{output:?}");
+    assert_eq!(said.matches(": load: ").count(), 1, "{said}");
     for ((idx, kernel), value) in fakes.rows("a.csv") {
         let is_there = kernel != fakes.kernels[2];
         let expected = if is_there { Expected::Ms(0.25 * (idx - 9) as f64) } else { Expected::Class("load") };
@@ -119,10 +115,8 @@ fn there_may_be_a_library_for_each_kernel() {
 fn a_worker_without_a_device_is_an_error_and_no_row() {
     let fakes = Fakes::library(2, 1);
     let mut command = fakes.bench("--runner fakes.so --output a.csv");
-    let failed = command.env("CK_SELECT_HIP_LIBRARY", "/nowhere/libamdhip64.so").output().unwrap();
-    assert_eq!(failed.status.code(), Some(1));
-    let stderr = String::from_utf8(failed.stderr).unwrap();
-    assert!(stderr.contains("the worker cannot measure: ") && stderr.contains("/nowhere/"), "{stderr}");
+    let said = Ran::of(command.env("CK_SELECT_HIP_LIBRARY", "/nowhere/libamdhip64.so")).bad("", 1);
+    assert!(said.contains("the worker cannot measure: ") && said.contains("/nowhere/"), "{said}");
     assert!(!fakes.path("a.csv").exists());
 }
 
@@ -131,22 +125,22 @@ fn kernels_on_a_device_are_timed_by_its_events() {
     // The double of the HIP runtime stands in for a GPU; kernels that answer 0 are timed by its events.
     let fakes = Fakes::library(2, 1);
     let double = fakes.path("libamdhip64.so");
-    let double_source = source("../hip_double/hip_double.c");
-    cc(&double_source, &["-shared", "-fPIC"], &double);
+    cc(&fake("../hip_double/hip_double.c"), &["-shared", "-fPIC"], &double);
     let kernel = r#"#include "ck_select_bench.h"
         void hip_double_launch(double ms);
         float KERNEL(const ck_conv_problem *p, void *s, void *u) { (void)s; (void)u; hip_double_launch(0.5 * (double)p->n); return 0; }"#;
     fakes.write("kernel.c", kernel);
+    let place = fakes.path("");
     for name in &fakes.kernels {
         let library = fakes.path(&format!("{name}.so"));
         let define = format!("-DKERNEL={name}");
-        let linked = [define.as_str(), "-shared", "-fPIC", "-L", fakes.folder.path().to_str().unwrap()];
+        let linked = [define.as_str(), "-shared", "-fPIC", "-L", place.to_str().unwrap()];
         cc(&fakes.path("kernel.c"), &linked, &library);
     }
     fakes.write("gpu.json", r#"{"runner": "library", "library": "{kernel}.so"}"#);
     let mut command = fakes.bench("--runner gpu.json --output a.csv");
     command.env("CK_SELECT_HIP_LIBRARY", &double).env("LD_PRELOAD", &double);
-    succeeded(&command.output().unwrap());
+    succeeded(&mut command);
     let rows = fakes.rows("a.csv");
     assert_eq!(rows.len(), 2);
     assert!(rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
@@ -158,9 +152,7 @@ fn kernels_on_a_device_are_timed_by_its_events() {
 #[test]
 fn kernels_of_an_export_are_what_the_library_calls_them() {
     let fakes = Fakes::exported_library(3, 4);
-    let mut bench = fakes.command("bench");
-    bench.args(["--pool", "pool.json", "--problems", "problems.csv"]);
-    succeeded(&bench.args(["--runner", "runner.json", "--output", "sweep.csv"]).output().unwrap());
+    fakes.good("bench --pool pool.json --problems problems.csv --runner runner.json --output sweep.csv");
     assert_same(&fakes.rows("sweep.csv"), &fakes.expected(0, &CLASSES));
 }
 
@@ -180,16 +172,17 @@ fn other_programs_are_workers_too() {
     let config = r#"{"runner": "worker", "command": ["sh", "worker.sh"], "environment": {"MS": "0.5"}}"#;
     fakes.write("other/runner.json", config);
     let bench = "--runner other/runner.json --params batch=100 --output";
-    fakes.good(&format!("{bench} a.csv"));
+    fakes.swept(&format!("{bench} a.csv"));
     let rows = fakes.rows("a.csv");
     assert!(rows.len() == 2 && rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
     let request = fakes.read("other/request");
     assert!(request.contains("\"version\":3\n") && request.contains("\"library\":\"\""), "{request}");
     fakes.write("other/worker.sh", r#"echo '{"refused":"no GPU here"}'; exit 3"#);
-    let failed = fakes.bench(&format!("{bench} b.csv")).output().unwrap();
-    let stderr = String::from_utf8(failed.stderr).unwrap();
-    assert_eq!((failed.status.code(), fakes.path("b.csv").exists()), (Some(1), false), "{stderr}");
-    assert!(stderr.contains("the worker cannot measure: no GPU here"), "{stderr}");
+    let said = fakes.fails(&format!("{bench} b.csv"), 1);
+    assert!(
+        said.contains("the worker cannot measure: no GPU here") && !fakes.path("b.csv").exists(),
+        "{said}"
+    );
 }
 
 /// A library may answer any number, also one that no status has.
@@ -201,10 +194,9 @@ fn a_library_that_answers_an_unknown_status_is_refused_with_it() {
                 { (void)sink; return (ck_status)12345; }\n";
     fakes.write("odd.c", code);
     cc(&fakes.path("odd.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
-    let output = fakes.bench("--runner runner.json --output sweep.csv").output().unwrap();
+    let said = fakes.fails("--runner runner.json --output sweep.csv", 1);
     let log = fakes.read("sweep.csv");
-    let said = log.lines().filter(|line| line.contains("ck_bench_register answers 12345")).count();
-    assert_eq!(said, 2, "{log}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(log.matches("ck_bench_register answers 12345").count(), 2, "{log}\n{said}");
     assert!(fakes.rows("sweep.csv").values().all(|value| *value == Expected::Class("load")));
 }
 
@@ -232,26 +224,21 @@ fn a_folder_of_libraries_is_a_pool_and_is_measured() {
             serde_json::json!({ "file": file, "symbol": "dispatcher_run_gemm", "signature": signature }),
         );
     }
-    fs::write(folder.join("libforeign.so"), "text").unwrap();
+    fakes.write("kernels/libforeign.so", "text");
     let manifest = serde_json::json!({ "kernels": entries });
-    fs::write(folder.join("kernels.json"), manifest.to_string()).unwrap();
+    fakes.write("kernels/kernels.json", manifest.to_string());
     fakes.kernels = vec![name("128x128"), name("64x64")];
 
-    let rank = "--model estimate --arch gfx950 --pool kernels --problem M=64,N=64,K=64 --format csv";
-    let ranked = fakes.command("rank").args(rank.split(' ')).output().unwrap();
-    let said = String::from_utf8_lossy(&ranked.stderr).into_owned();
+    let rank = "rank --model estimate --arch gfx950 --pool kernels --problem M=64,N=64,K=64 --format csv";
+    let (ranked, said) = fakes.both(rank);
     assert!(said.contains("left out: libforeign.so: not in kernels.json"), "{said}");
-    assert_eq!(succeeded(&ranked).lines().count(), 4);
+    assert_eq!(ranked.lines().count(), 4);
 
     let config = serde_json::json!({ "runner": "library", "library": "kernels", "device": "host" });
     fakes.write("folder.json", config.to_string());
-    let sweep = "--pool kernels --problems gemms.txt --runner folder.json --output sweep.csv";
-    fs::write(
-        fakes.path("gemms.txt"),
-        "M=64,N=64,K=64\nM=64,N=64,K=48\nM=64,N=64,K=80\nM=64,N=64,K=64,split_k=2\n",
-    )
-    .unwrap();
-    succeeded(&fakes.command("bench").args(sweep.split(' ')).output().unwrap());
+    let gemms = "M=64,N=64,K=64\nM=64,N=64,K=48\nM=64,N=64,K=80\nM=64,N=64,K=64,split_k=2\n";
+    fakes.write("gemms.txt", gemms);
+    fakes.good("bench --pool kernels --problems gemms.txt --runner folder.json --output sweep.csv");
     let log = fakes.read("sweep.csv");
     let count = |what: &str| log.lines().filter(|line| line.contains(what)).count();
     assert_eq!(

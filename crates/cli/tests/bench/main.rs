@@ -2,9 +2,10 @@
 
 mod care;
 mod chaos;
+#[path = "../common/mod.rs"]
+mod common;
 mod fakes;
 mod library;
 mod records;
 mod runs;
-mod shards;
 mod sweep;

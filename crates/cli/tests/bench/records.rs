@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::common::{Ran, root};
 use crate::fakes::{Expected, Fakes, assert_same, succeeded};
 
 type Rows = BTreeMap<(u64, String), Expected>;
@@ -11,23 +12,13 @@ type Rows = BTreeMap<(u64, String), Expected>;
 fn measured() -> Fakes {
     let fakes = Fakes::library(6, 5);
     let line = "--runner runner.json --output a.csv --params timeout=2s";
-    succeeded(&fakes.bench(line).env("FAKE_FAULTS", "300").output().unwrap());
-    convert(&fakes, "a.csv --output a.parquet --arch gfx950");
+    succeeded(fakes.bench(line).env("FAKE_FAULTS", "300"));
+    fakes.good("convert a.csv --output a.parquet --arch gfx950");
     fakes
 }
 
-fn convert(fakes: &Fakes, words: &str) {
-    succeeded(&fakes.command("convert").args(words.split_whitespace()).output().unwrap());
-}
-
-fn fails(fakes: &Fakes, words: &str) -> String {
-    let output = fakes.bench(words).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    String::from_utf8(output.stderr).unwrap()
-}
-
 fn simulated(fakes: &Fakes, from: &str) -> Rows {
-    fakes.good(&format!("--simulate {from} --output b.csv --overwrite"));
+    fakes.swept(&format!("--simulate {from} --output b.csv --overwrite"));
     fakes.rows("b.csv")
 }
 
@@ -87,7 +78,7 @@ fn what_is_not_recorded_is_said() {
         }
     }
     fakes.write("pool.txt", unknown);
-    let said = fails(&fakes, "--simulate a.parquet --output c.csv");
+    let said = fakes.fails("--simulate a.parquet --output c.csv", 1);
     assert!(said.contains("c.csv: nothing could be measured"), "{said}");
 }
 
@@ -98,12 +89,12 @@ fn times_of_two_architectures_are_not_mixed() {
     let row = |arch: &str| format!("{kernel},{n},{c},{k},14,14,1,1,{arch},0.5,2.5\n");
     let header = "kernel,N,C,K,Hi,Wi,Y,X,arch,latency_ms,tflops\n";
     fakes.write("both", format!("{header}{}{}", row("gfx942"), row("gfx950")));
-    let said = fails(&fakes, "--simulate both --output c.csv");
+    let said = fakes.fails("--simulate both --output c.csv", 1);
     let expected =
         "both: the data mixes architectures: gfx942, gfx950; choose one with --arch, in `ckselect convert`";
     assert!(said.contains(expected), "{said}");
     assert!(!fakes.path("c.csv").exists());
-    convert(&fakes, "both --output one.parquet --arch gfx942");
+    fakes.good("convert both --output one.parquet --arch gfx942");
     assert_eq!(simulated(&fakes, "one.parquet")[&(10, kernel.clone())], Expected::Ms(0.5));
 }
 
@@ -126,10 +117,9 @@ fn a_benchmarks_json_is_answered_from() {
 #[test]
 fn a_model_is_answered_from() {
     let fakes = Fakes::library(4, 3);
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let model = root.join("tests/golden/models/conv_small");
-    fs::copy(root.join("configs/forward_bf16.txt"), fakes.path("pool.txt")).unwrap();
-    succeeded(&fakes.bench("--output c.csv --simulate").arg(model).output().unwrap());
+    let model = root().join("tests/golden/models/conv_small");
+    fs::copy(root().join("configs/forward_bf16.txt"), fakes.path("pool.txt")).unwrap();
+    fakes.swept(&format!("--output c.csv --simulate {}", model.display()));
     assert_eq!(fakes.rows("c.csv").len(), 90);
 }
 
@@ -137,7 +127,7 @@ fn a_model_is_answered_from() {
 fn a_log_whose_rows_are_of_other_problems_is_not_resumed() {
     let fakes = Fakes::library(4, 2);
     let line = "--runner runner.json --output a.csv";
-    fakes.good(line);
+    fakes.swept(line);
     let text = fakes.read("a.csv");
     let (header, rows) = text.split_once('\n').unwrap();
     let first: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
@@ -145,13 +135,13 @@ fn a_log_whose_rows_are_of_other_problems_is_not_resumed() {
     let mut other = first.clone();
     other[place] = "77";
     fakes.write("a.csv", text.replacen(&first.join(","), &other.join(","), 1));
-    let error = fails(&fakes, &format!("{line} --resume"));
+    let error = fakes.fails(&format!("{line} --resume"), 1);
     assert!(
         error.contains("on problem 10: found N=77,") && error.contains("the plan's problem is N="),
         "{error}"
     );
     fakes.write("a.csv", format!("{text}{}\n", first.join(",")));
-    let error = fails(&fakes, &format!("{line} --resume"));
+    let error = fakes.fails(&format!("{line} --resume"), 1);
     assert!(error.contains("found two rows, expected one"), "{error}");
 }
 
@@ -166,11 +156,8 @@ fn a_sweep_whose_log_is_removed_ends() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     fs::remove_file(&log).unwrap();
-    let ended = sweep.wait_with_output().unwrap();
-    let error = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(1), "{error}");
+    let error = Ran::from(sweep.wait_with_output().unwrap()).bad("", 1);
     assert!(error.contains("a.csv: was removed or replaced while it was written"), "{error}");
-    let dash = fakes.bench("--runner runner.json --output -").output().unwrap();
-    assert_eq!(dash.status.code(), Some(2));
+    fakes.fails("--runner runner.json --output -", 2);
     assert!(!fakes.path("-").exists());
 }

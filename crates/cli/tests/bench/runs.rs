@@ -1,68 +1,56 @@
-//! Starting, resuming, refusing; budgets.
+//! Starting, resuming, refusing; budgets, shards.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::fakes::{Fakes, succeeded};
-
-/// What a sweep says that fails.
-fn fails(fakes: &Fakes, words: &str, code: i32) -> String {
-    let output = fakes.bench(words).output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{words}: {stderr}");
-    stderr
-}
+use crate::common::Ran;
+use crate::fakes::Fakes;
 
 #[test]
 fn an_output_is_never_lost_by_accident() {
     let fakes = Fakes::library(4, 2);
     let line = "--simulate analytic --output a.csv";
-    fakes.good(line);
+    fakes.swept(line);
     let first = fs::read(fakes.path("a.csv")).unwrap();
-    let refused = fails(&fakes, line, 1);
+    let refused = fakes.fails(line, 1);
     assert!(refused.contains("a.csv exists: --resume continues it, --overwrite discards it"), "{refused}");
     // Nothing is left to do.
-    fakes.good(&format!("{line} --resume"));
+    fakes.swept(&format!("{line} --resume"));
     assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), first);
     // Rows that were measured otherwise do not go into the same log.
-    let other = fails(&fakes, &format!("{line} --resume --params repeat=77"), 1);
+    let other = fakes.fails(&format!("{line} --resume --params repeat=77"), 1);
     assert!(other.contains("runner and settings: the log has"), "{other}");
     fakes.write("pool.txt", fakes.kernels[..3].join("\n"));
-    let other = fails(&fakes, &format!("{line} --resume"), 1);
+    let other = fakes.fails(&format!("{line} --resume"), 1);
     assert!(other.contains("plan: the log has 4 kernels, 2 problems, 8 pairs"), "{other}");
-    fakes.good(&format!("{line} --overwrite"));
+    fakes.swept(&format!("{line} --overwrite"));
     assert_eq!(fakes.rows("a.csv").len(), 6);
     fs::remove_file(fakes.path("a.csv.meta.json")).unwrap();
-    let foreign = fails(&fakes, &format!("{line} --resume"), 1);
+    let foreign = fakes.fails(&format!("{line} --resume"), 1);
     assert!(foreign.contains("cannot be resumed without"), "{foreign}");
 }
 
 #[test]
 fn wrong_use_is_told() {
     let fakes = Fakes::library(2, 1);
+    let simulate = "--output a.csv --simulate analytic";
     for (words, message) in [
-        ("--output a.csv", "--runner <DIR|FILE.so|CONFIG.json>"),
-        ("--output a.csv --simulate analytic --shard 3/2", "expected I/N with 1 <= I <= N"),
-        ("--output a.csv --simulate analytic --cutoff 0.5", "expected a factor of 1 or more"),
-        ("--output a.csv --simulate analytic --budget soon", "expected a time such as"),
-        ("--output a.csv --simulate analytic --gpus x", "--gpus: found 'x'"),
-        ("--output a.csv --runner bin", "executables of convolutions have no standard flags"),
-        (
-            "--output a.csv --simulate analytic --arch gfx942 --order pool",
-            "--order estimate or --order model",
-        ),
-        (
-            "--output a.csv --simulate analytic --order pool:3",
-            "the pool's order says nothing of what to leave",
-        ),
-        ("--output a.csv --simulate analytic --order model:2x", "a factor is for the estimate"),
-        ("--output a.csv --simulate analytic --order modle", "did you mean 'model'?"),
-        ("--output a.csv --simulate analytic --order model:0", "expected a number of kernels such as 10"),
-        ("--output a.csv --simulate analytic --model m", "--model needs --order model"),
+        ("--output a.csv".to_owned(), "--runner <DIR|FILE.so|CONFIG.json>"),
+        ("--output a.csv --runner bin".to_owned(), "executables of convolutions have no standard flags"),
+        (format!("{simulate} --shard 3/2"), "expected I/N with 1 <= I <= N"),
+        (format!("{simulate} --cutoff 0.5"), "expected a factor of 1 or more"),
+        (format!("{simulate} --budget soon"), "expected a time such as"),
+        (format!("{simulate} --gpus x"), "--gpus: found 'x'"),
+        (format!("{simulate} --arch gfx942 --order pool"), "--order estimate or --order model"),
+        (format!("{simulate} --order pool:3"), "the pool's order says nothing of what to leave"),
+        (format!("{simulate} --order model:2x"), "a factor is for the estimate"),
+        (format!("{simulate} --order modle"), "did you mean 'model'?"),
+        (format!("{simulate} --order model:0"), "expected a number of kernels such as 10"),
+        (format!("{simulate} --model m"), "--model needs --order model"),
     ] {
-        let stderr = fails(&fakes, words, 2);
-        assert!(stderr.contains(message), "{words}: {stderr}");
+        let said = fakes.fails(&words, 2);
+        assert!(said.contains(message), "{words}: {said}");
         assert!(!fakes.path("a.csv").exists());
     }
 }
@@ -70,27 +58,23 @@ fn wrong_use_is_told() {
 #[test]
 fn a_plan_is_shown_and_nothing_is_done() {
     let fakes = Fakes::library(45, 3);
-    let output = fakes
-        .bench("--simulate analytic --output a.csv --dry-run --format csv --shard 1/3")
-        .output()
-        .unwrap();
-    let text = succeeded(&output);
+    let text = fakes.swept("--simulate analytic --output a.csv --dry-run --format csv --shard 1/3");
     for line in ["shard,1/3", "kernels,45", "problems,1", "pairs,45", "pairs_left_out,0"] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
-    assert_eq!(fs::read_dir(fakes.folder.path()).unwrap().count(), 4);
+    assert_eq!(fs::read_dir(fakes.path("")).unwrap().count(), 4);
 }
 
 #[test]
 fn a_spent_budget_is_no_failure_and_can_be_gone_on_with() {
     let fakes = Fakes::executables(20, 5);
     let line = "--runner bin --output a.csv --resume";
-    let output = fakes.bench(&format!("{line} --budget 300ms")).env("FAKE_SLEEP_MS", "30").output().unwrap();
-    succeeded(&output);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the budget is spent"));
+    let mut slow = fakes.bench(&format!("{line} --budget 300ms"));
+    let (_, said) = Ran::of(slow.env("FAKE_SLEEP_MS", "30")).good(line);
+    assert!(said.contains("the budget is spent"), "{said}");
     let rows = fakes.rows("a.csv").len();
     assert!(rows < 100);
-    fakes.good(line);
+    fakes.swept(line);
     assert_eq!(fakes.rows("a.csv").len(), 100);
 }
 
@@ -107,9 +91,9 @@ fn a_gpu_in_use_is_waited_for_and_a_log_in_use_is_refused() {
     assert_eq!(fakes.rows("a.csv").len(), 0);
     // The waiting sweep has its log already.
     let running = format!("a.csv: another run is writing it: process {} on ", waiting.id());
-    let refused = fails(&fakes, "--runner bin --output a.csv --resume", 1);
+    let refused = fakes.fails("--runner bin --output a.csv --resume", 1);
     assert!(refused.contains(&running), "{refused}");
-    let refused = fails(&fakes, "--runner bin --output a.csv --overwrite", 1);
+    let refused = fakes.fails("--runner bin --output a.csv --overwrite", 1);
     assert!(refused.contains(&running), "{refused}");
     drop(gpu);
     assert_eq!(said.next(), None);
@@ -150,10 +134,9 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
     // The library wants a variable that is not set.
     let bench = |words: &str, code: i32| {
         let mut command = fakes.bench(&format!("{line} {words}"));
-        let output = command.env("FAKE_POOL", "nowhere").output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{words}: {stderr}");
-        (String::from_utf8(output.stdout).unwrap(), stderr)
+        let ran = Ran::of(command.env("FAKE_POOL", "nowhere"));
+        assert_eq!(ran.code, Some(code), "{words}: {}", ran.stderr);
+        (ran.stdout, ran.stderr)
     };
     let has = |text: &str, lines: &[&str]| {
         for line in lines {
@@ -176,7 +159,7 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
     let log = fakes.read("a.csv");
     let again = |words: &str| {
         fakes.write("a.csv", log.replacen("load:", "crash:", 1));
-        fakes.good(&format!("{line} {words}"))
+        fakes.swept(&format!("{line} {words}"))
     };
     has(&again("--resume=load"), &["rows_written,5", "rows_earlier,1", "measured,5", "failed,1", "crash,1"]);
     has(&again("--resume=failed"), &["rows_written,6", "rows_earlier,0", "measured,6", "failed,0"]);
@@ -184,8 +167,8 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
     // The details remember both, and the last line counts.
     let details = fakes.read("a.csv.details.jsonl");
     assert_eq!(details.matches("\"load\"").count(), 6);
-    has(&fakes.good(&format!("{line} --resume")), &["measured,6", "rows_written,0"]);
-    let wrong = fails(&fakes, &format!("{line} --resume=laod"), 2);
+    has(&fakes.swept(&format!("{line} --resume")), &["measured,6", "rows_written,0"]);
+    let wrong = fakes.fails(&format!("{line} --resume=laod"), 2);
     assert!(wrong.contains("expected one of: missing, not_recorded"), "{wrong}");
 }
 
@@ -220,7 +203,7 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
         ("--simulate analytic --gpus x", 2, "--gpus: found 'x'"),
     ] {
         for more in ["--dry-run", ""] {
-            let told = fails(&fakes, &format!("{words} {more} --output a.csv"), code);
+            let told = fakes.fails(&format!("{words} {more} --output a.csv"), code);
             assert!(told.contains(message), "{words} {more}: {told}");
             // An empty output would only stand in the way of the next run.
             for file in ["a.csv", "a.csv.meta.json", "a.csv.details.jsonl"] {
@@ -230,7 +213,7 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
     }
     // A file that was there before stays.
     fakes.write("a.csv.meta.json", "{}");
-    fails(&fakes, "--simulate analytic --output a.csv", 1);
+    fakes.fails("--simulate analytic --output a.csv", 1);
     assert!(fakes.path("a.csv.meta.json").exists() && !fakes.path("a.csv").exists());
 }
 
@@ -239,12 +222,10 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
 fn a_model_says_what_is_measured_first() {
     let fakes = Fakes::library(45, 3);
     let line = "--simulate analytic --output a.csv --order model:10 --arch gfx942";
-    let output = fakes.bench(line).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let (_, said) = Ran::of(&mut fakes.bench(line)).good(line);
     assert!(said.contains("pairs are left out as less promising"), "{said}");
-    succeeded(&output);
-    let line_of_rank = "--pool pool.txt --problems problems.csv --arch gfx942 --top 10 --format csv";
-    let ranked = succeeded(&fakes.command("rank").args(line_of_rank.split(' ')).output().unwrap());
+    let rank = "rank --pool pool.txt --problems problems.csv --arch gfx942 --top 10 --format csv";
+    let ranked = fakes.good(rank);
     let kernels = |text: &str, column: &str| -> Vec<String> {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let place = reader.headers().unwrap().iter().position(|name| name == column).unwrap();
@@ -255,13 +236,34 @@ fn a_model_says_what_is_measured_first() {
     assert_eq!(ranked.len(), 30);
     assert_eq!(measured, ranked);
     // Thirty where only the GPU is named.
-    fakes.good("--simulate analytic --output b.csv --arch gfx942");
+    fakes.swept("--simulate analytic --output b.csv --arch gfx942");
     let promising = kernels(&fakes.read("b.csv"), "kernel");
     assert_eq!(promising.len(), 3 * 30);
     assert_eq!(promising.chunks(30).map(|of| of[..10].to_vec()).collect::<Vec<_>>().concat(), ranked);
 
-    let stderr = fails(&fakes, &line.replace("gfx942", "gfx900"), 2);
+    let stderr = fakes.fails(&line.replace("gfx942", "gfx900"), 2);
     assert!(stderr.contains("gfx900"), "{stderr}");
-    let other = fails(&fakes, &format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950"), 2);
+    let other = fakes.fails(&format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950"), 2);
     assert!(other.contains("--arch: found gfx942, but the model is for gfx950"), "{other}");
+}
+
+#[test]
+fn shards_are_together_the_whole() {
+    let fakes = Fakes::library(7, 9);
+    fakes.swept("--simulate analytic --output whole.csv");
+    // The same rows, byte by byte.
+    let rows = |name: &str| -> Vec<String> {
+        let text = fakes.read(name);
+        text.lines().skip(1).map(str::to_owned).collect()
+    };
+    let mut all = Vec::new();
+    for shard in 1..=4 {
+        let line = format!("--simulate analytic --shard {shard}/4 --output part{shard}.csv");
+        fakes.swept(&line);
+        all.extend(rows(&format!("part{shard}.csv")));
+    }
+    let mut whole = rows("whole.csv");
+    all.sort();
+    whole.sort();
+    assert_eq!(all, whole);
 }

@@ -60,21 +60,19 @@ fn a_sweep_of_faulty_executables_ends_with_every_row_right() {
 fn missing_executables_are_rows_but_none_at_all_is_an_error() {
     let fakes = Fakes::executables(3, 2);
     fs::remove_file(fakes.path("bin").join(format!("benchmark_{}", fakes.kernels[1]))).unwrap();
-    fakes.good("--runner bin --output a.csv");
+    fakes.swept("--runner bin --output a.csv");
     let log = fakes.read("a.csv");
     assert_eq!(log.matches(",missing: ").count(), 2, "{log}");
     assert_eq!(log.lines().count(), 7);
-    let failed = fakes.bench("--runner nowhere --output b.csv").output().unwrap();
-    assert_eq!(failed.status.code(), Some(1));
-    let stderr = String::from_utf8(failed.stderr).unwrap();
-    assert!(stderr.contains("none of the kernels has an executable: nowhere/benchmark_gemm"), "{stderr}");
+    let said = fakes.fails("--runner nowhere --output b.csv", 1);
+    assert!(said.contains("none of the kernels has an executable: nowhere/benchmark_gemm"), "{said}");
 }
 
 #[test]
 fn samples_have_a_median() {
     let fakes = Fakes::executables(2, 1);
     let mut command = fakes.bench("--runner bin --params samples=3 --output a.csv");
-    succeeded(&command.env("FAKE_STARTS", fakes.path("starts")).output().unwrap());
+    succeeded(command.env("FAKE_STARTS", fakes.path("starts")));
     assert_same(&fakes.rows("a.csv"), &fakes.expected(0, &CLASSES));
     assert_eq!(fakes.read("starts").lines().count(), 6);
     let details = fakes.read("a.csv.details.jsonl");

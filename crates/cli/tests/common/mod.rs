@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 /// The repository's folder, where commands run unless another folder is given.
 pub(crate) fn root() -> PathBuf {
@@ -41,28 +41,35 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        command.output().unwrap().into()
+    }
+
     /// What a command that succeeds prints, and what it says.
-    fn good(self, line: &str) -> (String, String) {
+    pub(crate) fn good(self, line: &str) -> (String, String) {
         assert_eq!(self.code, Some(0), "{line}\n{}", self.stderr);
         (self.stdout, self.stderr)
     }
 
     /// What a command says that fails and prints nothing.
-    fn bad(self, line: &str, code: i32) -> String {
+    pub(crate) fn bad(self, line: &str, code: i32) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{line}\n{}", self.stderr);
         self.stderr
     }
 }
 
-/// The program with these words, in a folder, at a fixed time.
+/// The program with these words, in a folder, at a fixed time, whatever GPUs the machine shows.
 pub(crate) fn command_in(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
     command.current_dir(folder).env("SOURCE_DATE_EPOCH", "1700000000").args(words(line));
+    for variable in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
+        command.env_remove(variable);
+    }
     command
 }
 
 pub(crate) fn run_in(folder: &Path, line: &str) -> Ran {
-    command_in(folder, line).output().unwrap().into()
+    Ran::of(&mut command_in(folder, line))
 }
 
 pub(crate) fn outcome(line: &str) -> Ran {
@@ -137,7 +144,7 @@ impl Folder {
     }
 
     pub(crate) fn run(&self, line: &str) -> Ran {
-        self.command(line).output().unwrap().into()
+        Ran::of(&mut self.command(line))
     }
 
     /// What a command that succeeds prints, and what it says.
@@ -180,4 +187,36 @@ pub(crate) fn check_refusals(transcript: &str, run: impl Fn(&str) -> Ran, locate
         let found = run(line).bad(line, code.parse().expect(line));
         assert!(found.contains(&located(said)), "{line}\n{found}");
     }
+}
+
+/// Sends a signal by the shell's own `kill`: a minimal system has no program of that name.
+pub(crate) fn kill(process: &Child, signal: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "kill \"$0\" \"$1\"", signal, &process.id().to_string()]);
+    assert!(shell.status().unwrap().success());
+}
+
+/// A file of `tests/fake_kernels`.
+pub(crate) fn fake(name: &str) -> PathBuf {
+    root().join("tests/fake_kernels").join(name)
+}
+
+/// Compiles C.
+pub(crate) fn cc(source: &Path, arguments: &[&str], output: &Path) {
+    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
+        .arg(root().join("include"))
+        .args(arguments)
+        .arg(source)
+        .arg("-o")
+        .arg(output)
+        .status()
+        .expect("a C compiler is needed");
+    assert!(compiled.success());
+}
+
+/// Makes the library of fake kernels in a folder, and the runner that takes it.
+pub(crate) fn make_fakes(folder: &Folder) {
+    cc(&fake("fake_library.c"), &["-shared", "-fPIC"], &folder.path("fakes.so"));
+    folder.write("runner.json", r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#);
 }

@@ -1,0 +1,113 @@
+//! What `CK_SELECT_LOG` makes the library say: mistakes and decisions.
+//!
+//! The process that logs is this test program again: `child` does nothing unless the environment asks for it.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::ptr::{null, null_mut};
+
+use ck_select::ffi::{CkStatus, ck_registry_create, ck_registry_destroy};
+use ck_select::problem::Problem;
+use ck_select::registry::{Mode, Options, Registry, SelectError};
+use ck_select::tuning::search::RunOutcome;
+
+use common::{conv, kernels, model, on, running};
+
+const TASK: &str = "CK_SELECT_TEST_FOLDER";
+
+fn select(registry: &Registry, images: i64) {
+    println!("@@{}", registry.select(&conv(images).into()).unwrap().entry.name());
+}
+
+#[test]
+fn child() {
+    let Some(folder) = std::env::var_os(TASK).map(PathBuf::from) else { return };
+    // A registry of C reads the variable.
+    let mut of_c = null_mut();
+    // SAFETY: NULL stands for the usual options, and the registry is used by nobody.
+    unsafe {
+        assert_eq!(ck_registry_create(null(), &raw mut of_c), CkStatus::Ok);
+        ck_registry_destroy(of_c);
+    }
+    let usual = Options { override_file: Some(folder.join("rules")), ..on("gfx950") };
+    if Registry::new(usual.clone()).is_err() {
+        return; // the override file cannot be read
+    }
+    let embedded = Options { embedded_models: true, ..usual.clone() };
+    let searching = Options { mode: Mode::Search, store: Some(folder.join("winners")), ..usual.clone() };
+    let run = |_, _: &_| |_: &Problem, _| RunOutcome::Milliseconds(1.0);
+    let registry = running(Options { embedded_models: false, ..usual }, kernels(), run);
+    select(&registry, 1); // by the estimate
+    registry.set_model(model("conv_small"), None);
+    select(&registry, 2); // by the model
+    select(&registry, 2); // the same, remembered
+    for key in registry.model_keys() {
+        registry.remove_model(&key);
+    }
+    registry.set_options(embedded).unwrap();
+    select(&registry, 3); // by an embedded one
+    registry.set_options(searching).unwrap();
+    select(&registry, 4); // by search
+    select(&registry, 4); // by the store
+    let refused = registry.select(&conv(6).into()).unwrap_err();
+    assert!(matches!(refused, SelectError::Override { .. }), "{refused}");
+}
+
+/// A rule for the last problem that is asked for.
+const RULE: &str = "N=6,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> a_kernel_that_is_gone";
+
+/// Runs the child with a log of this level and a rule; what it printed, and what it logged.
+fn run(folder: &Path, level: &str, rule: &str) -> (String, String) {
+    let (log, rules) = (folder.join("it's a log"), folder.join("rules"));
+    std::fs::write(&rules, rule).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+        .env(TASK, folder)
+        .env("CK_SELECT_LOG", format!("{level}:{}", log.display()))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    (String::from_utf8(output.stdout).unwrap(), std::fs::read_to_string(log).unwrap())
+}
+
+#[test]
+fn every_source_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (chosen, log) = run(folder.path(), "debug", RULE);
+    let chosen: Vec<&str> = chosen.lines().filter_map(|line| line.split("@@").nth(1)).collect();
+    let said =
+        log.lines().filter_map(|line| line.strip_prefix("debug select: ")?.rsplit_once(": ")).map(|it| it.1);
+    let said: Vec<&str> = said.filter(|said| said.contains(" by ")).collect();
+    let sources = ["estimate", "model", "model", "model", "search", "store"];
+    let expected: Vec<String> =
+        chosen.iter().zip(sources).map(|(name, from)| format!("{name} by {from}")).collect();
+    assert_eq!((chosen.len(), said), (6, expected.iter().map(String::as_str).collect()), "{log}");
+    assert!(!log.contains("store: grouped_conv"), "before the search the store had nothing: {log}");
+}
+
+#[test]
+fn a_rule_that_cannot_be_followed_is_an_error_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, log) = run(folder.path(), "error", RULE);
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].starts_with("error select: direction=forward,ndim=2,N=6,"), "{log}");
+    assert!(
+        lines[0].ends_with(": the override names 'a_kernel_that_is_gone', which is not registered"),
+        "{log}"
+    );
+    let (_, log) = run(tempfile::tempdir().unwrap().path(), "error", "\nno rule");
+    assert!(
+        log.starts_with("error override: ")
+            && log.ends_with("rules: line 2: expected 'problem -> kernel name'\n")
+    );
+}
+
+#[test]
+fn nothing_is_said_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "off", RULE).1, "");
+}
