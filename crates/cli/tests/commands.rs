@@ -4,14 +4,12 @@ mod common;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::process::Stdio;
 
-use common::{Folder, Ran, command_in, good, refuses, root};
+use common::{Folder, MODEL_OF_GFX950 as SHIPPED, PROBLEM as RESNET, Ran, command_in, good, refuses, root};
 use serde_json::Value;
 
 const RANK: &str = "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt";
-const RESNET: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
 
 /// Rankings of the model's own golden file: (problem, place, kernel, score bits).
 fn golden(model: &str) -> Vec<(String, String, String, u64)> {
@@ -236,6 +234,7 @@ fn predict_finds_columns_by_name_or_by_order() {
 
 #[test]
 fn predict_scores_a_bare_file_as_lightgbm_does() {
+    let folder = Folder::new();
     // Rows with LightGBM's own raw scores and predictions as bits.
     let text = fs::read_to_string(root().join("tests/golden/forest_scores.txt")).unwrap();
     for name in ["numbers", "zero-missing", "categories", "random-forest"] {
@@ -248,21 +247,10 @@ fn predict_scores_a_bare_file_as_lightgbm_does() {
             matrix += &values.trim().replace("NaN", "").replace(' ', ",");
             matrix.push('\n');
         }
-        let mut child =
-            command_in(&root(), &format!("dev predict --model {}.txt --data -", golden.display()))
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-        child.stdin.take().unwrap().write_all(matrix.as_bytes()).unwrap();
-        let ran = Ran::from(child.wait_with_output().unwrap());
-        let raw: Vec<u64> = ran
-            .stdout
-            .lines()
-            .skip(1)
-            .map(|line| line.split(',').next().unwrap().parse::<f64>().unwrap().to_bits())
-            .collect();
-        assert_eq!(raw, expected, "{name}");
+        folder.write("matrix.csv", matrix);
+        let found = folder.good(&format!("dev predict --model {}.txt --data @matrix.csv", golden.display()));
+        let bits = |line: &str| line.split(',').next().unwrap().parse::<f64>().unwrap().to_bits();
+        assert_eq!(found.lines().skip(1).map(bits).collect::<Vec<_>>(), expected, "{name}");
     }
 }
 
@@ -343,8 +331,6 @@ fn models_may_be_embedded() {
             1: {message}"
     ));
 }
-
-const SHIPPED: &str = "models/grouped_conv_forward_bf16_gfx950";
 
 #[test]
 fn a_packed_model_is_the_model() {

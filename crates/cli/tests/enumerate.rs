@@ -7,7 +7,7 @@ use std::fs;
 use ck_select::pool::Pool;
 use serde_json::json;
 
-use common::{Folder, both, good, refuses, root};
+use common::{Folder, MODEL, PROBLEM, both, good, refuses, root};
 
 #[test]
 fn counts_are_numbers() {
@@ -61,10 +61,7 @@ fn written_pools_can_be_ranked() {
     let shipped = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
     let shipped: Vec<&str> = shipped.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(folder.read("pool.txt").lines().collect::<Vec<_>>(), shipped);
-    let rank = |pool: &str| {
-        let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-        folder.good(&format!("rank --model tests/golden/models/conv_small --pool {pool} --problem {problem}"))
-    };
+    let rank = |pool: &str| folder.good(&format!("rank --model {MODEL} --pool {pool} --problem {PROBLEM}"));
     assert_eq!(rank("@pool.json"), rank("@pool.txt"));
     assert_eq!(rank("@pool.txt"), rank("configs/forward_bf16.txt"));
     let printed = good("enumerate configs/forward_bf16.json --output -");
@@ -115,7 +112,7 @@ fn filter_files_hold_an_expression_and_no_python() {
 }
 
 #[test]
-fn own_rules_are_used_and_unknown_keys_are_refused() {
+fn own_rules_are_used_or_refused() {
     let folder = Folder::new();
     let rules = fs::read_to_string(root().join("crates/enumerate/rules/conv.json")).unwrap();
     folder.write("conv.json", rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", "));
@@ -124,14 +121,9 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     assert_eq!(stdout, "1056\n");
     assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, so it gives no kernels\n");
     folder.write("conv.json", rules.replace("\"mem\"", "\"meem\""));
-    folder.write("sweep.json", r#"{"variant": "forward", "trait_config": {"ndim": {"values": [3]}}}"#);
     folder.refuses(&format!(
         "enumerate configs/forward_2d.json {rules_here}
-            1: conv.json: unknown pipeline 'meem', expected one of: compv1
-        enumerate @sweep.json --count
-            1: sweep.json, trait_config.ndim: unknown key, expected one of: data_type
-        enumerate @sweep.json --count
-            1: the key for dimensions is 'ndim_spatial'"
+            1: conv.json: unknown pipeline 'meem', expected one of: compv1"
     ));
 }
 
@@ -244,57 +236,6 @@ fn mistakes_in_instances_name_their_place() {
         folder.write("f.json", INSTANCES.replacen(from, to, 1));
         folder.refuses(&format!("enumerate @f.json --count\n1: {message}"));
     }
-}
-
-/// Upstream's files as they are: a key tells the variant, or the message how to name it.
-#[test]
-fn variants_of_gemms_are_recognised() {
-    let folder = Folder::new();
-    let tile = |tile: &str, wave: &str, k: u32| {
-        let names = ["tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k"];
-        let values = tile.split('x').chain(wave.split('x'));
-        let list: Vec<String> = names
-            .iter()
-            .zip(values)
-            .map(|(name, value)| format!(r#""{name}": {{"values": [{value}]}}"#))
-            .collect();
-        let sides = r#""warp_tile_m": {"values": [16]}, "warp_tile_n": {"values": [16]}"#;
-        format!(r#""tile_config": {{{}, {sides}, "warp_tile_k": {{"values": [{k}]}}}}"#, list.join(", "))
-    };
-    let no = r#"{"values": [false]}"#;
-    let flags = format!(r#""pad_m": {no}, "pad_n": {no}, "persistent": {no}"#);
-    let quant = format!(
-        r#"{{{}, "trait_config": {{"profile": {{"values": ["bquantprefill", "tensor"]}}, {flags},
-            "epilogue": {{"values": ["cshuffle"]}}, "pad_k": {{"values": [true]}}}},
-            "quant_config": {{"a_group": {{"values": ["1x1x1"]}}, "b_group": {{"values": ["1x1x1", "1x8x128"]}}}}}}"#,
-        tile("16x64x256", "1x4x1", 64)
-    );
-    folder.write("f.json", quant);
-    let list = folder.good("enumerate @f.json --arch gfx942 --list --format csv");
-    let common = "cshuffle_intrawave_False_False_True_False_1x1x1";
-    let shapes = "16x64x256_1x4x1_16x16x64";
-    assert_eq!(
-        list,
-        format!(
-            "index,kernel\n0,gemm_quant_fp8_rcr_bquantprefill_{common}_1x8x128_{shapes}\n\
-             1,gemm_quant_fp8_rcr_tensor_{common}_1x1x1_{shapes}\n"
-        )
-    );
-    let mx = format!(
-        r#"{{{}, "trait_config": {{"pipeline": {{"values": ["comp_tdm"]}}, {flags}, "pad_k": {no},
-            "epilogue": {{"values": ["tdm"]}}, "scheduler": {{"values": ["intrawave"]}}}}}}"#,
-        tile("64x64x128", "2x2x1", 128)
-    );
-    folder.write("f.json", &mx);
-    let enumerate = "enumerate @f.json --arch gfx1250 --params dtype=fp4 --list --format csv";
-    folder.refuses(&format!(
-        "{enumerate}
-            1: it needs \"ck_select\": {{\"variant\": \"mx_gemm\"}}"
-    ));
-    folder.write("f.json", mx.replacen('{', r#"{"ck_select": {"variant": "mx_gemm"}, "#, 1));
-    let list = folder.good(enumerate);
-    let name = "mx_gemm_fp4_rcr_comp_tdm_tdm_intrawave_False_False_False_False_64x64x128_2x2x1_16x16x128";
-    assert_eq!(list, format!("index,kernel\n0,{name}\n"));
 }
 
 #[test]

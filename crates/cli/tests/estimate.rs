@@ -2,10 +2,8 @@
 
 mod common;
 
-use common::Folder;
+use common::{Folder, POOL, PROBLEM};
 
-const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-const POOL: &str = "configs/forward_bf16.txt";
 const DATA: &str = "data/h200/forward.unseen11.parquet";
 
 /// The ranking by the estimate on a GPU.

@@ -99,7 +99,7 @@ impl Case {
         let line = self.line.replace('@', which).replace("ROOT", root().to_str().unwrap());
         let mut command = self.folder.command(&line);
         // Where what finds no place is kept.
-        command.stdin(Stdio::null()).env("TMPDIR", self.elsewhere.path());
+        command.env("TMPDIR", self.elsewhere.path());
         command
     }
 

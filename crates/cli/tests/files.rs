@@ -4,15 +4,12 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, Ran, check_refusals, root};
+use common::{Folder, MODEL, POOL, PROBLEM, Ran, check_refusals, root};
 
-const MODEL: &str = "tests/golden/models/conv_small";
-const POOL: &str = "configs/forward_bf16.txt";
-const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
 const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,\
     non_zero\n\
     grouped_conv_forward_bf16_2d_64x64x64_compv3,0,16,256,128,1,28,28,3,3,1,1,1,1,0.02,300,1\n\
@@ -20,6 +17,14 @@ const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,p
 
 /// A folder with one file of each kind that commands read.
 struct Files(Folder);
+
+impl std::ops::Deref for Files {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
 
 impl Files {
     fn new() -> Self {
@@ -32,28 +37,12 @@ impl Files {
         Self(folder)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path(name)
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = self.0.command(line);
-        command.env_remove("CK_SELECT_STORE").stdin(Stdio::null());
-        command
-    }
-
     fn run(&self, line: &str) -> Ran {
         soon(self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap(), line)
     }
 
-    fn good(&self, line: &str) -> String {
-        let ran = self.run(line);
-        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
-        ran.stdout
-    }
-
     fn refuses(&self, transcript: &str) {
-        check_refusals(transcript, |line| self.run(line), |said| self.0.located(said));
+        check_refusals(transcript, |line| self.run(line), |said| self.located(said));
     }
 
     /// Commands, one in a line, that all fail so.
@@ -173,7 +162,7 @@ fn no_output_replaces_what_is_read_or_another_output() {
     fs::rename(files.path("matrix.csv"), files.path("model/matrix.csv")).unwrap();
     fs::copy(root().join(MODEL).join("feature_spec.json"), files.path("model/feature_spec.json")).unwrap();
     let spec = contents("model/feature_spec.json");
-    files.0.write("sub.json", "{\"num_cus\": 4}");
+    files.write("sub.json", "{\"num_cus\": 4}");
     files.refuses(&format!(
         "{rank} --arch @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json
             2: as --arch
@@ -238,7 +227,7 @@ fn nothing_is_lost_where_standard_output_is_closed_or_full() {
 fn a_log_is_a_regular_file() {
     let files = Files::new();
     let bench = format!("bench --pool {POOL} --problems @problems.csv --simulate analytic");
-    files.0.write("there.csv", "kept");
+    files.write("there.csv", "kept");
     files.refuses(&format!(
         "{bench} --output /dev/full --overwrite
             1: /dev/full: found a device, expected a regular file
@@ -433,9 +422,9 @@ fn packing_under_any_umask_leaves_nothing() {
 #[test]
 fn files_cannot_command_a_terminal() {
     let files = Files::new();
-    files.0.write("pool.txt", "grouped_conv_forward_\x1b[2Jbf16\n");
-    files.0.write("bad.csv", "N,C,\x1b]0;owned\x07,K\n1,2,3,4\n");
-    files.0.write("\u{9b}31m.csv", "");
+    files.write("pool.txt", "grouped_conv_forward_\x1b[2Jbf16\n");
+    files.write("bad.csv", "N,C,\x1b]0;owned\x07,K\n1,2,3,4\n");
+    files.write("\u{9b}31m.csv", "");
     for line in [
         format!("rank --model {MODEL} --pool @pool.txt --problem {PROBLEM}"),
         format!("rank --model {MODEL} --pool {POOL} --problems @bad.csv"),

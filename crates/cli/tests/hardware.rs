@@ -9,10 +9,7 @@ use std::path::Path;
 use ck_select::hardware::Hardware;
 use serde_json::{Map, Value};
 
-use common::{Folder, root, run_in};
-
-const MODEL: &str = "models/grouped_conv_forward_bf16_gfx950";
-const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+use common::{Folder, MODEL_OF_GFX950 as MODEL, PROBLEM, root, run_in};
 
 /// The model as if it had been trained with other constants: what answers with `--arch` are held to.
 fn train_with(folder: &Folder, name: &str, change: impl Fn(&mut Map<String, Value>)) {

@@ -4,13 +4,9 @@ mod common;
 
 use serde_json::Value;
 
-use common::Folder;
+use common::{Folder, MODEL as CONV, MODEL_OF_GFX950 as GFX950, POOL, PROBLEM};
 
-const CONV: &str = "tests/golden/models/conv_small";
-const GFX950: &str = "models/grouped_conv_forward_bf16_gfx950";
 const SM90: &str = "models/grouped_conv_forward_bf16_sm90";
-const POOL: &str = "configs/forward_bf16.txt";
-const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
 
 /// The rows of a ranking, and what is said beside.
 fn rank(folder: &Folder, words: &str) -> (Vec<Value>, String) {

@@ -64,35 +64,6 @@ fn misspelt_columns_are_refused_and_others_named_once() {
 }
 
 #[test]
-fn files_without_problems_say_what_they_hold() {
-    for (text, message) in [
-        ("", "found no grouped_conv problem, expected at least one"),
-        ("N,C,K,Hi,Wi,Y,X\n", "found no grouped_conv problem, expected at least one"),
-        ("N;C;K\n1;2;3\n", "line 1: the columns are separated by ';', expected ','"),
-        (
-            "n,c,k,hi,wi,y,x\n1,8,8,8,8,1,1\n",
-            "line 1: unknown column 'n', expected N; column 'c', expected C",
-        ),
-        (
-            "a,b\n1,2\n",
-            "line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; \
-             the columns are a, b",
-        ),
-        ("M=1,N=2,K=3\n", "found no grouped_conv problem, expected at least one; 1 of another operation"),
-    ] {
-        let error = refused(text);
-        assert!(error.starts_with(&format!("ckselect: problems: {message}")), "{error}");
-    }
-}
-
-#[test]
-fn a_list_need_not_say_its_operation() {
-    let (code, rows, error) =
-        ranked("N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3\nN=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1");
-    assert_eq!((code, rows.len(), error.as_str()), (Some(0), 2, ""));
-}
-
-#[test]
 fn what_the_pool_cannot_compute_is_left_out_and_counted() {
     let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv";
     let (code, rows, error) = ranked(&format!("{conv}\ndirection=bwd_data,{conv}\nG=2,{conv}\n"));

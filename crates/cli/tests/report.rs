@@ -4,7 +4,7 @@ mod common;
 
 use serde_json::Value;
 
-use common::{Folder, root};
+use common::{Folder, PROBLEM, root};
 
 /// A table of the repository.
 fn data(name: &str) -> String {
@@ -61,9 +61,8 @@ fn a_pool_is_written_that_other_commands_read() {
     let more = folder.read("pool.txt");
     let names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert!(names(&more).len() == 7 && names(&more)[..4] == names(&four)[..4], "{more}");
-    let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
     let rank = "rank --model estimate --arch gfx942 --format csv --pool @pool.txt --problem";
-    assert_eq!(folder.good(&format!("{rank} {problem}")).lines().count(), 8);
+    assert_eq!(folder.good(&format!("{rank} {PROBLEM}")).lines().count(), 8);
 }
 
 #[test]

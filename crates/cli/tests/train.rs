@@ -8,30 +8,9 @@ use common::Folder;
 #[cfg(feature = "train")]
 use common::kill;
 
-/// Small convolutions on eight kernels, with made-up times.
+/// Convolutions on six kernels.
 fn sweep(problems: usize, dtype: &str) -> String {
-    let mut text = String::from(
-        "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero\n",
-    );
-    for index in 0..problems {
-        let (n, c, k, extent) = (1 << (index % 5), 32 << (index % 3), 64 << (index % 4), 7 * (1 + index % 6));
-        let work = 2.0 * (n * c * k * extent * extent) as f64 / 1e9;
-        for (m, nn) in [(16, 64), (32, 64), (64, 64), (128, 128)] {
-            for pipeline in ["compv3", "compv4"] {
-                let rows = (n * extent * extent) as f64 / f64::from(m);
-                let tiles = rows.ceil() * (k as f64 / f64::from(nn)).ceil();
-                let bonus = if pipeline == "compv4" && c > 64 { 0.7 } else { 1.0 };
-                let time = 2e-3 + tiles * bonus * f64::from(m * nn) * 2e-8;
-                let _ = writeln!(
-                    text,
-                    "grouped_conv_forward_{dtype}_2d_{m}x{nn}x64_{pipeline},{index},{n},{c},{k},1,{extent},\
-                     {extent},1,1,1,1,0,0,{time:.6},{:.4},1",
-                    work / time
-                );
-            }
-        }
-    }
-    text
+    common::sweep(problems, "forward", dtype)
 }
 
 const BASE: &str = "train --data sweep.csv --arch gfx950";

@@ -12,34 +12,13 @@ use std::io::Read as _;
 use ck_select::forest::Forest;
 use serde_json::Value;
 
-use common::{Folder, Ran, kill, make_fakes, root};
+use common::{Folder, POOL, PROBLEM, Ran, kill, make_fakes, root};
 
-const POOL: &str = "configs/forward_bf16.txt";
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
 
-/// Convolutions on six kernels, with made-up times that no estimate has: `compv4` is the faster the deeper
-/// the problem.
+/// Convolutions on six kernels.
 fn sweep(problems: usize, direction: &str) -> String {
-    let mut text = String::from("kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n");
-    for index in 0..problems {
-        let (n, c, k, extent) = (1 << (index % 5), 32 << (index % 3), 64 << (index % 4), 7 * (1 + index % 6));
-        let work = 2.0 * (n * c * k * extent * extent * 9) as f64 / 1e9;
-        for (m, nn, depth) in [(16, 64, 64), (64, 64, 64), (128, 128, 64)] {
-            for pipeline in ["compv3", "compv4"] {
-                let rows = (n * extent * extent) as f64 / f64::from(m);
-                let tiles = rows.ceil() * (k as f64 / f64::from(nn)).ceil();
-                let bonus = if pipeline == "compv4" { 90.0 / (c + 58) as f64 } else { 1.0 };
-                let time = 4e-3 + tiles * bonus * f64::from(m * nn) * 2e-8;
-                let _ = writeln!(
-                    text,
-                    "grouped_conv_{direction}_bf16_2d_{m}x{nn}x{depth}_{pipeline},{index},{n},{c},{k},1,\
-                     {extent},{extent},3,3,1,1,{time:.6},{:.4}",
-                    work / time
-                );
-            }
-        }
-    }
-    text
+    common::sweep(problems, direction, "bf16")
 }
 
 fn folder() -> Folder {
@@ -83,16 +62,15 @@ fn column(table: &str, name: &str) -> Vec<String> {
 fn a_model_of_two_devices_ranks_for_a_third() {
     let folder = trained();
     let pool = root().join(POOL).display().to_string();
-    let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
     let rank = |device: &str| {
-        folder.good(&format!("rank --model any --pool {pool} --problem {problem} --format csv {device}"))
+        folder.good(&format!("rank --model any --pool {pool} --problem {PROBLEM} --format csv {device}"))
     };
     let table = rank("--arch gfx942");
     let scores: Vec<f64> = column(&table, "score").iter().map(|score| score.parse().unwrap()).collect();
     assert!(scores.len() == 30 && scores.is_sorted_by(|a, b| a >= b), "{table}");
     assert_eq!(table, rank("--arch gfx942"));
     assert_ne!(table, rank("--arch sm_90"));
-    let line = format!("rank --model any --pool {pool} --problem {problem}");
+    let line = format!("rank --model any --pool {pool} --problem {PROBLEM}");
     folder.refuses(&format!(
         "{line}
             1: neither the problem, nor the caller, nor the kernels name an architecture
@@ -377,9 +355,7 @@ impl Measuring {
         let [place, pool] = ["", "pool.txt"].map(|name| folder.path(name).display().to_string());
         let folder = folder.with("CK_SELECT_LOCK_DIR", &place).with("FAKE_POOL", &pool);
         make_fakes(&folder);
-        let pool = fs::read_to_string(root().join(POOL)).unwrap();
-        let pool: Vec<&str> = pool.lines().filter(|line| line.starts_with("grouped")).take(kernels).collect();
-        folder.write("pool.txt", pool.join("\n"));
+        folder.write("pool.txt", common::kernels()[..kernels].join("\n"));
         let row = |at: i32| format!("{},{},64,14,14,1,1", 1 + at, 64 + 8 * (at % 7));
         let problems: Vec<String> = (0..16).map(row).collect();
         folder.write("problems.csv", format!("N,C,K,Hi,Wi,Y,X\n{}\n", problems.join("\n")));

@@ -2,8 +2,46 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Thirty kernels of convolutions, a problem that they compute, and models that rank them.
+pub(crate) const POOL: &str = "configs/forward_bf16.txt";
+pub(crate) const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+pub(crate) const MODEL: &str = "tests/golden/models/conv_small";
+pub(crate) const MODEL_OF_GFX950: &str = "models/grouped_conv_forward_bf16_gfx950";
+
+/// The names of the kernels.
+pub(crate) fn kernels() -> Vec<String> {
+    let names = std::fs::read_to_string(root().join(POOL)).unwrap();
+    names.lines().filter(|line| line.starts_with("grouped_conv")).map(str::to_owned).collect()
+}
+
+/// Convolutions on six kernels, with made-up times that no estimate has: `compv4` is the faster the deeper the
+/// problem.
+pub(crate) fn sweep(problems: usize, direction: &str, dtype: &str) -> String {
+    let mut text = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n".to_owned();
+    for index in 0..problems {
+        let (n, c, k, extent) = (1 << (index % 5), 32 << (index % 3), 64 << (index % 4), 7 * (1 + index % 6));
+        let work = 2.0 * (n * c * k * extent * extent * 9) as f64 / 1e9;
+        for (m, nn, depth) in [(16, 64, 64), (64, 64, 64), (128, 128, 64)] {
+            for pipeline in ["compv3", "compv4"] {
+                let rows = (n * extent * extent) as f64 / f64::from(m);
+                let tiles = rows.ceil() * (k as f64 / f64::from(nn)).ceil();
+                let bonus = if pipeline == "compv4" { 90.0 / (c + 58) as f64 } else { 1.0 };
+                let time = 4e-3 + tiles * bonus * f64::from(m * nn) * 2e-8;
+                let _ = writeln!(
+                    text,
+                    "grouped_conv_{direction}_{dtype}_2d_{m}x{nn}x{depth}_{pipeline},{index},{n},{c},{k},1,\
+                     {extent},{extent},3,3,1,1,{time:.6},{:.4}",
+                    work / time
+                );
+            }
+        }
+    }
+    text
+}
 
 /// The repository's folder, where commands run unless another folder is given.
 pub(crate) fn root() -> PathBuf {
@@ -65,6 +103,7 @@ pub(crate) fn command_in(folder: &Path, line: &str) -> Command {
     for variable in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
         command.env_remove(variable);
     }
+    command.env_remove("CK_SELECT_STORE").stdin(Stdio::null());
     command
 }
 

@@ -6,8 +6,8 @@ use std::fs;
 use ck_select_data::digest;
 
 use crate::browser::{browser, look, open};
-use crate::common::{Folder, root};
-use crate::{absolute, kernels, leap_day};
+use crate::common::{Folder, kernels, root};
+use crate::{absolute, check_alone, leap_day};
 
 /// Three problems whose kernels run at speeds of no particular order.
 fn data() -> String {
@@ -37,6 +37,7 @@ fn report() -> Folder {
 fn a_page_says_what_it_was_made_of() {
     let folder = report();
     let page = folder.read("report.html");
+    check_alone(&page);
     let time = "<time datetime=\"2000-02-29T00:00:00Z\">2000-02-29 00:00:00 UTC</time>";
     assert!(page.contains(&format!("Made on {time} by ck-select {}.", env!("CARGO_PKG_VERSION"))));
     let model = root().join("tests/golden/models/conv_small");

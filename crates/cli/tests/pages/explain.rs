@@ -3,16 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::browser::{browser, drive, look};
-use crate::common::Folder;
-use crate::{absolute, kernels};
-
-const MODEL: &str = "models/grouped_conv_forward_bf16_gfx950";
-const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+use crate::common::{Folder, MODEL_OF_GFX950 as MODEL, POOL, PROBLEM, kernels};
+use crate::{absolute, check_alone};
 
 /// The page of the shipped model on its pool, and the table that the command prints.
 fn explained() -> (Folder, Value) {
     let folder = Folder::new();
-    let asked = format!("--model {MODEL} --pool configs/forward_bf16.txt --problem {PROBLEM}");
+    let asked = format!("--model {MODEL} --pool {POOL} --problem {PROBLEM}");
     let table = folder.json(&format!("explain {asked} --output @choice.html"));
     (folder, table)
 }
@@ -99,7 +96,6 @@ fn equals_are_not_explained_but_named() {
 fn a_page_is_whole_at_every_width() {
     let Some(browser) = browser() else { return };
     let (folder, _) = explained();
-    let text = folder.read("choice.html");
-    assert!(!text.contains("http://") && !text.contains("https://"));
+    check_alone(&folder.read("choice.html"));
     look(browser, &folder.path("choice.html"));
 }

@@ -1,7 +1,5 @@
 //! Pages, opened in a browser and used as a person would.
 
-use std::fs;
-
 use common::{Folder, root};
 
 mod browser;
@@ -14,15 +12,19 @@ mod sweep;
 #[cfg(feature = "train")]
 mod training;
 
-/// The names of thirty kernels.
-fn kernels() -> Vec<String> {
-    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
-    names.lines().filter(|line| line.starts_with("grouped_conv")).map(str::to_owned).collect()
-}
-
 /// A folder whose pages were made on a day of their own.
 fn leap_day() -> Folder {
     Folder::inside().with("SOURCE_DATE_EPOCH", "951782400")
+}
+
+/// A page needs no network, and only its own style and script run.
+fn check_alone(page: &str) {
+    let (_, policy) = page.split_once("content=\"default-src 'none'; style-src 'sha256-").unwrap();
+    let (policy, _) = policy.split_once('"').unwrap();
+    assert!(policy.contains("'; script-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
+    for outside in ["http://", "https://", "src=", "<link", "@import", "url(", " style=", " onclick="] {
+        assert!(!page.contains(outside), "{outside}");
+    }
 }
 
 /// A file of the repository, wherever a command runs.

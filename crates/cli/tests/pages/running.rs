@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use crate::absolute;
 use crate::browser::{browser, drive, look};
-use crate::common::Folder;
-use crate::{absolute, kernels};
+use crate::common::{Folder, kernels};
 
 #[test]
 fn the_page_of_a_sweep_says_how_far_it_came() {

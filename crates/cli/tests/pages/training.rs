@@ -6,8 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::browser::{browser, drive, look, open};
-use crate::common::Folder;
-use crate::kernels;
+use crate::common::{Folder, kernels};
 
 /// A model of problems on which other kernels win as they grow.
 fn trained() -> Folder {
