@@ -50,26 +50,13 @@ impl CsvFile {
         Ok(Self { name, reader })
     }
 
-    /// The header's columns by name.
-    pub(crate) fn columns(&mut self) -> Result<HashMap<String, usize>, CliError> {
-        let header =
-            self.reader.headers().map_err(|error| CliError::failed(format!("{}: {error}", self.name)))?;
-        let mut columns = HashMap::new();
-        for (index, column) in header.iter().enumerate() {
-            let column = column.trim_start_matches('\u{feff}');
-            if columns.insert(column.to_owned(), index).is_some() {
-                return Err(CliError::failed(format!(
-                    "{}: line 1: column '{column}' appears twice",
-                    self.name
-                )));
-            }
-        }
-        Ok(columns)
-    }
-
-    /// Refuses columns that are probably misspelt, and prints those that are ignored. `read` lists the known
-    /// columns.
-    pub(crate) fn check(&mut self, op: Op, read: &[&'static str]) -> Result<(), CliError> {
+    /// The header's columns by name, of which `read` lists the known ones. Refuses those that are probably
+    /// misspelt, and prints those that are ignored.
+    pub(crate) fn columns(
+        &mut self,
+        op: Op,
+        read: &[&'static str],
+    ) -> Result<HashMap<String, usize>, CliError> {
         let header =
             self.reader.headers().map_err(|error| CliError::failed(format!("{}: {error}", self.name)))?;
         let names: Vec<&str> = header.iter().map(|column| column.trim_start_matches('\u{feff}')).collect();
@@ -78,7 +65,7 @@ impl CsvFile {
         if !unknown.is_empty() {
             say!("ckselect: warning: {}: ignored columns: {}", self.name, unknown.join(", "));
         }
-        Ok(())
+        Ok(names.iter().enumerate().map(|(place, name)| ((*name).to_owned(), place)).collect())
     }
 
     /// Reads the next row into `record`; false at the end.

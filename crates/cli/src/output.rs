@@ -101,18 +101,29 @@ pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Reads the path of a page, a table or a document.
+/// Reads the path of a file whose name says what is written, by one of these ends.
 #[cfg(feature = "offline")]
-pub(crate) fn with_suffix(text: &str) -> Result<std::path::PathBuf, String> {
-    match suffix(Path::new(text)) {
-        "html" | "json" | "csv" => Ok(text.into()),
-        _ => Err(format!("found '{text}', expected a name that ends in .html, .json or .csv")),
+pub(crate) fn with_suffix(
+    known: &'static [&'static str],
+) -> impl Fn(&str) -> Result<std::path::PathBuf, String> + Clone + Send + Sync + 'static {
+    move |text: &str| {
+        if known.contains(&suffix(Path::new(text))) {
+            return Ok(text.into());
+        }
+        let ends: Vec<String> = known.iter().map(|end| format!(".{end}")).collect();
+        Err(format!("found '{text}', expected a name that ends in {}", ends.join(" or ")))
     }
 }
 
 /// Writes a whole file.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     Output::create(Some(path))?.filled(|out| out.write_all(text.as_bytes()))
+}
+
+/// Writes a document as a whole file.
+#[cfg(feature = "offline")]
+pub(crate) fn write_json(path: &Path, document: &serde_json::Value) -> Result<(), CliError> {
+    write_file(path, &format!("{document:#}\n"))
 }
 
 impl Write for Output {

@@ -24,13 +24,10 @@ impl Problems {
         path: &Path,
         op: Op,
         defaults: &ProblemDefaults,
-        hardware: Option<Hardware>,
+        hardware: Hardware,
     ) -> Result<Self, CliError> {
         let (name, source) = input::open(path)?;
-        let mut reader = ProblemReader::new(&name, source, op, *defaults)?.by_kernels();
-        if let Some(hardware) = hardware {
-            reader = reader.on(hardware);
-        }
+        let reader = ProblemReader::new(&name, source, op, *defaults)?.by_kernels().on(hardware);
         Ok(Self { name, reader, place: 0 })
     }
 

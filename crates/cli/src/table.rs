@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 use ck_select::terminal::printable;
 use clap::ValueEnum;
@@ -152,6 +153,23 @@ impl Table {
     /// Writes it to standard output, for people.
     pub(crate) fn print(&self, format: Format) -> Result<(), CliError> {
         Output::report()?.filled(|out| self.write(format, out))
+    }
+
+    /// The same, but with a document in the place of its JSON.
+    pub(crate) fn print_beside(
+        &self,
+        format: Format,
+        document: impl FnOnce() -> Value,
+    ) -> Result<(), CliError> {
+        match format {
+            Format::Json => Output::report()?.filled(|out| writeln!(out, "{:#}", document())),
+            format => self.print(format),
+        }
+    }
+
+    /// Writes it to a file, as CSV.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), CliError> {
+        Output::create(Some(path))?.filled(|out| self.write(Format::Csv, out))
     }
 
     pub(crate) fn write(&self, format: Format, out: &mut Output) -> io::Result<()> {

@@ -11,7 +11,6 @@ use indicatif::HumanCount;
 use super::data::WhereOption;
 use super::word;
 use crate::error::CliError;
-use crate::output::Output;
 use crate::progress::Progress as Bar;
 use crate::table::{Cell, Format, Table};
 
@@ -92,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let converted = convert(&args.inputs, &args.output, &options, &stop, &mut |step| shown.add(step));
     shown.bar.end();
     if let Some(path) = &args.rejects {
-        Output::create(Some(path))?.filled(|out| shown.table.write(Format::Csv, out))?;
+        shown.table.save(path)?;
     }
     if args.strict && shown.count > 0 {
         return Err(CliError::failed(format!(

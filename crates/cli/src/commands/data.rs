@@ -311,12 +311,6 @@ pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<MeasuredOn>, 
             source.rows
         );
     }
-    say_repeated(measurements);
-    Ok(measured_on(measurements)?)
-}
-
-/// Says which rows count where there are several.
-fn say_repeated(measurements: &Measurements) {
     let pairs = repeated(measurements);
     if pairs > 0 {
         say!(
@@ -324,6 +318,7 @@ fn say_repeated(measurements: &Measurements) {
              their speeds counts"
         );
     }
+    Ok(measured_on(measurements)?)
 }
 
 /// Prints which files a model was trained on.

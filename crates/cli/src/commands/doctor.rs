@@ -1,6 +1,7 @@
 //! `ckselect doctor`: what this machine has, and its effect on the library.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
@@ -50,78 +51,51 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// The result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Ok,
-    /// Nothing was found, and nothing was requested.
-    None,
-    Wrong,
+/// One line of the report: what, its state, what was found, and the effect of it.
+type Finding = [String; 4];
+
+fn finding(what: &str, state: &str, found: &dyn Display, effect: &dyn Display) -> Finding {
+    [what.to_owned(), state.to_owned(), found.to_string(), effect.to_string()]
 }
 
-/// One line of the report.
-struct Finding {
-    what: String,
-    state: State,
-    found: String,
-    effect: String,
+fn ok(what: &str, found: impl Display, effect: impl Display) -> Finding {
+    finding(what, "ok", &found, &effect)
 }
 
-impl Finding {
-    fn new(what: &str, state: State, found: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), state, found: found.into(), effect: effect.into() }
-    }
+/// Nothing was found, and nothing was requested.
+fn none(what: &str, found: impl Display, effect: impl Display) -> Finding {
+    finding(what, "none", &found, &effect)
+}
 
-    fn ok(what: &str, found: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self::new(what, State::Ok, found, effect)
-    }
-
-    fn none(what: &str, found: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self::new(what, State::None, found, effect)
-    }
-
-    fn wrong(what: &str, found: impl std::fmt::Display, effect: impl Into<String>) -> Self {
-        Self::new(what, State::Wrong, found.to_string(), effect)
-    }
+fn wrong(what: &str, found: impl Display, effect: impl Display) -> Finding {
+    finding(what, "wrong", &found, &effect)
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let findings: Vec<Finding> = [
-        vec![library()],
-        gpus(&variable),
-        models(),
-        vec![store()],
-        JUDGED
-            .map(|(name, unset, judge)| match variable(name).as_deref().map(judge) {
-                None => Finding::none(name, "not set", unset),
-                Some(Ok((found, effect))) => Finding::ok(name, found, effect),
-                Some(Err((found, effect))) => Finding::wrong(name, found, effect),
-            })
-            .into(),
-        strangers(std::env::vars_os().map(|(name, _)| name)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut findings = vec![library()];
+    findings.extend(gpus(&variable));
+    findings.extend(models());
+    findings.push(store());
+    findings.extend(JUDGED.map(|(name, unset, judge)| match variable(name).as_deref().map(judge) {
+        None => none(name, "not set", unset),
+        Some(Ok((found, effect))) => ok(name, found, effect),
+        Some(Err((found, effect))) => wrong(name, found, effect),
+    }));
+    findings.extend(strangers(std::env::vars_os().map(|(name, _)| name)));
     let mut table = Table::new(["what", "state", "found", "effect"]);
-    for Finding { what, state, found, effect } in &findings {
-        let state = match state {
-            State::Ok => "ok",
-            State::None => "none",
-            State::Wrong => "wrong",
-        };
-        table.push(vec![what.as_str().into(), state.into(), found.as_str().into(), effect.as_str().into()]);
+    for finding in &findings {
+        table.push(finding.iter().map(|cell| cell.as_str().into()).collect());
     }
     table.print(args.format)?;
     let wrong: Vec<&str> =
-        findings.iter().filter(|one| one.state == State::Wrong).map(|one| one.what.as_str()).collect();
+        findings.iter().filter(|one| one[1] == "wrong").map(|one| one[0].as_str()).collect();
     if wrong.is_empty() { Ok(()) } else { Err(CliError::Judged(format!("wrong: {}", wrong.join(", ")))) }
 }
 
 fn library() -> Finding {
     let trains = if cfg!(feature = "train") { "can train" } else { "without LightGBM: cannot train" };
-    Finding::ok("library", env!("CARGO_PKG_VERSION"), trains)
+    ok("library", env!("CARGO_PKG_VERSION"), trains)
 }
 
 /// The HIP runtime, its devices, and whether this user has access to them.
@@ -131,15 +105,15 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     match Hip::get() {
         Err(error) => {
             // If a library is named, it must be usable.
-            let state = if variable(LIBRARY_VARIABLE).is_some() { State::Wrong } else { State::None };
-            let found = match &error {
-                HipError::NotFound { tried } if state == State::None => {
+            let is_named = variable(LIBRARY_VARIABLE).is_some();
+            findings.push(match &error {
+                _ if is_named => wrong("HIP runtime", error, without),
+                HipError::NotFound { tried } => {
                     let names: Vec<&str> = tried.iter().map(|one| one.library.as_str()).collect();
-                    format!("none of {}", names.join(", "))
+                    none("HIP runtime", format!("none of {}", names.join(", ")), without)
                 }
-                error => error.to_string(),
-            };
-            findings.push(Finding::new("HIP runtime", state, found, without));
+                error => none("HIP runtime", error, without),
+            });
         }
         Ok(hip) => {
             let version = hip.version().map_or_else(String::new, |version| {
@@ -148,12 +122,12 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
             let found = format!("{}{version}", hip.library());
             match hip.device_count() {
                 Ok(count) => {
-                    findings.push(Finding::ok("HIP runtime", found, "searches and tuning can measure"));
+                    findings.push(ok("HIP runtime", found, "searches and tuning can measure"));
                     findings.extend((0..count).map(|index| device(hip, index)));
                 }
                 Err(error) => {
                     let found = format!("{error}{version}");
-                    findings.push(Finding::none("HIP runtime", found, without));
+                    findings.push(none("HIP runtime", found, without));
                 }
             }
         }
@@ -162,7 +136,7 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     let driver = Path::new("/dev/kfd");
     if driver.exists() && access(driver, Access::READ_OK | Access::WRITE_OK).is_err() {
         let effect = "the runtime sees no device; add the user to the groups render and video";
-        findings.push(Finding::wrong("GPU driver", "/dev/kfd: no permission to read and write", effect));
+        findings.push(wrong("GPU driver", "/dev/kfd: no permission to read and write", effect));
     }
     findings
 }
@@ -170,7 +144,7 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
 fn device(hip: &Hip, index: u32) -> Finding {
     let what = format!("device {index}");
     match hip.device(index) {
-        Err(error) => Finding::wrong(&what, error, "cannot measure"),
+        Err(error) => wrong(&what, error, "cannot measure"),
         Ok(device) => {
             use ck_select::tuning::device::Device as _;
             let facts = device.facts();
@@ -191,7 +165,7 @@ fn device(hip: &Hip, index: u32) -> Finding {
                     }
                 }
             };
-            Finding::ok(&what, format!("{}, {target}", facts.name), effect)
+            ok(&what, format!("{}, {target}", facts.name), effect)
         }
     }
 }
@@ -206,7 +180,7 @@ fn models() -> Vec<Finding> {
         })
         .collect();
     if findings.is_empty() {
-        findings.push(Finding::none("embedded models", "built without", "only loaded models choose"));
+        findings.push(none("embedded models", "built without", "only loaded models choose"));
     }
     let program = std::env::current_exe().and_then(std::fs::canonicalize).ok();
     let folder = program.as_deref().and_then(Path::parent).and_then(Path::parent);
@@ -217,7 +191,7 @@ fn models() -> Vec<Finding> {
     paths.sort();
     if paths.is_empty() {
         let found = format!("no model in {}", folder.display());
-        findings.push(Finding::none("installed models", found, "models are given by their path"));
+        findings.push(none("installed models", found, "models are given by their path"));
     }
     findings.extend(paths.iter().map(|path| {
         let loaded = Model::load(path).map(|model| model.spec().clone()).map_err(|error| error.to_string());
@@ -228,7 +202,7 @@ fn models() -> Vec<Finding> {
 
 fn model(what: &str, spec: Result<FeatureSpec, String>, found: String) -> Finding {
     match spec {
-        Err(error) => Finding::wrong(what, error, "cannot be loaded"),
+        Err(error) => wrong(what, error, "cannot be loaded"),
         Ok(spec) => {
             let direction = spec.direction.map(|word| word.to_string());
             let dtype = spec.dtype.map(|word| word.to_string());
@@ -236,7 +210,7 @@ fn model(what: &str, spec: Result<FeatureSpec, String>, found: String) -> Findin
             let library = spec.library.map(|word| word.to_string());
             let of = [Some(spec.op().to_string()), direction, dtype, library, arch];
             let of: Vec<String> = of.into_iter().flatten().collect();
-            Finding::ok(what, found, format!("chooses for {}", of.join(", ")))
+            ok(what, found, format!("chooses for {}", of.join(", ")))
         }
     }
 }
@@ -245,28 +219,26 @@ fn store() -> Finding {
     let what = "store";
     let path = match Location::from_environment(None) {
         Ok(Location::Off) => {
-            return Finding::none(what, "off", "measured winners are lost when a process ends");
+            return none(what, "off", "measured winners are lost when a process ends");
         }
         Ok(Location::File(path)) => path,
-        Err(error) => return Finding::wrong(what, error, "winners stay in memory"),
+        Err(error) => return wrong(what, error, "winners stay in memory"),
     };
     let shown = path.display().to_string();
     if !path.exists() {
         return match creatable(&path) {
-            Ok(()) => {
-                Finding::none(what, format!("{shown}: no file yet"), "the first measured winner creates it")
-            }
-            Err(reason) => Finding::wrong(what, format!("{shown}: {reason}"), "winners stay in memory"),
+            Ok(()) => none(what, format!("{shown}: no file yet"), "the first measured winner creates it"),
+            Err(reason) => wrong(what, format!("{shown}: {reason}"), "winners stay in memory"),
         };
     }
     let opened = Store::open(&path, StoreMode::ReadOnly).and_then(|store| store.count());
     match opened {
-        Err(error) => Finding::wrong(what, error, "winners stay in memory"),
+        Err(error) => wrong(what, error, "winners stay in memory"),
         Ok(count) => {
             let found = format!("{shown}: {count} winners");
             match writable(&path) {
-                Ok(()) => Finding::ok(what, found, "answers what was measured, keeps new winners"),
-                Err(reason) => Finding::wrong(
+                Ok(()) => ok(what, found, "answers what was measured, keeps new winners"),
+                Err(reason) => wrong(
                     what,
                     format!("{found}; {reason}"),
                     "answers what was measured; new winners stay in memory",
@@ -350,7 +322,7 @@ fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
     strangers.sort();
     let finding = |name: &String| {
         let found = format!("no variable of ck-select{}", Hint::new(name, VARIABLES));
-        Finding::wrong(name, found, "is ignored")
+        wrong(name, found, "is ignored")
     };
     strangers.iter().map(finding).collect()
 }

@@ -156,13 +156,16 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if taken { Ok(()) } else { summary(&found, args).print(args.format) }
 }
 
+/// How many kernels there are of each family that the library knows by name only.
+fn others(found: &Enumeration) -> impl Iterator<Item = (Family, usize)> {
+    let count = |family| found.others.iter().filter(|other| other.family == family).count();
+    [Family::Direct, Family::Depthwise].into_iter().map(move |one| (one, count(one))).filter(|one| one.1 > 0)
+}
+
 /// A pool holds only what the library can describe; prints what it cannot hold.
 fn check_pool(found: &Enumeration) -> Result<(), CliError> {
-    let families = [Family::Direct, Family::Depthwise].map(|family| {
-        let count = found.others.iter().filter(|other| other.family == family).count();
-        (count > 0).then(|| format!("{count} {} convolutions", family.as_str()))
-    });
-    let left_out: Vec<String> = families.into_iter().flatten().collect();
+    let left_out = others(found).map(|(family, count)| format!("{count} {} convolutions", family.as_str()));
+    let left_out: Vec<String> = left_out.collect();
     if left_out.is_empty() {
         return Ok(());
     }
@@ -226,11 +229,8 @@ fn summary(found: &Enumeration, args: &Args) -> Table {
         row(found.filtered, "filtered out");
     }
     row(found.kernels.len() + found.others.len(), "kept");
-    for family in [Family::Direct, Family::Depthwise] {
-        let count = found.others.iter().filter(|other| other.family == family).count();
-        if count > 0 {
-            row(count, &format!("- {}, by name only", family.as_str()));
-        }
+    for (family, count) in others(found) {
+        row(count, &format!("- {}, by name only", family.as_str()));
     }
     table
 }

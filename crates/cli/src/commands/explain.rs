@@ -49,19 +49,11 @@ pub(crate) struct Args {
     /// Also write a page, FILE.html: the ranking, why the first kernel ranks above the second, what the
     /// estimate says, and whether the problem is within the training range
     #[cfg(feature = "offline")]
-    #[arg(long, value_name = "FILE", value_parser = page_file)]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::with_suffix(&["html"]))]
     output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-}
-
-#[cfg(feature = "offline")]
-fn page_file(text: &str) -> Result<PathBuf, String> {
-    match crate::output::suffix(std::path::Path::new(text)) {
-        "html" => Ok(text.into()),
-        _ => Err(format!("found '{text}', expected a name that ends in .html")),
-    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {

@@ -100,15 +100,14 @@ impl Gpu {
         let differences: Vec<String> = differences
             .map(|name| format!("{name} {} instead of {}", shown(hardware, name), shown(own, name)))
             .collect();
-        if differences.is_empty() {
-            // A model whose own constants are not known asks for them, even if they are the default.
-            let asks = self.is_given() && model.spec().check_hardware().is_err();
-            return Ok(if asks { model.with_hardware(hardware) } else { model });
+        // A model whose own constants are not known asks for them, even if they are the default.
+        let is_known = model.spec().check_hardware().is_ok();
+        if differences.is_empty() && (is_known || !self.is_given()) {
+            return Ok(model);
         }
-        if model.spec().check_hardware().is_err() {
-            return Ok(model.with_hardware(hardware));
+        if is_known {
+            say!("ckselect: --arch: not what the model was trained with: {}", differences.join(", "));
         }
-        say!("ckselect: --arch: not what the model was trained with: {}", differences.join(", "));
         Ok(model.with_hardware(hardware))
     }
 

@@ -1,5 +1,6 @@
 //! The pool of `--pool`: a file, a folder of shared libraries, or a family of AITER's kernels.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use ck_select::kernel::Kernel;
@@ -14,7 +15,7 @@ pub(super) fn read(
     arch: impl FnOnce() -> Result<Option<Arch>, CliError>,
 ) -> Result<Pool, CliError> {
     if let Some(family) = family(path) {
-        let mut names = std::collections::HashSet::new();
+        let mut names = HashSet::new();
         let mut kernels = of_family(family, arch()?.ok_or_else(|| without_arch(family))?)?;
         kernels.retain(|(kernel, _)| names.insert(kernel.name.clone()));
         return Ok(Pool::new(kernels.into_iter().map(|(kernel, _)| kernel).collect())?);
@@ -38,16 +39,16 @@ pub(super) fn family(word: &Path) -> Option<&str> {
 #[cfg(feature = "offline")]
 pub(super) fn of_family(family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
     let kernels = ck_select_enumerate::rules::Rules::built_in()?.aiter.kernels(family, arch);
-    kernels.map_err(|error| CliError::usage(format!("--pool: {family}: no such file, and {error}")))
+    kernels.map_err(|error| CliError::usage(format!("{family}: no such file, and {error}")))
 }
 
 #[cfg(not(feature = "offline"))]
 fn of_family(family: &str, _: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
     Err(CliError::usage(format!(
-        "--pool: {family}: no such file, and this ckselect was built without AITER's families of kernels"
+        "{family}: no such file, and this ckselect was built without AITER's families of kernels"
     )))
 }
 
 pub(super) fn without_arch(family: &str) -> CliError {
-    CliError::usage(format!("--pool: {family}: no such file, and a family of AITER's kernels needs --arch"))
+    CliError::usage(format!("{family}: no such file, and a family of AITER's kernels needs --arch"))
 }

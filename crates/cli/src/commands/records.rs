@@ -179,6 +179,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<(), CliError> {
 mod tests {
     use super::*;
 
+    /// All commands that help shows.
+    fn all(command: &Command) -> Vec<Command> {
+        let inner = command.get_subcommands().filter(|command| !command.is_hide_set());
+        std::iter::once(command.clone()).chain(inner.flat_map(all)).collect()
+    }
+
     /// 26 commands stood in no order.
     #[test]
     fn people_see_at_most_18_commands_on_one_screen() {
@@ -191,22 +197,15 @@ mod tests {
     /// There were 290, in which the same thing had up to three names.
     #[test]
     fn all_commands_together_have_at_most_170_options() {
-        fn count(command: &Command) -> usize {
-            let shown = |arg: &&clap::Arg| arg.get_long().is_some() && !arg.is_hide_set();
-            let inner = command.get_subcommands().filter(|command| !command.is_hide_set());
-            command.get_arguments().filter(shown).count() + inner.map(count).sum::<usize>()
-        }
-        let found = count(&line());
+        let shown = |arg: &&clap::Arg| arg.get_long().is_some() && !arg.is_hide_set();
+        let commands = all(&line());
+        let found = commands.iter().flat_map(Command::get_arguments).filter(shown).count();
         assert!(found <= 170, "{found}");
     }
 
     /// The help of `bench` had 95 lines, in which what one needs was hard to find.
     #[test]
     fn a_short_help_fits_on_a_screen() {
-        fn all(command: &Command) -> Vec<Command> {
-            let own = command.clone();
-            std::iter::once(own).chain(command.get_subcommands().flat_map(all)).collect()
-        }
         for record in RECORDS {
             let command = (record.build)(Command::new(record.name));
             for name in record.needed.split_whitespace() {
@@ -214,7 +213,7 @@ mod tests {
                 assert!(has, "{} has no --{name}", record.name);
             }
         }
-        for mut command in all(&line()).into_iter().filter(|command| !command.is_hide_set()) {
+        for mut command in all(&line()) {
             let help = command.render_help().to_string();
             let most = if command.get_name() == "ckselect" { 31 } else { 30 };
             assert!(help.trim_end().lines().count() <= most, "{help}");
@@ -241,19 +240,19 @@ mod tests {
         lines
     }
 
+    /// The examples of a help. Without a terminal, it is wrapped at 100 columns.
+    fn examples(command: &Command) -> Vec<String> {
+        let after = command.get_after_long_help().or(command.get_after_help());
+        let after = after.map(ToString::to_string).unwrap_or_default();
+        assert!(after.lines().all(|line| !line.starts_with(' ') || line.chars().count() <= 100), "{after}");
+        let after = after.replace("\\\n", " ");
+        let lines = after.lines().filter(|line| line.starts_with("  ckselect "));
+        lines.map(|line| line.trim().to_owned()).collect()
+    }
+
     /// An example must not go stale.
     #[test]
     fn every_example_is_a_command_line() {
-        fn all(command: &Command) -> Vec<String> {
-            let after = command.get_after_long_help().or(command.get_after_help());
-            let after = after.map(ToString::to_string).unwrap_or_default();
-            let after = after.replace("\\\n", " ");
-            let own = after
-                .lines()
-                .filter(|line| line.starts_with("  ckselect "))
-                .map(|line| line.trim().to_owned());
-            own.chain(command.get_subcommands().flat_map(all)).collect()
-        }
         let words = |example: &str| -> Vec<String> {
             let ends = [" | ", " > ", " && ", " >"].into_iter().filter_map(|end| example.find(end));
             let example = &example[..ends.min().unwrap_or(example.len())];
@@ -272,7 +271,7 @@ mod tests {
             let words = example.split(is_gap).map(|word| word.trim_matches(['\'', '"']).to_owned());
             words.filter(|word| !word.is_empty()).collect()
         };
-        let mut examples = all(&line());
+        let mut examples: Vec<String> = all(&line()).iter().flat_map(examples).collect();
         assert!(examples.len() > 60, "{}", examples.len());
         examples.extend(documented());
         assert!(examples.len() > 100, "{}", examples.len());

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     arch: Option<Arch>,
     /// Also write a file: FILE.html, a page that needs no network, or FILE.txt, the kernels that are worth
     /// keeping, one per line, the one that adds most first. May be given twice
-    #[arg(long, value_name = "FILE", value_parser = output)]
+    #[arg(long, value_name = "FILE", value_parser = output::with_suffix(&["html", "txt"]))]
     output: Vec<PathBuf>,
     /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
     #[arg(long, value_name = "COUNT|PERCENT%", requires = "output", value_parser = keep)]
@@ -58,13 +58,6 @@ pub(crate) struct Args {
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-}
-
-fn output(text: &str) -> Result<PathBuf, String> {
-    match output::suffix(Path::new(text)) {
-        "html" | "txt" => Ok(text.into()),
-        _ => Err(format!("found '{text}', expected a name that ends in .html or .txt")),
-    }
 }
 
 fn keep(text: &str) -> Result<Keep, String> {

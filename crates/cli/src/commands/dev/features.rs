@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ck_select::features::{Engine, Extractor, RowInputs, Uncoded};
+use ck_select::features::{Engine, Extractor, RowInputs, Schema, Uncoded};
 use ck_select::inputs;
 use csv::StringRecord;
 
@@ -40,7 +40,7 @@ Columns close to one of these names are refused as misspelt; other unknown colum
 pub(crate) struct Args {
     /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942,
     /// conv_gfx950, conv_select, conv_work, fmha68, fmha68_python
-    #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
+    #[arg(long, value_name = "NAME", group = "schema", value_parser = super::super::word::<Engine>)]
     engine: Option<Engine>,
     /// Take columns, rules and hardware from this model directory instead
     #[arg(long, value_name = "DIR", group = "schema")]
@@ -62,10 +62,6 @@ pub(crate) struct Args {
     list: bool,
 }
 
-fn engine(word: &str) -> Result<Engine, String> {
-    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
-}
-
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let extractor = extractor(args)?;
     if args.list {
@@ -73,12 +69,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let Some(input) = &args.data else { return Err(CliError::usage("--data is missing")) };
     let mut file = CsvFile::open(input, true)?;
-    let columns = file.columns()?;
     let op = extractor.schema.op();
-    file.check(
-        op,
-        &[inputs::of_problem(op).as_slice(), inputs::of_kernel(op), &["kernel", "kernel_name"]].concat(),
-    )?;
+    let read = [&inputs::of_problem(op)[..], inputs::of_kernel(op), &["kernel", "kernel_name"]].concat();
+    let columns = file.columns(op, &read)?;
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
@@ -100,27 +93,25 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 fn extractor(args: &Args) -> Result<Extractor, CliError> {
-    let mut extractor = match (&args.model, args.engine) {
-        (Some(directory), None) => {
-            args.arch.constants(args.allow.apply(super::super::load_model(directory)?))?.extractor().clone()
-        }
+    let load = |directory| args.arch.constants(args.allow.apply(super::super::load_model(directory)?));
+    let model = args.model.as_deref().map(load).transpose()?;
+    let mut extractor = match (&model, args.engine) {
+        (Some(model), None) => model.extractor().clone(),
         (None, Some(engine)) => {
             let extractor = Extractor::of_engine(engine);
             Extractor { hardware: args.arch.over(extractor.hardware)?, ..extractor }
         }
+        (Some(model), Some(engine)) if model.spec().op() != engine.op() => {
+            return Err(CliError::usage(format!(
+                "--engine {} is for {}, the model is for {}",
+                engine.as_str(),
+                engine.op(),
+                model.spec().op()
+            )));
+        }
         // With both, rules and hardware are the model's, and columns are the engine's.
-        (Some(directory), Some(engine)) => {
-            let model = args.arch.constants(args.allow.apply(super::super::load_model(directory)?))?;
-            if model.spec().op() != engine.op() {
-                return Err(CliError::usage(format!(
-                    "--engine {} is for {}, the model is for {}",
-                    engine.as_str(),
-                    engine.op(),
-                    model.spec().op()
-                )));
-            }
-            let schema = ck_select::features::Schema::of_engine(engine);
-            Extractor { schema, ..model.extractor().clone() }
+        (Some(model), Some(engine)) => {
+            Extractor { schema: Schema::of_engine(engine), ..model.extractor().clone() }
         }
         (None, None) => return Err(CliError::usage("give --engine or --model")),
     };

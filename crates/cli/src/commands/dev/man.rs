@@ -65,20 +65,3 @@ fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    /// Without a terminal, help is wrapped at 100 columns, which would also wrap longer examples.
-    #[test]
-    fn examples_fit_into_a_hundred_columns() {
-        fn check(command: &clap::Command) {
-            let after = command.get_after_long_help().or(command.get_after_help());
-            let after = after.map(ToString::to_string).unwrap_or_default();
-            for line in after.lines().filter(|line| line.starts_with(' ')) {
-                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
-            }
-            command.get_subcommands().for_each(check);
-        }
-        check(&crate::commands::line());
-    }
-}

@@ -17,7 +17,7 @@ use super::super::data::{Data, as_measured, serving};
 use super::super::{ESTIMATE, is_embedded};
 use super::Args;
 use crate::error::CliError;
-use crate::output::{Output, suffix, write_file};
+use crate::output::{Output, suffix, write_json};
 use crate::table::{Cell, Format, Table};
 
 pub(super) fn loss(text: &str) -> Result<(&'static str, f64), String> {
@@ -148,21 +148,19 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
         match suffix(path) {
             "csv" => {
                 super::refuse_other_table(path, CHANGES)?;
-                let table = changes(&comparison, &measurements);
-                Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
+                changes(&comparison, &measurements).save(path)?;
             }
-            "json" => write_file(path, &format!("{:#}\n", document(&comparison)))?,
+            "json" => write_json(path, &document(&comparison))?,
             _ => {
                 let message = format!("--output {}: --against writes .csv or .json", path.display());
                 return Err(CliError::usage(message));
             }
         }
     }
-    Output::report()?.filled(|out| match args.format {
-        Format::Json => writeln!(out, "{:#}", document(&comparison)),
-        Format::Csv | Format::Markdown => criteria(&comparison).write(args.format, out),
-        Format::Table => write_table(&comparison, out),
-    })?;
+    match args.format {
+        Format::Table => Output::report()?.filled(|out| write_table(&comparison, out))?,
+        format => criteria(&comparison).print_beside(format, || document(&comparison))?,
+    }
     if comparison.accepted() {
         return Ok(());
     }

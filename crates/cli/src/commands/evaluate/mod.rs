@@ -1,6 +1,6 @@
 //! `ckselect evaluate`: how good the choices of a model or of the estimate are.
 
-use std::io::{Read as _, Write};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::data::{Data, as_measured, say_trained_on, serving};
 use super::gpu::Gpu;
 use super::{AllowOption, load_model, pools};
 use crate::error::CliError;
-use crate::output::{self, Output};
+use crate::output;
 use crate::table::{Cell, Format, Table};
 
 mod against;
@@ -97,7 +97,7 @@ pub(crate) struct Args {
     /// Also write a file, by its suffix: .html is a report, one page that needs no network; .json has
     /// everything; .csv each problem's outcome, worst first, or with --against those with another choice. May
     /// be given several times
-    #[arg(long, value_name = "FILE", value_parser = output::with_suffix)]
+    #[arg(long, value_name = "FILE", value_parser = output::with_suffix(&["html", "json", "csv"]))]
     output: Vec<PathBuf>,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
@@ -234,18 +234,14 @@ fn write(
     for path in &args.output {
         match output::suffix(path) {
             "html" => write_page(path, args, evaluation, measurements, model)?,
-            "json" => output::write_file(path, &format!("{:#}\n", evaluation.to_json(measurements)))?,
+            "json" => output::write_json(path, &evaluation.to_json(measurements))?,
             _ => {
                 refuse_other_table(path, OUTCOMES)?;
-                let table = outcomes(evaluation, measurements);
-                Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
+                outcomes(evaluation, measurements).save(path)?;
             }
         }
     }
-    Output::report()?.filled(|out| match args.format {
-        Format::Json => writeln!(out, "{:#}", evaluation.to_json(measurements)),
-        format => figures(evaluation, measurements).write(format, out),
-    })
+    figures(evaluation, measurements).print_beside(args.format, || evaluation.to_json(measurements))
 }
 
 fn write_page(

@@ -1,6 +1,5 @@
 //! `ckselect evaluate --winners`: how often the order of a pool begins with the winners of tuned tables.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::model::Model;
@@ -12,7 +11,6 @@ use super::super::{load_model, pools, winners};
 use super::Args;
 use crate::error::CliError;
 use crate::output;
-use crate::table::Format;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(pool) = &args.pool else {
@@ -47,16 +45,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if all.is_empty() {
         return Err(CliError::failed("the tables have no winner on the GPU that was asked for"));
     }
-    let json =
-        || format!("{:#}\n", json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()}));
+    let document = json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
     for path in &args.output {
         if output::suffix(path) != "json" {
             return Err(CliError::usage(format!("--output {}: --winners writes .json", path.display())));
         }
-        output::write_file(path, &json())?;
+        output::write_json(path, &document)?;
     }
-    match args.format {
-        Format::Json => output::write_file(&PathBuf::from("-"), &json()),
-        format => winners::table(&all).print(format),
-    }
+    winners::table(&all).print_beside(args.format, || document)
 }

@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return table.finish();
     }
     let Some(path) = &args.problems else { return Err(CliError::usage("give --problem or --problems")) };
-    let mut problems = Problems::open(path, Op::Gemm, &defaults, Some(hardware))?;
+    let mut problems = Problems::open(path, Op::Gemm, &defaults, hardware)?;
     let mut table = table(Output::create(args.output.as_deref())?);
     while let Some((_, problem)) = problems.next()? {
         push(&mut table, &ranker, &problem, args.splits.list()).map_err(|error| match error {

@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
             notes::say_misfits(ranked.pool(), &problem.on(Some(arch)), shown, left_out);
         }
         (None, Some(path)) => {
-            let mut problems = Problems::open(path, op, &defaults, Some(device.hardware))?;
+            let mut problems = Problems::open(path, op, &defaults, device.hardware)?;
             while let Some((label, problem)) = problems.next()? {
                 push(Some(&label), &problem)?;
             }

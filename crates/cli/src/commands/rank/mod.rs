@@ -173,7 +173,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         (None, Some(path)) => {
             let model = ranker.model();
             let hardware = model.device().map_or(model.extractor().hardware, |(device, _)| device.hardware);
-            let mut problems = Problems::open(path, model.spec().op(), &defaults, Some(hardware))?;
+            let mut problems = Problems::open(path, model.spec().op(), &defaults, hardware)?;
             let mut rows = output()?;
             let at_once =
                 (BLOCK / top.min(ranker.pool().len()).max(1)).clamp(2 * rayon::current_num_threads(), MOST);

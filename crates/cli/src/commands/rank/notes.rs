@@ -3,12 +3,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ck_select::pool::Pool;
 use ck_select::problem::{FieldSet, Problem};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
+use ck_select::vocab::Op;
 
 use crate::error::CliError;
 use crate::table::Cell;
@@ -72,11 +72,16 @@ const MOST_REASONS: usize = 3;
 /// Counts over the problems of a file, for all threads.
 pub(super) struct Notes<'a> {
     ranker: &'a Ranker,
-    ranked: AtomicUsize,
-    outside: AtomicUsize,
-    fields: Vec<AtomicUsize>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    ranked: usize,
+    outside: usize,
+    fields: BTreeMap<&'static str, usize>,
     /// Problems that the model or the pool is not for, by reason.
-    skipped: Mutex<Skipped>,
+    skipped: Skipped,
 }
 
 impl<'a> Notes<'a> {
@@ -84,31 +89,27 @@ impl<'a> Notes<'a> {
     pub(super) const COLUMNS: [&'static str; 3] = ["tie", "unmeasured", "out_of_range"];
 
     pub(super) fn new(ranker: &'a Ranker) -> Self {
-        let fields = FieldSet::fields(ranker.model().spec().op());
-        Self {
-            ranker,
-            ranked: AtomicUsize::new(0),
-            outside: AtomicUsize::new(0),
-            fields: fields.map(|_| AtomicUsize::new(0)).collect(),
-            skipped: Mutex::default(),
-        }
+        Self { ranker, counts: Mutex::default() }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn op(&self) -> Op {
+        self.ranker.model().spec().op()
     }
 
     /// Counts a ranked problem; returns the cell of its column `out_of_range`.
     pub(super) fn problem(&self, scratch: &RankScratch) -> Cell {
-        self.ranked.fetch_add(1, Ordering::Relaxed);
-        let outside = scratch.outside();
-        if outside.is_empty() {
-            return Cell::Empty;
+        let outside: Vec<&str> = scratch.outside().names(self.op()).collect();
+        let mut counts = self.counts();
+        counts.ranked += 1;
+        counts.outside += usize::from(!outside.is_empty());
+        for name in &outside {
+            *counts.fields.entry(name).or_default() += 1;
         }
-        self.outside.fetch_add(1, Ordering::Relaxed);
-        for (place, count) in self.fields.iter().enumerate() {
-            if outside.bits() >> place & 1 == 1 {
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        let op = self.ranker.model().spec().op();
-        outside.names(op).collect::<Vec<_>>().join(" ").into()
+        (!outside.is_empty()).then(|| outside.join(" ")).into()
     }
 
     /// The cells of one place of the ranking, which has one place more than is shown.
@@ -127,25 +128,20 @@ impl<'a> Notes<'a> {
         if !matches!(error, NotFor { .. } | NoKernel { .. } | ProblemTerms(_) | NoArch | Device(_)) {
             return Err(error);
         }
-        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).count(error.to_string());
+        self.counts().skipped.count(error.to_string());
         Ok(())
     }
 
     /// Prints the counts. It is an error if no problem of the file could be ranked.
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
-        let skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
-        let (ranked, outside) = (self.ranked.load(Ordering::Relaxed), self.outside.load(Ordering::Relaxed));
-        if ranked == 0 {
+        let Counts { ranked, outside, fields, skipped } = &*self.counts();
+        if *ranked == 0 {
             return Err(skipped.none_ranked(file));
         }
         skipped.say(file);
-        if outside > 0 {
-            let names = FieldSet::fields(self.ranker.model().spec().op()).zip(&self.fields);
-            let counts = names.map(|(name, count)| (name, count.load(Ordering::Relaxed)));
-            let fields: Vec<String> = counts
-                .filter(|(_, count)| *count > 0)
-                .map(|(name, count)| format!("{name} ({count})"))
-                .collect();
+        if *outside > 0 {
+            let count = |name| Some(format!("{name} ({})", fields.get(name)?));
+            let fields: Vec<String> = FieldSet::fields(self.op()).filter_map(count).collect();
             say!(
                 "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, \
                  in {}",

@@ -281,18 +281,14 @@ pub(super) fn words() -> impl Iterator<Item = String> {
 /// options that do not affect the model are left out.
 pub(super) fn command(words: impl Iterator<Item = String>) -> String {
     let mut line = vec!["ckselect".to_owned()];
-    let mut skip = false;
-    for word in words.skip(1) {
-        if skip {
-            skip = false;
-        } else if word == "--overwrite" {
-        } else if word == "--format" {
-            skip = true;
-        } else if word.starts_with("threads=") || word.starts_with("--format=") {
-        } else if word.contains('/') && !word.starts_with("--") {
-            line.push(quoted(&file_name(Path::new(&word))));
-        } else {
-            line.push(quoted(&word));
+    let mut words = words.skip(1);
+    while let Some(word) = words.next() {
+        let is_left_out = ["threads=", "--format="].iter().any(|start| word.starts_with(start));
+        if word == "--format" {
+            words.next();
+        } else if word != "--overwrite" && !is_left_out {
+            let is_path = word.contains('/') && !word.starts_with("--");
+            line.push(quoted(&if is_path { file_name(Path::new(&word)) } else { word }));
         }
     }
     line.join(" ")

@@ -1,10 +1,9 @@
 //! `ckselect tune --simulate --counts`: how good choices are after a given number of measured problems.
 
-use ck_select_data::figures::quantile;
 use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
 use super::Args;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, medians, point};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 
@@ -29,7 +28,8 @@ pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
             let draws = (0..draws)
                 .map(|draw| simulation.draw(measured, args.settings.seed + draw))
                 .collect::<Result<Vec<Draw>, _>>()?;
-            points.push(point(way, measured, &draws));
+            let found = medians(&draws).map(|found| point(way.as_str(), measured, &found));
+            points.extend(found.map(|point| CurvePoint { draws: draws.len(), ..point }));
         }
     }
     if points.is_empty() {
@@ -86,23 +86,4 @@ pub(super) fn table(points: &[CurvePoint]) -> Table {
         table.push(row);
     }
     table
-}
-
-fn point(way: Method, measured: usize, draws: &[Draw]) -> CurvePoint {
-    let median = |of: fn(&Draw) -> f64| {
-        let mut values: Vec<f64> = draws.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        quantile(&values, 0.5)
-    };
-    CurvePoint {
-        way: way.as_str(),
-        measured,
-        draws: draws.len(),
-        judged: draws.first().map_or(0, |draw| draw.found.problems),
-        mean: median(|draw| draw.found.mean),
-        median: median(|draw| draw.found.median),
-        p10: median(|draw| draw.found.p10),
-        min: median(|draw| draw.found.min),
-        best_of_top3: median(|draw| draw.found.best_of_top3),
-    }
 }

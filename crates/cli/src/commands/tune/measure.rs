@@ -37,15 +37,7 @@ pub(super) fn measure(
     let op = kernels.op();
     let all = problems::read(args, list, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
-    let most = match args.measure.map(|count| count as usize) {
-        None => all.len(),
-        Some(count) if count <= all.len() => count,
-        Some(count) => {
-            let message =
-                format!("--measure: found {count}, expected at most {}, as many as there are", all.len());
-            return Err(CliError::usage(message));
-        }
-    };
+    let most = args.at_most(all.len())?.unwrap_or(all.len());
     if described(args)?.is_none() {
         Device::for_arch(args.arch()?).map_err(|error| CliError::usage(format!("--arch: {error}")))?;
     }

@@ -179,6 +179,16 @@ fn count(word: &str) -> Result<String, String> {
 
 #[cfg(feature = "train")]
 impl Args {
+    /// How many problems to measure, of those that there are.
+    fn at_most(&self, available: usize) -> Result<Option<usize>, CliError> {
+        match self.measure.map(|count| count as usize) {
+            Some(count) if count > available => Err(CliError::usage(format!(
+                "--measure: found {count}, expected at most {available}, as many problems as there are"
+            ))),
+            count => Ok(count),
+        }
+    }
+
     /// The architecture, by default that of the recorded rows.
     fn arch(&self) -> Result<Arch, CliError> {
         if let Some(arch) = self.gpu.arch {

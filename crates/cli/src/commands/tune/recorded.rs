@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ck_select::estimate::GpuOverride;
 use ck_select::features::{Engine, Extractor};
 use ck_select::vocab::Op;
+use ck_select_data::figures::Spread;
 use ck_select_data::gpus::{check_one_gpu, measured_on};
 use ck_select_data::measurements::{Measurements, Reading};
 use ck_select_train::{CurvePoint, Draw, Efficiency, Method, Promising, Simulation, TrainError, WarmStart};
@@ -100,4 +101,18 @@ pub(super) fn simulation<'a>(
 pub(super) fn point(way: &'static str, measured: usize, of: &Efficiency) -> CurvePoint {
     let Efficiency { mean, median, p10, min, best_of_top3, problems: judged } = *of;
     CurvePoint { way, measured, draws: 1, judged, mean, median, p10, min, best_of_top3 }
+}
+
+/// The median of each figure over draws.
+pub(super) fn medians(draws: &[Draw]) -> Option<Efficiency> {
+    let median =
+        |of: fn(&Efficiency) -> f64| Spread::of(draws.iter().map(|draw| of(&draw.found)).collect()).p50;
+    Some(Efficiency {
+        mean: median(|found| found.mean),
+        median: median(|found| found.median),
+        p10: median(|found| found.p10),
+        min: median(|found| found.min),
+        best_of_top3: median(|found| found.best_of_top3),
+        problems: draws.first()?.found.problems,
+    })
 }

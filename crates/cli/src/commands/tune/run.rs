@@ -4,15 +4,16 @@ use std::path::Path;
 
 use ck_select::features::Extractor;
 use ck_select::model::Target;
+use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
 use ck_select_train::{
-    CardInputs, CurvePoint, Directory, Draw, Goal, GroupBy, Method, Objective, Plan, Stop, WarmStart,
-    own_params, train,
+    CardInputs, CurvePoint, Directory, Draw, Efficiency, Goal, GroupBy, Method, Objective, Plan, Stop,
+    WarmStart, own_params, train,
 };
 
 use super::super::pools;
-use super::recorded::{Recorded, draw_all, extractor, point, simulation};
+use super::recorded::{Recorded, draw_all, extractor, medians, point, simulation};
 use super::{Args, curve, measure};
 use crate::error::CliError;
 use crate::output::file_name;
@@ -45,16 +46,7 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
     }
     let simulation = recorded.simulation(Method::Tuned)?;
     let available = simulation.problems();
-    let count = match args.measure.map(|count| count as usize) {
-        None => USUAL.min(available),
-        Some(count) if count <= available => count,
-        Some(count) => {
-            let message = format!(
-                "--measure: found {count}, expected at most {available}, the number of recorded problems"
-            );
-            return Err(CliError::usage(message));
-        }
-    };
+    let count = args.at_most(available)?.unwrap_or(USUAL.min(available));
     let draws = (0..u64::from(draws))
         .map(|draw| simulation.draw(count, args.settings.seed + draw))
         .collect::<Result<Vec<Draw>, _>>()?;
@@ -123,36 +115,20 @@ fn end_with(curve: &mut Vec<CurvePoint>, last: CurvePoint) {
 fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
     let header = ["seed", "measured", "expected", "problems", "mean", "median", "p10", "min", "best_of_top3"];
     let mut table = Table::new(header);
-    let rows: Vec<[Option<f64>; 6]> = draws
-        .iter()
-        .map(|draw| {
-            let expected = draw.expected.as_ref().map(|expected| expected.mean);
-            let found = &draw.found;
-            [
-                expected,
-                Some(found.mean),
-                Some(found.median),
-                Some(found.p10),
-                Some(found.min),
-                Some(found.best_of_top3),
-            ]
-        })
-        .collect();
-    let mut push = |seed: Cell, draw: &Draw, [expected, rest @ ..]: &[Option<f64>; 6]| {
-        let mut row = vec![seed, draw.measured.len().into(), (*expected).into(), draw.found.problems.into()];
-        row.extend(rest.iter().map(|value| Cell::from(*value)));
+    let mut push = |seed: String, draw: &Draw, expected: Option<f64>, found: &Efficiency| {
+        let Efficiency { mean, median, p10, min, best_of_top3, problems } = *found;
+        let mut row = vec![seed.into(), draw.measured.len().into(), expected.into(), problems.into()];
+        row.extend([mean, median, p10, min, best_of_top3].map(Cell::from));
         table.push(row);
     };
-    for (draw, figures) in draws.iter().zip(&rows) {
-        push(draw.seed.to_string().into(), draw, figures);
+    let expected = |draw: &Draw| draw.expected.as_ref().map(|expected| expected.mean);
+    for draw in draws {
+        push(draw.seed.to_string(), draw, expected(draw), &draw.found);
     }
-    if let (Some(draw), true) = (draws.first(), draws.len() > 1) {
-        let median = std::array::from_fn(|column| {
-            let mut values: Vec<f64> = rows.iter().filter_map(|row| row[column]).collect();
-            values.sort_by(f64::total_cmp);
-            (!values.is_empty()).then(|| ck_select_data::figures::quantile(&values, 0.5))
-        });
-        push("median".into(), draw, &median);
+    if let (Some(found), [first, _, ..]) = (medians(draws), draws) {
+        let expected: Vec<f64> = draws.iter().filter_map(expected).collect();
+        let expected = (!expected.is_empty()).then(|| Spread::of(expected).p50);
+        push("median".to_owned(), first, expected, &found);
     }
     table.print(args.format)
 }
