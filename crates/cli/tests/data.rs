@@ -130,7 +130,7 @@ fn drawn_sets_are_seeded() {
             1: no problem is left",
     );
     folder.good("shapes --set benchmark --count 5 --output five.json");
-    let value: serde_json::Value = serde_json::from_str(&folder.read("five.json")).unwrap();
+    let value = folder.read_json("five.json");
     assert_eq!(value.as_array().unwrap().len(), 5);
     assert_eq!((&value[0]["m"], &value[0]["dtype"]), (&64.into(), &"fp8".into()));
 }

@@ -55,7 +55,7 @@ fn written_pools_can_be_ranked() {
     let folder = Folder::new();
     let printed = folder.good("enumerate configs/forward_bf16.json --output @pool.json --output @pool.txt");
     assert_eq!(printed, "kernels  of them\n     30  expanded\n     30  kept\n");
-    let export: serde_json::Value = serde_json::from_str(&folder.read("pool.json")).unwrap();
+    let export = folder.read_json("pool.json");
     let metadata = json!({"config_file": "forward_bf16.json", "arch": "gfx950", "count": 30});
     assert_eq!(export["metadata"], metadata);
     let shipped = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();

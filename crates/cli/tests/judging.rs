@@ -7,7 +7,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use common::{Folder, MODEL, POOL, kernels};
+use common::{Folder, MODEL, POOL, column, kernels};
 
 const EVALUATE: &str = "evaluate --model tests/golden/models/conv_small --data @measured.csv";
 /// N, C, K, H = W, Y = X, pad.
@@ -33,9 +33,9 @@ fn rankings() -> Vec<Vec<String>> {
     folder.write("problems.csv", format!("{COLUMNS}\n{rows}\n"));
     let line = format!("rank --model {MODEL} --pool {POOL} --problems @problems.csv --format csv");
     let mut rankings = vec![Vec::new(); PROBLEMS.len()];
-    for line in folder.good(&line).lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        rankings[cells[0].parse::<usize>().unwrap()].push(cells[2].to_owned());
+    let table = folder.good(&line);
+    for (problem, kernel) in column(&table, "problem").iter().zip(column(&table, "kernel")) {
+        rankings[problem.parse::<usize>().unwrap()].push(kernel);
     }
     assert!(rankings.iter().all(|ranking| ranking.len() == 30));
     rankings

@@ -7,30 +7,25 @@ use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{Folder, Ran, command_in, root};
+use common::{Folder, column, command_in, root};
 
 const RANK: &str =
     "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt --top 1 --format csv";
 
-/// Ranks a list of problems: exit code, rows without the header, messages.
-fn ranked(text: &str) -> (Option<i32>, Vec<String>, String) {
+/// Ranks a list of problems: the numbers of those that are ranked, and messages.
+fn ranked(text: &str) -> (Vec<String>, String) {
     let folder = Folder::new();
     folder.write("problems", text);
-    let Ran { code, stdout, stderr } = folder.run(&format!("{RANK} --problems @problems"));
-    let rows = stdout.lines().skip(1).map(str::to_owned).collect();
-    (code, rows, stderr.replace(&folder.located("@problems"), "problems"))
-}
-
-/// The problems of rows, by their numbers.
-fn labels(rows: &[String]) -> Vec<&str> {
-    rows.iter().map(|row| row.split(',').next().unwrap()).collect()
+    let (table, said) = folder.both(&format!("{RANK} --problems @problems"));
+    (column(&table, "problem"), said.replace(&folder.located("@problems"), "problems"))
 }
 
 /// The messages for a list that cannot be ranked.
 fn refused(text: &str) -> String {
-    let (code, rows, error) = ranked(text);
-    assert_eq!((code, rows.len()), (Some(1), 0), "{text}\n{error}");
-    error
+    let folder = Folder::new();
+    folder.write("problems", text);
+    let said = folder.bad(&format!("{RANK} --problems @problems"), 1);
+    said.replace(&folder.located("@problems"), "problems")
 }
 
 #[test]
@@ -40,8 +35,8 @@ fn captured_problems_can_be_ranked() {
         "# seen\n{conv},op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\nop=grouped_conv {conv}\n\
          op=grouped_conv N=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1\nN=16,C=256,K=128,Hi=28,op=grouped_c"
     );
-    let (code, rows, said) = ranked(&text);
-    assert_eq!((code, labels(&rows)), (Some(0), vec!["0", "1"]), "a repeated problem counts once: {said}");
+    let (problems, said) = ranked(&text);
+    assert_eq!(problems, ["0", "1"], "a repeated problem counts once: {said}");
     assert!(said.contains("1 incomplete lines are skipped, the first is line 6"), "{said}");
     assert!(said.contains("1 problems are skipped: they are of another operation"), "{said}");
     assert!(refused(&format!("{text}onv,X=1\n")).contains(": line 6: "));
@@ -55,19 +50,16 @@ fn misspelt_columns_are_refused_and_others_named_once() {
         "ckselect: problems: line 1: unknown column 'Stride_h', expected stride_h; column 'padh', \
          expected pad_h\n"
     );
-    let (code, rows, error) = ranked(&format!("N,C,K,Hi,Wi,Y,X,layer,remark\n{row}\n{row}\n"));
-    assert_eq!((code, rows.len()), (Some(0), 2));
-    assert_eq!(
-        error,
-        "ckselect: warning: problems: ignored columns, which are not fields of a problem: layer, remark\n"
-    );
+    let (problems, said) = ranked(&format!("N,C,K,Hi,Wi,Y,X,layer,remark\n{row}\n{row}\n"));
+    let ignored = "ignored columns, which are not fields of a problem: layer, remark";
+    assert_eq!((problems.len(), said), (2, format!("ckselect: warning: problems: {ignored}\n")));
 }
 
 #[test]
 fn what_the_pool_cannot_compute_is_left_out_and_counted() {
     let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv";
-    let (code, rows, error) = ranked(&format!("{conv}\ndirection=bwd_data,{conv}\nG=2,{conv}\n"));
-    assert_eq!((code, labels(&rows)), (Some(0), vec!["0", "2"]), "{error}");
+    let (problems, error) = ranked(&format!("{conv}\ndirection=bwd_data,{conv}\nG=2,{conv}\n"));
+    assert_eq!(problems, ["0", "2"], "{error}");
     let none = "none of the 30 kernels computes a 2D bwd_data convolution";
     assert!(error.starts_with(&format!("ckselect: problems: 1 problems are skipped: {none}")), "{error}");
     let error = refused(&format!("direction=bwd_data,{conv}\n"));
@@ -115,9 +107,8 @@ fn rows_are_written_while_problems_are_read() {
 #[test]
 fn rows_of_other_hardware_are_refused() {
     let header = "N,C,K,Hi,Wi,Y,X,hw_num_cus";
-    let (code, rows, stderr) = ranked(&format!("{header}\n1,64,64,56,56,1,1,256\n"));
-    assert_eq!((code, rows.is_empty()), (Some(0), false), "{stderr}");
-    assert!(!stderr.contains("ignored"), "{stderr}");
+    let (_, said) = ranked(&format!("{header}\n1,64,64,56,56,1,1,256\n"));
+    assert!(!said.contains("ignored"), "{said}");
     let error = refused(&format!("{header}\n1,64,64,56,56,1,1,304\n"));
     assert!(error.contains("line 2: hw_num_cus: found 304, expected 256, with which kernels"), "{error}");
     let error = refused("N,C,K,Hi,Wi,Y,X,transA\n1,64,64,56,56,1,1,T\n");
@@ -131,7 +122,7 @@ fn rows_of_a_sweep_are_problems_of_their_kernels() {
     let first = |name: &str| {
         let line = "rank --model estimate --arch gfx950 --top 1 --format csv";
         let rows = folder.good(&format!("{line} --pool @{name}.txt --problems @{name}.csv"));
-        rows.lines().skip(1).map(|row| row.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
+        column(&rows, "kernel")
     };
     let kernel = "grouped_conv_bwd_data_fp16_2d_64x64x64_compv3";
     folder.write("conv.txt", format!("{kernel}\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n"));
@@ -248,7 +239,7 @@ fn untuned_shapes_become_a_table_of_aiters() {
         rank --model estimate --format aiter --pool a8w8_rowwise --arch gfx942 --problems @log
             2: \"num_cus\": 304} (MI300X
         rank --model estimate --format aiter --pool a8w8_rowwise --problems @log
-            2: --pool: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
+            2: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
         rank --model estimate --format aiter --pool @log --arch gfx950 --problems @log
             2: --format aiter: --pool has to be the family
         rank --model estimate --format aiter --pool a8w8_bpreshuffle --arch gfx950 --problems @log
@@ -275,9 +266,9 @@ fn a_family_of_aiters_is_a_pool_of_every_command() {
     folder.good("evaluate --model estimate --arch gfx950 --pool a8w8_rowwise --data @log.csv");
     folder.refuses(&format!(
         "explain --model embedded:universal {asked}
-            2: --pool: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
+            2: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
         {bench} a8w8 --arch gfx950
-            2: --pool: a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale,
+            2: a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale,
         {bench} a4w4_blockscale --arch gfx942
             2: AITER's a4w4_blockscale is not for gfx942, expected gfx950"
     ));

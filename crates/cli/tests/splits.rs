@@ -2,9 +2,10 @@
 
 mod common;
 
+#[cfg(feature = "train")]
 use std::fmt::Write as _;
 
-use common::Folder;
+use common::{Folder, column};
 
 const POOL: &str = "tests/golden/models/gemm_small/pool.txt";
 const GEMM: &str = "gemm_universal_fp16_rcr_compv3_default_intrawave_False_False_False_False";
@@ -59,10 +60,8 @@ fn rank_search_and_explain_name_the_number() {
     let asked = format!("--pool {POOL} --problem M=16,N=1536,K=7168,split_k=auto");
     for by in [model, "--model estimate --arch gfx950"] {
         let table = folder.good(&format!("rank {by} {asked} --splits 2,8 --format csv"));
-        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
-        let column = rows[0].iter().position(|column| *column == "split_k").unwrap();
-        let parts: Vec<&str> = rows[1..].iter().map(|row| row[column]).collect();
-        assert_eq!(parts.iter().filter(|parts| **parts == "2").count(), 32, "{by}");
+        let parts = column(&table, "split_k");
+        assert_eq!(parts.iter().filter(|parts| *parts == "2").count(), 32, "{by}");
         assert_eq!(parts.len(), 64);
     }
     let (_, said) = folder.both(&format!("explain {model} {asked}"));

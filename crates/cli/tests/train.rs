@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::fmt::Write as _;
-
 use common::Folder;
 #[cfg(feature = "train")]
 use common::kill;
@@ -28,6 +26,7 @@ fn without_lightgbm_the_command_says_how_to_get_it() {
 #[cfg(feature = "train")]
 mod trained {
     use std::collections::BTreeMap;
+    use std::fmt::Write as _;
     use std::fs;
     use std::path::Path;
     use std::process::{Command, Stdio};
@@ -45,10 +44,6 @@ mod trained {
         let folder = Folder::inside();
         folder.write("sweep.csv", text);
         folder
-    }
-
-    fn json(folder: &Folder, name: &str) -> Value {
-        serde_json::from_str(&folder.read(name)).unwrap()
     }
 
     fn contents(model: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -101,7 +96,7 @@ mod trained {
         let folder = folder(&text);
         let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model";
         folder.good(&format!("{line} {SMALL}"));
-        assert_eq!(json(&folder, "model/feature_spec.json")["ck_select"]["mem_pads"], "all");
+        assert_eq!(folder.read_json("model/feature_spec.json")["ck_select"]["mem_pads"], "all");
     }
 
     #[test]
@@ -152,7 +147,7 @@ mod trained {
     fn upstreams_way_trains_logarithms_by_its_engine_and_may_be_continued() {
         let folder = folder(&sweep(24, "bf16"));
         folder.good(&format!("{BASE} --output old --objective log1p --targets tflops,latency {SMALL}"));
-        let old = json(&folder, "old/feature_spec.json");
+        let old = folder.read_json("old/feature_spec.json");
         assert_eq!(old["feature_names"].as_array().unwrap().len(), 97);
         assert_eq!(
             (&old["log_targets"], &old["categorical_features"]),
@@ -163,8 +158,8 @@ mod trained {
             "{BASE} --output new --objective log1p --warm-start old --params early_stopping=off --folds 1"
         );
         folder.good(&format!("{line} --params n_estimators=5 num_leaves=7"));
-        assert_eq!(json(&folder, "new/train_manifest.json")["total_n_estimators"], 17);
-        assert_eq!(json(&folder, "new/feature_spec.json")["feature_names"], old["feature_names"]);
+        assert_eq!(folder.read_json("new/train_manifest.json")["total_n_estimators"], 17);
+        assert_eq!(folder.read_json("new/feature_spec.json")["feature_names"], old["feature_names"]);
         // A packed forest goes on as the text from which it was packed.
         folder.good("dev pack --model old --output packed");
         let packed = line.replace("--output new", "--output again").replace("start old", "start packed");
@@ -185,7 +180,8 @@ mod trained {
         let folder = folder(&sweep(24, "bf16"));
         let small = SMALL.replace(" --params early_stopping=off", "");
         let relative = |model: &str| {
-            json(&folder, &format!("{model}/train_manifest.json"))["ck_select"]["targets"]["relative"].clone()
+            folder.read_json(&format!("{model}/train_manifest.json"))["ck_select"]["targets"]["relative"]
+                .clone()
         };
         folder.good(&format!("{BASE} --output usual {small}"));
         let usual = relative("usual");
@@ -205,7 +201,7 @@ mod trained {
         let folder = folder(&sweep(40, "bf16"));
         let line = format!("{BASE} --output with --objective listwise --prior 5 {SMALL}");
         folder.good(&line);
-        let spec = json(&folder, "with/feature_spec.json");
+        let spec = folder.read_json("with/feature_spec.json");
         assert_eq!((&spec["ck_select"]["prior"], &spec["arch"]), (&5.0.into(), &"gfx950".into()));
         let names: Vec<&str> =
             spec["feature_names"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();

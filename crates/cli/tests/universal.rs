@@ -10,9 +10,8 @@ use std::fs;
 use std::io::Read as _;
 
 use ck_select::forest::Forest;
-use serde_json::Value;
 
-use common::{Folder, POOL, PROBLEM, Ran, kill, make_fakes, root};
+use common::{Folder, POOL, PROBLEM, Ran, column, kill, make_fakes, root, wait_for_lines};
 
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
 
@@ -44,18 +43,6 @@ fn trained() -> Folder {
     // The held-out device has the same sizes.
     assert!(card.contains("no problem is on both sides. "), "{card}");
     folder
-}
-
-/// What a spec of a model says.
-fn spec(folder: &Folder, model: &str) -> Value {
-    serde_json::from_str(&folder.read(&format!("{model}/feature_spec.json"))).unwrap()
-}
-
-/// The cells of a column.
-fn column(table: &str, name: &str) -> Vec<String> {
-    let mut lines = table.lines();
-    let at = lines.next().unwrap().split(',').position(|cell| cell == name).unwrap();
-    lines.map(|line| line.split(',').nth(at).unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -262,7 +249,7 @@ fn a_model_goes_on_with_measurements() {
     folder.good(&format!("train --universal --data back.parquet --output back --folds 1 {SMALL}"));
     let prior_of = |line: &str| -> f64 {
         folder.good(&format!("{line} --overwrite --output own"));
-        spec(&folder, "own")["ck_select"]["prior"].as_f64().unwrap()
+        folder.read_json("own/feature_spec.json")["ck_select"]["prior"].as_f64().unwrap()
     };
     let unseen = line.replace("--model any", "--model back");
     assert_eq!([15, 30].map(|count| prior_of(&format!("{unseen} --measure {count}"))), [15.0, 12.0]);
@@ -315,7 +302,7 @@ fn a_model_goes_on_with_measurements() {
     // From two of six kernels, or three if the estimate's first is not among them.
     let less = folder.good(&format!("{line} --measure 12 --first 2 --output less"));
     assert_eq!(column(&less, "problems"), ["18"]);
-    let less = spec(&folder, "less");
+    let less = folder.read_json("less/feature_spec.json");
     let rows = less["ck_select"]["trained_on"]["files"][0]["rows"].as_u64().unwrap();
     assert!((12 * 2..=12 * 3).contains(&rows), "{less}");
     let parts = folder.good(&format!("{line} --counts 10,all {params}tuned,alone --first 2"));
@@ -546,7 +533,8 @@ fn all_kernels_follow_the_promising_ones() {
     assert!(said.contains("with the time that is left, all kernels are"), "{said}");
     assert!((5 * 10..=5 * 11).contains(&fakes.lines("twelve/0000.csv")));
     assert_eq!(fakes.lines("twelve/0000.all.csv"), 5 * 12);
-    let rows = &spec(&fakes.folder, "twelve-model")["ck_select"]["trained_on"]["files"][0]["rows"];
+    let rows = &fakes.folder.read_json("twelve-model/feature_spec.json")["ck_select"]["trained_on"]["files"]
+        [0]["rows"];
     assert_eq!(rows, 60);
 }
 
@@ -563,13 +551,7 @@ fn a_signal_ends_the_measuring() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let begun = || {
-        fs::read_to_string(fakes.folder.path("stopped/0000.csv")).is_ok_and(|text| text.lines().count() > 2)
-    };
-    while !begun() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_for_lines(&folder.path("stopped/0000.csv"), 3, &mut child);
     kill(&child, "-TERM");
     let ended = Ran::from(child.wait_with_output().unwrap());
     let expected = "ended by a signal; the same command goes on";
@@ -590,7 +572,7 @@ fn an_adapted_model_keeps_the_constants_of_its_gpu() {
     folder.good("tune --arch gfx950 --model any --simulate small.csv --measure 20 --output own");
     let judged = |data: &str| folder.good(&format!("evaluate --model own --data {data} --format csv"));
     assert_eq!(judged("here.csv"), judged("small.csv"));
-    assert_eq!(spec(&folder, "own")["hardware"]["num_cus"], 64);
+    assert_eq!(folder.read_json("own/feature_spec.json")["hardware"]["num_cus"], 64);
     // A GPU without a profile is described.
     folder.write("gpu.json", r#"{"based_on": "gfx1201", "num_cus": 96}"#);
     let line = "--arch gfx1100:gpu.json --model any --format csv";

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use common::Folder;
+use common::{Folder, column};
 
 const HEADER: &str = "gfx,cu_num,M,N,K,kernelName,splitK,us,is_latest_winner\n";
+#[cfg(feature = "train")]
 const PAIRS: [[u32; 2]; 6] =
     [[512, 1024], [1024, 512], [2048, 2048], [4096, 1024], [1536, 7168], [7168, 2048]];
 
@@ -40,14 +41,7 @@ fn estimated(folder: &Folder, units: u32, [m, n, k]: [u32; 3]) -> Vec<String> {
     folder.write("gpu.json", format!(r#"{{"based_on": "gfx942", "num_cus": {units}}}"#));
     let line = "rank --model estimate --arch @gpu.json --pool @pool.txt --format csv --problem";
     let text = folder.good(&format!("{line} M={m},N={n},K={k}"));
-    let names = text.lines().skip(1).map(|line| line.split(',').find(|cell| cell.starts_with("gemm")));
-    names.map(|name| name.unwrap().to_owned()).collect()
-}
-
-/// What a model's spec says.
-#[cfg(feature = "train")]
-fn spec(folder: &Folder) -> Value {
-    serde_json::from_str(&folder.read("model/feature_spec.json")).unwrap()
+    column(&text, "kernel")
 }
 
 #[test]
@@ -107,6 +101,7 @@ fn a_pool_that_lacks_the_winner_is_an_error_with_its_line() {
 }
 
 /// Winners that no estimate knows: by rows alone, and the other pipeline on the larger GPU.
+#[cfg(feature = "train")]
 fn tuned(rows: &[u32]) -> String {
     let mut table = HEADER.to_owned();
     for (units, pipeline) in [(80, "compv3"), (304, "compv4")] {
@@ -141,7 +136,7 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     assert!(judged.len() == 2 && judged.iter().all(|gpu| gpu["winner_top1"] == 1.0), "{judged:?}");
     let card = folder.read("model/MODEL_CARD.md");
     assert!(card.contains("which kernel of a pool won") && card.contains("no pair of N and K"), "{card}");
-    let spec = spec(&folder);
+    let spec = folder.read_json("model/feature_spec.json");
     // Each GPU of the architecture has its own constants.
     assert!(spec["hardware"].is_null() && spec["arch"] == "gfx942", "{spec}");
     assert!(spec["ck_select"]["library"].is_null(), "kernels of CK's own names: {spec}");
@@ -179,7 +174,7 @@ fn a_model_of_aiters_kernels_tells_their_types_apart() {
          --format csv",
     );
     assert!(text.lines().any(|line| line == "shapes,54"), "{text}");
-    let spec = spec(&folder);
+    let spec = folder.read_json("model/feature_spec.json");
     assert!(spec["dtype"].is_null() && spec["ck_select"]["library"] == "aiter", "{spec}");
     assert_eq!(spec["ck_select"]["trained_range"]["integers"], serde_json::json!([0.0, 1.0]), "{spec}");
     assert_eq!(folder.json("inspect --model @model")["library"], "aiter");

@@ -1,6 +1,5 @@
 //! How carefully is measured, and what is kept beside the rows.
 
-use std::fs;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,10 +8,6 @@ use ck_select::registry::{Mode, Options, Registry};
 use serde_json::Value;
 
 use crate::fakes::{Fakes, assert_same, succeeded};
-
-fn meta(fakes: &Fakes, log: &str) -> Value {
-    serde_json::from_slice(&fs::read(fakes.path(&format!("{log}.meta.json"))).unwrap()).unwrap()
-}
 
 fn details(fakes: &Fakes, log: &str) -> Vec<Value> {
     let text = fakes.read(&format!("{log}.details.jsonl"));
@@ -56,7 +51,7 @@ fn the_sidecar_says_where_and_when() {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let began = now();
     fakes.swept("--runner runner.json --output a.csv");
-    let meta_file = meta(&fakes, "a.csv");
+    let meta_file = fakes.meta("a.csv");
     let session = &meta_file["sessions"][0];
     let time = |name: &str| session[name].as_u64().unwrap();
     assert!(began <= time("began") && time("began") <= time("ended") && time("ended") <= now());

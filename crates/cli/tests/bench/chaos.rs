@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::kill;
+use crate::common::{kill, wait_for_lines};
 use crate::fakes::{Classes, Expected, Fakes, assert_same, found, succeeded};
 
 const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
@@ -51,11 +51,7 @@ fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
         let mut sweep = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Some moments are before the first row, the others a little after a row that chance names.
         let rows = before.len() + random.next(20) as usize;
-        let lines =
-            || fs::read_to_string(fakes.path("sweep.csv")).map_or(0, |text| text.matches('\n').count());
-        while lines() < 1 + rows && sweep.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_for_lines(&fakes.path("sweep.csv"), 1 + rows, &mut sweep);
         std::thread::sleep(Duration::from_micros(random.next(20_000)));
         sweep.kill().unwrap();
         let status = sweep.wait().unwrap();
@@ -105,21 +101,17 @@ fn signals_end_a_sweep_cleanly() {
         let fakes = Fakes::executables(20, 20);
         let mut command = fakes.bench("--runner bin --output sweep.csv");
         command.env("FAKE_SLEEP_MS", "20").stdout(Stdio::null()).stderr(Stdio::piped());
-        let sweep = command.spawn().unwrap();
-        let log = fakes.path("sweep.csv");
-        while fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 4 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let mut sweep = command.spawn().unwrap();
+        wait_for_lines(&fakes.path("sweep.csv"), 4, &mut sweep);
         kill(&sweep, signal);
         let ended = sweep.wait_with_output().unwrap();
         let stderr = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains("rows remain: continue with --resume"), "{stderr}");
         assert_eq!(fakes.orphans(), Vec::<String>::new());
-        let text = fs::read_to_string(&log).unwrap();
+        let text = fakes.read("sweep.csv");
         assert!(text.ends_with('\n') && text.lines().count() < 401);
-        let meta: serde_json::Value =
-            serde_json::from_slice(&fs::read(fakes.path("sweep.csv.meta.json")).unwrap()).unwrap();
+        let meta = fakes.meta("sweep.csv");
         assert_eq!(meta["sessions"][0]["rows"], text.lines().count() - 1);
         assert!(meta["sessions"][0]["end"].as_str().unwrap().starts_with("signal "));
     }

@@ -144,9 +144,7 @@ fn kernels_on_a_device_are_timed_by_its_events() {
     let rows = fakes.rows("a.csv");
     assert_eq!(rows.len(), 2);
     assert!(rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
-    let meta: serde_json::Value =
-        serde_json::from_slice(&fs::read(fakes.path("a.csv.meta.json")).unwrap()).unwrap();
-    assert_eq!(meta["sessions"][0]["gpus"]["0"]["target"], "gfx942:sramecc+:xnack-");
+    assert_eq!(fakes.meta("a.csv")["sessions"][0]["gpus"]["0"]["target"], "gfx942:sramecc+:xnack-");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::common::{Ran, root};
+use crate::common::{Ran, root, wait_for_lines};
 use crate::fakes::{Expected, Fakes, assert_same, succeeded};
 
 type Rows = BTreeMap<(u64, String), Expected>;
@@ -150,11 +150,9 @@ fn a_sweep_whose_log_is_removed_ends() {
     let fakes = Fakes::library(40, 25);
     let mut command = fakes.bench("--runner runner.json --output a.csv --params batch=6");
     command.env("FAKE_SLEEP_US", "2000");
-    let sweep = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut sweep = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let log = fakes.path("a.csv");
-    while fs::read_to_string(&log).map_or(0, |text| text.matches('\n').count()) < 3 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    wait_for_lines(&log, 3, &mut sweep);
     fs::remove_file(&log).unwrap();
     let error = Ran::from(sweep.wait_with_output().unwrap()).bad("", 1);
     assert!(error.contains("a.csv: was removed or replaced while it was written"), "{error}");

@@ -1,10 +1,10 @@
-//! Starting, resuming, refusing; budgets, shards.
+//! Starting, resuming, refusing; budgets.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::common::Ran;
+use crate::common::{Ran, column};
 use crate::fakes::Fakes;
 
 #[test]
@@ -226,18 +226,13 @@ fn a_model_says_what_is_measured_first() {
     assert!(said.contains("pairs are left out as less promising"), "{said}");
     let rank = "rank --pool pool.txt --problems problems.csv --arch gfx942 --top 10 --format csv";
     let ranked = fakes.good(rank);
-    let kernels = |text: &str, column: &str| -> Vec<String> {
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let place = reader.headers().unwrap().iter().position(|name| name == column).unwrap();
-        reader.records().map(|row| row.unwrap()[place].to_owned()).collect()
-    };
-    let measured = kernels(&fakes.read("a.csv"), "kernel");
-    let ranked = kernels(&ranked, "kernel");
+    let measured = column(&fakes.read("a.csv"), "kernel");
+    let ranked = column(&ranked, "kernel");
     assert_eq!(ranked.len(), 30);
     assert_eq!(measured, ranked);
     // Thirty where only the GPU is named.
     fakes.swept("--simulate analytic --output b.csv --arch gfx942");
-    let promising = kernels(&fakes.read("b.csv"), "kernel");
+    let promising = column(&fakes.read("b.csv"), "kernel");
     assert_eq!(promising.len(), 3 * 30);
     assert_eq!(promising.chunks(30).map(|of| of[..10].to_vec()).collect::<Vec<_>>().concat(), ranked);
 
@@ -245,25 +240,4 @@ fn a_model_says_what_is_measured_first() {
     assert!(stderr.contains("gfx900"), "{stderr}");
     let other = fakes.fails(&format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950"), 2);
     assert!(other.contains("--arch: found gfx942, but the model is for gfx950"), "{other}");
-}
-
-#[test]
-fn shards_are_together_the_whole() {
-    let fakes = Fakes::library(7, 9);
-    fakes.swept("--simulate analytic --output whole.csv");
-    // The same rows, byte by byte.
-    let rows = |name: &str| -> Vec<String> {
-        let text = fakes.read(name);
-        text.lines().skip(1).map(str::to_owned).collect()
-    };
-    let mut all = Vec::new();
-    for shard in 1..=4 {
-        let line = format!("--simulate analytic --shard {shard}/4 --output part{shard}.csv");
-        fakes.swept(&line);
-        all.extend(rows(&format!("part{shard}.csv")));
-    }
-    let mut whole = rows("whole.csv");
-    all.sort();
-    whole.sort();
-    assert_eq!(all, whole);
 }

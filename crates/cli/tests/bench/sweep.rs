@@ -49,8 +49,7 @@ fn a_sweep_of_faulty_executables_ends_with_every_row_right() {
     let peak = |part: &[(usize, usize)]| part.iter().map(|(_, kilobytes)| *kilobytes).max().unwrap_or(0);
     assert!(peak(late) < peak(early) + (24 << 10), "memory rose from {} to {} KB", peak(early), peak(late));
 
-    let meta: serde_json::Value =
-        serde_json::from_slice(&fs::read(fakes.path("sweep.csv.meta.json")).unwrap()).unwrap();
+    let meta = fakes.meta("sweep.csv");
     assert_eq!(meta["sessions"][0]["end"], "completed");
     assert_eq!(meta["sessions"][0]["rows"], 15_000);
     assert_eq!(fakes.read("sweep.csv.details.jsonl").lines().count(), 15_000);

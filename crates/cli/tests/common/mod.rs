@@ -166,6 +166,15 @@ impl Folder {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
+    pub(crate) fn read_json(&self, name: &str) -> serde_json::Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
+    /// What stands beside a log.
+    pub(crate) fn meta(&self, log: &str) -> serde_json::Value {
+        self.read_json(&format!("{log}.meta.json"))
+    }
+
     /// A text with the paths of its files.
     pub(crate) fn located(&self, text: &str) -> String {
         let mut parts = text.split('@');
@@ -225,6 +234,21 @@ pub(crate) fn check_refusals(transcript: &str, run: impl Fn(&str) -> Ran, locate
         let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
         let found = run(line).bad(line, code.parse().expect(line));
         assert!(found.contains(&located(said)), "{line}\n{found}");
+    }
+}
+
+/// The cells of a column of a CSV.
+pub(crate) fn column(table: &str, name: &str) -> Vec<String> {
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let at = reader.headers().unwrap().iter().position(|column| column == name).unwrap();
+    reader.records().map(|row| row.unwrap()[at].to_owned()).collect()
+}
+
+/// Waits until a file has this many lines, for as long as a process that writes it lives.
+pub(crate) fn wait_for_lines(file: &Path, count: usize, writer: &mut Child) {
+    let has = || std::fs::read_to_string(file).is_ok_and(|text| text.matches('\n').count() >= count);
+    while !has() && writer.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 

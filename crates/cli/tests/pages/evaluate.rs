@@ -84,7 +84,7 @@ fn a_browser_shows_the_figures() {
     let Some(browser) = browser() else { return };
     let folder = report();
     let html = folder.path("report.html");
-    let figures: serde_json::Value = serde_json::from_str(&folder.read("figures.json")).unwrap();
+    let figures = folder.read_json("figures.json");
     let global = &figures["global_metrics"];
 
     let page = open(browser, &html, &["--dump-dom"]);
