@@ -211,6 +211,11 @@ impl Layout {
 
     /// Writes the next rows, after the header if they are the first.
     fn write(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
+        for row in rows {
+            for (numeric, cell) in self.numeric.iter_mut().zip(row) {
+                *numeric |= cell.is_number();
+            }
+        }
         match self.format {
             Format::Table => self.write_aligned(rows, out)?,
             Format::Markdown => self.write_markdown(rows, out)?,
@@ -268,10 +273,9 @@ impl Layout {
     /// Columns are as wide as the rows so far require, and never become narrower.
     fn write_aligned(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
         let texts: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(Cell::short).collect()).collect();
-        for (row, texts) in rows.iter().zip(&texts) {
-            for (column, (cell, text)) in row.iter().zip(texts).enumerate() {
-                self.widths[column] = self.widths[column].max(text.chars().count());
-                self.numeric[column] |= cell.is_number();
+        for texts in &texts {
+            for (width, text) in self.widths.iter_mut().zip(texts) {
+                *width = text.chars().count().max(*width);
             }
         }
         let shown = self.screen.width.map_or_else(|| self.widths.clone(), |room| self.narrowed(room));
@@ -314,17 +318,12 @@ impl Layout {
         widths
     }
 
-    fn write_markdown(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
+    fn write_markdown(&self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
         let line = |cells: &[String]| {
             let cells = cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " "));
             format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
         };
         if !self.started {
-            for row in rows {
-                for (numeric, cell) in self.numeric.iter_mut().zip(row) {
-                    *numeric |= cell.is_number();
-                }
-            }
             let rules = self.numeric.iter().map(|&numeric| if numeric { "---:" } else { "---" });
             writeln!(out, "{}\n|{}|", line(&self.header), rules.collect::<Vec<_>>().join("|"))?;
         }

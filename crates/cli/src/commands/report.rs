@@ -74,8 +74,9 @@ fn keep(text: &str) -> Result<Keep, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let measurements = read(args)?;
-    let survey = survey(&measurements, &args.sweeps)?;
+    let files: Vec<PathBuf> = args.sweeps.iter().map(|file| Sidecar::measurements(file)).collect();
+    let measurements = read(args, &files)?;
+    let survey = survey(&measurements, &files)?;
     let progress = if args.running { progress(&survey, measurements.rows().len()) } else { None };
     for path in &args.output {
         if output::suffix(path) == "txt" {
@@ -88,12 +89,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     figures(&survey, &measurements).print(args.format)
 }
 
-fn read(args: &Args) -> Result<Measurements, CliError> {
-    let files: Vec<PathBuf> = args.sweeps.iter().map(|file| Sidecar::measurements(file)).collect();
+fn read(args: &Args, files: &[PathBuf]) -> Result<Measurements, CliError> {
     let filter = &args.rows.filter;
-    let wanted = filter.wanted(filter.op_of(&files)?, args.arch)?;
+    let wanted = filter.wanted(filter.op_of(files)?, args.arch)?;
     let mut measurements = Measurements::with(wanted, filter.reading());
-    measurements.add_all(&files)?;
+    measurements.add_all(files)?;
     say_left_out(&measurements);
     Ok(measurements)
 }
@@ -101,7 +101,7 @@ fn read(args: &Args) -> Result<Measurements, CliError> {
 fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliError> {
     let mut sidecars = Vec::new();
     for file in files {
-        for file in files_of(&Sidecar::measurements(file))? {
+        for file in files_of(file)? {
             sidecars.push(Sidecar::beside(&file)?);
         }
     }

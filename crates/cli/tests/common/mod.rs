@@ -18,8 +18,8 @@ pub(crate) fn kernels() -> Vec<String> {
     names.lines().filter(|line| line.starts_with("grouped_conv")).map(str::to_owned).collect()
 }
 
-/// Convolutions on six kernels, with made-up times that no estimate has: `compv4` is the faster the deeper the
-/// problem.
+/// Convolutions on six kernels, with made-up times that no estimate has: `compv4` is the faster the deeper
+/// the problem.
 pub(crate) fn sweep(problems: usize, direction: &str, dtype: &str) -> String {
     let mut text = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n".to_owned();
     for index in 0..problems {

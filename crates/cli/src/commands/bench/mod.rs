@@ -468,7 +468,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let watch = watch::start(page, log)?;
     let bar = Bar::new(&plan);
     let ran = sweep.run(&mut *runner, context, &|event| bar.tell(event));
-    bar.finish();
+    bar.progress.end();
     if let Some(watch) = watch {
         watch.finish();
     }

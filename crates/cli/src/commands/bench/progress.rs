@@ -12,7 +12,7 @@ use crate::progress::Progress;
 /// Shows the progress of a sweep.
 pub(super) struct Bar<'a> {
     plan: &'a Plan,
-    progress: Progress,
+    pub(super) progress: Progress,
     /// Kernels that were reported to have no code.
     codeless: Mutex<HashSet<u32>>,
 }
@@ -27,10 +27,6 @@ impl<'a> Bar<'a> {
     fn is_news(&self, pair: Pair, class: FailureClass) -> bool {
         let is_codeless = matches!(class, FailureClass::Missing | FailureClass::Load);
         !is_codeless || self.codeless.lock().unwrap_or_else(PoisonError::into_inner).insert(pair.kernel)
-    }
-
-    pub(super) fn finish(&self) {
-        self.progress.end();
     }
 
     fn message(&self, tally: &Tally) -> String {

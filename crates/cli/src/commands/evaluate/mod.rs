@@ -65,8 +65,8 @@ pub(crate) struct Args {
         conflicts_with_all = ["files", "require"]
     )]
     winners: Vec<PathBuf>,
-    /// Kernels to choose from, measured or not, as for `ckselect rank`; by default those that were measured on
-    /// the problem
+    /// Kernels to choose from, measured or not, as for `ckselect rank`; by default those that were measured
+    /// on the problem
     #[arg(long, value_name = "FILE|FAMILY")]
     pool: Option<PathBuf>,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants [default:
