@@ -2,7 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 
-use ck_select_model::forest::ZERO_THRESHOLD;
 use ck_select_model::scoring::Rows;
 
 use crate::error::{Error, not_null};
@@ -51,22 +50,6 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// Copies the values of a row as doubles, as many as there are or fit, and leaves the others alone. Those
-    /// that count as zero become zero, so that scoring need not copy the row once more.
-    ///
-    /// # Safety
-    ///
-    /// The data holds `rows` x `columns` numbers of its kind, and `row` is one of the rows.
-    pub(crate) unsafe fn copy_row(&self, row: usize, values: &mut [f64]) {
-        match self.kind {
-            // SAFETY: by contract, the data has `rows` x `columns` numbers of this kind, and `row` is one of
-            // the rows.
-            Kind::Single => unsafe { self.copy::<f32>(row, values) },
-            // SAFETY: as for `Kind::Single`.
-            Kind::Double => unsafe { self.copy::<f64>(row, values) },
-        }
-    }
-
     /// Some of the rows.
     ///
     /// # Safety
@@ -75,19 +58,6 @@ impl Matrix {
     /// among them.
     pub(crate) unsafe fn rows(&self, first: usize, count: usize) -> MatrixRows<'_> {
         MatrixRows { matrix: self, first, count }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`copy_row`](Self::copy_row), with numbers of type `T`.
-    unsafe fn copy<T: Copy + Into<f64>>(&self, row: usize, values: &mut [f64]) {
-        let (first, step) = if self.is_row_major { (row * self.columns, 1) } else { (row, self.rows) };
-        for (column, to) in values.iter_mut().enumerate().take(self.columns) {
-            // SAFETY: row and column are in the matrix, so the number is in the data.
-            let value: f64 =
-                unsafe { self.data.cast::<T>().add(first + column * step).read_unaligned() }.into();
-            *to = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { value };
-        }
     }
 }
 
@@ -156,11 +126,11 @@ mod tests {
 
     #[test]
     fn rows_are_read_either_way_from_either_kind_aligned_or_not() {
-        let numbers = [1.0f64, 2.0, 1e-36, 4.0, f64::INFINITY, -0.0];
+        let numbers = [1.0f64, 2.0, 0.5, 4.0, f64::INFINITY, -0.0];
         for (is_row_major, rows) in [
-            (1, [[1.0, 2.0, 0.0], [4.0, f64::INFINITY, 0.0]]),
-            (-1, [[1.0, 2.0, 0.0], [4.0, f64::INFINITY, 0.0]]),
-            (0, [[1.0, 0.0, f64::INFINITY], [2.0, 4.0, 0.0]]),
+            (1, [[1.0, 2.0, 0.5], [4.0, f64::INFINITY, 0.0]]),
+            (-1, [[1.0, 2.0, 0.5], [4.0, f64::INFINITY, 0.0]]),
+            (0, [[1.0, 0.5, f64::INFINITY], [2.0, 4.0, 0.0]]),
         ] {
             let singles = numbers.map(|number| number as f32);
             let mut bytes = vec![0u8];
@@ -169,14 +139,15 @@ mod tests {
                 [(0, singles.as_ptr().cast()), (1, numbers.as_ptr().cast()), (1, bytes[1..].as_ptr().cast())]
             {
                 let matrix = Matrix::new(data, kind, 2, 3, is_row_major).unwrap();
+                // SAFETY: six numbers are two rows of three.
+                let matrix = unsafe { matrix.rows(0, 2) };
                 for (row, expected) in rows.iter().enumerate() {
                     let mut values = [7.0; 4];
-                    // SAFETY: six numbers are two rows of three.
-                    unsafe { matrix.copy_row(row, &mut values) };
+                    (0..4).zip(&mut values).for_each(|(column, value)| {
+                        matrix.column(column, row, std::slice::from_mut(value));
+                    });
                     assert_eq!(values[..3], expected[..]);
-                    assert_eq!(values[3], 7.0);
-                    // SAFETY: six numbers are two rows of three.
-                    unsafe { matrix.copy_row(row, &mut values[..1]) };
+                    assert_eq!(values[3], 0.0, "there is no such column");
                 }
             }
         }

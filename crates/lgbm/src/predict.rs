@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
+use std::slice;
 
-use ck_select_model::forest::Forest;
+use ck_select_model::forest::{Forest, ZERO_THRESHOLD};
+use ck_select_model::scoring::Rows as _;
 
 use crate::booster::text;
 use crate::error::{Error, not_null};
@@ -124,10 +126,15 @@ unsafe fn predict(
     let write = |index, result| unsafe { out_result.add(index).write_unaligned(result) };
     with_memory(|Memory { sums, row }| -> Result<(), Error> {
         if output == Output::Leaves {
+            // SAFETY: the matrix has its values.
+            let rows = unsafe { matrix.rows(0, matrix.rows) };
             row.resize(forest.num_features(), 0.0);
             for number in 0..matrix.rows {
-                // SAFETY: the matrix has its values, and this is one of its rows.
-                unsafe { matrix.copy_row(number, row) };
+                for (feature, value) in row.iter_mut().enumerate() {
+                    rows.column(feature, number, slice::from_mut(value));
+                    // Here, so that scoring need not copy the row once more.
+                    *value = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { *value };
+                }
                 for (index, leaf) in trees.leaves(&forest.row(row)?).enumerate() {
                     write(number * per_row + index, leaf as f64);
                 }

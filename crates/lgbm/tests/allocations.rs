@@ -4,45 +4,21 @@
 mod counting;
 mod support;
 
-use std::ffi::CString;
-use std::ptr;
-
-use ck_select_lgbm::{LGBM_BoosterCreateFromModelfile, LGBM_BoosterFree, LGBM_BoosterPredictForMat};
 use counting::ALLOCATIONS;
-use support::{GEMM, rows};
+use support::{Call, GEMM, Model, rows};
 
 #[test]
 fn after_the_first_calls_predicting_allocates_nothing() {
     const ROWS: usize = 300;
-    let path = CString::new(GEMM).unwrap();
-    let (mut iterations, mut handle, mut written) = (0, ptr::null_mut(), 0);
-    // SAFETY: a C string and two places to write to.
-    let status =
-        unsafe { LGBM_BoosterCreateFromModelfile(path.as_ptr(), &raw mut iterations, &raw mut handle) };
-    assert_eq!(status, 0);
+    let model = Model::load(GEMM);
     // Rows with tiny values among them, which count as zero.
     let values = rows(ROWS, 72);
-    let mut results = vec![0.0; ROWS * iterations as usize];
-    let mut predict = |rows: i32, is_row_major, predict_type, start| {
-        let (data, results) = (values.as_ptr().cast(), results.as_mut_ptr());
-        // SAFETY: at most as many rows and results as there are.
-        let status = unsafe {
-            LGBM_BoosterPredictForMat(
-                handle,
-                data,
-                1,
-                rows,
-                72,
-                is_row_major,
-                predict_type,
-                start,
-                0,
-                c"num_threads=1 predict_disable_shape_check=true".as_ptr(),
-                &raw mut written,
-                results,
-            )
-        };
-        assert_eq!(status, 0);
+    let (mut written, mut results) = (0, vec![0.0; ROWS * model.1]);
+    let parameter = c"num_threads=1 predict_disable_shape_check=true".as_ptr();
+    let call = Call::new(&model, &values, 72, (&raw mut written, results.as_mut_ptr()));
+    let predict = |nrow, is_row_major, predict_type, start| {
+        let call = Call { nrow, is_row_major, predict_type, start, parameter, ..call };
+        assert_eq!(call.status(), 0);
     };
     // The second call of few rows lays out the forest; each thread keeps what its largest call needed.
     for rows in [1, 1, ROWS as i32] {
@@ -61,6 +37,4 @@ fn after_the_first_calls_predicting_allocates_nothing() {
         }
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
-    // SAFETY: nobody uses it any more.
-    assert_eq!(unsafe { LGBM_BoosterFree(handle) }, 0);
 }

@@ -2,68 +2,16 @@
 
 mod support;
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int};
 use std::{fs, ptr, thread};
 
 use ck_select_lgbm::*;
 use ck_select_model::forest::Forest;
-use support::{GEMM, GOLDEN, rows};
-
-fn last_error() -> String {
-    // SAFETY: a text that is valid until this thread's next error.
-    unsafe { CStr::from_ptr(LGBM_GetLastError()) }.to_str().unwrap().to_owned()
-}
+use support::{Call, GEMM, GOLDEN, Model, last_error, rows};
 
 fn fails(status: c_int) -> String {
     assert_eq!(status, -1);
     last_error()
-}
-
-struct Model(*mut c_void);
-
-impl Model {
-    fn load(path: &str) -> Model {
-        let path = CString::new(path).unwrap();
-        let (mut iterations, mut handle) = (0, ptr::null_mut());
-        // SAFETY: a C string and two places to write to.
-        let status =
-            unsafe { LGBM_BoosterCreateFromModelfile(path.as_ptr(), &raw mut iterations, &raw mut handle) };
-        assert_eq!(status, 0, "{}", last_error());
-        assert!(iterations > 0);
-        Model(handle)
-    }
-}
-
-impl Drop for Model {
-    fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
-        assert_eq!(unsafe { LGBM_BoosterFree(self.0) }, 0);
-    }
-}
-
-/// The arguments of a prediction, right until a test changes one.
-struct Call {
-    handle: *mut c_void,
-    data: *const c_void,
-    data_type: c_int,
-    nrow: i32,
-    ncol: i32,
-    predict_type: c_int,
-    parameter: *const c_char,
-    length: *mut i64,
-    results: *mut f64,
-}
-
-impl Call {
-    fn status(&self) -> c_int {
-        let Call { handle, data, data_type, nrow, ncol, predict_type, parameter, length, results } = *self;
-        // SAFETY: the tests' pointers are NULL or right for the sizes, or the sizes are refused.
-        unsafe {
-            LGBM_BoosterPredictForMat(
-                handle, data, data_type, nrow, ncol, 1, predict_type, 0, 0, parameter, length, results,
-            )
-        }
-    }
 }
 
 #[test]
@@ -72,47 +20,34 @@ fn wrong_predictions_say_why_and_write_nothing() {
     let data = rows(2, 72);
     let (mut length, mut results) = (-7, [-7.0; 2]);
     let (to_length, to_results) = (&raw mut length, &raw mut results);
-    let call = || Call {
-        handle: model.0,
-        data: data.as_ptr().cast(),
-        data_type: 1,
-        nrow: 2,
-        ncol: 72,
-        predict_type: 0,
-        parameter: c"".as_ptr(),
-        length: to_length,
-        results: to_results.cast(),
-    };
+    let call = Call::new(&model, &data, 72, (to_length, to_results.cast()));
     let mut word = 0x1234_5678_u64;
     let cases = [
-        (Call { handle: ptr::null_mut(), ..call() }, "the handle is NULL"),
-        (Call { handle: (&raw mut word).cast(), ..call() }, "the handle is not one of this library's"),
+        (Call { handle: ptr::null_mut(), ..call }, "the handle is NULL"),
+        (Call { handle: (&raw mut word).cast(), ..call }, "the handle is not one of this library's"),
+        (Call { handle: ptr::without_provenance_mut(3), ..call }, "the handle is not one of this library's"),
+        (Call { data: ptr::null(), ..call }, "data is NULL"),
+        (Call { data_type: 2, ..call }, "data_type is 2, expected 0 (float32) or 1 (float64)"),
+        (Call { data_type: -1, ..call }, "data_type is -1, expected 0 (float32) or 1 (float64)"),
+        (Call { nrow: -1, ..call }, "nrow is -1, expected at least 0"),
+        (Call { ncol: i32::MIN, ..call }, "ncol is -2147483648, expected at least 0"),
+        (Call { nrow: i32::MAX, ncol: i32::MAX, ..call }, "the data is larger than the address space"),
         (
-            Call { handle: ptr::without_provenance_mut(3), ..call() },
-            "the handle is not one of this library's",
-        ),
-        (Call { data: ptr::null(), ..call() }, "data is NULL"),
-        (Call { data_type: 2, ..call() }, "data_type is 2, expected 0 (float32) or 1 (float64)"),
-        (Call { data_type: -1, ..call() }, "data_type is -1, expected 0 (float32) or 1 (float64)"),
-        (Call { nrow: -1, ..call() }, "nrow is -1, expected at least 0"),
-        (Call { ncol: i32::MIN, ..call() }, "ncol is -2147483648, expected at least 0"),
-        (Call { nrow: i32::MAX, ncol: i32::MAX, ..call() }, "the data is larger than the address space"),
-        (
-            Call { ncol: 71, ..call() },
+            Call { ncol: 71, ..call },
             "the data has 71 features, the model has 72; with the parameter predict_disable_shape_check=true \
              missing ones are 0 and others are ignored",
         ),
         (
-            Call { predict_type: 3, ..call() },
+            Call { predict_type: 3, ..call },
             "predict_type is 3, expected 0 (normal), 1 (raw score) or 2 (leaf index); \
              contributions (3) are not supported",
         ),
         (
-            Call { parameter: c"predict_disable_shape_check=1".as_ptr(), ..call() },
+            Call { parameter: c"predict_disable_shape_check=1".as_ptr(), ..call },
             "predict_disable_shape_check=1: expected true, +, false or -",
         ),
-        (Call { length: ptr::null_mut(), ..call() }, "out_len is NULL"),
-        (Call { results: ptr::null_mut(), ..call() }, "out_result is NULL"),
+        (Call { length: ptr::null_mut(), ..call }, "out_len is NULL"),
+        (Call { results: ptr::null_mut(), ..call }, "out_result is NULL"),
     ];
     for (call, message) in cases {
         assert_eq!(fails(call.status()), message);
@@ -121,7 +56,7 @@ fn wrong_predictions_say_why_and_write_nothing() {
 
     // And what is not wrong: no parameters, no rows.
     let forest = Forest::load(GEMM).unwrap();
-    let right = Call { parameter: ptr::null(), ..call() };
+    let right = Call { parameter: ptr::null(), ..call };
     assert_eq!(right.status(), 0);
     assert_eq!(length, 2);
     assert_eq!(results.as_slice(), [&data[..72], &data[72..]].map(|row| forest.predict(row).unwrap()));
@@ -178,7 +113,7 @@ fn a_model_from_memory_is_the_one_from_its_file() {
     let status =
         unsafe { LGBM_BoosterLoadModelFromString(text.as_ptr(), &raw mut iterations, &raw mut handle) };
     assert_eq!((status, iterations), (0, 7));
-    let (model, file) = (Model(handle), Model::load(&path));
+    let (model, file) = (Model(handle, 7), Model::load(&path));
     let (mut features, mut classes) = (0, 0);
     // SAFETY: live handles and places to write to.
     unsafe {
@@ -243,23 +178,22 @@ fn handles_are_freed_once() {
     }
 }
 
+/// Leaves were once looked up in what an earlier row had in a column that is missing.
 #[test]
-fn errors_are_each_threads_own() {
-    // SAFETY: NULL is refused.
-    let fail = || fails(unsafe { LGBM_BoosterGetNumFeature(ptr::null_mut(), ptr::null_mut()) });
-    let message = fail();
-    let others: Vec<_> = (0..16)
-        .map(|_| {
-            thread::spawn(move || {
-                assert_eq!(last_error(), "Everything is fine");
-                fail()
-            })
-        })
-        .collect();
-    for other in others {
-        assert_eq!(other.join().unwrap(), message);
+fn columns_that_are_missing_are_zero() {
+    let model = Model::load(GEMM);
+    let leaves = |row: &[f64]| {
+        let (mut length, mut leaves) = (0, vec![-7.0; model.1]);
+        let call = Call::new(&model, row, row.len(), (&raw mut length, leaves.as_mut_ptr()));
+        let parameter = c"predict_disable_shape_check=true".as_ptr();
+        assert_eq!(Call { predict_type: 2, parameter, ..call }.status(), 0);
+        leaves
+    };
+    for value in [1.0, 64.0, 1e6] {
+        let expected = leaves(&[[value; 10].as_slice(), &[0.0; 62]].concat());
+        leaves(&[1e9; 72]);
+        assert_eq!(leaves(&[value; 10]), expected);
     }
-    assert_eq!(last_error(), message);
 }
 
 #[test]
@@ -273,17 +207,7 @@ fn models_come_and_go_while_others_predict() {
                 for _ in 0..3 {
                     let model = Model::load(GEMM);
                     let (mut length, mut results) = (0, [0.0; 20]);
-                    let call = Call {
-                        handle: model.0,
-                        data: data.as_ptr().cast(),
-                        data_type: 1,
-                        nrow: 20,
-                        ncol: 72,
-                        predict_type: 0,
-                        parameter: c"".as_ptr(),
-                        length: &raw mut length,
-                        results: results.as_mut_ptr(),
-                    };
+                    let call = Call::new(&model, &data, 72, (&raw mut length, results.as_mut_ptr()));
                     assert_eq!(call.status(), 0);
                     assert_eq!(results.map(f64::to_bits).as_slice(), expected);
                 }
