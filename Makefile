@@ -129,10 +129,9 @@ messages: needs-python
 SECONDS_EACH ?= 150
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
-# The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
-# table there, too; QUICK=1 only shows that everything runs.
+# Beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that table there, too; QUICK=1 only shows
+# that everything runs. The library's own steps are counted by `make instructions`.
 bench: needs-cargo needs-cxx lightgbm-tools
-	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
 		$(if $(QUICK),--quick)
 
