@@ -117,56 +117,27 @@ impl Model {
 
     /// The results, or `None` for an error.
     fn predict(&self, rows: &Rows, question: &Question) -> Option<Vec<f64>> {
-        let Question { row_major, predict_type, start, count, params } = *question;
+        let Question { one, row_major, predict_type, start, count, params } = *question;
         let (data, data_type) = rows.data(row_major);
+        let (height, width) = (rows.height as i32, rows.width as i32);
+        let (handle, row_major, params) = (self.handle, c_int::from(row_major), params.as_ptr());
         let mut results = vec![-7.0; rows.height * (self.iterations as usize).max(1)];
         let mut length = -7;
-        // SAFETY: the data has as many numbers as its sizes say, and there is room for a result for each tree
-        // and row.
+        let outputs = (&raw mut length, results.as_mut_ptr());
+        // SAFETY: the data has as many numbers as its sizes say, one row where there is to be one, and there is
+        // room for a result for each tree and row.
         let status = unsafe {
-            (self.api.predict)(
-                self.handle,
-                data,
-                data_type,
-                rows.height as i32,
-                rows.width as i32,
-                c_int::from(row_major),
-                predict_type,
-                start,
-                count,
-                params.as_ptr(),
-                &raw mut length,
-                results.as_mut_ptr(),
-            )
-        };
-        (status == 0).then(|| {
-            results.truncate(usize::try_from(length).unwrap());
-            results
-        })
-    }
-
-    /// The same through the function for one row.
-    fn predict_one(&self, rows: &Rows, question: &Question) -> Option<Vec<f64>> {
-        let Question { row_major, predict_type, start, count, params } = *question;
-        let (data, data_type) = rows.data(row_major);
-        let mut results = vec![-7.0; (self.iterations as usize).max(1)];
-        let mut length = -7;
-        // SAFETY: the data has as many numbers as its width says, and there is room for a result for each
-        // tree.
-        let status = unsafe {
-            (self.api.predict_one)(
-                self.handle,
-                data,
-                data_type,
-                rows.width as i32,
-                c_int::from(row_major),
-                predict_type,
-                start,
-                count,
-                params.as_ptr(),
-                &raw mut length,
-                results.as_mut_ptr(),
-            )
+            if one {
+                (self.api.predict_one)(
+                    handle, data, data_type, width, row_major, predict_type, start, count, params, outputs.0,
+                    outputs.1,
+                )
+            } else {
+                (self.api.predict)(
+                    handle, data, data_type, height, width, row_major, predict_type, start, count, params,
+                    outputs.0, outputs.1,
+                )
+            }
         };
         (status == 0).then(|| {
             results.truncate(usize::try_from(length).unwrap());
@@ -192,6 +163,8 @@ struct Pair {
 /// What to ask for rows.
 #[derive(Debug, Clone, Copy)]
 struct Question {
+    /// Through the function for one row.
+    one: bool,
     row_major: bool,
     predict_type: c_int,
     start: c_int,
@@ -202,7 +175,8 @@ struct Question {
 const QUIET: &CStr = c"num_threads=1 verbosity=-1";
 const ANY_WIDTH: &CStr = c"num_threads=1 verbosity=-1 predict_disable_shape_check=true";
 
-const PLAIN: Question = Question { row_major: true, predict_type: 0, start: 0, count: 0, params: QUIET };
+const PLAIN: Question =
+    Question { one: false, row_major: true, predict_type: 0, start: 0, count: 0, params: QUIET };
 
 /// Rows of either kind of number, in either order.
 struct Rows {
@@ -261,12 +235,6 @@ impl Pair {
         let (ours, theirs) = (self.ours.predict(rows, question), self.theirs.predict(rows, question));
         assert_same(&self.name, question, ours.as_deref(), theirs.as_deref());
         rows.height
-    }
-
-    fn compare_one(&self, row: &Rows, question: &Question) -> usize {
-        let (ours, theirs) = (self.ours.predict_one(row, question), self.theirs.predict_one(row, question));
-        assert_same(&self.name, question, ours.as_deref(), theirs.as_deref());
-        row.height
     }
 }
 
@@ -372,9 +340,8 @@ fn one_row_at_a_time_has_lightgbms_answer() {
                 let pair = Pair::load(ours, path);
                 let rows: Vec<_> =
                     values.chunks_exact(width).map(|row| Rows::new(row, width, single)).collect();
-                for row_major in [false, true] {
-                    let question = Question { row_major, predict_type, start, count, ..PLAIN };
-                    compared += rows.iter().map(|row| pair.compare_one(row, &question)).sum::<usize>();
+                for (row_major, one) in [(false, true), (false, false), (true, true), (true, false)] {
+                    let question = Question { one, row_major, predict_type, start, count, ..PLAIN };
                     compared += rows.iter().map(|row| pair.compare(row, &question)).sum::<usize>();
                 }
             }
