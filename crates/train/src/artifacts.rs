@@ -8,7 +8,7 @@ use std::path::Path;
 use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
 use ck_select_types::hardware::Hardware;
 use flate2::{Compression, GzBuilder};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use ck_select_data::measurements::Measurements;
 use ck_select_data::staged::Staged;
@@ -179,8 +179,7 @@ fn stores_hardware(plan: &Plan) -> bool {
 }
 
 fn hardware(hardware: &Hardware) -> Value {
-    let constants = Hardware::NAMES.iter().map(|&name| (name.to_owned(), json!(hardware.get(name))));
-    Value::Object(constants.collect::<Map<_, _>>())
+    Hardware::NAMES.iter().map(|&name| (name.to_owned(), json!(hardware.get(name)))).collect()
 }
 
 /// Our own key: the rules of the features, the target that ranks, the ranges of the features, and what the
@@ -236,13 +235,12 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
         "ck_select": {
             "version": env!("CARGO_PKG_VERSION"),
             "seed": plan.seed,
-            "targets": Value::Object(by_target.collect::<Map<_, _>>()),
+            "targets": by_target.collect::<Value>(),
         },
     })
 }
 
 fn importances(one: &Trained) -> Value {
     let uses = one.forest.feature_uses();
-    let splits = one.data.names.iter().zip(uses).map(|(name, used)| (name.clone(), json!(used.splits)));
-    Value::Object(splits.collect::<Map<_, _>>())
+    one.data.names.iter().zip(uses).map(|(name, used)| (name.clone(), json!(used.splits))).collect()
 }

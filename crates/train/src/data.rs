@@ -26,7 +26,7 @@ struct Features {
 }
 
 /// Rows of one target: a view of the features.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TrainingData {
     /// Columns.
     pub names: Vec<String>,
@@ -137,13 +137,7 @@ impl TrainingData {
         let file_of_row = files(measurements);
         let mut data = Self {
             names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
-            features: Arc::default(),
-            places: Vec::new(),
-            rows: Vec::new(),
-            measured: Vec::new(),
-            tflops: Vec::new(),
-            efficiency: Vec::new(),
-            problems: Vec::new(),
+            ..Self::default()
         };
         for Run { problem, rows, .. } in measurements.runs() {
             let start = data.rows.len();
@@ -254,16 +248,8 @@ impl TrainingData {
     /// The same problems with only some of their rows, by the index of the measurement. Speeds become
     /// relative to the fastest that is kept.
     pub(super) fn keeping(&self, keep: impl Fn(u32) -> bool) -> Self {
-        let mut part = Self {
-            names: self.names.clone(),
-            features: Arc::clone(&self.features),
-            places: Vec::new(),
-            rows: Vec::new(),
-            measured: Vec::new(),
-            tflops: Vec::new(),
-            efficiency: Vec::new(),
-            problems: Vec::new(),
-        };
+        let (names, features) = (self.names.clone(), Arc::clone(&self.features));
+        let mut part = Self { names, features, ..Self::default() };
         for item in &self.problems {
             let start = part.rows.len();
             for row in item.span.clone().filter(|&row| keep(self.rows[row])) {

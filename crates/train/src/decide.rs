@@ -6,14 +6,6 @@ use super::fit::{Recipe, Rounds, Task};
 use super::folds::{group_k_fold, split};
 use super::{TrainError, Watcher};
 
-/// The decisions to make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Decisions {
-    /// Number of rounds of searching for problems with bad choices.
-    pub(super) hard_rounds: usize,
-    pub(super) seed: u64,
-}
-
 /// Folds of the inner cross-validation.
 const INNER_FOLDS: usize = 3;
 
@@ -24,20 +16,20 @@ const HARD_SHARE: f64 = 0.2;
 const HARD_FACTOR: f64 = 2.0;
 const HARD_LIMIT: f64 = 8.0;
 
-/// The recipe for these problems.
+/// The recipe for these problems, after some rounds of searching for those with bad choices.
 pub(super) fn decide(
     task: &Task<'_>,
     problems: &[usize],
     given: &Recipe,
-    decisions: &Decisions,
+    hard_rounds: usize,
     watcher: &dyn Watcher,
 ) -> Result<Recipe, TrainError> {
     let mut recipe = given.clone();
     if problems.len() < INNER_FOLDS {
         return Ok(recipe);
     }
-    for _ in 0..decisions.hard_rounds {
-        reweigh(task, problems, &mut recipe, decisions, watcher)?;
+    for _ in 0..hard_rounds {
+        reweigh(task, problems, &mut recipe, watcher)?;
     }
     Ok(recipe)
 }
@@ -47,10 +39,9 @@ fn inner_choices(
     task: &Task<'_>,
     problems: &[usize],
     recipe: &Recipe,
-    decisions: &Decisions,
     watcher: &dyn Watcher,
 ) -> Result<Vec<(usize, f64)>, TrainError> {
-    let fold_of = inner_folds(task, problems, INNER_FOLDS, decisions.seed);
+    let fold_of = inner_folds(task, problems, INNER_FOLDS);
     let mut all = Vec::new();
     for fold in 0..INNER_FOLDS {
         let (trained, held) = split(&fold_of, fold);
@@ -71,10 +62,9 @@ fn reweigh(
     task: &Task<'_>,
     problems: &[usize],
     recipe: &mut Recipe,
-    decisions: &Decisions,
     watcher: &dyn Watcher,
 ) -> Result<(), TrainError> {
-    let mut held = inner_choices(task, problems, recipe, decisions, watcher)?;
+    let mut held = inner_choices(task, problems, recipe, watcher)?;
     held.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     let hard = (held.len() as f64 * HARD_SHARE).ceil() as usize;
     for &(problem, _) in held.iter().take(hard).filter(|(_, choice)| *choice < 1.0) {
@@ -90,13 +80,12 @@ pub(super) fn inner_trees(
     task: &Task<'_>,
     problems: &[usize],
     recipe: &Recipe,
-    seed: u64,
 ) -> Result<Option<Rounds>, TrainError> {
     const PARTS: usize = 5;
     if problems.len() < PARTS {
         return Ok(None);
     }
-    let fold_of = inner_folds(task, problems, PARTS, seed);
+    let fold_of = inner_folds(task, problems, PARTS);
     let (trained, watched) = split(&fold_of, 0);
     let trained: Vec<usize> = trained.into_iter().filter(|&place| fold_of[place].is_some()).collect();
     if watched.is_empty() {
@@ -106,21 +95,19 @@ pub(super) fn inner_trees(
 }
 
 /// Folds of some of the problems; `None` for the others.
-fn inner_folds(task: &Task<'_>, problems: &[usize], folds: usize, seed: u64) -> Vec<Option<usize>> {
+fn inner_folds(task: &Task<'_>, problems: &[usize], folds: usize) -> Vec<Option<usize>> {
     let items: Vec<(String, usize)> = problems
         .iter()
         .map(|&problem| (task.groups[problem].clone(), task.data.problems[problem].span.len()))
         .collect();
     let mut fold_of = vec![None; task.data.problems.len()];
-    for (&problem, fold) in problems.iter().zip(group_k_fold(&items, folds, Some(seed))) {
+    for (&problem, fold) in problems.iter().zip(group_k_fold(&items, folds, Some(task.seed))) {
         fold_of[problem] = Some(fold);
     }
     fold_of
 }
 
-impl Decisions {
-    /// How often these decisions call [`Watcher::trained`], for one set of training problems.
-    pub(super) const fn trainings(&self) -> usize {
-        self.hard_rounds * INNER_FOLDS
-    }
+/// How often [`decide`] calls [`Watcher::trained`], for one set of training problems.
+pub(super) const fn trainings(hard_rounds: usize) -> usize {
+    hard_rounds * INNER_FOLDS
 }

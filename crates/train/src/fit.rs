@@ -171,14 +171,17 @@ impl<'a> Task<'a> {
         if !self.objective.is_custom() {
             return Ok(booster.losses()?);
         }
-        let efficiency: Vec<f64> = self.data.rows_of(watched).map(|row| self.data.efficiency[row]).collect();
-        let lists = Lists {
-            efficiency: &efficiency,
-            problems: &self.data.spans_of(watched),
-            weights: &[],
+        Ok(vec![self.lists(watched, recipe).loss(self.objective, &booster.scores(1)?)])
+    }
+
+    /// The efficiencies of some problems, as the losses that are computed here take them.
+    fn lists(&self, problems: &[usize], recipe: &Recipe) -> Lists {
+        Lists {
+            efficiency: self.data.rows_of(problems).map(|row| self.data.efficiency[row]).collect(),
+            problems: self.data.spans_of(problems),
+            weights: problems.iter().map(|&problem| recipe.weights[problem]).collect(),
             sharpness: recipe.params.sharpness(),
-        };
-        Ok(vec![lists.loss(self.objective, &booster.scores(1)?)])
+        }
     }
 
     fn begin(
@@ -208,21 +211,15 @@ impl<'a> Task<'a> {
             params.push_str(" categorical_feature=");
             params.push_str(&categories.join(","));
         }
-        let mut custom = None;
-        let weights = problems.iter().map(|&problem| recipe.weights[problem]);
-        if self.objective == Objective::Lambdarank {
-            let labels = matrix.labels.iter().copied().map(f64::from).collect();
-            let weights = weights.map(|weight| weight as f32).collect();
-            let (spans, places) = (self.data.spans_of(problems), recipe.params.ranked_places());
-            custom = Some(Custom::Pairs(Lambdarank::new(spans, labels, weights, places)));
-        } else if self.objective.is_custom() {
-            custom = Some(Custom::Lists {
-                efficiency: self.data.rows_of(problems).map(|row| self.data.efficiency[row]).collect(),
-                spans: self.data.spans_of(problems),
-                weights: weights.collect(),
-                sharpness: recipe.params.sharpness(),
-            });
-        }
+        let custom = match self.objective {
+            Objective::Lambdarank => {
+                let labels = matrix.labels.iter().copied().map(f64::from).collect();
+                let weights = problems.iter().map(|&problem| recipe.weights[problem] as f32).collect();
+                let (spans, places) = (self.data.spans_of(problems), recipe.params.ranked_places());
+                Some(Custom::Pairs(Lambdarank::new(spans, labels, weights, places)))
+            }
+            objective => objective.is_custom().then(|| Custom::Lists(self.lists(problems, recipe))),
+        };
         Ok(Stepper { booster: Booster::begin(&matrix, &params, start)?, params, custom })
     }
 
@@ -331,7 +328,7 @@ struct Stepper {
 /// A loss whose derivatives are computed here.
 enum Custom {
     Pairs(Lambdarank),
-    Lists { efficiency: Vec<f64>, spans: Vec<std::ops::Range<usize>>, weights: Vec<f64>, sharpness: f64 },
+    Lists(Lists),
 }
 
 impl Stepper {
@@ -340,9 +337,7 @@ impl Stepper {
         let scores = self.booster.scores(0)?;
         let (first, second) = match custom {
             Custom::Pairs(pairs) => pairs.derivatives(&scores),
-            Custom::Lists { efficiency, spans, weights, sharpness } => {
-                Lists { efficiency, problems: spans, weights, sharpness: *sharpness }.derivatives(&scores)
-            }
+            Custom::Lists(lists) => lists.derivatives(&scores),
         };
         Ok(self.booster.boost_by(&first, &second)?)
     }

@@ -54,7 +54,6 @@ use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
 use ck_select_model::select::most_of_forest;
 
-use decide::Decisions;
 use fit::{Recipe, Task};
 
 /// When a training stops before its maximum number of trees.
@@ -186,7 +185,6 @@ fn one(
     let kernels = data.problems.iter().map(|item| item.span.len()).max().unwrap_or_default();
     let params = goal.params.clone().for_pool(goal.objective, kernels);
     let given = Recipe { params, weights: data.problems.iter().map(weight).collect() };
-    let decisions = Decisions { hard_rounds: plan.hard_rounds, seed: plan.seed };
     task.prior = plan.prior;
     if let (Some(prior), None) = (plan.prior, plan.extractor.arch) {
         task.most = most_of_forest(prior);
@@ -200,11 +198,11 @@ fn one(
         None => (validate::assign(&task, plan.folds, plan.fold_seed), Vec::new()),
     };
     let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
-    watcher.begins(goal.target, (folds + 1) * (1 + decisions.trainings()));
+    watcher.begins(goal.target, (folds + 1) * (1 + decide::trainings(plan.hard_rounds)));
 
     // The old forest has seen the problems that are held out here, so it is not used here.
     let validated = || match &fold_of {
-        Some(fold_of) => validate::validate(&task, fold_of, &given, &decisions, plan.stop, watcher),
+        Some(fold_of) => validate::validate(&task, fold_of, &given, plan.hard_rounds, plan.stop, watcher),
         None => Ok(Validation {
             predictions: vec![None; data.rows.len()],
             fold_of_row: vec![None; data.rows.len()],
@@ -216,7 +214,7 @@ fn one(
     let seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
     let whole = Task { start, seen, adapts: plan.adapts, ..task.clone() };
     let last = |trees: Option<usize>| -> Result<(Recipe, String), TrainError> {
-        let mut recipe = decide::decide(&task, &everything, &given, &decisions, watcher)?;
+        let mut recipe = decide::decide(&task, &everything, &given, plan.hard_rounds, watcher)?;
         if let Some(trees) = trees {
             recipe.params = recipe.params.with_trees(trees);
         }

@@ -78,21 +78,21 @@ impl Objective {
 const GRADES: f64 = 100.0;
 
 /// Efficiencies of the rows of some problems, grouped by problem, and the weight of each problem.
-pub(super) struct Lists<'a> {
-    pub(super) efficiency: &'a [f64],
-    pub(super) problems: &'a [Range<usize>],
-    pub(super) weights: &'a [f64],
+pub(super) struct Lists {
+    pub(super) efficiency: Vec<f64>,
+    pub(super) problems: Vec<Range<usize>>,
+    pub(super) weights: Vec<f64>,
     pub(super) sharpness: f64,
 }
 
 /// Minimum second derivative: a leaf of rows that are already right must not take a huge step.
 const FLOOR: f64 = 1e-3;
 
-impl Lists<'_> {
+impl Lists {
     /// First and second derivatives of [`Objective::Listwise`]'s loss by each row's score.
     pub(super) fn derivatives(&self, scores: &[f64]) -> (Vec<f32>, Vec<f32>) {
         let (mut first, mut second) = (Vec::with_capacity(scores.len()), Vec::with_capacity(scores.len()));
-        for (span, &weight) in self.problems.iter().zip(self.weights) {
+        for (span, &weight) in self.problems.iter().zip(&self.weights) {
             let shares = softmax(scores[span.clone()].iter().copied());
             for (p, q) in shares.into_iter().zip(self.wanted(&self.efficiency[span.clone()])) {
                 first.push((weight * (p - q)) as f32);
@@ -149,6 +149,11 @@ fn ndcg(scores: &[f64], efficiency: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    fn lists(efficiency: &[f64], problems: &[Range<usize>], weights: &[f64]) -> Lists {
+        let (efficiency, problems, weights) = (efficiency.to_vec(), problems.to_vec(), weights.to_vec());
+        Lists { efficiency, problems, weights, sharpness: 5.0 }
+    }
+
     #[test]
     fn every_name_is_read_back() {
         for &objective in Objective::ALL {
@@ -160,11 +165,8 @@ mod tests {
     /// Compares analytic derivatives with differences of the loss.
     #[test]
     fn first_derivatives_are_those_of_the_loss() {
-        let efficiency = [1.0, 0.5, 0.8, 0.3, 1.0];
         let scores = [0.2, -0.4, 0.9, 0.1, -1.5];
-        let problems = [0..3, 3..5];
-        let lists =
-            Lists { efficiency: &efficiency, problems: &problems, weights: &[1.0, 1.0], sharpness: 5.0 };
+        let lists = lists(&[1.0, 0.5, 0.8, 0.3, 1.0], &[0..3, 3..5], &[1.0, 1.0]);
         let (first, second) = lists.derivatives(&scores);
         for row in 0..scores.len() {
             let at = |change: f64| {
@@ -181,32 +183,25 @@ mod tests {
 
     #[test]
     fn a_problem_counts_by_its_weight() {
-        let lists = |weights: &'static [f64]| Lists {
-            efficiency: &[1.0, 0.5, 1.0, 0.5],
-            problems: &[0..2, 2..4],
-            weights,
-            sharpness: 5.0,
-        };
-        let (single, _) = lists(&[1.0, 1.0]).derivatives(&[0.0; 4]);
-        let (double, _) = lists(&[1.0, 2.0]).derivatives(&[0.0; 4]);
+        let of =
+            |weights: &[f64]| lists(&[1.0, 0.5, 1.0, 0.5], &[0..2, 2..4], weights).derivatives(&[0.0; 4]).0;
+        let (single, double) = (of(&[1.0, 1.0]), of(&[1.0, 2.0]));
         assert_eq!(double, [single[0], single[1], 2.0 * single[2], 2.0 * single[3]]);
     }
 
     #[test]
     fn ranking_losses_fall_with_each_pair_in_order() {
-        let problems = std::slice::from_ref(&(0..3));
-        let lists = Lists { efficiency: &[0.5, 1.0, 0.8], problems, weights: &[1.0], sharpness: 5.0 };
         // The best first is not enough: the other two count as well.
-        let loss = |scores: [f64; 3]| lists.loss(Objective::Lambdarank, &scores);
+        let of = |efficiency: &[f64]| lists(efficiency, std::slice::from_ref(&(0..3)), &[1.0]);
+        let loss = |scores: [f64; 3]| of(&[0.5, 1.0, 0.8]).loss(Objective::Lambdarank, &scores);
         assert_eq!(loss([0.0, 2.0, 1.0]), 0.0);
         assert!(loss([1.0, 2.0, 0.0]) > 0.0 && loss([2.0, 1.0, 0.0]) > loss([1.0, 2.0, 0.0]));
-        assert_eq!(Lists { efficiency: &[0.0; 3], ..lists }.loss(Objective::Lambdarank, &[0.0; 3]), 0.0);
+        assert_eq!(of(&[0.0; 3]).loss(Objective::Lambdarank, &[0.0; 3]), 0.0);
     }
 
     #[test]
     fn large_scores_stay_finite() {
-        let problems = std::slice::from_ref(&(0..2));
-        let lists = Lists { efficiency: &[1.0, 0.9], problems, weights: &[1.0], sharpness: 5.0 };
+        let lists = lists(&[1.0, 0.9], std::slice::from_ref(&(0..2)), &[1.0]);
         let (first, second) = lists.derivatives(&[-1e4, 1e4]);
         assert!(first.iter().chain(&second).all(|value| value.is_finite()));
         assert!(lists.loss(Objective::Listwise, &[-1e4, 1e4]).is_finite());

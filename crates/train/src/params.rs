@@ -1,6 +1,6 @@
 //! Parameters of a training, with the names of LightGBM's scikit-learn interface.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use super::lambdarank::PLACES;
 use super::{Objective, TrainError};
@@ -109,22 +109,15 @@ impl Params {
                 ("reg_lambda", 0.5),
             ]
         };
-        let mut params = Self { values: Vec::new(), given: Vec::new() };
-        for &(name, value) in values {
-            params.put(name, value);
-        }
-        if objective == Objective::Listwise {
-            params.put("sharpness", 5.0);
-        }
-        params
+        let params = Self { values: Vec::new(), given: Vec::new() }.with(values);
+        if objective == Objective::Listwise { params.with(&[("sharpness", 5.0)]) } else { params }
     }
 
     /// The parameters of a universal model, chosen on the H200's data, the MI355X training sweep and Triton's
     /// GEMMs. Trees that see all columns fit those devices better, and others worse; so do many trees on few
     /// problems.
     pub fn universal() -> Self {
-        let mut params = Self::of(Objective::Listwise);
-        for (name, value) in [
+        Self::of(Objective::Listwise).with(&[
             ("n_estimators", 500.0),
             ("learning_rate", 0.15),
             ("num_leaves", 31.0),
@@ -133,30 +126,16 @@ impl Params {
             ("min_child_samples", 100.0),
             ("colsample_bytree", 0.3),
             ("reg_lambda", 5.0),
-        ] {
-            params.put(name, value);
-        }
-        params
+        ])
     }
 
     /// The parameters of a training on winners of tuned tables. Few trees, so that the shipped models are
     /// small. A winner's share says already how sharp it is.
     pub fn of_winners(objective: Objective) -> Self {
-        let mut params = Self::of(objective);
-        for (name, value) in
-            [("n_estimators", 105.0), ("learning_rate", 0.1), ("num_leaves", 24.0), ("reg_lambda", 1.0)]
-        {
-            params.put(name, value);
-        }
-        if objective == Objective::Listwise {
-            params.put("sharpness", 1.0);
-        }
-        params
-    }
-
-    /// A forest of small trees that predicts a value, next to a forest that ranks.
-    pub fn beside_a_ranking() -> Self {
-        Self::of(Objective::Relative)
+        let values =
+            [("n_estimators", 105.0), ("learning_rate", 0.1), ("num_leaves", 24.0), ("reg_lambda", 1.0)];
+        let params = Self::of(objective).with(&values);
+        if objective == Objective::Listwise { params.with(&[("sharpness", 1.0)]) } else { params }
     }
 
     /// A parameter's own name, if this is its other one.
@@ -236,9 +215,8 @@ impl Params {
     }
 
     /// The same with a different number of trees.
-    pub fn with_trees(mut self, trees: usize) -> Self {
-        self.put("n_estimators", trees as f64);
-        self
+    pub fn with_trees(self, trees: usize) -> Self {
+        self.with(&[("n_estimators", trees as f64)])
     }
 
     /// Number of iterations without improvement before early stopping.
@@ -276,7 +254,7 @@ impl Params {
             .values
             .iter()
             .map(|&(name, value)| (name.to_owned(), number(value).map_or(Value::Null, Value::Number)));
-        Value::Object(pairs.collect::<Map<_, _>>())
+        pairs.collect()
     }
 
     /// The value of a parameter.
@@ -284,7 +262,15 @@ impl Params {
         self.values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
 
-    pub(super) fn put(&mut self, name: &str, value: f64) {
+    /// The same with these values.
+    pub(super) fn with(mut self, values: &[(&str, f64)]) -> Self {
+        for &(name, value) in values {
+            self.put(name, value);
+        }
+        self
+    }
+
+    fn put(&mut self, name: &str, value: f64) {
         let place = |name: &str| KNOWN.iter().position(|known| known.0 == name);
         let Some(known) = place(name) else { return };
         if let Some(slot) = self.values.iter_mut().find(|(have, _)| *have == name) {
@@ -332,7 +318,7 @@ mod tests {
             assert_eq!(of(&params, objective, kernels), [level, trees, step], "{kernels}");
         }
         let quantized = |objective, kernels| {
-            let params = Params::beside_a_ranking().for_pool(objective, kernels);
+            let params = Params::of(Objective::Relative).for_pool(objective, kernels);
             params.to_lightgbm().contains("use_quantized_grad=true")
         };
         assert!(quantized(Objective::Log1p, 546) && !quantized(Objective::Log1p, 100));

@@ -27,19 +27,15 @@ use super::{Objective, Params};
 /// Parameters for learning the user's measurements: those of a model for one GPU, on top of a universal one;
 /// ten trees per measured problem, 400 at most.
 pub fn own_params() -> Params {
-    let mut params = Params::of(Objective::Listwise);
-    params.put("n_estimators", 400.0);
-    params.put("problems_a_tree", 0.1);
-    params.put("sharpness", Params::universal().sharpness());
-    params
+    let sharpness = Params::universal().sharpness();
+    let values = [("n_estimators", 400.0), ("problems_a_tree", 0.1), ("sharpness", sharpness)];
+    Params::of(Objective::Listwise).with(&values)
 }
 
 /// Parameters of the forest of these problems alone: those of a model for one GPU, with fewer trees for few
 /// problems.
 pub(super) fn alone_params() -> Params {
-    let mut params = Params::of(Objective::Listwise);
-    params.put("problems_a_tree", 0.1);
-    params
+    Params::of(Objective::Listwise).with(&[("problems_a_tree", 0.1)])
 }
 
 /// How many problems have to be measured for the forest of these problems alone to count as much as the

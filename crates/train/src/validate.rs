@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use ck_select_data::figures::Errors;
 
-use super::decide::{self, Decisions};
+use super::decide;
 use super::fit::{Recipe, Rounds, Task};
 use super::folds::{group_k_fold, split};
 use super::metrics::{Efficiency, FoldMetrics};
@@ -67,7 +67,7 @@ pub(super) fn validate(
     task: &Task<'_>,
     fold_of: &[Option<usize>],
     recipe: &Recipe,
-    decisions: &Decisions,
+    hard_rounds: usize,
     stop: Stop,
     watcher: &dyn Watcher,
 ) -> Result<Validation, TrainError> {
@@ -76,11 +76,11 @@ pub(super) fn validate(
         let (trained, mut held) = split(fold_of, fold);
         held.retain(|&problem| !task.data.problems[problem].only_trains);
         // All decisions here are made without the held-out problems.
-        let mut recipe = decide::decide(task, &trained, recipe, decisions, watcher)?;
+        let mut recipe = decide::decide(task, &trained, recipe, hard_rounds, watcher)?;
         let rounds = match stop {
             Stop::Never => None,
             Stop::HeldOut => Some(task.best_trees(&trained, &held, &recipe)?),
-            Stop::Inner => decide::inner_trees(task, &trained, &recipe, decisions.seed)?,
+            Stop::Inner => decide::inner_trees(task, &trained, &recipe)?,
         };
         let trees = rounds.as_ref().map_or(recipe.params.trees_for(trained.len()), |rounds| rounds.best);
         recipe.params = recipe.params.with_trees(trees);

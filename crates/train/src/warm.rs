@@ -121,19 +121,14 @@ impl WarmStart {
         if self.prior().is_none() || self.spec.arch.is_some() {
             return Err(TrainError::not_universal(&self.place));
         }
-        let engine = Engine::of_op(self.extractor().schema.op());
-        self.follow_by(Schema::of_engine(engine));
-        Ok(self)
-    }
-
-    fn follow_by(&mut self, features: Schema) {
-        let before = self.spec.extractor.schema.len();
-        let schema = self.spec.extractor.schema.clone().followed_by(features);
+        let before = self.extractor().schema.clone();
+        let schema = before.clone().followed_by(Schema::of_engine(Engine::of_op(before.op())));
         let names = schema.names();
         for (_, text) in &mut self.forests {
-            *text = widened(text, &names, before);
+            *text = widened(text, &names, before.len());
         }
         self.spec.extractor.schema = schema;
+        Ok(self)
     }
 
     /// The total number of trees in the old model's manifest, if it has one.

@@ -16,7 +16,6 @@ enum How {
     AtOnce,
     /// Half of the iterations first, then the others with more parameters on top.
     Warm(&'static str),
-    StoppedEarly,
     Ranking,
 }
 
@@ -35,12 +34,11 @@ impl Case {
             How::Ranking => synthetic::ranking(ROWS, 1),
             _ => synthetic::training(ROWS, 1),
         };
-        let more: Matrix<'_> = synthetic::training(ROWS, 2);
         let training = Training::new(&data, &self.params, self.iterations);
         let booster = match self.how {
             How::AtOnce | How::Ranking => training.run(),
-            How::StoppedEarly => Training { validation: Some((&more, 5)), ..training }.run(),
             How::Warm(params) => {
+                let more: Matrix<'_> = synthetic::training(ROWS, 2);
                 let start = Training { iterations: self.iterations / 2, ..training }.run().unwrap();
                 let params = format!("{} {params}", self.params);
                 Training { start: Some(&start), ..Training::new(&more, &params, self.iterations / 2) }.run()
@@ -100,7 +98,7 @@ pub(crate) fn objectives() -> Vec<Case> {
     cases
 }
 
-/// Random forests, dart, sampling, warm starts, early stopping, constraints.
+/// Random forests, dart, sampling, warm starts, constraints.
 pub(crate) fn boosting() -> Vec<Case> {
     let rf = "boosting=rf bagging_freq=1 bagging_fraction=0.6 feature_fraction=0.8";
     let case = |name: &str, params: &str| {
@@ -130,7 +128,6 @@ pub(crate) fn boosting() -> Vec<Case> {
         case("warm start", "").how(How::Warm("")),
         case("warm start with other missing values", "").how(How::Warm("zero_as_missing=true max_bin=31")),
         case("warm start of another kind", "").how(How::Warm("boosting=dart")),
-        case("stopped early", "learning_rate=0.5 metric=l2").how(How::StoppedEarly),
     ]
 }
 

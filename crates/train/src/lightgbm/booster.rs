@@ -11,8 +11,6 @@ use super::{LightGbmError, Matrix, c_text, check, silence};
 /// A model of the real LightGBM: trained here, or read from a text.
 pub struct Booster {
     handle: sys::BoosterHandle,
-    /// Number of iterations to use: after early stopping, fewer than were trained.
-    iterations: c_int,
     /// The data that the handle refers to, freed after it.
     data: Vec<Dataset>,
 }
@@ -27,9 +25,6 @@ pub struct Training<'a> {
     pub iterations: usize,
     /// The model to train on top of, if any.
     pub start: Option<&'a Booster>,
-    /// Data to stop early on, and after how many iterations without a better result, if early stopping is
-    /// enabled.
-    pub validation: Option<(&'a Matrix<'a>, usize)>,
 }
 
 /// Which of LightGBM's outputs to compute.
@@ -44,18 +39,16 @@ pub enum Output {
 impl<'a> Training<'a> {
     /// Training from scratch for this many iterations.
     pub fn new(data: &'a Matrix<'a>, params: &'a str, iterations: usize) -> Training<'a> {
-        Training { data, params, iterations, start: None, validation: None }
+        Training { data, params, iterations, start: None }
     }
 
     /// Trains a model.
     pub fn run(&self) -> Result<Booster, LightGbmError> {
         let params = format!("{} verbosity=-1 num_threads=1", self.params);
         let mut booster = Booster::begin(self.data, &params, self.start)?;
-        match self.validation {
-            None => booster.update(self.iterations)?,
-            Some((matrix, patience)) => {
-                booster.watch(matrix, &params)?;
-                booster.update_until_stale(self.iterations, patience)?;
+        for _ in 0..self.iterations {
+            if !booster.boost()? {
+                break;
             }
         }
         Ok(booster)
@@ -82,7 +75,7 @@ impl Booster {
         let mut handle = ptr::null_mut();
         // SAFETY: the dataset is live and moves into the booster, which frees it after its own handle.
         check(unsafe { sys::LGBM_BoosterCreate(data.handle, params.as_ptr(), &raw mut handle) })?;
-        let booster = Booster { handle, iterations: -1, data: vec![data] };
+        let booster = Booster { handle, data: vec![data] };
         if let Some(start) = start {
             // SAFETY: both handles are live; the trees are copied.
             check(unsafe { sys::LGBM_BoosterMerge(handle, start.handle) })?;
@@ -147,11 +140,6 @@ impl Booster {
         Ok(rows as usize)
     }
 
-    /// Keeps only this many iterations in texts and predictions.
-    pub fn keep(&mut self, iterations: usize) {
-        self.iterations = iterations as c_int;
-    }
-
     /// Reads a model from its text.
     pub fn from_text(model: &str) -> Result<Booster, LightGbmError> {
         silence();
@@ -161,7 +149,7 @@ impl Booster {
         check(unsafe {
             sys::LGBM_BoosterLoadModelFromString(model.as_ptr(), &raw mut iterations, &raw mut handle)
         })?;
-        Ok(Booster { handle, iterations: -1, data: Vec::new() })
+        Ok(Booster { handle, data: Vec::new() })
     }
 
     /// Reads a model from a file.
@@ -173,10 +161,10 @@ impl Booster {
         check(unsafe {
             sys::LGBM_BoosterCreateFromModelfile(path.as_ptr(), &raw mut iterations, &raw mut handle)
         })?;
-        Ok(Booster { handle, iterations: -1, data: Vec::new() })
+        Ok(Booster { handle, data: Vec::new() })
     }
 
-    /// The model's text: the best iterations, if training stopped early.
+    /// The model's text.
     pub fn to_text(&self) -> Result<String, LightGbmError> {
         let mut buffer: Vec<u8> = Vec::new();
         loop {
@@ -186,7 +174,7 @@ impl Booster {
                 sys::LGBM_BoosterSaveModelToString(
                     self.handle,
                     0,
-                    self.iterations,
+                    -1,
                     sys::C_API_FEATURE_IMPORTANCE_SPLIT as i32,
                     buffer.len() as i64,
                     &raw mut needed,
@@ -227,7 +215,7 @@ impl Booster {
                 1,
                 kind as i32,
                 0,
-                self.iterations,
+                -1,
                 c"verbosity=-1 num_threads=1".as_ptr(),
                 &raw mut written,
                 results.as_mut_ptr(),
@@ -243,33 +231,6 @@ impl Booster {
         // SAFETY: the handle is live.
         check(unsafe { sys::LGBM_BoosterGetNumFeature(self.handle, &raw mut width) })?;
         Ok(width as usize)
-    }
-
-    fn update(&mut self, iterations: usize) -> Result<(), LightGbmError> {
-        for _ in 0..iterations {
-            if !self.boost()? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Trains until the first metric on the validation data, which must be a loss, has not fallen for
-    /// `patience` iterations, and keeps the iterations up to its lowest.
-    fn update_until_stale(&mut self, iterations: usize, patience: usize) -> Result<(), LightGbmError> {
-        let mut lowest = (f64::INFINITY, 0);
-        for iteration in 1..=iterations {
-            self.update(1)?;
-            let loss = self.losses()?.first().copied().unwrap_or(f64::NAN);
-            if loss < lowest.0 {
-                lowest = (loss, iteration);
-            }
-            if iteration >= lowest.1 + patience {
-                break;
-            }
-        }
-        self.keep(lowest.1);
-        Ok(())
     }
 
     /// The metrics of the parameters on the first watched rows.

@@ -168,7 +168,8 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
             (Objective::Raw, _) | (_, Target::Latency) => Objective::Raw,
             _ => Objective::Log1p,
         };
-        let params = if ranks { Params::beside_a_ranking() } else { Params::of(objective) };
+        // Beside a forest that ranks, small trees are enough, as for one that only ranks.
+        let params = Params::of(if ranks { Objective::Relative } else { objective });
         goals.push(Goal { target, objective, params });
     }
     let usage = |error: TrainError| CliError::usage(format!("--params: {error}"));
