@@ -8,13 +8,13 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     if is_privileged() { None } else { std::env::var_os(name) }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn is_privileged() -> bool {
     // SAFETY: it accepts any number, and only reads what the kernel gave the process at its start.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 const fn is_privileged() -> bool {
     false
 }

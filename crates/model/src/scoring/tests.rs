@@ -1,6 +1,5 @@
 //! Every walk must equal the scalar scorer, bit for bit, on every instruction set that this CPU has.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use proptest::prelude::*;
