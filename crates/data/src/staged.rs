@@ -86,13 +86,18 @@ impl Staged {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn swap(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE)?)
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt as _;
+    let text = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let (from, to, at) = (text(from)?, text(to)?, libc::AT_FDCWD);
+    // SAFETY: two paths that live until the call returns.
+    let answer = unsafe { libc::renameat2(at, from.as_ptr(), at, to.as_ptr(), libc::RENAME_EXCHANGE) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn swap(_: &Path, _: &Path) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
