@@ -17,13 +17,16 @@ use super::model_directory;
 use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
 
+const EXAMPLES: &str = "Examples:
+  ckselect uhd export --model models/M --output heuristics/conv
+  ckselect uhd check heuristics/conv.uhd.json
+  ckselect uhd import heuristics/conv.uhd.json --output models/back
+
+docs/uhd.md says what is proved of these files, and what is not.";
+
 /// Exchange models with hipDNN's heuristic descriptors (experimental)
 #[derive(clap::Args)]
-#[command(
-    after_help = "docs/uhd.md says what is proved of these files, and what is not.",
-    subcommand_required = true,
-    arg_required_else_help = true
-)]
+#[command(after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
