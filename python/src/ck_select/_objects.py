@@ -79,12 +79,13 @@ class Table:
             size = array(kind).itemsize * self.rows
             return array(kind, ctypes.string_at(address, size)) if address else None
 
+        words = ctypes.cast(column.words, ctypes.POINTER(ctypes.c_char_p * column.word_count))
         return Cells(
             column.name.decode(),
             integers=numbers("q", column.integers),
             numbers=numbers("d", column.numbers),
             codes=numbers("i", column.codes),
-            words=column.words[: column.word_count],
+            words=_table.Texts(words.contents, self._handle) if column.word_count else (),
         )
 
 

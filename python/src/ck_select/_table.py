@@ -89,6 +89,22 @@ def own(value: Any, where: str) -> Any:
     raise TypeError(f"{where}: a cell is a {kind}, expected a number, a word, a truth value or None")
 
 
+class Texts(Sequence[bytes]):
+    """Texts as C has them. Thousands of names are not copied again where they lie so already."""
+
+    def __init__(self, texts: Any, owner: object = None) -> None:
+        self.texts, self._owner = texts, owner
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.texts[place]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self.texts[:],)
+
+
 @dataclass
 class Cells:
     """The cells of one column in the library's form: one of the three arrays."""
@@ -292,10 +308,12 @@ class _Pointers:
         self._texts: list[Any] = []
         for column in columns:
             name, at = _text(column.name)
-            words = (ctypes.c_char_p * len(column.words))(*column.words)
+            words = column.words
+            if not isinstance(words, Texts):
+                words = Texts((ctypes.c_char_p * len(words))(*words))
             self._texts += [name, words]
             numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
-            self._fields.extend((size, at, *numbers, ctypes.addressof(words), len(words)))
+            self._fields.extend((size, at, *numbers, ctypes.addressof(words.texts), len(words)))
         self.address, self.count = self._fields.buffer_info()[0], len(columns)
 
 
