@@ -14,7 +14,7 @@ type Finding = [String; 3];
 fn findings(folder: &Folder, variables: &[(&str, &str)]) -> (Option<i32>, Vec<Finding>) {
     let mut command = folder.command("doctor --format json");
     command.env_clear().env("HOME", folder.path("")).envs(variables.iter().copied());
-    let ran = Ran::of(&mut command);
+    let ran = Ran::run(&mut command);
     let rows: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
     let rows = rows.iter().map(|row| {
         assert_ne!(row["effect"].as_str(), Some(""), "{row}");

@@ -104,7 +104,7 @@ impl Case {
     }
 
     fn good(&self, which: &str) {
-        Ran::of(&mut self.command(which)).good(self.line);
+        Ran::run(&mut self.command(which)).good(self.line);
     }
 
     /// Runs the command with a fault; `None` if it never met it.
@@ -114,7 +114,7 @@ impl Case {
         let mark = marks.path().join("mark");
         let mut command = self.command("new");
         fault.meets(&mut command, &mark);
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         mark.exists().then_some(ran)
     }
 
@@ -324,7 +324,7 @@ mod trained {
             let mark = case.path("mark");
             let mut command = case.command("new");
             Fault { call: "rename", first, count: u32::MAX, error: 5 }.meets(&mut command, &mark);
-            let ran = Ran::of(command.env("CK_NO_EXCHANGE", "1"));
+            let ran = Ran::run(command.env("CK_NO_EXCHANGE", "1"));
             assert_eq!(mark.exists(), first < 3);
             let said = ran.stderr;
             if is_back {

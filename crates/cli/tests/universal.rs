@@ -518,7 +518,7 @@ fn what_fails_costs_nothing_else() {
     assert!(said.contains("mixed.csv: 1 problems are left out, which no kernel computes"), "{said}");
     assert_eq!(column(&table, "measured"), ["0", "10"]);
     let again = format!("{TUNE} --work again --output later --measure 10 --format csv");
-    let failed = Ran::of(folder.command(&again).env_remove("FAKE_POOL"));
+    let failed = Ran::run(folder.command(&again).env_remove("FAKE_POOL"));
     let expected = "again: no measurement succeeded; the same command tries again";
     assert!(failed.code != Some(0) && failed.stderr.contains(expected), "{}", failed.stderr);
     assert_eq!(column(&folder.both(&again).0, "measured"), ["0", "10"]);

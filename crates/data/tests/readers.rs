@@ -52,7 +52,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(name: &str, text: &str, options: &Options, op: Op) -> Self {
+    fn converted(name: &str, text: &str, options: &Options, op: Op) -> Self {
         let folder = TempDir::new().unwrap();
         let (mut reports, rejects) = converted(&[file(&folder, name, text)], &Self::path(&folder), options);
         let data = measured(&Self::path(&folder), op);
@@ -213,7 +213,7 @@ fn bad_rows_are_located() {
 fn conversion_takes_what_is_good_and_reports_the_rest() {
     let text =
         format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,7\n{CONV},0,16\n{CONV}_dsb,0,{CELLS},N/A,0,0\n");
-    let table = Table::of("a.csv", &text, &options(), Op::Conv);
+    let table = Table::converted("a.csv", &text, &options(), Op::Conv);
     assert_eq!((table.counts(), table.places()), ([2, 1, 1], vec!["line 3"]));
     let data = table.data;
     assert_eq!(data.rows().len(), 2);
@@ -236,7 +236,7 @@ fn a_log_gives_a_row_an_object() {
          {{\"name\": \"{GEMM}\", \"problem\": {{}}, \"perf_result\": {{\"latency(ms)\": 0.1, \
          \"tflops(TFlops)\": 7}}}}\n"
     );
-    let table = Table::of("wide_coverage_batch_001.log", &text, &options(), Op::Gemm);
+    let table = Table::converted("wide_coverage_batch_001.log", &text, &options(), Op::Gemm);
     assert_eq!((table.counts(), table.places()), ([3, 1, 2], vec!["line 17", "line 19"]));
     let data = &table.data;
     let shapes: Vec<[i64; 3]> = data
@@ -295,7 +295,7 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
     let whole =
         format!("{{\"metadata\": {{\"dtype\": \"fp8\"}}, \"problem_sizes\": [], \"results\": {results}}}");
     for (name, text) in [("benchmark_results_fp8_rcr.json", &whole), ("partial.json", &results)] {
-        let table = Table::of(name, text, &options(), Op::Gemm);
+        let table = Table::converted(name, text, &options(), Op::Gemm);
         assert_eq!((table.counts(), table.places()), ([3, 1, 1], vec!["results[1].benchmarks[1]"]));
         let data = &table.data;
         // One byte for an element of A and B, two for one of C.
@@ -308,13 +308,13 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
     for (key, expected) in [("splitk", "split_k"), ("avg_time_m", "avg_time_ms")] {
         let text = whole.replacen("\"tflops\"", &format!("\"{key}\": 4, \"tflops\""), 1);
         let text = if key == "avg_time_m" { text.replacen("\"avg_time_ms\": 0.5, ", "", 1) } else { text };
-        let table = Table::of("misspelt.json", &text, &options(), Op::Gemm);
+        let table = Table::converted("misspelt.json", &text, &options(), Op::Gemm);
         assert_eq!((table.report.rows, table.report.rejected), (2, 2));
         assert_eq!(table.places()[0], "results[0].benchmarks[0]");
         assert_eq!(table.reasons()[0], format!("unknown key '{key}', expected {expected}"));
     }
     let cut = &whole[..whole.len() - 20];
-    let table = Table::of("cut.json", cut, &options(), Op::Gemm);
+    let table = Table::converted("cut.json", cut, &options(), Op::Gemm);
     assert_eq!((table.report.rows, table.report.rejected), (2, 1));
     assert!(table.reasons()[0].contains("the rest of the file is not read"), "{:?}", table.reasons());
 }
@@ -549,7 +549,7 @@ fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
         ("named.json", json(metadata), "results[5]"),
         ("bare.json", json(""), "results[5]"),
     ] {
-        let table = Table::of(name, &text, &options(), Op::Fmha);
+        let table = Table::converted(name, &text, &options(), Op::Fmha);
         assert_eq!((table.counts(), table.places()[0]), ([5, 2, 2], place), "{name}");
         assert_eq!(table.reasons()[0], "status: found 'passed', expected OK, PASS, FAIL, NAN or ZERO");
         // Three: the lengths, and of the longer one the split keys.
@@ -691,7 +691,7 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
                 latency_us\n\
                 16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv9,100.0,73.98\n";
     let options = Options { dtype: Some(Dtype::Fp16), ..options() };
-    let table = Table::of("sweep.csv", text, &options, Op::Conv);
+    let table = Table::converted("sweep.csv", text, &options, Op::Conv);
     // The header of a second shard is no row; a pipeline that there is not makes a bad one.
     assert_eq!((table.counts(), table.places()), ([1, 0, 1], vec!["line 4"]));
     assert!(table.reasons()[0].contains("unknown pipeline 'compv9'"), "{:?}", table.reasons());
@@ -740,7 +740,7 @@ fn rows_of_variants_are_problems_of_variants() {
          batched_gemm_{body}_{shapes},64,64,64,,,1,1\n\
          gemm_{body}_False_{shapes},64,64,64,4,,1,1\n"
     );
-    let table = Table::of("variants.csv", &text, &options(), Op::Gemm);
+    let table = Table::converted("variants.csv", &text, &options(), Op::Gemm);
     let reasons = table.reasons();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
     assert!(reasons[0].ends_with("needs 'batch' of 1 or more and no list of GEMMs"), "{}", reasons[0]);

@@ -46,9 +46,9 @@ impl Backlog {
     /// Notes a failure: the store is left alone for a while. A new reason is logged.
     pub(super) fn failed(&mut self, error: &StoreError) {
         let reason = error.to_string();
-        let known = self.trouble.as_ref().filter(|trouble| trouble.reason == reason);
-        let pause = known.map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
-        if known.is_none() {
+        let pause =
+            self.trouble.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
+        if self.trouble.as_ref().is_none_or(|trouble| trouble.reason != reason) {
             let then = "until it can be used, selections continue and new winners are kept in memory";
             log::line(Level::Warn, "store", format_args!("{reason}; {then}"));
         }

@@ -17,7 +17,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn parse(text: &[u8]) -> Self {
         let (mut contents, mut seen) = (Self::default(), HashSet::new());
         // From the end, because the last line for a problem counts.
         for (number, line) in lines(text).into_iter().rev() {

@@ -126,7 +126,7 @@ impl StoreFile {
     pub(super) fn contents_of(&self, mut file: &File) -> Result<Contents, StoreError> {
         let mut text = Vec::new();
         let read = file.rewind().and_then(|()| file.take(MOST_BYTES).read_to_end(&mut text));
-        read.map(|_| Contents::of(&text)).map_err(|error| self.unreachable(&error))
+        read.map(|_| Contents::parse(&text)).map_err(|error| self.unreachable(&error))
     }
 
     /// All of the file, unless it is as it was the last time.

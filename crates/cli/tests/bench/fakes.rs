@@ -142,7 +142,7 @@ impl Fakes {
     /// What a sweep says that fails.
     #[track_caller]
     pub(crate) fn fails(&self, words: &str, code: i32) -> String {
-        let ran = Ran::of(&mut self.bench(words));
+        let ran = Ran::run(&mut self.bench(words));
         assert_eq!(ran.code, Some(code), "{words}: {}", ran.stderr);
         ran.stderr
     }
@@ -260,5 +260,5 @@ pub(crate) fn assert_same(
 /// What a command that succeeds prints.
 #[track_caller]
 pub(crate) fn succeeded(command: &mut Command) -> String {
-    Ran::of(command).good("").0
+    Ran::run(command).good("").0
 }

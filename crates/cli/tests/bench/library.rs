@@ -101,7 +101,7 @@ fn there_may_be_a_library_for_each_kernel() {
     }
     let config = r#"{"runner": "library", "device": "host", "library": "{kernel}.so"}"#;
     fakes.write("runner.json", config);
-    let (_, said) = Ran::of(&mut fakes.bench("--runner runner.json --output a.csv")).good("");
+    let (_, said) = Ran::run(&mut fakes.bench("--runner runner.json --output a.csv")).good("");
     // That there is none is said once, not for each problem.
     assert_eq!(said.matches(": load: ").count(), 1, "{said}");
     for ((idx, kernel), value) in fakes.rows("a.csv") {
@@ -115,7 +115,7 @@ fn there_may_be_a_library_for_each_kernel() {
 fn a_worker_without_a_device_is_an_error_and_no_row() {
     let fakes = Fakes::library(2, 1);
     let mut command = fakes.bench("--runner fakes.so --output a.csv");
-    let said = Ran::of(command.env("CK_SELECT_HIP_LIBRARY", "/nowhere/libamdhip64.so")).bad("", 1);
+    let said = Ran::run(command.env("CK_SELECT_HIP_LIBRARY", "/nowhere/libamdhip64.so")).bad("", 1);
     assert!(said.contains("the worker cannot measure: ") && said.contains("/nowhere/"), "{said}");
     assert!(!fakes.path("a.csv").exists());
 }

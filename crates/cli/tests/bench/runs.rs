@@ -70,7 +70,7 @@ fn a_spent_budget_is_no_failure_and_can_be_gone_on_with() {
     let fakes = Fakes::executables(20, 5);
     let line = "--runner bin --output a.csv --resume";
     let mut slow = fakes.bench(&format!("{line} --budget 300ms"));
-    let (_, said) = Ran::of(slow.env("FAKE_SLEEP_MS", "30")).good(line);
+    let (_, said) = Ran::run(slow.env("FAKE_SLEEP_MS", "30")).good(line);
     assert!(said.contains("the budget is spent"), "{said}");
     let rows = fakes.rows("a.csv").len();
     assert!(rows < 100);
@@ -134,7 +134,7 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
     // The library wants a variable that is not set.
     let bench = |words: &str, code: i32| {
         let mut command = fakes.bench(&format!("{line} {words}"));
-        let ran = Ran::of(command.env("FAKE_POOL", "nowhere"));
+        let ran = Ran::run(command.env("FAKE_POOL", "nowhere"));
         assert_eq!(ran.code, Some(code), "{words}: {}", ran.stderr);
         (ran.stdout, ran.stderr)
     };
@@ -222,7 +222,7 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
 fn a_model_says_what_is_measured_first() {
     let fakes = Fakes::library(45, 3);
     let line = "--simulate analytic --output a.csv --order model:10 --arch gfx942";
-    let (_, said) = Ran::of(&mut fakes.bench(line)).good(line);
+    let (_, said) = Ran::run(&mut fakes.bench(line)).good(line);
     assert!(said.contains("pairs are left out as less promising"), "{said}");
     let rank = "rank --pool pool.txt --problems problems.csv --arch gfx942 --top 10 --format csv";
     let ranked = fakes.good(rank);

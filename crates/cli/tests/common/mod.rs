@@ -79,7 +79,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    pub(crate) fn of(command: &mut Command) -> Self {
+    pub(crate) fn run(command: &mut Command) -> Self {
         command.output().unwrap().into()
     }
 
@@ -108,7 +108,7 @@ pub(crate) fn command_in(folder: &Path, line: &str) -> Command {
 }
 
 pub(crate) fn run_in(folder: &Path, line: &str) -> Ran {
-    Ran::of(&mut command_in(folder, line))
+    Ran::run(&mut command_in(folder, line))
 }
 
 pub(crate) fn outcome(line: &str) -> Ran {
@@ -192,7 +192,7 @@ impl Folder {
     }
 
     pub(crate) fn run(&self, line: &str) -> Ran {
-        Ran::of(&mut self.command(line))
+        Ran::run(&mut self.command(line))
     }
 
     /// What a command that succeeds prints, and what it says.

@@ -28,7 +28,7 @@ impl Terms {
 
     /// The terms of a time that is computed from `all`. It grows as each cause is put into `parts`, which
     /// has none at first.
-    pub(super) fn of<C>(
+    pub(super) fn by_cause<C>(
         names: &'static [&'static str; Self::COUNT],
         (mut parts, all): (C, &C),
         put: [fn(&mut C, &C); Self::COUNT],
@@ -247,7 +247,7 @@ impl Cycles {
             |parts, all| parts.memory = all.memory,
             |parts, all| parts.second_stage = all.second_stage,
         ];
-        Terms::of(&TERMS, (nothing, self), put, Self::time)
+        Terms::by_cause(&TERMS, (nothing, self), put, Self::time)
     }
 }
 

@@ -411,6 +411,6 @@ impl FmhaCycles {
             |parts, all| parts.memory = all.memory,
             |parts, all| parts.second_stage = all.second_stage,
         ];
-        Terms::of(&TERMS, (nothing, self), put, Self::time)
+        Terms::by_cause(&TERMS, (nothing, self), put, Self::time)
     }
 }
