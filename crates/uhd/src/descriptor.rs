@@ -56,7 +56,9 @@ impl Descriptor {
         require(!is_flat, "document", "a FlatBuffer, as the first generation was", "JSON")?;
         let length = text.len();
         require(length <= MAX_DOCUMENT, "document", format_args!("{length} bytes"), "8 MiB at most")?;
-        json::object(text).or_else(|error| refused("document", error, "JSON")).and_then(Self::new)
+        json::object(text)
+            .or_else(|error| refused("document", format_args!("({error})"), "a JSON object"))
+            .and_then(Self::new)
     }
 
     /// Checks the keys of a document.

@@ -111,7 +111,8 @@ pub(crate) fn set_at(tree: &[Node], start: usize) -> Option<(Vec<u32>, [u32; 2])
     let splits = || tree[start..].iter().map_while(Node::split).take(MAX_CATEGORY as usize);
     let (first, second) = (splits().next()?, splits().nth(1)?);
     let children = [second.children[0], first.children[0]];
-    let inner = splits().take_while(|split| split.children[1] != children[1]).count();
+    let leads_on = |(split, next): &(&Split, u32)| split.children[1] == *next && *next != children[1];
+    let inner = splits().zip(start as u32 + 1..).take_while(leads_on).count();
     // Categories begin above -1.
     let bounds: Vec<u32> = splits().take(inner + 1).map(|split| split.threshold.max(0.0) as u32).collect();
     let (runs, []) = bounds.as_chunks::<2>() else { return None };

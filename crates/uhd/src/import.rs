@@ -1,6 +1,6 @@
 //! hipDNN's trees as LightGBM's text: what its splits cannot express is refused.
 //!
-//! Nodes with several parents are never copied, since they may stand for exponentially many. LightGBM has
+//! Splits with several parents are never copied, since they may stand for exponentially many. LightGBM has
 //! only those that stand for a set of categories.
 
 use std::fmt::Write as _;
@@ -50,8 +50,6 @@ fn write(text: &mut String, tree: &[Node], number: usize) -> Result<(), InvalidF
     let (mut splits, mut leaves, mut seen) = (Vec::new(), Vec::new(), vec![false; tree.len()]);
     let mut number_of = |node: u32, splits: &mut Vec<(usize, Split)>| {
         let place = format_args!("tree {number}, node {node}");
-        let is_new = !std::mem::replace(&mut seen[node as usize], true);
-        require(is_new, place, "several parents", "one, or a set of categories")?;
         match tree[node as usize] {
             Node::Leaf(value) => {
                 require(value.abs() <= MAX_VALUE, place, value, "a leaf of 1e290 at most")?;
@@ -59,6 +57,8 @@ fn write(text: &mut String, tree: &[Node], number: usize) -> Result<(), InvalidF
                 Ok(-(leaves.len() as i64))
             }
             Node::Split(split) => {
+                let is_new = !std::mem::replace(&mut seen[node as usize], true);
+                require(is_new, place, "several parents", "one, or a set of categories")?;
                 splits.push((node as usize, split));
                 Ok(splits.len() as i64 - 1)
             }

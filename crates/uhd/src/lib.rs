@@ -1,7 +1,8 @@
 //! hipDNN's Universal Heuristic Descriptors: a JSON [`Descriptor`] beside an artifact, such as a `FlatBuffer`
 //! of trees ([`Hgbm`]). Experimental: upstream's format is not released.
 //!
-//! [`Hgbm::of_forest`] expresses LightGBM's forests exactly, or refuses them; [`Hgbm::to_text`] goes back.
+//! [`Hgbm::of_forest`] expresses LightGBM's forests exactly, or refuses them; [`Hgbm::to_text`] goes back
+//! where LightGBM has such splits.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

@@ -42,9 +42,14 @@ impl Ranker {
         predictions.clear();
         let (forest, width) = (scorer.forest(), scorer.forest().num_features());
         let mut rows = Vec::with_capacity(asked.len() * width);
-        for (problem, kernel) in asked {
+        // Neighbours are mostly of one problem.
+        for kernels in asked.chunk_by(|(one, _), (other, _)| one == other) {
+            let problem = &kernels[0].0;
             self.check(problem)?;
-            rows.extend(self.row(&self.problem_side(problem)?, *kernel)?);
+            let side = self.problem_side(problem)?;
+            for (_, kernel) in kernels {
+                rows.extend(self.row(&side, *kernel)?);
+            }
         }
         predictions.resize(asked.len(), 0.0);
         scorer.score(&RowMajor { values: &rows, width }, 0..usize::MAX, predictions);

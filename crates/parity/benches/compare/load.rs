@@ -1,8 +1,7 @@
 //! Reading a model's text until it can score, and the most memory that takes: each load in a process of its
 //! own, which is this program again, started alternately for either side.
 //!
-//! Both sides run as they come: LightGBM's own load with OpenMP's default threads, ours with as many as the
-//! process may use. The second case holds both to one core, with `taskset`. Reading the file is in the time
+//! LightGBM's load runs with OpenMP's default threads, ours with one. The second case holds both to one core, with `taskset`. Reading the file is in the time
 //! of both; it was read before, so that it comes from memory.
 
 use std::io::Write;

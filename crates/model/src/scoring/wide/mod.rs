@@ -478,7 +478,7 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
     let mut head = 0;
     while head < tail {
         // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many
-        // as answers (`Cells::new`, `Scratch::fit_lists`). Every node and every leaf of the batch is reached
+        // as answers (`Cells::new`, `Wide::fit`). Every node and every leaf of the batch is reached
         // at most once, so neither list outgrows the room for all of them.
         unsafe {
             let (place, lanes) = (get(&scratch.node_at, head), get(&scratch.node_set, head));
