@@ -27,7 +27,7 @@ def settings():
     try:
         import clang
     except ImportError:
-        if glob.glob("/usr/lib*/llvm*/lib*/libclang[-.]*so*") or ctypes.util.find_library("clang"):
+        if glob.glob("/usr/lib*/llvm*/lib*/libclang[-.][0-9s]*so*") or ctypes.util.find_library("clang"):
             return {}
         sys.exit(
             "libclang is missing: install libclang-dev (Debian, Ubuntu) or clang-devel (Fedora, RHEL), "

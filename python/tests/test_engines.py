@@ -6,6 +6,7 @@ import pickle
 
 import numpy
 import pandas
+import polars
 import pytest
 from support import (
     CONV_MODEL,
@@ -323,6 +324,10 @@ def test_what_the_vector_engine_misses_is_a_key_error(trained):
     problem, kernel = gemm_problem(arch="gfx950"), gemm_kernel(vec_a=0, vec_b=0, vec_c=0)
     with pytest.raises(MissingCellError, match="m: found nothing, expected at least 1"):
         predictor.rank_kernels({name: cell for name, cell in problem.items() if name != "m"}, [kernel])
+    with pytest.raises(MissingCellError, match="^dtype: found 'int4'"):
+        predictor.predict_tflops({**problem, "dtype": "int4"}, kernel)
+    rows = polars.DataFrame([{**problem, **kernel}])
+    assert predictor.feature_engine.extract_batch(rows[:0]).shape == (0, 78)
     for name, values in {
         **{"m": (0, "many"), "k": (float("inf"),), "layout": ("RCR",), "arch": ("MI300",)},
         **{"epilogue": ("",), "vec_a": (-1, "", "many")},

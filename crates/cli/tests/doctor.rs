@@ -17,7 +17,7 @@ fn findings(folder: &Folder, variables: &[(&str, &str)]) -> (Option<i32>, Vec<Fi
     let ran = Ran::run(&mut command);
     let rows: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
     let rows = rows.iter().map(|row| {
-        assert_ne!(row["effect"].as_str(), Some(""), "{row}");
+        assert!(row["effect"].as_str().is_some_and(|effect| !effect.is_empty()), "{row}");
         ["what", "state", "found"].map(|name| row[name].as_str().unwrap().to_owned())
     });
     (ran.code, rows.collect())

@@ -239,7 +239,7 @@ fn untuned_shapes_become_a_table_of_aiters() {
         rank --model estimate --format aiter --pool a8w8_rowwise --arch gfx942 --problems @log
             2: \"num_cus\": 304} (MI300X
         rank --model estimate --format aiter --pool a8w8_rowwise --problems @log
-            2: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
+            2: a8w8_rowwise: no such file; if it is a family of AITER's kernels, give --arch
         rank --model estimate --format aiter --pool @log --arch gfx950 --problems @log
             2: --format aiter: --pool has to be the family
         rank --model estimate --format aiter --pool a8w8_bpreshuffle --arch gfx950 --problems @log
@@ -266,7 +266,7 @@ fn a_family_of_aiters_is_a_pool_of_every_command() {
     folder.good("evaluate --model estimate --arch gfx950 --pool a8w8_rowwise --data @log.csv");
     folder.refuses(&format!(
         "explain --model embedded:universal {asked}
-            2: a8w8_rowwise: no such file, and a family of AITER's kernels needs --arch
+            2: a8w8_rowwise: no such file; if it is a family of AITER's kernels, give --arch
         {bench} a8w8 --arch gfx950
             2: a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale,
         {bench} a4w4_blockscale --arch gfx942

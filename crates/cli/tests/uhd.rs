@@ -71,6 +71,13 @@ fn files_that_do_not_belong_together_are_refused_by_name() {
     ));
     assert!(!folder.path("n.bin").exists() && !folder.path("n.uhd.json").exists());
 
+    let mut transformed = document.clone();
+    transformed["score"]["transform"] = "sqrt".into();
+    folder.write("m.uhd.json", transformed.to_string());
+    folder.refuses(
+        "uhd import m.uhd.json --output n\n1: score.transform: found 'sqrt', expected identity or log1p",
+    );
+
     // Without our own notes, it is somebody else's: a forest, whose features nobody here knows.
     let mut foreign = document;
     foreign.as_object_mut().unwrap().remove("provenance");

@@ -147,8 +147,8 @@ def _of_arrow(table: Any, what: str) -> list[Any]:
         except ImportError as error:
             raise ImportError(f"{what}: pyarrow lists a {type(table).__name__}, and is not installed") from error
         listed = "to_pylist"
-    if listed == "to_pylist" and hasattr(table, "schema"):
-        names = table.schema.names
+    names = getattr(getattr(table, "schema", None), "names", None)
+    if listed == "to_pylist" and isinstance(names, list):  # DataFusion's schema is a method
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{what}: the table has columns that stand twice: {', '.join(twice)}")

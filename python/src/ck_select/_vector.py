@@ -25,16 +25,16 @@ _NEEDED = "is required to compute vector-width features"
 
 
 @contextmanager
-def _upstreams_words(place: str = "") -> Iterator[None]:
+def upstreams_words(place: str = "") -> Iterator[None]:
     """The library's errors without a place, in the words and of the kinds of upstream, which programs may look for."""
     try:
         yield
     except InvalidInputError as error:
         text, kind = str(error).removeprefix(place), type(error)
         if "arch: found" in text:
-            text += ": it is no architecture such as gfx950"
+            text = text.split(", expected")[0] + ": it is no architecture such as gfx950"
         elif text.endswith("at least 1"):
-            text += ", a number >= 1"
+            text = text.replace("at least 1", "a number >= 1")
         elif "dtype: found" in text:
             kind = MissingCellError
         raise kind(text, error.status) from None
@@ -85,7 +85,7 @@ def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str,
 
 
 def _extracted(features: Features, rows: list[dict[str, Any]]) -> array[float]:
-    with _upstreams_words("row 0: "):
+    with upstreams_words("row 0: "):
         if len(rows) == 1:
             return features.extract(rows)
         base = _features.of_engine("gemm72", features.hardware)
@@ -106,8 +106,10 @@ def extract_apart(
 
 def extract_batch(features: Features, rows: Any) -> array[float]:
     """The features of a table's rows, which have every cell that the six features read."""
+    if isinstance(rows, list) and not rows:
+        return array("d")
     known = frozenset(rows.columns) if _table.is_frame(rows) else frozenset().union(*rows)
-    for name in (*WIDTHS, *REQUIRED):
+    for name in dict.fromkeys((*WIDTHS, *REQUIRED)):
         if name not in known:
             needs = f"it {_NEEDED}" if name not in WIDTHS else "the engine needs the fixed vector widths, 0 for native"
             raise MissingCellError(f"{name}: no such column; {needs}", 6)
@@ -115,5 +117,5 @@ def extract_batch(features: Features, rows: Any) -> array[float]:
         hole = next((row for row, cell in enumerate(cells) if _table.is_absent(cell)), None)
         if hole is not None:
             raise InvalidInputError(f"row {hole}: {name} contains null; of the widths, the native one is 0", 6)
-    with _upstreams_words():
+    with upstreams_words():
         return features.extract(rows)

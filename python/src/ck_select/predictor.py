@@ -11,6 +11,7 @@ import warnings
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any, Union
@@ -409,7 +410,9 @@ class Predictor:
             apart = _vector.extract_apart(self._description, asked, cells)
             if apart is not None:
                 return self._finished(target, apart)[0]
-        return self._forest(target).predict_row(_table.row_json(self.single_row(asked, cells), self._side_of))
+        words = _vector.upstreams_words("problem: ") if self._description["needs_vector"] else nullcontext()
+        with words:
+            return self._forest(target).predict_row(_table.row_json(self.single_row(asked, cells), self._side_of))
 
     def predicts_rows_alike(self) -> bool:
         """Whether ``predict_rows`` gives the same as ``predict_tflops`` for each row."""

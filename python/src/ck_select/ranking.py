@@ -43,6 +43,14 @@ def as_table(library: str, names: Sequence[Any], tflops: array[float], scores: a
         module = importlib.import_module(library)
     except ImportError as error:
         raise ImportError(f"rank_frame: {library} is not installed") from error
+    if library == "pyarrow":  # which may be there without numpy
+
+        def column(kind: Any, cells: array[Any]) -> Any:
+            return module.Array.from_buffers(kind, len(cells), [None, module.py_buffer(cells)])
+
+        texts, number = module.array(list(map(str, names)), module.string()), module.float64()
+        numbers = {"tflops": column(number, tflops), "score": column(number, scores)}
+        return module.table({"kernel_name": texts, **numbers, "row": column(module.int64(), array("q", rows))})
     numpy = importlib.import_module("numpy")
     columns = {
         "kernel_name": list(names) if library == "pandas" else list(map(str, names)),
@@ -52,6 +60,4 @@ def as_table(library: str, names: Sequence[Any], tflops: array[float], scores: a
     }
     if library == "pandas":
         return module.DataFrame(columns, copy=False)
-    if library == "polars":
-        return module.DataFrame(columns, schema_overrides={"kernel_name": module.String})
-    return module.table({**columns, "kernel_name": module.array(columns["kernel_name"], module.string())})
+    return module.DataFrame(columns, schema_overrides={"kernel_name": module.String})

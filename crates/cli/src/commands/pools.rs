@@ -32,7 +32,7 @@ pub(super) fn read(
 
 /// The family that a word names; `None` if it is a file, existing or not.
 pub(super) fn family(word: &Path) -> Option<&str> {
-    word.to_str().filter(|name| !name.contains(['/', '.']) && !word.exists())
+    word.to_str().filter(|name| *name != "-" && !name.contains(['/', '.']) && !word.exists())
 }
 
 /// A family's kernels, each with its numbers in AITER's tuner.
@@ -50,5 +50,5 @@ fn of_family(family: &str, _: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliE
 }
 
 pub(super) fn without_arch(family: &str) -> CliError {
-    CliError::usage(format!("{family}: no such file, and a family of AITER's kernels needs --arch"))
+    CliError::usage(format!("{family}: no such file; if it is a family of AITER's kernels, give --arch"))
 }

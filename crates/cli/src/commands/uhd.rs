@@ -289,6 +289,11 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
     };
     let (score, ours) = (&descriptor.document()["score"], &descriptor.document()["provenance"]["ck_select"]);
     let spec = ours.get("feature_spec").filter(|spec| spec.is_object());
+    let transform = score["transform"].as_str().unwrap_or("identity");
+    if spec.is_some() && !["identity", "log1p"].contains(&transform) {
+        let error = format!("score.transform: found '{transform}', expected identity or log1p");
+        return Err(of_file(&args.file, error));
+    }
     let metric = METRICS.iter().find(|(_, metric)| score["metric"] == *metric);
     let target = match ours["target"].as_str() {
         Some(word) => word.parse()?,
@@ -309,9 +314,8 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
         Forest::load(staged.path().join(target.file_name()))?;
         say!(
             "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform \
-             of its scores: {})",
-            args.output.display(),
-            score["transform"].as_str().unwrap_or("identity")
+             of its scores: {transform})",
+            args.output.display()
         );
     }
     staged.commit(false).map_err(io)
