@@ -25,6 +25,7 @@ pub mod field;
 pub mod files;
 pub mod fmha;
 pub mod gemm;
+mod grammar;
 pub mod hardware;
 pub mod inputs;
 mod invalid;

@@ -16,7 +16,7 @@ pub(crate) mod problems {
 pub(crate) mod kernels {
     pub use crate::conv::{ConvKernel, ConvName, ConvTile, StreamK};
     pub use crate::fmha::{FmhaKernel, FmhaTile, Unsupported};
-    pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
+    pub use crate::gemm::{GemmKernel, GemmVariant, ParsedGemmName, Quant};
 }
 
 /// The list of operations, with the folder and the problems of each: passes it to a macro.

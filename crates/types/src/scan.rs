@@ -3,7 +3,9 @@
 
 use std::str::FromStr;
 
+use crate::field::Vocabulary;
 use crate::shape::Mnk;
+use crate::valid::MAX_EXTENT;
 use crate::vocab::{Dtype, UnknownWord};
 
 /// A name that does not follow its grammar.
@@ -54,6 +56,11 @@ impl<'a> Scan<'a> {
         &rest[..rest.find('_').unwrap_or(rest.len())]
     }
 
+    /// Whether a `_` and such a letter come next.
+    pub(crate) fn goes_on_with(&self, is: impl Fn(char) -> bool) -> bool {
+        self.rest().strip_prefix('_').is_some_and(|rest| rest.starts_with(is))
+    }
+
     /// An error of the name.
     pub(crate) fn fail(&self, reason: impl Into<String>) -> NameError {
         NameError { name: self.name.to_owned(), reason: reason.into() }
@@ -88,14 +95,27 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Takes a word of a vocabulary: the longest that matches, because words may hold `_` and one may begin
-    /// another (`comp_tdm`, `comp_tdm_v2`). Aliases without `_` are understood too.
+    /// Takes a word: the longest of these that matches, because words may hold `_` and one may begin another
+    /// (`comp_tdm`, `comp_tdm_v2`). Aliases without `_` are understood too.
     pub(crate) fn word<T: FromStr<Err = UnknownWord>>(&mut self, words: &[&str]) -> Result<T, NameError> {
+        self.parsed(words, str::parse)
+    }
+
+    /// Takes a word of a vocabulary; gives its number.
+    pub(crate) fn code(&mut self, vocabulary: &Vocabulary) -> Result<i64, NameError> {
+        self.parsed(vocabulary.words, vocabulary.code)
+    }
+
+    fn parsed<T>(
+        &mut self,
+        words: &[&str],
+        parse: fn(&str) -> Result<T, UnknownWord>,
+    ) -> Result<T, NameError> {
         let found = longest(self.rest(), words).unwrap_or_else(|| self.token());
         if found == "*" {
             return Err(self.fail("unresolved wildcard '*': expand the declaration first"));
         }
-        match found.parse() {
+        match parse(found) {
             Ok(value) if !found.is_empty() => {
                 self.at += found.len();
                 Ok(value)
@@ -116,12 +136,19 @@ impl<'a> Scan<'a> {
         Err(before.fail(unknown.to_string()))
     }
 
-    /// Takes `_` and a word of a vocabulary if they come next.
-    pub(crate) fn optional_word<T: FromStr>(&mut self, words: &[&str]) -> Option<T> {
-        let word = longest(self.rest().strip_prefix('_')?, words)?;
-        let value = word.parse().ok()?;
-        self.at += 1 + word.len();
-        Some(value)
+    /// Takes the `_` before one of these words, if they come next.
+    pub(crate) fn eat_before_word(&mut self, words: &[&str]) -> bool {
+        let is_next = self.rest().strip_prefix('_').is_some_and(|rest| longest(rest, words).is_some());
+        is_next && self.eat("_")
+    }
+
+    /// Takes a tag such as `_gm` if it comes next, a number follows it, and a `_` or the end the number.
+    pub(crate) fn eat_before_number(&mut self, tag: &str) -> bool {
+        let is_next = self.rest().strip_prefix(tag).is_some_and(|after| {
+            let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+            digits > 0 && stands_first(after, &after[..digits])
+        });
+        is_next && self.eat(tag)
     }
 
     /// The first characters of the unread rest, for errors.
@@ -152,11 +179,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Takes a decimal number without sign or leading zeros.
-    pub(crate) fn number(&mut self, what: &str, min: u32, max: u32) -> Result<u32, NameError> {
+    /// Takes a decimal number without leading zeros, and with a sign only where one may be negative.
+    pub(crate) fn number(&mut self, what: &str, least: i64, most: i64) -> Result<i64, NameError> {
         let rest = self.rest();
-        let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
-        if rest.starts_with("-1") {
+        let sign = usize::from(least < 0 && rest.starts_with('-'));
+        let end = rest[sign..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |end| sign + end);
+        let (number, digits) = (&rest[..end], &rest[sign..end]);
+        if least >= 0 && rest.starts_with("-1") {
             return Err(self.fail(format!("unresolved wildcard -1 in {what}: expand the declaration first")));
         }
         if digits.is_empty() {
@@ -165,47 +194,55 @@ impl<'a> Scan<'a> {
         if digits.len() > 1 && digits.starts_with('0') {
             return Err(self.fail(format!("'{digits}' for {what} has a leading zero")));
         }
-        match digits.parse::<u32>() {
-            Ok(value) if (min..=max).contains(&value) => {
-                self.at += digits.len();
+        match number.parse() {
+            Ok(value) if (least..=most).contains(&value) && (sign == 0 || value < 0) => {
+                self.at += end;
                 Ok(value)
             }
-            _ => Err(self.fail(format!("{what} is {digits}, expected {min} to {max}"))),
+            _ => Err(self.fail(format!("{what} is {number}, expected {least} to {most}"))),
         }
     }
 
-    /// Takes three positive numbers joined by `x`.
-    pub(crate) fn triple(&mut self, what: &str, max: u32) -> Result<Mnk, NameError> {
-        let whole = self.token();
-        let m = self.number(what, 1, max)?;
-        self.times(what, whole)?;
-        let n = self.number(what, 1, max)?;
-        self.times(what, whole)?;
-        let k = self.number(what, 1, max)?;
+    /// Takes numbers joined by `x`.
+    pub(crate) fn joined(
+        &mut self,
+        what: &str,
+        least: i64,
+        most: i64,
+        numbers: &mut [i64],
+    ) -> Result<(), NameError> {
+        let (whole, count) = (self.token(), numbers.len());
+        for (place, number) in numbers.iter_mut().enumerate() {
+            if place > 0 && !self.eat("x") {
+                let expected = format!("{count} numbers joined by 'x'");
+                return Err(self.fail(format!("found '{whole}' for {what}, expected {expected}")));
+            }
+            *number = self.number(what, least, most)?;
+        }
+        Ok(())
+    }
+
+    /// Takes three extents joined by `x`.
+    pub(crate) fn shape(&mut self, what: &str) -> Result<Mnk, NameError> {
+        let mut extents = [0; 3];
+        self.joined(what, 1, MAX_EXTENT.into(), &mut extents)?;
+        let [m, n, k] = extents.map(|extent| extent as u32);
+        Ok(Mnk::new(m, n, k))
+    }
+
+    /// Takes three vector widths, joined by `_`, that a `_` or the end follows.
+    pub(crate) fn widths(&mut self, least: i64) -> Result<[i64; 3], NameError> {
+        let mut widths = [0; 3];
+        for (place, width) in widths.iter_mut().enumerate() {
+            if place > 0 {
+                self.separator("three vector widths")?;
+            }
+            *width = self.number("vector width", least, MAX_EXTENT.into())?;
+        }
         match self.rest().as_bytes().first() {
-            None | Some(b'_') => Ok(Mnk { m, n, k }),
-            Some(_) => Err(self.fail(format!("found '{}' after {what} {m}x{n}x{k}", self.token()))),
+            None | Some(b'_') => Ok(widths),
+            Some(_) => Err(self.fail(format!("found '{}' after the vector widths", self.token()))),
         }
-    }
-
-    fn times(&mut self, what: &str, whole: &str) -> Result<(), NameError> {
-        if self.eat("x") {
-            Ok(())
-        } else {
-            Err(self.fail(format!("found '{whole}' for {what}, expected three numbers joined by 'x'")))
-        }
-    }
-
-    /// Takes a suffix such as `_gm2`; `None` when it is not next. `min` is the least value that is ever
-    /// written.
-    pub(crate) fn numbered(&mut self, prefix: &str, min: u32, max: u32) -> Result<Option<u32>, NameError> {
-        let Some(after) = self.rest().strip_prefix(prefix) else { return Ok(None) };
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 || !stands_first(after, &after[..digits]) {
-            return Ok(None);
-        }
-        self.at += prefix.len();
-        self.number(prefix, min, max).map(Some)
     }
 
     /// Nothing may be left.

@@ -7,7 +7,6 @@ use crate::ffi::input::{out_struct, read_struct, read_text};
 use crate::ffi::mirror::AsC;
 use crate::ffi::{CkConvKernelDesc, CkStatus};
 use crate::kernel::ConvName;
-use crate::vocab::Specialization;
 
 /// Overwrites the fields of a descriptor that a kernel's name states, and leaves the others unchanged: short
 /// names, for example, state neither waves nor vector widths, and a name with some flags states that the
@@ -41,39 +40,40 @@ pub unsafe extern "C" fn ck_conv_kernel_desc_read_name(
 }
 
 fn write_over(desc: &mut CkConvKernelDesc, name: &ConvName) {
-    let is_long = name.layout.is_some();
-    let is_short = !is_long && name.wave.is_none();
-    desc.direction = name.direction.to_c();
-    desc.dtype_in = name.dtype.to_c();
-    desc.ndim = name.ndim.to_c();
-    desc.tile = name.tile.to_c();
-    desc.pipeline = name.pipeline.to_c();
-    set(&mut desc.layout, name.layout);
-    set(&mut desc.wave, name.wave);
-    set(&mut desc.warp_tile, name.warp_tile);
-    set(&mut desc.scheduler, name.scheduler);
-    set(&mut desc.epilogue, name.epilogue);
-    set(&mut desc.vector, name.vector);
+    let (kernel, states) = (&name.kernel, |field| name.states(field));
+    let is_long = states("layout");
+    let is_short = !is_long && !states("wave_m");
+    desc.direction = kernel.direction.to_c();
+    desc.dtype_in = kernel.dtype_in.to_c();
+    desc.ndim = kernel.ndim.to_c();
+    desc.tile = kernel.tile.to_c();
+    desc.pipeline = kernel.pipeline.to_c();
+    set(&mut desc.layout, &kernel.layout, states("layout"));
+    set(&mut desc.wave, &kernel.wave, states("wave_m"));
+    set(&mut desc.warp_tile, &kernel.warp_tile, states("warp_tile_m"));
+    set(&mut desc.scheduler, &kernel.scheduler, states("scheduler"));
+    set(&mut desc.epilogue, &kernel.epilogue, states("epilogue"));
+    set(&mut desc.vector, &kernel.vector, states("vector_a"));
     // What a grammar writes only when it is not the default, it says by leaving it out, too.
     if is_long || is_short {
-        desc.num_groups_to_merge = name.num_groups_to_merge.unwrap_or(1).to_c();
-        desc.double_smem_buffer = name.double_smem_buffer.to_c();
-        desc.split_image = name.split_image.to_c();
-        desc.two_stage = name.two_stage.to_c();
+        desc.num_groups_to_merge = kernel.num_groups_to_merge.to_c();
+        desc.double_smem_buffer = kernel.double_smem_buffer.to_c();
+        desc.split_image = kernel.split_image.to_c();
+        desc.two_stage = kernel.two_stage.to_c();
     }
     if !is_short {
-        desc.specialization = name.specialization.unwrap_or(Specialization::Default).to_c();
+        desc.specialization = kernel.specialization.to_c();
     }
     if is_long {
-        desc.block_per_cu = name.block_per_cu.unwrap_or(1).to_c();
-        desc.num_wave_groups = name.num_wave_groups.unwrap_or(1).to_c();
-        desc.explicit_gemm = name.explicit_gemm.to_c();
-        desc.stream_k = name.stream_k.to_c();
+        desc.block_per_cu = kernel.block_per_cu.to_c();
+        desc.num_wave_groups = kernel.num_wave_groups.to_c();
+        desc.explicit_gemm = kernel.explicit_gemm.to_c();
+        desc.stream_k = kernel.stream_k.to_c();
     }
 }
 
-fn set<T: AsC>(field: &mut T::C, value: Option<T>) {
-    if let Some(value) = value {
+fn set<T: AsC>(field: &mut T::C, value: &T, is_stated: bool) {
+    if is_stated {
         *field = value.to_c();
     }
 }

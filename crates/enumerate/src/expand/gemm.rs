@@ -1,6 +1,6 @@
 //! GEMM kernels: ranges through the tile engine's validator, and the machine-learning sweep.
 
-use ck_select_types::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
+use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline, QuantMode};
 
 pub(super) use super::gemm_traits::Shared;
@@ -62,7 +62,7 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                 // Combinations of one pipeline follow each other.
                 let mut judged = None;
                 for traits in &all {
-                    let pipeline = traits.body.pipeline;
+                    let pipeline = traits.kernel.pipeline;
                     if judged.is_none_or(|(known, _)| known != pipeline) {
                         let refusal = validator.refusal(tile, wave, warp_tile, pipeline);
                         judged = Some((pipeline, refusal.is_none()));
@@ -72,8 +72,8 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                         && gemm_traits::groups_fit(traits, tile, warp_tile)
                         && traits.rules.as_ref().is_none_or(|rules| rules.iter().any(takes))
                     {
-                        let body = GemmBody { tile, wave, warp_tile, ..traits.body };
-                        for kernel in variants(shared.arch, body, &ranges.variant, traits) {
+                        let plain = GemmKernel { tile, wave, warp_tile, ..traits.kernel.clone() };
+                        for kernel in variants(shared.arch, plain, &ranges.variant, traits) {
                             kernels.push(kernel)?;
                         }
                     }
@@ -116,8 +116,7 @@ fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<Strin
 }
 
 /// The kernels of a variant that agree in everything else.
-fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants, traits: &Traits<'_>) -> Vec<Kernel> {
-    let plain = GemmKernel::from(body);
+fn variants(arch: Arch, plain: GemmKernel, variant: &GemmVariants, traits: &Traits<'_>) -> Vec<Kernel> {
     let with = |change: &dyn Fn(&mut GemmKernel)| {
         let mut kernel = plain.clone();
         change(&mut kernel);
@@ -170,9 +169,9 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             continue;
         }
         let flags = ([sweep.pad; 3], sweep.persistent);
-        let traits = gemm_traits::body(shared, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
-        let body = GemmBody { tile: spec.tile, wave: sweep.wave, warp_tile: spec.warp_tile, ..traits };
-        kernels.push(named(shared.arch, body.into()))?;
+        let traits = gemm_traits::kernel(shared, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
+        let (tile, wave, warp_tile) = (spec.tile, sweep.wave, spec.warp_tile);
+        kernels.push(named(shared.arch, GemmKernel { tile, wave, warp_tile, ..traits }))?;
     }
     Ok(kernels)
 }

@@ -1,6 +1,6 @@
 //! The traits of GEMM kernels: all that a configuration combines apart from tiles.
 
-use ck_select_types::kernel::{GemmBody, Mnk, Quant};
+use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
 use super::EnumerateError;
@@ -23,8 +23,8 @@ pub(super) struct Shared<'a> {
 
 /// One combination.
 pub(super) struct Traits<'a> {
-    /// The kernel, with a tile of no size.
-    pub(super) body: GemmBody,
+    /// The kernel, but for its tile.
+    pub(super) kernel: GemmKernel,
     /// The profile of `gemm_quant`.
     pub(super) profile: Option<&'a ProfileRule>,
     pub(super) quant: Option<Quant>,
@@ -48,7 +48,7 @@ pub(super) fn all<'a>(
     let Some(family) = family else { return Ok(found) };
     for traits in &mut found {
         let is_shuffled = traits.shuffled_scales != [false; 2];
-        let takes = |rule: &&BuiltRule| rule.takes(shared.arch, &traits.body, is_shuffled);
+        let takes = |rule: &&BuiltRule| rule.takes(shared.arch, &traits.kernel, is_shuffled);
         traits.rules = Some(family.built.iter().filter(takes).collect());
     }
     found.retain(|traits| traits.rules.as_ref().is_none_or(|rules| !rules.is_empty()));
@@ -65,9 +65,9 @@ fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
                     continue;
                 }
                 for flags in flags(ranges) {
-                    let body = body(shared, pipeline, epilogue, scheduler, flags);
+                    let kernel = kernel(shared, pipeline, epilogue, scheduler, flags);
                     let traits = |&(quant, shuffled_scales): &(Option<Quant>, [bool; 2])| Traits {
-                        body,
+                        kernel: kernel.clone(),
                         profile: None,
                         quant,
                         shuffled_scales,
@@ -81,17 +81,17 @@ fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
     found
 }
 
-/// A kernel without its tile.
-pub(super) fn body(
+/// A kernel, but for its tile.
+pub(super) fn kernel(
     shared: Shared<'_>,
     pipeline: Pipeline,
     epilogue: Epilogue,
     scheduler: Scheduler,
     (pad, persistent): ([bool; 3], bool),
-) -> GemmBody {
-    let Shared { dtype, layout, .. } = shared;
-    let [tile, wave, warp_tile] = [Mnk::new(0, 0, 0); 3];
-    GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile }
+) -> GemmKernel {
+    let Shared { dtype: dtype_a, layout, .. } = shared;
+    let usual = GemmKernel::USUAL;
+    GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, pad, persistent, ..usual }.completed()
 }
 
 fn of_profiles<'a>(
@@ -112,7 +112,7 @@ fn of_profiles<'a>(
             for flags in flags(ranges) {
                 let shuffled = |mode| profile.shuffled_scales && profile.mode == mode;
                 let traits = |quant| Traits {
-                    body: body(shared, profile.pipeline, epilogue, profile.scheduler, flags),
+                    kernel: kernel(shared, profile.pipeline, epilogue, profile.scheduler, flags),
                     profile: Some(profile),
                     quant: Some(quant),
                     shuffled_scales: [QuantMode::A, QuantMode::B].map(shuffled),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::kernel::{GemmBody, Mnk};
+use ck_select_types::kernel::{GemmKernel, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 use serde::{Deserialize, Deserializer};
 
@@ -112,10 +112,10 @@ pub enum ResultTile {
 impl BuiltRule {
     /// Whether it takes a kernel for an architecture, whatever its tile. `shuffled_scales` is whether those of
     /// A or B lie in the order in which they are read.
-    pub fn takes(&self, arch: Arch, traits: &GemmBody, shuffled_scales: bool) -> bool {
+    pub fn takes(&self, arch: Arch, traits: &GemmKernel, shuffled_scales: bool) -> bool {
         let known = |archs: &Vec<String>| archs.iter().any(|known| known == arch.as_str());
         self.architectures.as_ref().is_none_or(known)
-            && self.dtypes.as_ref().is_none_or(|list| list.contains(&traits.dtype))
+            && self.dtypes.as_ref().is_none_or(|list| list.contains(&traits.dtype_a))
             && self.layouts.as_ref().is_none_or(|list| list.contains(&traits.layout))
             && self.pipelines.contains(&traits.pipeline)
             && self.epilogues.contains(&traits.epilogue)

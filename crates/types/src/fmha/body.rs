@@ -1,28 +1,33 @@
-//! What all names of attention kernels begin with, and how they are told apart.
+//! What all names of attention kernels begin with, and how they are reader apart.
 
-use super::FmhaKernel;
+use super::{FmhaKernel, FmhaTile};
+use crate::field::Record as _;
+use crate::grammar::{Form, Part};
 use crate::scan::{NameError, Scan};
-use crate::vocab::{Dtype, FmhaFamily, FmhaMode};
+use crate::vocab::{Dtype, FmhaFamily, FmhaMode, FmhaPipeline};
 
 /// The beginning of every name.
-pub(super) const PREFIX: &str = "fmha_";
+const PREFIX: &str = "fmha_";
 
-/// The first words of a name.
-pub(super) struct Head {
-    pub(super) family: FmhaFamily,
-    pub(super) dtype: Dtype,
-    pub(super) mode: FmhaMode,
+pub(super) const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
+    Part::new(FmhaKernel::FIELDS, tag, field, form)
 }
 
-impl Head {
-    /// Reads `fmha_{family}_{dtype}_{mode}_`.
-    pub(super) fn read(scan: &mut Scan<'_>) -> Result<Self, NameError> {
-        let family = family(scan)?;
-        scan.separator("the dtype")?;
-        let (dtype, mode) = types(scan)?;
-        scan.separator("what follows the mode")?;
-        Ok(Self { family, dtype, mode })
-    }
+pub(super) const PIPELINE: Part = part("_", "pipeline", Form::Word).called("the pipeline");
+
+/// Reads `fmha_{family}_{dtype}_{mode}_`: a kernel of that, whose other fields are to be read.
+pub(super) fn head(scan: &mut Scan<'_>) -> Result<FmhaKernel, NameError> {
+    let family = family(scan)?;
+    scan.separator("the dtype")?;
+    let (dtype, mode) = types(scan)?;
+    scan.separator("what follows the mode")?;
+    Ok(started(family, dtype, mode))
+}
+
+/// The kernel of a name, before its numbers are read.
+pub(super) fn started(family: FmhaFamily, dtype: Dtype, mode: FmhaMode) -> FmhaKernel {
+    let plain = FmhaKernel::plain(family, [1, 1], FmhaPipeline::Qr, FmhaTile::default());
+    FmhaKernel { dtype, mode, ..plain }
 }
 
 /// Reads `fmha_{family}`.
@@ -49,42 +54,6 @@ pub(super) fn types(scan: &mut Scan<'_>) -> Result<(Dtype, FmhaMode), NameError>
     };
     scan.eat(mode.as_str());
     Ok((dtype, mode))
-}
-
-/// Pads as digits.
-pub(super) fn pads(pad: [bool; 4]) -> String {
-    pad.map(|pad| if pad { '1' } else { '0' }).iter().collect()
-}
-
-/// Reads a tag and a number: `_lse1`.
-pub(super) fn tagged(scan: &mut Scan<'_>, tag: &str, max: u32) -> Result<u32, NameError> {
-    if !scan.eat(tag) {
-        return Err(scan.fail(format!("found '{}', expected '{tag}' and a number", scan.ahead())));
-    }
-    scan.number(tag, 0, max)
-}
-
-/// Reads a tag and 0 or 1.
-pub(super) fn tagged_flag(scan: &mut Scan<'_>, tag: &str) -> Result<bool, NameError> {
-    tagged(scan, tag, 1).map(|number| number == 1)
-}
-
-/// Reads numbers joined by `x`.
-pub(super) fn joined<const N: usize>(
-    scan: &mut Scan<'_>,
-    what: &str,
-    max: u32,
-) -> Result<[u16; N], NameError> {
-    let mut numbers = [0; N];
-    for (place, number) in numbers.iter_mut().enumerate() {
-        if place > 0 && !scan.eat("x") {
-            return Err(
-                scan.fail(format!("found '{}' for {what}, expected {N} numbers joined by 'x'", scan.token()))
-            );
-        }
-        *number = scan.number(what, 0, max)? as u16;
-    }
-    Ok(numbers)
 }
 
 impl FmhaKernel {

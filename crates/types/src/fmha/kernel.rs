@@ -1,6 +1,6 @@
 //! Attention kernels: every field of upstream's key.
 
-use super::{FmhaProblem, body, config_name};
+use super::{FmhaProblem, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
 use crate::valid::{MAX_EXTENT, MAX_SMALL};
@@ -231,9 +231,6 @@ impl FmhaKernel {
 
     /// What it has besides types, shapes and pipeline, as the words of its configuration's name.
     pub(crate) fn suffixes(&self) -> Vec<String> {
-        let mut words = vec![format!("pad{}", body::pads(self.pad)), format!("mask={}", self.mask)];
-        words.push(format!("bias={}", self.bias));
-        words.extend(config_name::options(self));
-        words
+        config_name::words(self)
     }
 }

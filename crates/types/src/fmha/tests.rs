@@ -114,7 +114,7 @@ fn names_that_say_too_little_are_refused_as_such() {
         ("fmha_fwd_int8_batch_vr_hq128", "found 'int8', expected a type of attention: fp16, bf16, fp32"),
         ("fmha_sideways_fp16", "unknown attention family 'sideways', expected one of: fwd, fwd_pagedkv"),
         ("fmha_fwd_fp16_ragged_vr", "found 'ragged', expected batch or group"),
-        (&FP16.replace("_m0_", "_m7_"), "'_m7', expected 0 to 3 (no, top_left, bottom_right, generic)"),
+        (&FP16.replace("_m0_", "_m7_"), "_m is 7, expected 0 to 3 (no, top_left, bottom_right, generic)"),
         (&FP16.replace("_rc-1", ""), "found '', expected '_rc' and a number"),
         (&FP16.replace("pads1111", "pads1121"), "found '21_tr0_bpc255_wg1_ms', expected one of ['0', '1']"),
     ] {

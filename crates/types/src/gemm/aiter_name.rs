@@ -16,75 +16,43 @@
 //! 5. CK Tile's kernels with scales of groups read B as it is or shuffled, by an argument; those of the older
 //!    spelling, with four flags, only as it is.
 
-use std::fmt::Write as _;
-
 use self::Slot::{
-    A1, B1, BlocksPerCu, DoubleBuffer, K, LoadA, LoadB, M, M01, N, One, PadK, PadM, PadN, PartitionGroups,
-    PermuteN, Persistent, RepeatM, RepeatN, RowScales, ScaleK, ScaleM, ScaleN, Scheduling, ShuffleM,
-    ShuffleN, Sparse, StepsA, StepsB, StoreM, StoreN, Threads, TransposeC, Version, WarpK, WarpM, WarpN,
-    WaveGroups, WaveK, WaveM, WaveN, Width,
+    One, PermuteN, RepeatM, RepeatN, ScaleK, ScaleM, ScaleN, Scheduling, StepsA, StepsB, Version,
 };
 use super::{GemmKernel, GemmVariant, Quant};
+use crate::field::{Kind, MOST_FIELDS, Record as _, places, values};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL};
+use crate::valid::MAX_EXTENT;
 use crate::vocab::{Dtype, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode, Scheduler};
 
 /// What a number of a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
+    /// A field of the kernel, by its place.
+    Field(usize),
     /// Always 1.
     One,
     ScaleM,
     ScaleN,
     ScaleK,
-    /// Threads of a workgroup.
-    Threads,
-    M,
-    N,
-    K,
-    /// Elements of A and of B that a thread loads at a time.
-    A1,
-    B1,
-    WarpM,
-    WarpN,
-    WarpK,
-    WaveM,
-    WaveN,
-    WaveK,
     /// Instructions of a wave along m and n.
     RepeatM,
     RepeatN,
-    /// Threads along the depth, and along the rows of A and columns of B.
+    /// Threads along the depth.
     StepsA,
-    LoadA,
     StepsB,
-    LoadB,
-    StoreM,
-    StoreN,
-    /// Elements of C that a thread stores at a time.
-    Width,
-    ShuffleM,
-    ShuffleN,
+    /// The word of the scheduler.
     Scheduling,
+    /// The pipeline.
     Version,
+    /// Whether the epilogue permutes n.
     PermuteN,
-    TransposeC,
-    DoubleBuffer,
-    Persistent,
-    Sparse,
-    PartitionGroups,
-    M01,
-    WaveGroups,
-    PadM,
-    PadN,
-    PadK,
-    BlocksPerCu,
-    RowScales,
 }
 
-/// The numbers of a name, by their slots; 0 for those that it does not have.
-struct Numbers([u32; RowScales as usize + 1]);
+const fn of(field: &'static str) -> Slot {
+    Slot::Field(places(GemmKernel::FIELDS, &[field])[0])
+}
 
 type Part = &'static [Slot];
 
@@ -101,27 +69,37 @@ struct Family {
 }
 
 const SCALE: Part = &[ScaleM, ScaleN, ScaleK];
-const BLOCK: Part = &[Threads, M, N, K];
-const A1_B1: Part = &[A1, B1];
-const WARP: Part = &[WarpM, WarpN];
+const BLOCK: Part = &[of("block_size"), of("tile_m"), of("tile_n"), of("tile_k")];
+const A1_B1: Part = &[of("vector_a"), of("vector_b")];
+const WARP: Part = &[of("warp_tile_m"), of("warp_tile_n")];
 const REPEAT: Part = &[RepeatM, RepeatN];
-const LOAD_A: Part = &[StepsA, LoadA, One];
-const LOAD_B: Part = &[StepsB, LoadB, One];
-const STORE: Part = &[One, StoreM, One, StoreN];
-const WIDTH: Part = &[Width];
-const WIDTHS: Part = &[Width, Width, One];
-const SHUFFLE: Part = &[ShuffleM, ShuffleN];
+const LOAD_A: Part = &[StepsA, of("loaders_a"), One];
+const LOAD_B: Part = &[StepsB, of("loaders_b"), One];
+const STORE: Part = &[One, of("storers_m"), One, of("storers_n")];
+const WIDTH: Part = &[of("vector_c")];
+const WIDTHS: Part = &[of("vector_c"), of("vector_c"), One];
+const SHUFFLE: Part = &[of("shuffle_m"), of("shuffle_n")];
 const SCHEDULER: Part = &[Scheduling];
 const VERSION: Part = &[Version];
-const TILE: Part = &[M, N, K];
-const WAVES: Part = &[WaveM, WaveN, WaveK];
-const WARP_TILE: Part = &[WarpM, WarpN, WarpK];
-const FLAGS: Part = &[PermuteN, TransposeC, Persistent];
-const FOUR_FLAGS: Part = &[PermuteN, TransposeC, DoubleBuffer, Persistent];
-const TEN_FLAGS: Part =
-    &[TransposeC, Sparse, PartitionGroups, M01, WaveGroups, DoubleBuffer, PadM, PadN, PadK, BlocksPerCu];
-const BLOCKS: Part = &[BlocksPerCu];
-const ROW_SCALES: Part = &[RowScales];
+const TILE: Part = &[of("tile_m"), of("tile_n"), of("tile_k")];
+const WAVES: Part = &[of("wave_m"), of("wave_n"), of("wave_k")];
+const WARP_TILE: Part = &[of("warp_tile_m"), of("warp_tile_n"), of("warp_tile_k")];
+const FLAGS: Part = &[PermuteN, of("transpose_c"), of("persistent")];
+const FOUR_FLAGS: Part = &[PermuteN, of("transpose_c"), of("double_buffer"), of("persistent")];
+const TEN_FLAGS: Part = &[
+    of("transpose_c"),
+    of("structured_sparsity"),
+    of("partition_groups"),
+    of("partition_m01"),
+    of("num_wave_groups"),
+    of("double_buffer"),
+    of("pad_m"),
+    of("pad_n"),
+    of("pad_k"),
+    of("block_per_cu"),
+];
+const BLOCKS: Part = &[of("block_per_cu")];
+const ROW_SCALES: Part = &[of("row_scales_a")];
 
 /// The parts of the oldest names, which have no widths of A and B.
 const FIRST: &[Part] = &[BLOCK, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, VERSION];
@@ -218,37 +196,114 @@ pub(super) fn parse(scan: &Scan<'_>) -> Result<GemmKernel, NameError> {
 
 /// The name of a kernel.
 pub(super) fn write(kernel: &GemmKernel) -> String {
-    let numbers = Numbers::of(kernel);
+    let values = values(kernel);
     let family = FAMILIES.iter().find(|family| family.has(kernel)).unwrap_or(&PLAIN);
     let mut name = family.prefix.to_owned();
-    for part in family.parts.iter().filter(|part| **part != ROW_SCALES || kernel.variant.row_scales) {
+    for part in family.parts {
+        if *part == ROW_SCALES {
+            name += if kernel.variant.row_scales { "_aqrm" } else { "" };
+            continue;
+        }
         for (place, &slot) in part.iter().enumerate() {
             name.push(if place == 0 { '_' } else { 'x' });
-            // Writing to a `String` cannot fail.
-            let _ = match slot {
-                Scheduling => {
-                    let word = SCHEDULERS.iter().find(|(_, known)| *known == kernel.scheduler);
-                    write!(name, "{}", word.map_or("", |(word, _)| *word))
+            match slot {
+                Scheduling if kernel.scheduler == Scheduler::Auto => name += "default",
+                Scheduling => name += kernel.scheduler.as_str(),
+                _ => {
+                    name += if slot == Version { "v" } else { "" };
+                    name += &slot.number(kernel, &values).to_string();
                 }
-                Version => write!(name, "v{}", numbers.get(slot)),
-                RowScales => write!(name, "aqrm"),
-                _ => write!(name, "{}", numbers.get(slot)),
-            };
+            }
         }
     }
     name
 }
 
 /// AITER's words for schedulers.
-const SCHEDULERS: [(&str, Scheduler); 3] =
-    [("default", Scheduler::Auto), ("intrawave", Scheduler::Intrawave), ("interwave", Scheduler::Interwave)];
+const SCHEDULERS: [&str; 3] = ["default", "intrawave", "interwave"];
 
-fn read_scheduler(scan: &mut Scan<'_>) -> Result<Scheduler, NameError> {
-    let found = SCHEDULERS.into_iter().find(|(word, _)| scan.eat_whole(word));
-    found.map(|(_, scheduler)| scheduler).ok_or_else(|| {
-        let words = SCHEDULERS.map(|(word, _)| word).join(", ");
-        scan.fail(format!("unknown scheduler '{}', expected one of: {words}", scan.token()))
-    })
+impl Slot {
+    /// Its number in the name of a kernel with these fields.
+    fn number(self, kernel: &GemmKernel, fields: &[i64]) -> i64 {
+        let GemmKernel { tile, wave, warp_tile, vector, variant, .. } = kernel;
+        let per = |all: u32, one: u32| i64::from(all / one.max(1));
+        let groups = variant.quant.map_or([None; 2], |quant| [quant.group_a, quant.group_b]);
+        let [group_a, group_b] = groups.map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
+        match self {
+            Self::Field(place) => fields[place],
+            One => 1,
+            ScaleM => group_a.m.into(),
+            ScaleN => group_b.n.into(),
+            ScaleK => group_a.k.into(),
+            RepeatM => per(tile.m, wave.m.saturating_mul(warp_tile.m)),
+            RepeatN => per(tile.n, wave.n.saturating_mul(warp_tile.n)),
+            StepsA => per(tile.k, vector[0]),
+            StepsB => per(tile.k, vector[1]),
+            Scheduling => kernel.scheduler as i64,
+            Version => kernel.pipeline as i64 + 1,
+            PermuteN => (kernel.epilogue == Epilogue::PermuteN).into(),
+        }
+    }
+
+    /// What messages call it.
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Field(place) => GemmKernel::FIELDS[place].name,
+            One => "the number that is always 1",
+            ScaleM | ScaleN | ScaleK => "the elements that share a scale",
+            RepeatM | RepeatN => "the instructions of a wave",
+            StepsA | StepsB => "the threads that load",
+            Scheduling => "the scheduler",
+            Version => "the pipeline",
+            PermuteN => "the flag for permuting n",
+        }
+    }
+
+    /// The least and the largest number.
+    fn range(self) -> [i64; 2] {
+        match self {
+            Self::Field(place) => {
+                let field = &GemmKernel::FIELDS[place];
+                // 0 is what no name says, but for tiles in their order.
+                let least = i64::from(!field.name.starts_with("partition_"));
+                if matches!(field.kind, Kind::Flag) { [0, 1] } else { [least, field.most] }
+            }
+            One => [1, 1],
+            Version => [1, 5],
+            PermuteN => [0, 1],
+            _ => [1, MAX_EXTENT.into()],
+        }
+    }
+}
+
+/// The numbers of a name; 0 for those that it does not have.
+struct Numbers {
+    fields: [i64; MOST_FIELDS],
+    scale: [i64; 3],
+    repeat: [i64; 2],
+    steps: [i64; 2],
+    version: i64,
+    permute_n: i64,
+    /// What is no number of the kernel.
+    other: i64,
+}
+
+impl Numbers {
+    const fn at(&mut self, slot: Slot) -> &mut i64 {
+        match slot {
+            Slot::Field(place) => &mut self.fields[place],
+            ScaleM => &mut self.scale[0],
+            ScaleN => &mut self.scale[1],
+            ScaleK => &mut self.scale[2],
+            RepeatM => &mut self.repeat[0],
+            RepeatN => &mut self.repeat[1],
+            StepsA => &mut self.steps[0],
+            StepsB => &mut self.steps[1],
+            Version => &mut self.version,
+            PermuteN => &mut self.permute_n,
+            One | Scheduling => &mut self.other,
+        }
+    }
 }
 
 impl Family {
@@ -265,12 +320,40 @@ impl Family {
         self.parts.contains(&STORE)
     }
 
+    /// What all its kernels have, without what names say.
+    fn kernel(&self) -> GemmKernel {
+        let variant =
+            GemmVariant { batched: self.batched, library: GemmLibrary::Aiter, ..GemmVariant::USUAL };
+        GemmKernel {
+            dtype_a: self.dtype,
+            dtype_b: self.dtype,
+            dtype_c: Dtype::Bf16,
+            dtype_acc: self.dtype.accumulator(),
+            layout: GemmLayout::RCR,
+            warp_tile: Mnk::new(0, 0, 0),
+            pad: [true, !self.whole, !self.whole],
+            preshuffle: self.preshuffle,
+            variant,
+            ..GemmKernel::USUAL
+        }
+    }
+
     fn parse(&self, mut scan: Scan<'_>) -> Result<GemmKernel, NameError> {
         scan.eat(self.prefix);
-        let (mut numbers, mut scheduler) = (Numbers::NONE, Scheduler::Auto);
+        let usual = self.kernel();
+        let mut numbers = Numbers {
+            fields: values(&usual),
+            scale: [0; 3],
+            repeat: [0; 2],
+            steps: [0; 2],
+            version: 0,
+            permute_n: 0,
+            other: 0,
+        };
+        let (mut scheduler, mut seen) = (Scheduler::Auto, Vec::new());
         for &part in self.parts {
             if part == ROW_SCALES {
-                numbers.set(RowScales, scan.eat_whole("_aqrm").into());
+                *numbers.at(part[0]) = scan.eat_whole("_aqrm").into();
                 continue;
             }
             let whole = scan.clone();
@@ -280,100 +363,68 @@ impl Family {
                 } else if !scan.eat("x") {
                     let found = whole.rest().trim_start_matches('_').split('_').next().unwrap_or_default();
                     let expected = format!("{} numbers joined by 'x'", part.len());
-                    return Err(
-                        scan.fail(format!("found '{found}' for {}, expected {expected}", part[0].what()))
-                    );
+                    let message = format!("found '{found}' for {}, expected {expected}", part[0].what());
+                    return Err(scan.fail(message));
                 }
                 if slot == Scheduling {
                     scheduler = read_scheduler(&mut scan)?;
                     continue;
                 }
                 if slot == Version && !scan.eat("v") {
-                    return Err(scan.fail(format!(
-                        "found '{}' for {}, expected v1 to v5",
-                        scan.token(),
-                        slot.what()
-                    )));
+                    let message = format!("found '{}' for the pipeline, expected v1 to v5", scan.token());
+                    return Err(scan.fail(message));
                 }
-                let [least, most] = if slot == Width && numbers.get(Width) > 0 {
-                    [numbers.get(Width); 2]
-                } else {
-                    slot.range()
-                };
-                let number = scan.number(slot.what(), least, most)?;
-                numbers.set(slot, number);
+                // What stands there twice is one number.
+                let number = numbers.at(slot);
+                let [least, most] = if seen.contains(&slot) { [*number; 2] } else { slot.range() };
+                *number = scan.number(slot.what(), least, most)?;
+                seen.push(slot);
             }
         }
         scan.end("the end of the name")?;
-        self.kernel(&scan, &numbers, scheduler)
+        let read = GemmKernel { scheduler, ..GemmKernel::read(&numbers.fields, &usual) };
+        self.complete(&scan, &numbers, read)
     }
 
-    /// The kernel of a name's numbers.
-    fn kernel(
+    /// The kernel with what its name leaves out.
+    fn complete(
         &self,
         scan: &Scan<'_>,
         numbers: &Numbers,
-        scheduler: Scheduler,
+        mut kernel: GemmKernel,
     ) -> Result<GemmKernel, NameError> {
-        let get = |slot| numbers.get(slot);
-        let flag = |slot| numbers.get(slot) != 0;
-        let tile = Mnk::new(get(M), get(N), get(K));
-        let mut warp_tile = Mnk::new(get(WarpM), get(WarpN), get(WarpK));
-        if warp_tile.k == 0 {
-            warp_tile.k = (depth_times_rows(self.dtype) / warp_tile.m).max(1);
+        if kernel.warp_tile.k == 0 {
+            kernel.warp_tile.k = (depth_times_rows(self.dtype) / kernel.warp_tile.m).max(1);
         }
-        let is_classic = self.is_classic();
-        let wave =
-            if is_classic { numbers.waves(scan)? } else { Mnk::new(get(WaveM), get(WaveN), get(WaveK)) };
-        let vector = if is_classic { numbers.vector(scan)? } else { [0; 3] };
+        if self.is_classic() {
+            kernel.wave = waves(scan, &kernel, numbers.repeat)?;
+            kernel.vector = vector(scan, &kernel, numbers.steps)?;
+        }
+        let waves = kernel.wave.m * kernel.wave.n * kernel.wave.k;
         let is_grouped = self.quant == Some(QuantMode::AB);
-        let pipeline = match get(Version) {
+        kernel.pipeline = match numbers.version {
             0 if !is_grouped && self.preshuffle => Pipeline::PreshuffleV2,
-            0 if wave.m * wave.n * wave.k == 8 && warp_tile.k == 128 => Pipeline::EightWaves,
+            0 if waves == 8 && kernel.warp_tile.k == 128 => Pipeline::EightWaves,
             1 => Pipeline::CompV1,
             2 => Pipeline::CompV2,
             4 => Pipeline::CompV4,
             5 => Pipeline::CompV5,
             _ => Pipeline::CompV3,
         };
-        let has_pads = self.parts.contains(&TEN_FLAGS);
-        let small = |slot| numbers.get(slot) as u8;
-        Ok(GemmKernel {
-            dtype_a: self.dtype,
-            dtype_b: self.dtype,
-            dtype_c: Dtype::Bf16,
-            dtype_acc: self.dtype.accumulator(),
-            layout: GemmLayout::RCR,
-            structured_sparsity: flag(Sparse),
-            tile,
-            wave,
-            warp_tile,
-            pipeline,
-            scheduler,
-            epilogue: if flag(PermuteN) { Epilogue::PermuteN } else { Epilogue::CShuffle },
-            block_size: wave.m * wave.n * wave.k * 64,
-            double_buffer: flag(DoubleBuffer) || is_classic && pipeline.double_buffered(),
-            persistent: flag(Persistent),
-            preshuffle: self.preshuffle,
-            transpose_c: flag(TransposeC),
-            num_wave_groups: small(WaveGroups).max(1),
-            pad: if has_pads { [PadM, PadN, PadK].map(flag) } else { [true, !self.whole, !self.whole] },
-            vector,
-            variant: GemmVariant {
-                batched: self.batched,
-                quant: self.quant.map(|mode| numbers.quant(mode)),
-                block_per_cu: small(BlocksPerCu).max(1),
-                row_scales: flag(RowScales),
-                loaders: [LoadA, LoadB].map(|slot| get(slot) as u16),
-                storers: [StoreM, StoreN].map(|slot| get(slot) as u16),
-                shuffle: [ShuffleM, ShuffleN].map(small),
-                partition: [PartitionGroups, M01].map(small),
-                library: GemmLibrary::Aiter,
-                ..GemmVariant::USUAL
-            },
-            ..GemmKernel::USUAL
-        })
+        kernel.epilogue = if numbers.permute_n == 1 { Epilogue::PermuteN } else { Epilogue::CShuffle };
+        kernel.block_size = waves * 64;
+        kernel.double_buffer |= self.is_classic() && kernel.pipeline.double_buffered();
+        kernel.variant.quant = self.quant.map(|mode| scales(mode, numbers.scale));
+        Ok(kernel)
     }
+}
+
+fn read_scheduler(scan: &mut Scan<'_>) -> Result<Scheduler, NameError> {
+    let found = SCHEDULERS.into_iter().find(|word| scan.eat_whole(word));
+    found.and_then(|word| word.parse().ok()).ok_or_else(|| {
+        let (token, words) = (scan.token(), SCHEDULERS.join(", "));
+        scan.fail(format!("unknown scheduler '{token}', expected one of: {words}"))
+    })
 }
 
 /// Rows of CK's smallest matrix instructions for a type times their depth.
@@ -385,173 +436,59 @@ const fn depth_times_rows(dtype: Dtype) -> u32 {
     }
 }
 
-impl Numbers {
-    const NONE: Self = Self([0; RowScales as usize + 1]);
-
-    const fn get(&self, slot: Slot) -> u32 {
-        self.0[slot as usize]
-    }
-
-    const fn set(&mut self, slot: Slot, number: u32) {
-        self.0[slot as usize] = number;
-    }
-
-    /// Those of a kernel.
-    fn of(kernel: &GemmKernel) -> Self {
-        let GemmKernel { tile, wave, warp_tile, vector, variant, pad, .. } = kernel;
-        let per = |all: u32, one: u32| all / one.max(1);
-        let groups = variant.quant.map_or([None; 2], |quant| [quant.group_a, quant.group_b]);
-        let [group_a, group_b] = groups.map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
-        let version = Pipeline::ALL.iter().position(|pipeline| *pipeline == kernel.pipeline).unwrap_or(0);
-        let mut numbers = Self::NONE;
-        for (slot, number) in [
-            (One, 1),
-            (ScaleM, group_a.m),
-            (ScaleN, group_b.n),
-            (ScaleK, group_a.k),
-            (Threads, kernel.block_size),
-            (M, tile.m),
-            (N, tile.n),
-            (K, tile.k),
-            (A1, vector[0]),
-            (B1, vector[1]),
-            (WarpM, warp_tile.m),
-            (WarpN, warp_tile.n),
-            (WarpK, warp_tile.k),
-            (WaveM, wave.m),
-            (WaveN, wave.n),
-            (WaveK, wave.k),
-            (RepeatM, per(tile.m, wave.m.saturating_mul(warp_tile.m))),
-            (RepeatN, per(tile.n, wave.n.saturating_mul(warp_tile.n))),
-            (StepsA, per(tile.k, vector[0])),
-            (LoadA, variant.loaders[0].into()),
-            (StepsB, per(tile.k, vector[1])),
-            (LoadB, variant.loaders[1].into()),
-            (StoreM, variant.storers[0].into()),
-            (StoreN, variant.storers[1].into()),
-            (Width, vector[2]),
-            (ShuffleM, variant.shuffle[0].into()),
-            (ShuffleN, variant.shuffle[1].into()),
-            (Version, version as u32 + 1),
-            (PermuteN, (kernel.epilogue == Epilogue::PermuteN).into()),
-            (TransposeC, kernel.transpose_c.into()),
-            (DoubleBuffer, kernel.double_buffer.into()),
-            (Persistent, kernel.persistent.into()),
-            (Sparse, kernel.structured_sparsity.into()),
-            (PartitionGroups, variant.partition[0].into()),
-            (M01, variant.partition[1].into()),
-            (WaveGroups, kernel.num_wave_groups.into()),
-            (PadM, pad[0].into()),
-            (PadN, pad[1].into()),
-            (PadK, pad[2].into()),
-            (BlocksPerCu, variant.block_per_cu.into()),
-        ] {
-            numbers.set(slot, number);
+/// The scales of a family, with the groups of a name, which are 0 if it has none.
+fn scales(mode: QuantMode, groups: [i64; 3]) -> Quant {
+    let usual = Quant::usual(mode);
+    let [m, n, k] = groups.map(|extent| extent as u32);
+    match mode {
+        QuantMode::AB if k > 0 => {
+            Quant { group_a: Some(Mnk::new(m, 1, k)), group_b: Some(Mnk::new(1, n, k)), ..usual }
         }
-        numbers
-    }
-
-    fn quant(&self, mode: QuantMode) -> Quant {
-        let usual = Quant::usual(mode);
-        let [m, n, k] = [ScaleM, ScaleN, ScaleK].map(|slot| self.get(slot));
-        match mode {
-            QuantMode::AB if k > 0 => {
-                Quant { group_a: Some(Mnk::new(m, 1, k)), group_b: Some(Mnk::new(1, n, k)), ..usual }
-            }
-            QuantMode::AB => Quant { group_b: Some(Mnk::new(1, 128, 128)), ..usual },
-            _ => usual,
-        }
-    }
-
-    /// The waves of one of CK's kernels.
-    fn waves(&self, scan: &Scan<'_>) -> Result<Mnk, NameError> {
-        let [threads, m, n, warp_m, warp_n] = [Threads, M, N, WarpM, WarpN].map(|slot| self.get(slot));
-        let waves = threads / 64;
-        let fits = |wave: &Mnk| {
-            let [repeat_m, repeat_n] = [m / (wave.m * warp_m), n / (wave.n * warp_n)];
-            let [shuffle_m, shuffle_n] = [ShuffleM, ShuffleN].map(|slot| self.get(slot));
-            wave.m * wave.n == waves
-                && [repeat_m * wave.m * warp_m, repeat_n * wave.n * warp_n] == [m, n]
-                && repeat_m % shuffle_m == 0
-                && repeat_n % shuffle_n == 0
-                && [RepeatM, RepeatN]
-                    .map(|slot| self.get(slot))
-                    .iter()
-                    .zip([repeat_m, repeat_n])
-                    .all(|(&own, found)| own == 0 || own == found)
-        };
-        let distance = |wave: &Mnk| {
-            let rows = wave.m * warp_m * self.get(ShuffleM);
-            let columns = wave.n * warp_n * self.get(ShuffleN);
-            [rows != self.get(StoreM), columns != self.get(StoreN) * self.get(Width)]
-        };
-        let shapes = (1..=waves).map(|along_m| Mnk::new(along_m, waves / along_m, 1));
-        shapes.filter(fits).min_by_key(distance).filter(|_| threads % 64 == 0).ok_or_else(|| {
-            scan.fail(format!(
-                "{threads} threads do not divide the tile {m}x{n} into instructions of {warp_m}x{warp_n} \
-                 that are shuffled {}x{} at a time",
-                self.get(ShuffleM),
-                self.get(ShuffleN)
-            ))
-        })
-    }
-
-    /// The widths of one of CK's kernels. Those of A and B are in the name, or follow from the threads along
-    /// the depth; if both are there, they agree.
-    fn vector(&self, scan: &Scan<'_>) -> Result<[u32; 3], NameError> {
-        let width = |own: Slot, steps: Slot| {
-            let (depth, own, steps) = (self.get(K), self.get(own), self.get(steps));
-            if depth % steps == 0 && (own == 0 || own * steps == depth) {
-                return Ok(depth / steps);
-            }
-            let of = if own == 0 { String::new() } else { format!(" of {own} elements each") };
-            Err(scan.fail(format!("{steps} threads{of} do not load a depth of {depth}")))
-        };
-        Ok([width(A1, StepsA)?, width(B1, StepsB)?, self.get(Width)])
+        QuantMode::AB => Quant { group_b: Some(Mnk::new(1, 128, 128)), ..usual },
+        _ => usual,
     }
 }
 
-impl Slot {
-    /// What messages call it.
-    const fn what(self) -> &'static str {
-        match self {
-            One => "the number that is always 1",
-            ScaleM | ScaleN | ScaleK => "the elements that share a scale",
-            Threads => "the threads",
-            M | N | K => "the tile",
-            A1 | B1 => "the elements of a load",
-            WarpM | WarpN | WarpK => "the instruction",
-            WaveM | WaveN | WaveK => "the waves",
-            RepeatM | RepeatN => "the instructions of a wave",
-            StepsA | LoadA | StepsB | LoadB => "the threads that load",
-            StoreM | StoreN => "the threads that store",
-            Width => "the elements of a store",
-            ShuffleM | ShuffleN => "the shuffled results",
-            Scheduling => "the scheduler",
-            Version => "the pipeline",
-            BlocksPerCu => "the workgroups of a compute unit",
-            PartitionGroups | M01 => "the groups of tiles",
-            WaveGroups => "the groups of waves",
-            PermuteN | TransposeC | DoubleBuffer | Persistent | Sparse | PadM | PadN | PadK | RowScales => {
-                "a flag"
-            }
-        }
-    }
+/// The waves of one of CK's kernels, of which a wave has so many instructions, if its name says it.
+fn waves(scan: &Scan<'_>, kernel: &GemmKernel, repeat: [i64; 2]) -> Result<Mnk, NameError> {
+    let GemmKernel { tile, warp_tile, block_size, vector, .. } = *kernel;
+    let [shuffle, store] = [kernel.variant.shuffle.map(u32::from), kernel.variant.storers.map(u32::from)];
+    let waves = block_size / 64;
+    let fits = |wave: &Mnk| {
+        let found = [tile.m / (wave.m * warp_tile.m), tile.n / (wave.n * warp_tile.n)];
+        let is_told = |axis: usize| repeat[axis] == 0 || repeat[axis] == i64::from(found[axis]);
+        wave.m * wave.n == waves
+            && [found[0] * wave.m * warp_tile.m, found[1] * wave.n * warp_tile.n] == [tile.m, tile.n]
+            && [0, 1].into_iter().all(|axis| found[axis].is_multiple_of(shuffle[axis]) && is_told(axis))
+    };
+    let distance = |wave: &Mnk| {
+        let rows = wave.m * warp_tile.m * shuffle[0];
+        let columns = wave.n * warp_tile.n * shuffle[1];
+        [rows != store[0], columns != store[1] * vector[2]]
+    };
+    let shapes = (1..=waves).map(|along_m| Mnk::new(along_m, waves / along_m, 1));
+    shapes.filter(fits).min_by_key(distance).filter(|_| block_size % 64 == 0).ok_or_else(|| {
+        scan.fail(format!(
+            "{block_size} threads do not divide the tile {}x{} into instructions of {}x{} that are shuffled \
+             {}x{} at a time",
+            tile.m, tile.n, warp_tile.m, warp_tile.n, shuffle[0], shuffle[1]
+        ))
+    })
+}
 
-    /// The least and the largest number.
-    const fn range(self) -> [u32; 2] {
-        match self {
-            One => [1, 1],
-            Version => [1, 5],
-            PermuteN | TransposeC | DoubleBuffer | Persistent | Sparse | PadM | PadN | PadK | RowScales => {
-                [0, 1]
-            }
-            PartitionGroups | M01 => [0, MAX_SMALL],
-            WarpM | WarpN | WarpK | WaveM | WaveN | WaveK | ShuffleM | ShuffleN | WaveGroups
-            | BlocksPerCu => [1, MAX_SMALL],
-            _ => [1, MAX_EXTENT],
+/// The widths of one of CK's kernels. Those of A and B are in the name, or follow from the threads along the
+/// depth; if both are there, they agree.
+fn vector(scan: &Scan<'_>, kernel: &GemmKernel, steps: [i64; 2]) -> Result<[u32; 3], NameError> {
+    let depth = kernel.tile.k;
+    let width = |operand: usize| {
+        let (own, steps) = (kernel.vector[operand], steps[operand] as u32);
+        if depth.is_multiple_of(steps) && (own == 0 || own * steps == depth) {
+            return Ok(depth / steps);
         }
-    }
+        let of = if own == 0 { String::new() } else { format!(" of {own} elements each") };
+        Err(scan.fail(format!("{steps} threads{of} do not load a depth of {depth}")))
+    };
+    Ok([width(0)?, width(1)?, kernel.vector[2]])
 }
 
 #[cfg(test)]
@@ -677,13 +614,13 @@ mod tests {
             (
                 "256x128x128x128",
                 "256x128x128",
-                "found '256x128x128' for the threads, expected 4 numbers joined by 'x'",
+                "found '256x128x128' for block_size, expected 4 numbers joined by 'x'",
             ),
-            ("256x128", "256x0", "the tile is 0, expected 1 to 65535"),
+            ("256x128", "256x0", "tile_m is 0, expected 1 to 65535"),
             ("256x128", "250x128", "250 threads do not divide the tile 128x128 into instructions of 32x32"),
             ("_2x2_", "_4x4_", "256 threads do not divide the tile 128x128"),
             ("_8x32x1_8", "_3x32x1_8", "3 threads do not load a depth of 128"),
-            ("_8x8x1_", "_8x4x1_", "the elements of a store is 4, expected 8 to 8"),
+            ("_8x8x1_", "_8x4x1_", "vector_c is 4, expected 8 to 8"),
             ("_v3", "_v6", "the pipeline is 6, expected 1 to 5"),
             ("_v3", "_3", "found '3' for the pipeline, expected v1 to v5"),
             ("_v3", "_v3_aqrm", "found '_aqrm', expected the end of the name"),
@@ -697,7 +634,7 @@ mod tests {
         assert!(error.reason.starts_with("begins neither with"), "{error}");
         let flags = "a8w8_blockscale_cktile_64x128x128_2x2x1_32x32x16_intrawave_0x2x0_1";
         let error = Kernel::from_name(flags).unwrap_err();
-        assert!(error.reason.starts_with("a flag is 2, expected 0 to 1"), "{error}");
+        assert!(error.reason.starts_with("transpose_c is 2, expected 0 to 1"), "{error}");
     }
 
     /// A name says how many bits elements have, not their type.

@@ -59,6 +59,20 @@ fields! {
 }
 
 impl GemmKernel {
+    /// The same with what names do not say and follows from the type of A and from the pipeline: the other
+    /// types, and two buffers.
+    #[must_use]
+    pub fn completed(self) -> Self {
+        let dtype = self.dtype_a;
+        Self {
+            dtype_b: dtype,
+            dtype_c: dtype.result(),
+            dtype_acc: dtype.accumulator(),
+            double_buffer: self.pipeline.double_buffered(),
+            ..self
+        }
+    }
+
     /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales must match
     /// the problem, because they are launch arguments; D tensors and a shuffled B must match only if the
     /// problem asks for them.

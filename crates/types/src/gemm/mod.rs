@@ -1,7 +1,6 @@
 //! GEMMs: problems, kernels, and the names of kernels.
 
 mod aiter_name;
-mod body;
 mod family;
 mod kernel;
 mod name;
@@ -11,7 +10,6 @@ mod quant_name;
 pub(crate) mod request;
 mod variant;
 
-pub use body::GemmBody;
 use family::Family;
 pub use kernel::GemmKernel;
 pub use name::ParsedGemmName;

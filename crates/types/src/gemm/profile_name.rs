@@ -8,11 +8,12 @@
 //!
 //! Such kernels are also named by [`GemmKernel::name`], without the profile.
 
-use super::{GemmBody, GemmKernel, Quant, quant_name};
+use super::name::{EPILOGUE, LAYOUT, PADS, PERSISTENT, SCHEDULER, SHAPES};
+use super::{GemmKernel, GemmVariant, Quant, quant_name};
+use crate::grammar::NameReader;
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL};
-use crate::vocab::{Epilogue, Pipeline, QuantMode, Scheduler};
+use crate::vocab::{Pipeline, QuantMode};
 
 /// What names begin with.
 pub(super) const PREFIX: &str = "gemm_quant_";
@@ -35,64 +36,47 @@ const NO_GROUP: Mnk = Mnk::new(1, 1, 1);
 
 /// Reads a name after its prefix.
 pub(super) fn parse(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
-    let at = scan.clone();
-    let (microscale, dtype, dtype_b) = quant_name::types(scan)?;
+    let (microscale, dtype_a, dtype_b) = quant_name::types(scan)?;
     if microscale {
-        return Err(at.fail("'mx_' before the types, but no profile has pipeline microscale"));
+        return Err(scan.fail("'mx_' before the types, but no profile has pipeline microscale"));
     }
-    scan.separator("the layout")?;
-    let layout = scan.word(&[])?;
-    scan.separator("the profile")?;
-    let word = scan.token();
-    let Some(&(_, mode, pipeline, shuffled)) = PROFILES.iter().find(|profile| profile.0 == word) else {
+    let mut reader = NameReader::new(scan, &GemmKernel { dtype_a, ..GemmKernel::USUAL });
+    reader.all(&[LAYOUT])?;
+    reader.scan.separator("the profile")?;
+    let word = reader.scan.token();
+    let Some(&(_, mode, pipeline, shuffled_scales)) = PROFILES.iter().find(|profile| profile.0 == word)
+    else {
         let known: Vec<&str> = PROFILES.iter().map(|profile| profile.0).collect();
-        return Err(scan.fail(format!("unknown profile '{word}', expected one of: {}", known.join(", "))));
+        let message = format!("unknown profile '{word}', expected one of: {}", known.join(", "));
+        return Err(reader.scan.fail(message));
     };
-    scan.eat(word);
-    scan.separator("the epilogue")?;
-    let epilogue = scan.word(Epilogue::WORDS)?;
-    scan.separator("the scheduler")?;
-    let scheduler = scan.word(Scheduler::WORDS)?;
-    let mut flag = |what: &str| {
-        scan.separator(what)?;
-        scan.flag(what)
-    };
-    let pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
-    scan.separator("persistent")?;
-    let at = scan.clone();
-    let persistent = scan.flag("persistent")?;
+    reader.scan.eat(word);
+    reader.all(&[EPILOGUE, SCHEDULER])?;
+    reader.all(&PADS)?;
+    reader.all(&[PERSISTENT])?;
     let mut quant = Quant::usual(mode);
     // Upstream builds none, and no other spelling could say it.
-    if persistent && (quant.group_a.is_some() || quant.group_b.is_some()) {
-        return Err(at.fail(format!("found True for persistent, expected False with profile {word}")));
+    if reader.get(&PERSISTENT) && (quant.group_a.is_some() || quant.group_b.is_some()) {
+        let message = format!("found True for persistent, expected False with profile {word}");
+        return Err(reader.scan.fail(message));
     }
     for (what, group) in [("the group of A", &mut quant.group_a), ("the group of B", &mut quant.group_b)] {
-        scan.separator(what)?;
-        let at = scan.clone();
-        let found = scan.triple(what, MAX_EXTENT)?;
+        reader.scan.separator(what)?;
+        let found = reader.scan.shape(what)?;
         match group {
             Some(group) => *group = found,
             None if found == NO_GROUP => {}
             None => {
                 let expected = format!("expected {NO_GROUP}, as profile {word} has none");
-                return Err(at.fail(format!("found {found} for {what}, {expected}")));
+                return Err(reader.scan.fail(format!("found {found} for {what}, {expected}")));
             }
         }
     }
-    let mut triple = |what: &str, most| {
-        scan.separator(what)?;
-        scan.triple(what, most)
-    };
-    let tile = triple("the tile", MAX_EXTENT)?;
-    let wave = triple("the wave shape", MAX_SMALL)?;
-    let warp_tile = triple("the warp tile", MAX_SMALL)?;
-    scan.end("the end of the name")?;
-    let body =
-        GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile };
-    let mut kernel = GemmKernel { dtype_b, dtype_c: dtype.scaled_result(), ..body.into() };
-    kernel.variant.quant = Some(quant);
-    kernel.variant.shuffled_scales = shuffled;
-    Ok(kernel)
+    reader.all(&SHAPES)?;
+    reader.scan.end("the end of the name")?;
+    let read = GemmKernel { pipeline, ..reader.kernel(&GemmKernel::USUAL) }.completed();
+    let variant = GemmVariant { quant: Some(quant), shuffled_scales, ..GemmVariant::USUAL };
+    Ok(GemmKernel { dtype_b, dtype_c: dtype_a.scaled_result(), variant, ..read })
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use std::fmt::Write as _;
 
 use super::{Family, GemmKernel, Quant};
 use crate::scan::{NameError, Scan};
-use crate::valid::MAX_EXTENT;
 use crate::vocab::{Dtype, Pipeline, QuantMode};
 
 /// The words of types in pairs, the longest first.
@@ -75,7 +74,7 @@ pub(super) fn parts(
             return Ok(());
         }
         if prefixes.iter().any(|prefix| scan.eat(prefix)) {
-            *place = Some(scan.triple("the quantisation group", MAX_EXTENT)?);
+            *place = Some(scan.shape("the quantisation group")?);
         } else if !had_flags {
             return Err(scan.fail(format!(
                 "found '{}', expected {} and a shape",

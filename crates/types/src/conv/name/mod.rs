@@ -27,237 +27,146 @@
 //! of `short` drops names with `_gm`, `_2stage` or a pipeline outside its list (`wavelet`) that are read
 //! here.
 
-use std::fmt::Write as _;
-
-use super::{ConvKernel, ConvTile, StreamK};
+use super::{ConvKernel, ConvTile};
+use crate::field::{Record as _, place, places};
+use crate::grammar::Form::{self, Joined, Mark, Number, Other, Widths, Word};
+use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
-use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL};
-use crate::vocab::{
-    ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler, Specialization, StreamKReduction,
-};
+use crate::vocab::ConvLayout;
 
-const SHORT_SUFFIXES: &str =
+const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
+    Part::new(ConvKernel::FIELDS, tag, field, form)
+}
+
+const DIRECTION: Part = part("grouped_conv_", "direction", Word).called("the direction");
+const DTYPES: [usize; 3] = places(ConvKernel::FIELDS, &["dtype_in", "dtype_wei", "dtype_out"]);
+const LAYOUT: Part = part("_", "layout", Word).called("the layout");
+const NDIM: Part = part("_", "ndim", Number).called("the number of dimensions");
+const TILE: Part = part("_", "tile_m", Joined(3)).called("the tile");
+const WAVE: Part = part("_", "wave_m", Joined(3)).called("the wave shape");
+const WARP_TILE: Part = part("_", "warp_tile_m", Joined(3)).called("the warp tile");
+const PIPELINE: Part = part("_", "pipeline", Word).called("the pipeline");
+const EPILOGUE: Part = part("_", "epilogue", Word).called("the epilogue");
+const SCHEDULER: Part = part("_", "scheduler", Word).called("the scheduler");
+
+const VECTOR: Part = part("_vec", "vector_a", Widths);
+const MERGED: Part = part("_gm", "num_groups_to_merge", Number).from(2);
+const DSB: Part = part("_dsb", "double_smem_buffer", Mark);
+const TWO_STAGE: Part = part("_2stage", "two_stage", Mark);
+const SPECIALIZATION: Part = part("_", "specialization", Other);
+const STREAM_K: Part = part("_streamk_", "stream_k", Word);
+
+const SHORT_SUFFIXES: [Part; 4] = [MERGED, DSB, part("_si", "split_image", Mark), TWO_STAGE];
+const LONG_SUFFIXES: [Part; 9] = [
+    VECTOR,
+    part("_bpc", "block_per_cu", Number).from(2),
+    part("_wg", "num_wave_groups", Number).from(2),
+    MERGED,
+    DSB,
+    TWO_STAGE,
+    SPECIALIZATION,
+    part("_explicit_gemm", "explicit_gemm", Mark),
+    STREAM_K,
+];
+const PERSISTENT: Part = part("_persistent", "stream_k_persistent", Mark);
+const LARGE_TENSOR: Part = part("_large_tensor", "split_image", Mark);
+
+const AFTER_SHORT: &str =
     "the end or, in this order, _intrawave or _interwave, _gm{N} (2 or more), _dsb, _si, _2stage";
-const LONG_SUFFIXES: &str = "the end or, in this order and only when not the default, _vec{A}_{B}_{C}, \
-                             _bpc{N}, _wg{N}, _gm{N}, _dsb, _2stage, a specialization, _explicit_gemm, \
-                             _streamk_{reduction}, _persistent, _large_tensor";
-/// The specializations that names spell out.
-const SPECIALIZATIONS: &[&str] = {
-    // `default` comes first and is never written.
-    match Specialization::WORDS {
-        [_, rest @ ..] => rest,
-        [] => &[],
-    }
-};
+const AFTER_LONG: &str = "the end or, in this order and only when not the default, _vec{A}_{B}_{C}, _bpc{N}, \
+                          _wg{N}, _gm{N}, _dsb, _2stage, a specialization, _explicit_gemm, \
+                          _streamk_{reduction}, _persistent, _large_tensor";
 
-/// What a name states, without the defaults: `None` and `false` are parts that it lacks.
+/// What a name states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvName {
-    /// The direction.
-    pub direction: Direction,
-    /// The type of the input.
-    pub dtype: Dtype,
-    /// Spatial dimensions.
-    pub ndim: u8,
-    /// The tile of a workgroup.
-    pub tile: Mnk,
-    /// The pipeline.
-    pub pipeline: Pipeline,
-    /// The layout.
-    pub layout: Option<ConvLayout>,
-    /// Waves along each axis.
-    pub wave: Option<Mnk>,
-    /// The tile of a matrix instruction.
-    pub warp_tile: Option<Mnk>,
-    /// The scheduler.
-    pub scheduler: Option<Scheduler>,
-    /// The epilogue.
-    pub epilogue: Option<Epilogue>,
-    /// Elements per access to input, weight and output.
-    pub vector: Option<[u32; 3]>,
-    /// Workgroups that share a compute unit.
-    pub block_per_cu: Option<u32>,
-    /// Groups that the waves form.
-    pub num_wave_groups: Option<u32>,
-    /// Groups of the convolution that one workgroup computes.
-    pub num_groups_to_merge: Option<u32>,
-    /// The specialization.
-    pub specialization: Option<Specialization>,
-    /// Whether shared memory is double buffered.
-    pub double_smem_buffer: bool,
-    /// Whether large images are split.
-    pub split_image: bool,
-    /// Whether the GEMM is explicit.
-    pub explicit_gemm: bool,
-    /// Whether a second stage converts the result.
-    pub two_stage: bool,
-    /// Stream-K, and how its parts are added.
-    pub stream_k: Option<StreamK>,
+    /// The kernel, with the defaults that [`ConvKernel::parse_name`] documents.
+    pub kernel: ConvKernel,
+    stated: u64,
 }
 
 impl ConvName {
+    /// Whether the name spells a field out; a flag, that it is set.
+    pub fn states(&self, field: &str) -> bool {
+        place(ConvKernel::FIELDS, field).is_some_and(|place| self.stated >> place & 1 == 1)
+    }
+
     /// Reads a name of any of the grammars.
     pub fn parse(name: &str) -> Result<Self, NameError> {
-        let mut scan = Scan::whole(name)?;
-        if !scan.eat("grouped_conv_") {
-            return Err(scan.fail("expected 'grouped_conv_'"));
+        let scan = &mut Scan::whole(name)?;
+        let mut reader = NameReader::new(scan, &ConvKernel::USUAL);
+        reader.all(&[DIRECTION])?;
+        reader.scan.separator("the dtype")?;
+        let dtype = reader.scan.element()?;
+        for place in DTYPES {
+            reader.values[place] = dtype as i64;
         }
-        let direction = scan.word(Direction::WORDS)?;
-        scan.separator("the dtype")?;
-        let dtype = scan.element()?;
-        scan.separator("the number of dimensions")?;
-        let layout: Option<ConvLayout> = if scan.token().starts_with('n') || scan.token().starts_with('g') {
-            let layout = scan.word(ConvLayout::WORDS)?;
-            scan.separator("the number of dimensions")?;
-            Some(layout)
-        } else {
-            None
-        };
-        let ndim = scan.number("the number of dimensions", 1, 3)? as u8;
-        if !scan.eat_whole("d") {
-            return Err(scan.fail(format!("expected 'd' and '_', as in '{ndim}d_'")));
+        reader.stated |= 1 << DTYPES[0];
+        if reader.scan.goes_on_with(|c| matches!(c, 'n' | 'g')) {
+            reader.all(&[LAYOUT])?;
         }
-        let mut name = Self {
-            direction,
-            dtype,
-            ndim,
-            tile: Mnk::new(0, 0, 0),
-            pipeline: Pipeline::Mem,
-            layout,
-            wave: None,
-            warp_tile: None,
-            scheduler: None,
-            epilogue: None,
-            vector: None,
-            block_per_cu: None,
-            num_wave_groups: None,
-            num_groups_to_merge: None,
-            specialization: None,
-            double_smem_buffer: false,
-            split_image: false,
-            explicit_gemm: false,
-            two_stage: false,
-            stream_k: None,
-        };
-        if layout.is_some() {
-            name.read_long(&mut scan)?;
+        reader.all(&[NDIM])?;
+        let ndim: u8 = reader.get(&NDIM);
+        if !reader.scan.eat_whole("d") {
+            return Err(reader.scan.fail(format!("expected 'd' and '_', as in '{ndim}d_'")));
+        }
+        if reader.has(&LAYOUT) {
+            read_long(&mut reader)?;
         } else {
-            scan.separator("the tile")?;
-            name.tile = scan.triple("the tile", MAX_EXTENT)?;
-            scan.separator("the pipeline, or waves and warp tile")?;
-            if scan.token().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-                name.read_key(&mut scan)?;
+            reader.all(&[TILE])?;
+            if reader.scan.goes_on_with(|c| c.is_ascii_digit() || c == '-') {
+                reader.all(&[WAVE, WARP_TILE, PIPELINE])?;
+                reader.any(&[SPECIALIZATION])?;
+                reader.scan.end(&format!("the end or one of: _{}", SPECIALIZATION.words().join(", _")))?;
             } else {
-                name.read_short(&mut scan)?;
+                reader.all(&[PIPELINE.called("the pipeline, or waves and warp tile")])?;
+                reader.any(&[SCHEDULER])?;
+                reader.any(&SHORT_SUFFIXES)?;
+                reader.scan.end(AFTER_SHORT)?;
             }
         }
-        Ok(name)
-    }
-
-    fn read_short(&mut self, scan: &mut Scan<'_>) -> Result<(), NameError> {
-        self.pipeline = scan.word(Pipeline::WORDS)?;
-        self.scheduler = scan.optional_word(Scheduler::WORDS);
-        self.num_groups_to_merge = scan.numbered("_gm", 2, MAX_EXTENT)?;
-        self.double_smem_buffer = scan.eat_whole("_dsb");
-        self.split_image = scan.eat_whole("_si");
-        self.two_stage = scan.eat_whole("_2stage");
-        scan.end(SHORT_SUFFIXES)
-    }
-
-    fn read_key(&mut self, scan: &mut Scan<'_>) -> Result<(), NameError> {
-        self.wave = Some(scan.triple("the wave shape", MAX_SMALL)?);
-        scan.separator("the warp tile")?;
-        self.warp_tile = Some(scan.triple("the warp tile", MAX_SMALL)?);
-        scan.separator("the pipeline")?;
-        self.pipeline = scan.word(Pipeline::WORDS)?;
-        self.specialization = scan.optional_word(SPECIALIZATIONS);
-        scan.end(&format!("the end or one of: _{}", SPECIALIZATIONS.join(", _")))
-    }
-
-    fn read_long(&mut self, scan: &mut Scan<'_>) -> Result<(), NameError> {
-        scan.separator("the pipeline")?;
-        self.pipeline = scan.word(Pipeline::WORDS)?;
-        if let Some(scheduler) = scan.optional_word(Scheduler::WORDS) {
-            return self.read_dsl(scan, scheduler);
-        }
-        scan.separator("the epilogue")?;
-        self.epilogue = Some(scan.word(Epilogue::WORDS)?);
-        scan.separator("the scheduler")?;
-        self.scheduler = Some(scan.word(Scheduler::WORDS)?);
-        scan.separator("the tile")?;
-        self.tile = scan.triple("the tile", MAX_EXTENT)?;
-        scan.separator("the wave shape")?;
-        self.wave = Some(scan.triple("the wave shape", MAX_SMALL)?);
-        scan.separator("the warp tile")?;
-        self.warp_tile = Some(scan.triple("the warp tile", MAX_SMALL)?);
-        if scan.eat("_vec") {
-            let a = scan.number("vector width", 1, MAX_EXTENT)?;
-            scan.separator("the second vector width")?;
-            let b = scan.number("vector width", 1, MAX_EXTENT)?;
-            scan.separator("the third vector width")?;
-            self.vector = Some([a, b, scan.number("vector width", 1, MAX_EXTENT)?]);
-        }
-        self.block_per_cu = scan.numbered("_bpc", 2, MAX_EXTENT)?;
-        self.num_wave_groups = scan.numbered("_wg", 2, MAX_EXTENT)?;
-        self.num_groups_to_merge = scan.numbered("_gm", 2, MAX_EXTENT)?;
-        self.double_smem_buffer = scan.eat_whole("_dsb");
-        self.two_stage = scan.eat_whole("_2stage");
-        self.specialization = scan.optional_word(SPECIALIZATIONS);
-        self.explicit_gemm = scan.eat_whole("_explicit_gemm");
-        if scan.eat("_streamk_") {
-            let reduction = scan.word(StreamKReduction::WORDS)?;
-            self.stream_k = Some(StreamK { reduction, persistent: scan.eat_whole("_persistent") });
-        }
-        self.split_image = scan.eat_whole("_large_tensor");
-        if scan.rest().starts_with("_pad") {
-            return Err(scan.fail("kernels that do not pad m, n and k are not supported"));
-        }
-        scan.end(LONG_SUFFIXES)
-    }
-
-    fn read_dsl(&mut self, scan: &mut Scan<'_>, scheduler: Scheduler) -> Result<(), NameError> {
-        self.scheduler = Some(scheduler);
-        scan.separator("the tile")?;
-        self.tile = scan.triple("the tile", MAX_EXTENT)?;
-        // Its engine has one arrangement of waves.
-        self.wave = Some(Mnk::new(2, 2, 1));
-        scan.end("the end after the tile")
-    }
-
-    /// The kernel, with the defaults that [`ConvKernel::parse_name`] documents.
-    pub(crate) fn kernel(&self) -> ConvKernel {
-        let table = ConvTile::of(self.tile);
-        ConvKernel {
-            direction: self.direction,
-            dtype_in: self.dtype,
-            dtype_wei: self.dtype,
-            dtype_out: self.dtype,
-            layout: self.layout.unwrap_or(match self.ndim {
+        let mut kernel: ConvKernel = reader.kernel(&ConvKernel::USUAL);
+        let table = ConvTile::of(kernel.tile);
+        if !reader.has(&LAYOUT) {
+            kernel.layout = match ndim {
                 1 => ConvLayout::Nwgc,
                 2 => ConvLayout::Nhwgc,
                 _ => ConvLayout::Ndhwgc,
-            }),
-            ndim: self.ndim,
-            tile: self.tile,
-            wave: self.wave.unwrap_or(table.wave),
-            warp_tile: self.warp_tile.unwrap_or(table.warp_tile),
-            pipeline: self.pipeline,
-            scheduler: self.scheduler.unwrap_or(Scheduler::Intrawave),
-            epilogue: self.epilogue.unwrap_or(Epilogue::CShuffle),
-            vector: self.vector.unwrap_or(table.vector),
-            block_per_cu: self.block_per_cu.unwrap_or(1),
-            num_wave_groups: self.num_wave_groups.unwrap_or(1),
-            num_groups_to_merge: self.num_groups_to_merge.unwrap_or(1),
-            specialization: self.specialization.unwrap_or(Specialization::Default),
-            double_smem_buffer: self.double_smem_buffer,
-            split_image: self.split_image,
-            explicit_gemm: self.explicit_gemm,
-            two_stage: self.two_stage,
-            stream_k: self.stream_k,
-            ..ConvKernel::USUAL
+            };
         }
+        if !reader.has(&WAVE) {
+            kernel.wave = table.wave;
+        }
+        if !reader.has(&WARP_TILE) {
+            kernel.warp_tile = table.warp_tile;
+        }
+        if !reader.has(&VECTOR) {
+            kernel.vector = table.vector;
+        }
+        Ok(Self { kernel, stated: reader.stated })
     }
+}
+
+/// Reads a long name from its pipeline on, or one of the DSL.
+fn read_long(reader: &mut NameReader<'_, '_>) -> Result<(), NameError> {
+    reader.all(&[PIPELINE])?;
+    reader.any(&[SCHEDULER])?;
+    if reader.has(&SCHEDULER) {
+        // Its engine has one arrangement of waves, the usual one.
+        reader.state(&WAVE);
+        reader.all(&[TILE])?;
+        return reader.scan.end("the end after the tile");
+    }
+    reader.all(&[EPILOGUE, SCHEDULER, TILE, WAVE, WARP_TILE])?;
+    reader.any(&LONG_SUFFIXES)?;
+    if reader.has(&STREAM_K) {
+        reader.any(&[PERSISTENT])?;
+    }
+    reader.any(&[LARGE_TENSOR])?;
+    if reader.scan.rest().starts_with("_pad") {
+        return Err(reader.scan.fail("kernels that do not pad m, n and k are not supported"));
+    }
+    reader.scan.end(AFTER_LONG)
 }
 
 impl ConvKernel {
@@ -274,7 +183,7 @@ impl ConvKernel {
     /// number of dimensions; waves, instruction tile and vector widths as [`ConvTile::of`] says for the tile;
     /// scheduler `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
     pub fn parse_name(name: &str) -> Result<Self, NameError> {
-        ConvName::parse(name).map(|name| name.kernel())
+        ConvName::parse(name).map(|name| name.kernel)
     }
 
     /// The short name in its newest form, which includes the wave mode.
@@ -282,65 +191,29 @@ impl ConvKernel {
     /// It is unique among kernels of the ten tiles that share an architecture and everything that a sweep
     /// does not vary.
     pub fn name(&self) -> String {
-        let Self { direction, dtype_in, ndim, tile, pipeline, scheduler, .. } = self;
-        let mut name = format!("grouped_conv_{direction}_{dtype_in}_{ndim}d_{tile}_{pipeline}_{scheduler}");
-        push_number(&mut name, "_gm", self.num_groups_to_merge);
-        push_flags(
-            &mut name,
-            &[("_dsb", self.double_smem_buffer), ("_si", self.split_image), ("_2stage", self.two_stage)],
-        );
-        name
+        let Self { direction, dtype_in, ndim, .. } = self;
+        NameWriter::new(self, format!("grouped_conv_{direction}_{dtype_in}_{ndim}d"))
+            .all(&[TILE, PIPELINE, SCHEDULER])
+            .other(&SHORT_SUFFIXES, &Self::USUAL)
+            .text
     }
 
     /// What the C++ declaration prints: the long name without suffixes.
     pub fn decl_name(&self) -> String {
-        let Self { dtype_in, layout, ndim, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = self;
-        let direction = self.direction.short();
-        format!(
-            "grouped_conv_{direction}_{dtype_in}_{layout}_{ndim}d_{pipeline}_{epilogue}_{scheduler}_{tile}\
-             _{wave}_{warp_tile}"
-        )
+        self.declared().text
+    }
+
+    fn declared(&self) -> NameWriter {
+        let (Self { dtype_in, layout, ndim, .. }, direction) = (self, self.direction.short());
+        NameWriter::new(self, format!("grouped_conv_{direction}_{dtype_in}_{layout}_{ndim}d"))
+            .all(&[PIPELINE, EPILOGUE, SCHEDULER, TILE, WAVE, WARP_TILE])
     }
 
     /// The long name with its suffixes, which the code generator gives to compiled kernels. It holds every
     /// field but the types of weight and output and the architecture.
     pub fn long_name(&self) -> String {
-        let mut name = self.decl_name();
-        let [a, b, c] = self.vector;
-        if self.vector != ConvTile::of(self.tile).vector {
-            let _ = write!(name, "_vec{a}_{b}_{c}");
-        }
-        push_number(&mut name, "_bpc", self.block_per_cu);
-        push_number(&mut name, "_wg", self.num_wave_groups);
-        push_number(&mut name, "_gm", self.num_groups_to_merge);
-        push_flags(&mut name, &[("_dsb", self.double_smem_buffer), ("_2stage", self.two_stage)]);
-        self.push_specialization(&mut name);
-        push_flags(&mut name, &[("_explicit_gemm", self.explicit_gemm)]);
-        if let Some(StreamK { reduction, persistent }) = self.stream_k {
-            let _ = write!(name, "_streamk_{reduction}");
-            push_flags(&mut name, &[("_persistent", persistent)]);
-        }
-        push_flags(&mut name, &[("_large_tensor", self.split_image)]);
-        name
-    }
-
-    fn push_specialization(&self, name: &mut String) {
-        if self.specialization != Specialization::Default {
-            let _ = write!(name, "_{}", self.specialization);
-        }
-    }
-}
-
-// Writing to a `String` cannot fail, hence the ignored results.
-fn push_number(name: &mut String, prefix: &str, value: u32) {
-    if value != 1 {
-        let _ = write!(name, "{prefix}{value}");
-    }
-}
-
-fn push_flags(name: &mut String, flags: &[(&str, bool)]) {
-    for (suffix, _) in flags.iter().filter(|(_, on)| *on) {
-        name.push_str(suffix);
+        let usual = Self { vector: ConvTile::of(self.tile).vector, ..Self::USUAL };
+        self.declared().other(&LONG_SUFFIXES, &usual).other(&[PERSISTENT, LARGE_TENSOR], &usual).text
     }
 }
 

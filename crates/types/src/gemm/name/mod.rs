@@ -13,11 +13,11 @@
 //! ```
 //!
 //! The flags are pad m, n, k and persistent; the shapes are tile, waves and instruction tile. The tile engine
-//! puts the kind of kernel first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` lists them all);
+//! puts the kind of kernel first (`batched_gemm_…`, `gemm_streamk_…`; `family.rs` lists them all);
 //! the code generator and the dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). The tile
 //! engine's batched kernels have three flags, its Stream-K kernels have the reduction before the flags, and
 //! its kernels with D tensors have a fourth layout letter. Quantised kernels have the code generator's names
-//! (`gemm_quant_name.rs`).
+//! (`quant_name.rs`).
 //!
 //! Deliberate differences from upstream:
 //! 1. Upstream splits at every `_`, so a word that holds one (`basic_v1`, `comp_async`, `bias_activation`,
@@ -27,17 +27,51 @@
 //!    the features know fewer.
 //! 3. Upstream treats any flag but `True` as false and stops silently at a bad number; here both are errors.
 
-use std::fmt::Write as _;
-
 use super::family::{Family, PLAIN};
-use super::{GemmBody, GemmKernel, Quant, aiter_name, profile_name, quant_name};
+use super::{GemmKernel, GemmVariant, Quant, aiter_name, profile_name, quant_name};
+use crate::field::Record as _;
+use crate::grammar::Form::{self, Joined, Mark, Number, Other, Truth, Widths, Word};
+use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL};
+use crate::valid::MAX_EXTENT;
 use crate::vocab::{
-    Arch, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline, QuantMode, Scheduler,
-    StreamKReduction,
+    Arch, Elementwise, GemmLayout, GemmLibrary, Major, Pipeline, QuantMode, StreamKReduction,
 };
+
+const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
+    Part::new(GemmKernel::FIELDS, tag, field, form)
+}
+
+pub(super) const LAYOUT: Part = part("_", "layout", Word).called("the layout");
+const PIPELINE: Part = part("_", "pipeline", Word).called("the pipeline");
+pub(super) const EPILOGUE: Part = part("_", "epilogue", Word).called("the epilogue");
+pub(super) const SCHEDULER: Part = part("_", "scheduler", Word).called("the scheduler");
+const REDUCTION: Part = part("_", "stream_k", Word).called("the reduction");
+pub(super) const PADS: [Part; 3] = [
+    part("_", "pad_m", Truth).called("pad_m"),
+    part("_", "pad_n", Truth).called("pad_n"),
+    part("_", "pad_k", Truth).called("pad_k"),
+];
+const SCALES: [Part; 2] = [
+    part("_", "shuffled_scales_a", Truth).called("a_preshuffle_quant"),
+    part("_", "shuffled_scales_b", Truth).called("b_preshuffle_quant"),
+];
+pub(super) const PERSISTENT: Part = part("_", "persistent", Truth).called("persistent");
+pub(super) const SHAPES: [Part; 3] = [
+    part("_", "tile_m", Joined(3)).called("the tile"),
+    part("_", "wave_m", Joined(3)).called("the wave shape"),
+    part("_", "warp_tile_m", Joined(3)).called("the warp tile"),
+];
+const VECTOR: Part = part("_vec", "vector_a", Widths);
+const SPLIT_K: Part = part("_splitk", "split_k", Number).from(2);
+const OPERATION: Part = part("_", "elementwise", Word);
+const ELEMENTWISE: Part = part("_", "elementwise", Other);
+const TENSORS: Part = part("_d", "num_d_tensors", Number).from(1);
+const SPARSE: Part = part("_sparse", "structured_sparsity", Mark);
+const PRESHUFFLE: Part = part("_preshuffle", "preshuffle", Mark);
+const BATCHED: Part = part("_batched", "batched", Mark);
+const GROUPED: Part = part("_grouped", "grouped", Mark);
 
 /// What [`GemmKernel::parse_name`] understood, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +81,6 @@ pub struct ParsedGemmName {
     /// What follows the known suffixes: empty, or text that begins with `_`. Upstream appends words of its
     /// own (`_multid`), for which the kernel has no field.
     pub tail: String,
-}
-
-/// Three vector widths of a name.
-struct VecPart {
-    /// The name without it.
-    others: String,
-    widths: [u32; 3],
 }
 
 impl GemmKernel {
@@ -92,8 +119,8 @@ impl GemmKernel {
             return Ok(ParsedGemmName { tail: String::new(), kernel: aiter_name::parse(&scan)? });
         }
         let vec = find_vec(&scan)?;
-        if let Some(vec) = &vec {
-            scan = scan.over(&vec.others);
+        if let Some((others, _)) = &vec {
+            scan = scan.over(others);
         }
         if scan.eat(profile_name::PREFIX) {
             let kernel = profile_name::parse(&mut scan)?;
@@ -105,16 +132,15 @@ impl GemmKernel {
         scan.eat(family.prefix);
         scan.eat("_");
         let (mut kernel, had_flags) = body(&mut scan, family)?;
-        if let Some(vec) = &vec {
-            kernel.vector = vec.widths;
+        if let Some((_, widths)) = vec {
+            kernel.vector = widths;
         }
         if let Some(mode) = family.quant {
             quant_name::parts(&mut scan, &mut kernel, mode, had_flags)?;
         }
         // Suffixes in a spelling that no identifier has (`_d0`) count as tail.
         let mut after = scan.clone();
-        let mut with_suffixes = kernel.clone();
-        if suffixes(&mut after, &mut with_suffixes).is_ok() {
+        if let Ok(with_suffixes) = suffixes(&mut after, &kernel) {
             (scan, kernel) = (after, with_suffixes);
         }
         if kernel.variant.batched && kernel.persistent {
@@ -157,8 +183,8 @@ impl GemmKernel {
             }
             return Err(scan.fail(format!("expected '{}' for this kernel", kernel.identifier())));
         }
-        let (mut kernel, _) = body(&mut scan, &PLAIN)?;
-        suffixes(&mut scan, &mut kernel)?;
+        let (kernel, _) = body(&mut scan, &PLAIN)?;
+        let kernel = suffixes(&mut scan, &kernel)?;
         scan.end(
             "the end or, in this order and only when not the default, \
              _splitk{N}, an elementwise operation, _d{N}, _sparse, _preshuffle, _streamk",
@@ -179,14 +205,11 @@ impl GemmKernel {
             return aiter_name::write(self);
         }
         let family = Family::of(self);
-        let mut name = format!("{}_", family.prefix);
-        self.write_body(family, &mut name);
-        self.write_vector(&mut name);
+        let mut written = self.body(family, format!("{}_", family.prefix)).other(&[VECTOR], &Self::USUAL);
         if let Some(quant) = &self.variant.quant {
-            quant_name::write_parts(self, family, quant, &mut name);
+            quant_name::write_parts(self, family, quant, &mut written.text);
         }
-        self.write_suffixes(family, &mut name);
-        name
+        self.with_suffixes(written, family)
     }
 
     /// The dispatcher's identifier, the key under which a registry holds it.
@@ -194,11 +217,8 @@ impl GemmKernel {
         if self.variant.batched || self.variant.quant.is_some() || self.variant.library != GemmLibrary::Ck {
             return self.name();
         }
-        let mut identifier = String::new();
-        self.write_body(&PLAIN, &mut identifier);
         // Keys have a field for groups, and no suffix.
-        self.write_suffixes(&Family { grouped: true, ..PLAIN }, &mut identifier);
-        identifier
+        self.with_suffixes(self.body(&PLAIN, String::new()), &Family { grouped: true, ..PLAIN })
     }
 
     /// Sets the architecture that it was built for. This gives the wave size, and with it `block_size` if
@@ -211,78 +231,53 @@ impl GemmKernel {
         }
     }
 
-    // Writing to a `String` cannot fail, hence the ignored results.
-    fn write_body(&self, family: &Family, out: &mut String) {
-        let Self { dtype_a, layout, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = self;
+    /// A name up to its shapes.
+    fn body(&self, family: &Family, mut begin: String) -> NameWriter {
         if family.quant.is_some() {
-            quant_name::write_types(self, out);
+            quant_name::write_types(self, &mut begin);
         } else {
-            let _ = write!(out, "{dtype_a}");
+            begin.push_str(self.dtype_a.as_str());
         }
-        let _ = write!(out, "_{layout}");
+        let mut written = NameWriter::new(self, begin).all(&[LAYOUT]);
         if family.multi_d {
-            let _ = write!(out, "{}", self.variant.d_layout);
+            written = written.with(self.variant.d_layout);
         }
-        let _ = write!(out, "_{pipeline}_{epilogue}_{scheduler}");
-        if let (true, Some(reduction)) = (family.stream_k, self.variant.stream_k) {
-            let _ = write!(out, "_{reduction}");
+        written = written.all(&[PIPELINE, EPILOGUE, SCHEDULER]);
+        if family.stream_k {
+            written = written.all(&[REDUCTION]);
         }
         if quant_name::has_flags(self, family) {
-            let scales = family.flagged_scales().iter().map(|&operand| self.variant.shuffled_scales[operand]);
-            let persistent = !family.batched && family.flagged_scales().is_empty();
-            let flags = self.pad.into_iter().chain(scales).chain(persistent.then_some(self.persistent));
-            for flag in flags {
-                out.push_str(if flag { "_True" } else { "_False" });
-            }
+            written = written.all(&flags(family));
             if let Some(Quant { mode: QuantMode::AB, group_b: Some(group), .. }) = self.variant.quant {
-                let _ = write!(out, "_gsn{}", group.n);
+                written = written.with(format_args!("_gsn{}", group.n));
             }
         }
-        let _ = write!(out, "_{tile}_{wave}_{warp_tile}");
+        written.all(&SHAPES)
     }
 
-    fn write_vector(&self, out: &mut String) {
-        if let [a, b, c] = self.vector
-            && self.vector != [0; 3]
-        {
-            let _ = write!(out, "_vec{a}_{b}_{c}");
+    /// Adds what the family does not imply.
+    fn with_suffixes(&self, written: NameWriter, family: &Family) -> String {
+        let variant = GemmVariant { batched: family.batched, ..GemmVariant::USUAL };
+        let preshuffle = family.preshuffle || family.quant.is_some();
+        let usual = Self { grouped: family.grouped, preshuffle, variant, ..Self::USUAL };
+        let mut written = written.other(&[SPLIT_K, ELEMENTWISE, TENSORS, SPARSE, PRESHUFFLE], &usual);
+        match self.variant.stream_k.filter(|_| !family.stream_k) {
+            Some(reduction @ (StreamKReduction::Linear | StreamKReduction::Tree)) => {
+                written = written.with(format_args!("_streamk_{reduction}"));
+            }
+            Some(_) => written = written.with("_streamk"),
+            None => {}
         }
+        written.other(&[BATCHED, GROUPED], &usual).text
     }
+}
 
-    /// Writes what the family does not imply.
-    fn write_suffixes(&self, family: &Family, out: &mut String) {
-        if self.split_k > 1 {
-            let _ = write!(out, "_splitk{}", self.split_k);
-        }
-        if family.prefix == PLAIN.prefix && family.multi_d {
-            let _ = write!(out, "_multid_{}_d{}", self.elementwise, self.num_d_tensors);
-        } else {
-            if self.elementwise != Elementwise::PassThrough {
-                let _ = write!(out, "_{}", self.elementwise);
-            }
-            if self.num_d_tensors > 0 {
-                let _ = write!(out, "_d{}", self.num_d_tensors);
-            }
-        }
-        if self.structured_sparsity {
-            out.push_str("_sparse");
-        }
-        if self.preshuffle && !family.preshuffle && family.quant.is_none() {
-            out.push_str("_preshuffle");
-        }
-        if let (false, Some(reduction)) = (family.stream_k, self.variant.stream_k) {
-            out.push_str("_streamk");
-            if matches!(reduction, StreamKReduction::Linear | StreamKReduction::Tree) {
-                let _ = write!(out, "_{reduction}");
-            }
-        }
-        if self.variant.batched && !family.batched {
-            out.push_str("_batched");
-        }
-        if self.grouped && !family.grouped {
-            out.push_str("_grouped");
-        }
-    }
+/// The flags of names that have some: for padding, then which scales are stored in the order in which they are
+/// read. Kernels with scales of groups are never persistent, nor are batched ones.
+fn flags(family: &Family) -> Vec<Part> {
+    let scales = family.flagged_scales();
+    let persistent = (!family.batched && scales.is_empty()).then_some(PERSISTENT);
+    PADS.into_iter().chain(scales.iter().map(|&operand| SCALES[operand])).chain(persistent).collect()
 }
 
 /// Reads a name up to its shapes. The flag tells whether the name has flags for padding.
@@ -295,74 +290,49 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
     };
     scan.separator("the layout")?;
     let (layout, d_layout) = read_layout(scan, family)?;
-    scan.separator("the pipeline")?;
-    let pipeline: Pipeline = scan.word(Pipeline::WORDS)?;
-    if family.library == GemmLibrary::Triton && pipeline.stages().is_none() {
+    let Family { batched, library, grouped, preshuffle, .. } = *family;
+    let variant = GemmVariant { batched, d_layout, library, ..GemmVariant::USUAL };
+    let head =
+        GemmKernel { dtype_a, layout, grouped, preshuffle, pad: [false; 3], variant, ..GemmKernel::USUAL };
+    let mut reader = NameReader::new(scan, &head);
+    reader.all(&[PIPELINE])?;
+    let pipeline: Pipeline = reader.get(&PIPELINE);
+    if library == GemmLibrary::Triton && pipeline.stages().is_none() {
         let message = format!("'{pipeline}' has no number of stages, expected compv3 (2) to compv6 (5)");
-        return Err(scan.fail(message));
+        return Err(reader.scan.fail(message));
     }
     if family.quant.is_some() && microscale != (pipeline == Pipeline::Microscale) {
-        return Err(scan.fail("'mx_' before the types and pipeline microscale go together"));
+        return Err(reader.scan.fail("'mx_' before the types and pipeline microscale go together"));
     }
-    scan.separator("the epilogue")?;
-    let epilogue = scan.word(Epilogue::WORDS)?;
-    scan.separator("the scheduler")?;
-    let scheduler = scan.word(Scheduler::WORDS)?;
-    let stream_k = if family.stream_k {
-        scan.separator("the reduction")?;
-        Some(scan.word(&StreamKReduction::WORDS[1..])?)
+    reader.all(&[EPILOGUE, SCHEDULER])?;
+    if family.stream_k {
+        reader.all(&[REDUCTION])?;
+    }
+    let has_flags = family.has_flags() || reader.scan.goes_on_with(|c| matches!(c, 'T' | 'F'));
+    if has_flags {
+        reader.all(&flags(family))?;
+    }
+    let group_n = if reader.scan.eat_before_number("_gsn") {
+        Some(reader.scan.number("_gsn", 1, MAX_EXTENT.into())?)
     } else {
         None
     };
-    let had_flags =
-        family.has_flags() || ["_True", "_False"].iter().any(|flag| scan.rest().starts_with(flag));
-    let (mut pad, mut persistent, mut shuffled_scales) = ([false; 3], false, [false; 2]);
-    if had_flags {
-        let mut flag = |what: &str| {
-            scan.separator(what)?;
-            scan.flag(what)
-        };
-        pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
-        // The tile engine's kernels with scales of groups are never persistent, and have other flags there.
-        for operand in family.flagged_scales() {
-            shuffled_scales[*operand] = flag(["a_preshuffle_quant", "b_preshuffle_quant"][*operand])?;
-        }
-        if !family.batched && family.flagged_scales().is_empty() {
-            persistent = flag("persistent")?;
-        }
-    }
-    let group_n = scan.numbered("_gsn", 1, MAX_EXTENT)?;
-    let mut triple = |what: &str, max| {
-        scan.separator(what)?;
-        scan.triple(what, max)
-    };
-    let tile = triple("the tile", MAX_EXTENT)?;
-    let wave = triple("the wave shape", MAX_SMALL)?;
-    let warp_tile = triple("the warp tile", MAX_SMALL)?;
-    let dtype = dtype_a;
-    let body =
-        GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile };
-    let mut kernel =
-        GemmKernel { dtype_b, grouped: family.grouped, preshuffle: family.preshuffle, ..body.into() };
-    kernel.variant.batched = family.batched;
-    kernel.variant.library = family.library;
-    kernel.variant.stream_k = stream_k;
+    reader.all(&SHAPES)?;
+    let mut kernel = GemmKernel { dtype_b, ..reader.kernel(&head).completed() };
     if family.quant.is_some() {
         kernel.dtype_c = dtype_a.scaled_result();
     }
-    kernel.variant.d_layout = d_layout;
-    kernel.variant.shuffled_scales = shuffled_scales;
     match (group_n, family.quant) {
         (None, _) => {}
         // Taken over where the groups are read.
         (Some(n), Some(mode @ QuantMode::AB)) => {
             let usual = Quant::usual(mode);
-            let group_b = usual.group_b.map(|group| Mnk { n, ..group });
+            let group_b = usual.group_b.map(|group| Mnk { n: n as u32, ..group });
             kernel.variant.quant = Some(Quant { group_b, ..usual });
         }
         (Some(_), _) => return Err(scan.fail("found '_gsn' in a name of kernels without groups along n")),
     }
-    Ok((kernel, had_flags))
+    Ok((kernel, has_flags))
 }
 
 /// Reads three letters, and a fourth for D tensors if the family may have them.
@@ -379,40 +349,31 @@ fn read_layout(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmLayout, Majo
 }
 
 /// Reads the optional suffixes, which are written only for values other than the default.
-fn suffixes(scan: &mut Scan<'_>, kernel: &mut GemmKernel) -> Result<(), NameError> {
-    if let Some(parts) = scan.numbered("_splitk", 2, MAX_SMALL)? {
-        kernel.split_k = parts as u8;
+fn suffixes(scan: &mut Scan<'_>, kernel: &GemmKernel) -> Result<GemmKernel, NameError> {
+    let mut reader = NameReader::new(scan, kernel);
+    reader.any(&[SPLIT_K])?;
+    let (scan_before, values_before) = (reader.scan.clone(), reader.values);
+    if reader.scan.eat("_multid") {
+        reader.any(&[OPERATION, TENSORS])?;
     }
-    let mut generated = scan.clone();
-    if generated.eat("_multid")
-        && let Some(elementwise) = generated.optional_word(Elementwise::WORDS)
-        && let Some(tensors) = generated.numbered("_d", 1, MAX_SMALL)?
-    {
-        (kernel.elementwise, kernel.num_d_tensors) = (elementwise, tensors as u8);
-        *scan = generated;
-    } else {
-        let passing = |word: &&&str| **word != Elementwise::PassThrough.as_str();
-        let operations: Vec<&str> = Elementwise::WORDS.iter().filter(passing).copied().collect();
-        if let Some(elementwise) = scan.optional_word(&operations) {
-            kernel.elementwise = elementwise;
-        }
-        if let Some(tensors) = scan.numbered("_d", 1, MAX_SMALL)? {
-            kernel.num_d_tensors = tensors as u8;
-        }
+    if !reader.has(&OPERATION) || !reader.has(&TENSORS) {
+        (*reader.scan, reader.values) = (scan_before, values_before);
+        reader.any(&[ELEMENTWISE, TENSORS])?;
     }
-    kernel.structured_sparsity = scan.eat_whole("_sparse");
-    kernel.preshuffle |= scan.eat_whole("_preshuffle");
-    if scan.eat_whole("_streamk") {
-        let reduction = scan.optional_word(&["linear", "tree"]).unwrap_or(StreamKReduction::Atomic);
-        kernel.variant.stream_k = Some(reduction);
-    }
-    kernel.variant.batched |= scan.eat_whole("_batched");
-    kernel.grouped |= scan.eat_whole("_grouped");
-    Ok(())
+    reader.any(&[SPARSE, PRESHUFFLE])?;
+    let reduction = reader.scan.eat_whole("_streamk").then(|| {
+        let words = [("_linear", StreamKReduction::Linear), ("_tree", StreamKReduction::Tree)];
+        let known = words.into_iter().find(|(word, _)| reader.scan.eat_whole(word));
+        known.map_or(StreamKReduction::Atomic, |(_, reduction)| reduction)
+    });
+    reader.any(&[BATCHED, GROUPED])?;
+    let mut kernel = reader.kernel(kernel);
+    kernel.variant.stream_k = reduction.or(kernel.variant.stream_k);
+    Ok(kernel)
 }
 
-/// Finds the first `_vec{a}_{b}_{c}` that a `_` or the end follows.
-fn find_vec(whole: &Scan<'_>) -> Result<Option<VecPart>, NameError> {
+/// Finds the first `_vec{a}_{b}_{c}` that a `_` or the end follows: the name without it, and the widths.
+fn find_vec(whole: &Scan<'_>) -> Result<Option<(String, [u32; 3])>, NameError> {
     let (name, mut first_bad) = (whole.rest(), None);
     for (at, found) in name.match_indices("_vec") {
         let numbers = &name[at + found.len()..];
@@ -420,27 +381,15 @@ fn find_vec(whole: &Scan<'_>) -> Result<Option<VecPart>, NameError> {
             continue;
         }
         let mut scan = whole.clone().over(numbers);
-        match three_numbers(&mut scan) {
-            Ok(widths) => return Ok(Some(VecPart { others: [&name[..at], scan.rest()].concat(), widths })),
+        match scan.widths(0) {
+            Ok(widths) => {
+                let others = [&name[..at], scan.rest()].concat();
+                return Ok(Some((others, widths.map(|width| width as u32))));
+            }
             Err(error) => _ = first_bad.get_or_insert(error),
         }
     }
     first_bad.map_or(Ok(None), Err)
-}
-
-fn three_numbers(scan: &mut Scan<'_>) -> Result<[u32; 3], NameError> {
-    let mut widths = [0; 3];
-    for (i, width) in widths.iter_mut().enumerate() {
-        if i > 0 {
-            scan.separator("three vector widths")?;
-        }
-        *width = scan.number("vector width", 0, MAX_EXTENT)?;
-    }
-    if scan.rest().is_empty() || scan.rest().starts_with('_') {
-        Ok(widths)
-    } else {
-        Err(scan.fail(format!("found '{}' after the vector widths", scan.token())))
-    }
 }
 
 impl Pipeline {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::kernel::{Mnk, Quant};
-use crate::vocab::{Dtype, GemmLayout, Major, QuantMode};
+use crate::vocab::{Dtype, Epilogue, GemmLayout, Major, QuantMode, Scheduler};
 
 /// A body in which every field differs from the first word of its vocabulary.
 const BODY: &str = "bf16_rrr_compv4_default_interwave_True_False_True_True_256x64x32_4x1x1_16x16x32";
@@ -129,18 +129,18 @@ fn bad_names_say_where_and_what() {
         ("gemm_fp16_rcr_mem_none_auto_True_True_True_1", "found '1' for persistent"),
         (
             "gemm_fp16_rcr_mem_none_auto_True_True_True_True_128x128_2x2x1_32x32x16",
-            "found '128x128' for the tile, expected three",
+            "found '128x128' for the tile, expected 3 numbers",
         ),
         ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_0x128x1", "the tile is 0, expected 1 to 65535"),
         ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x65536", "the tile is 65536"),
         ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x256x1", "the wave shape is 256"),
         (
             "gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x1x1_1x1x1x1",
-            "found 'x1' after the warp tile",
+            "found 'x1', expected '_' or the end of the name",
         ),
         (
             "gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x1x1_1x1x1-",
-            "found '-' after the warp tile",
+            "found '-', expected '_' or the end of the name",
         ),
     ] {
         refuses(name, reason);

@@ -67,22 +67,8 @@ impl KernelJson for ConvKernel {
         let identifier = raw.identifier.as_deref();
         let (field, text) = identifier.map_or(("name", name.as_str()), |text| ("identifier", text));
         let told = ConvName::parse(text).map_err(|error| PoolError::new(error).within(field))?;
-        let states = |field: &str, value: i64| match field {
-            "dtype_wei" | "dtype_out" => false,
-            "layout" => told.layout.is_some(),
-            "wave_m" => told.wave.is_some(),
-            "warp_tile_m" => told.warp_tile.is_some(),
-            "scheduler" => told.scheduler.is_some(),
-            "epilogue" => told.epilogue.is_some(),
-            "specialization" => told.specialization.is_some(),
-            "vector_a" | "vector_b" | "vector_c" => told.vector.is_some(),
-            "block_per_cu" => told.block_per_cu.is_some(),
-            "num_wave_groups" => told.num_wave_groups.is_some(),
-            "num_groups_to_merge" => told.num_groups_to_merge.is_some(),
-            "double_smem_buffer" | "split_image" | "explicit_gemm" | "two_stage" => value != 0,
-            _ => true,
-        };
-        let kind = KernelKind::Conv(told.kernel());
+        let states = |field: &str, _| told.states(field);
+        let kind = KernelKind::Conv(told.kernel.clone());
         let mut fields = Fields::new(&kind, &name, &states);
         let (signature, algorithm) = (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
         fields.set("signature", &signature)?;

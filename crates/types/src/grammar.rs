@@ -1,0 +1,271 @@
+//! Grammars of kernels' names: a list of parts, each with the fields that it gives, reads names and writes them.
+
+use std::fmt::{Display, Write as _};
+
+use crate::field::{Field, Kind, MOST_FIELDS, Record, Value, places, values};
+use crate::scan::{NameError, Scan};
+
+/// How a part gives its fields.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// A flag is set where the tag stands.
+    Mark,
+    /// A number; of a flag 0 or 1, of a word its place in the vocabulary.
+    Number,
+    /// So many numbers with an `x` between them.
+    Joined(usize),
+    /// Three numbers with `_` between them.
+    Widths,
+    /// A word.
+    Word,
+    /// A word, but not the first of its vocabulary, which is never written.
+    Other,
+    /// `True` or `False`.
+    Truth,
+    /// So many flags, a digit each: 0 or one of the others.
+    Digits(usize, &'static [char]),
+}
+
+/// A part of a name.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    tag: &'static str,
+    /// What messages call it, if not by its tag.
+    what: Option<&'static str>,
+    /// The place of its first field.
+    place: usize,
+    form: Form,
+    kind: Kind,
+    least: i64,
+    most: i64,
+}
+
+impl Part {
+    /// The part behind a tag that gives a field of these, or several of which this is the first. A field that is
+    /// none does not compile.
+    pub(crate) const fn new(
+        fields: &'static [Field],
+        tag: &'static str,
+        field: &'static str,
+        form: Form,
+    ) -> Self {
+        let place = places(fields, &[field])[0];
+        let Field { kind, least, mut most, range, .. } = fields[place];
+        match kind {
+            Kind::Flag => most = 1,
+            Kind::Word(vocabulary) => most = vocabulary.words.len() as i64 - 1,
+            _ if range[1] < most => most = range[1],
+            _ => {}
+        }
+        Self { tag, what: None, place, form, kind, least, most }
+    }
+
+    /// The same under a name for messages.
+    pub(crate) const fn called(self, what: &'static str) -> Self {
+        Self { what: Some(what), ..self }
+    }
+
+    /// The same with another least number.
+    pub(crate) const fn from(self, least: i64) -> Self {
+        Self { least, ..self }
+    }
+
+    /// The same where 0 may stand, too.
+    pub(crate) const fn or_zero(self) -> Self {
+        if self.least > 0 { self.from(0) } else { self }
+    }
+
+    fn name(&self) -> &'static str {
+        self.what.unwrap_or(self.tag)
+    }
+
+    /// How many fields it gives.
+    const fn count(&self) -> usize {
+        match self.form {
+            Form::Joined(count) | Form::Digits(count, _) => count,
+            Form::Widths => 3,
+            _ => 1,
+        }
+    }
+
+    /// The words of which it may be one.
+    pub(crate) fn words(&self) -> &'static [&'static str] {
+        match (self.kind, self.form) {
+            (Kind::Word(vocabulary), Form::Other) => &vocabulary.words[1..],
+            (Kind::Word(vocabulary), _) => vocabulary.words,
+            _ => &[],
+        }
+    }
+
+    /// Its name in messages that say that it is missing.
+    fn expected(&self) -> String {
+        match (self.what, self.form) {
+            (Some(what), _) => what.to_owned(),
+            (None, Form::Joined(count)) => format!("{count} numbers"),
+            (None, Form::Digits(count, _)) => format!("{count} digits"),
+            (None, Form::Word | Form::Other) => "a word".to_owned(),
+            (None, _) => "a number".to_owned(),
+        }
+    }
+
+    /// Writes it.
+    fn write(&self, values: &[i64], out: &mut String) {
+        let own = &values[self.place..self.place + self.count()];
+        let joined = |by: &str| own.iter().map(i64::to_string).collect::<Vec<_>>().join(by);
+        out.push_str(self.tag);
+        // Writing to a `String` cannot fail.
+        let _ = match self.form {
+            Form::Mark => Ok(()),
+            Form::Number => write!(out, "{}", own[0]),
+            Form::Joined(_) => out.write_str(&joined("x")),
+            Form::Widths => out.write_str(&joined("_")),
+            Form::Word | Form::Other => match self.kind {
+                Kind::Word(vocabulary) => out.write_str(vocabulary.words.get(own[0] as usize).unwrap_or(&"")),
+                _ => Ok(()),
+            },
+            Form::Truth => out.write_str(if own[0] == 0 { "False" } else { "True" }),
+            Form::Digits(..) => out.write_str(&joined("")),
+        };
+    }
+}
+
+/// A kernel's name under construction.
+pub(crate) struct NameWriter {
+    values: [i64; MOST_FIELDS],
+    /// The text so far.
+    pub(crate) text: String,
+}
+
+impl NameWriter {
+    /// Begins the name of a kernel.
+    pub(crate) fn new<R: Record>(kernel: &R, begin: impl Into<String>) -> Self {
+        Self { values: values(kernel), text: begin.into() }
+    }
+
+    /// Adds parts.
+    pub(crate) fn all(mut self, parts: &[Part]) -> Self {
+        for part in parts {
+            part.write(&self.values, &mut self.text);
+        }
+        self
+    }
+
+    /// Adds text.
+    pub(crate) fn with(mut self, text: impl Display) -> Self {
+        // Writing to a `String` cannot fail.
+        let _ = write!(self.text, "{text}");
+        self
+    }
+
+    /// Adds those parts that are other than a kernel's without them.
+    pub(crate) fn other<R: Record>(mut self, parts: &[Part], usual: &R) -> Self {
+        let usual = values(usual);
+        for part in parts {
+            let own = part.place..part.place + part.count();
+            let is_mark = matches!(part.form, Form::Mark);
+            if self.values[own.clone()] != usual[own] && (!is_mark || self.values[part.place] != 0) {
+                part.write(&self.values, &mut self.text);
+            }
+        }
+        self
+    }
+}
+
+/// The fields of a kernel, as far as its name was read, and the rest of the name.
+pub(crate) struct NameReader<'s, 'a> {
+    pub(crate) scan: &'s mut Scan<'a>,
+    /// The numbers of the fields.
+    pub(crate) values: [i64; MOST_FIELDS],
+    /// The places of those that the name states.
+    pub(crate) stated: u64,
+}
+
+impl<'s, 'a> NameReader<'s, 'a> {
+    /// Goes on with a name; what it leaves out is as in a kernel.
+    pub(crate) fn new<R: Record>(scan: &'s mut Scan<'a>, usual: &R) -> Self {
+        Self { scan, values: values(usual), stated: 0 }
+    }
+
+    /// Reads parts that must stand there.
+    pub(crate) fn all(&mut self, parts: &[Part]) -> Result<(), NameError> {
+        for part in parts {
+            if part.tag == "_" {
+                self.scan.separator(part.name())?;
+            } else if !self.scan.eat(part.tag) {
+                let (found, tag, expected) = (self.scan.ahead(), part.tag, part.expected());
+                return Err(self.scan.fail(format!("found '{found}', expected '{tag}' and {expected}")));
+            }
+            self.value(part)?;
+        }
+        Ok(())
+    }
+
+    /// Reads those parts that stand there.
+    pub(crate) fn any(&mut self, parts: &[Part]) -> Result<(), NameError> {
+        for part in parts {
+            let is_next = match part.form {
+                Form::Mark => self.scan.eat_whole(part.tag),
+                Form::Number if !part.tag.ends_with('=') => self.scan.eat_before_number(part.tag),
+                Form::Word | Form::Other if part.tag == "_" => self.scan.eat_before_word(part.words()),
+                _ => self.scan.eat(part.tag),
+            };
+            if is_next {
+                self.value(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what stands behind a part's tag.
+    fn value(&mut self, part: &Part) -> Result<(), NameError> {
+        let Part { place, kind, least, most, .. } = *part;
+        let (scan, what) = (&mut *self.scan, part.name());
+        let own = &mut self.values[place..place + part.count()];
+        match part.form {
+            Form::Mark => own[0] = 1,
+            Form::Number => {
+                own[0] = scan.number(what, least, most).map_err(|error| match kind {
+                    Kind::Word(vocabulary) => {
+                        scan.fail(format!("{} ({})", error.reason, vocabulary.words.join(", ")))
+                    }
+                    _ => error,
+                })?;
+            }
+            Form::Joined(_) => scan.joined(what, least, most, own)?,
+            Form::Widths => own.copy_from_slice(&scan.widths(least)?),
+            Form::Truth => own[0] = scan.flag(what)?.into(),
+            Form::Digits(_, accepted) => {
+                for digit in own {
+                    *digit = (scan.one_of(accepted)? != '0').into();
+                }
+            }
+            Form::Word | Form::Other => {
+                if let Kind::Word(vocabulary) = kind {
+                    own[0] = scan.code(vocabulary)?;
+                }
+            }
+        }
+        self.state(part);
+        Ok(())
+    }
+
+    /// Takes a part's fields as stated.
+    pub(crate) fn state(&mut self, part: &Part) {
+        (part.place..part.place + part.count()).for_each(|place| self.stated |= 1 << place);
+    }
+
+    /// Whether the name states a part.
+    pub(crate) const fn has(&self, part: &Part) -> bool {
+        self.stated >> part.place & 1 == 1
+    }
+
+    /// The value of a part's first field.
+    pub(crate) fn get<T: Value>(&self, part: &Part) -> T {
+        T::read(&self.values[part.place..])
+    }
+
+    /// The kernel; members that are no fields are those of another one.
+    pub(crate) fn kernel<R: Record>(&self, beside: &R) -> R {
+        R::read(&self.values, beside)
+    }
+}
