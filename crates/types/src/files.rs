@@ -191,11 +191,6 @@ impl Pending {
         Ok(Self { file: file.into(), place: None })
     }
 
-    /// Whether this is a device or a pipe, to which everything has already been written.
-    pub const fn is_stream(&self) -> bool {
-        self.place.is_none()
-    }
-
     /// Gives the file its name, with the permissions of the file that it replaces.
     pub fn commit(mut self) -> io::Result<()> {
         let Some(Place { temporary, target }) = &self.place else { return self.file.flush() };
@@ -429,7 +424,6 @@ mod tests {
         });
         let mut pending = Pending::create(&path).unwrap();
         pending.write_all(b"text").unwrap();
-        assert!(pending.is_stream());
         pending.commit().unwrap();
         assert_eq!(reader.join().unwrap(), "text");
         assert!(fs::metadata(&path).unwrap().file_type().is_fifo());

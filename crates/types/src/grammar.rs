@@ -108,6 +108,12 @@ impl Part {
         }
     }
 
+    /// Whether it is other than without it: a mark can only be set.
+    fn differs(&self, values: &[i64], usual: &[i64]) -> bool {
+        let own = self.place..self.place + self.count();
+        values[own.clone()] != usual[own] && (!matches!(self.form, Form::Mark) || values[self.place] != 0)
+    }
+
     /// Writes it.
     fn write(&self, values: &[i64], out: &mut String) {
         let own = &values[self.place..self.place + self.count()];
@@ -160,14 +166,25 @@ impl NameWriter {
     /// Adds those parts that are other than a kernel's without them.
     pub(crate) fn other<R: Record>(mut self, parts: &[Part], usual: &R) -> Self {
         let usual = values(usual);
-        for part in parts {
-            let own = part.place..part.place + part.count();
-            let is_mark = matches!(part.form, Form::Mark);
-            if self.values[own.clone()] != usual[own] && (!is_mark || self.values[part.place] != 0) {
-                part.write(&self.values, &mut self.text);
-            }
+        for part in parts.iter().filter(|part| part.differs(&self.values, &usual)) {
+            part.write(&self.values, &mut self.text);
         }
         self
+    }
+
+    /// The same parts one by one, without the `_` before them.
+    pub(crate) fn words<R: Record>(
+        kernel: &R,
+        parts: impl IntoIterator<Item = Part>,
+        usual: &R,
+    ) -> Vec<String> {
+        let (values, usual) = (values(kernel), values(usual));
+        let word = |part: Part| {
+            let mut text = String::new();
+            part.write(&values, &mut text);
+            text.trim_start_matches('_').to_owned()
+        };
+        parts.into_iter().filter(|part| part.differs(&values, &usual)).map(word).collect()
     }
 }
 

@@ -40,7 +40,6 @@ pub mod pool;
 pub mod problem;
 mod scan;
 pub mod shape;
-mod suffixes;
 pub mod table;
 pub mod terminal;
 mod valid;

@@ -1,9 +1,8 @@
 //! Kernels of grouped convolutions: what they are, and which problems they compute.
 
-use super::{ConvProblem, ConvTile};
+use super::ConvProblem;
 use crate::field::{self, InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
-use crate::suffixes::Suffixes;
 use crate::valid::{MAX_EXTENT, MAX_SMALL, element};
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler, Specialization, StreamKReduction,
@@ -96,11 +95,6 @@ impl ConvKernel {
             && self.layout.order() == problem.layout.order()
     }
 
-    /// Its types and layout, as messages show them beside a problem's.
-    pub(crate) fn types(&self) -> String {
-        format!("{} {} {} {}", self.dtype_in, self.dtype_wei, self.dtype_out, self.layout)
-    }
-
     /// The element type of its first input.
     pub(crate) const fn dtype(&self) -> Dtype {
         self.dtype_in
@@ -124,30 +118,6 @@ impl ConvKernel {
         field::validate_numbers(self)
     }
 
-    /// What its longest name has besides types, shapes and pipeline.
-    pub(crate) fn suffixes(&self) -> Vec<String> {
-        let mut found = Suffixes::default();
-        found.word(self.scheduler != Scheduler::Intrawave, self.scheduler);
-        found.word(self.epilogue != Epilogue::CShuffle, self.epilogue);
-        let [a, b, c] = self.vector;
-        found.word(self.vector != ConvTile::of(self.tile).vector, format_args!("vec{a}_{b}_{c}"));
-        for (prefix, count) in
-            [("bpc", self.block_per_cu), ("wg", self.num_wave_groups), ("gm", self.num_groups_to_merge)]
-        {
-            found.word(count != 1, format_args!("{prefix}{count}"));
-        }
-        found.word(self.double_smem_buffer, "dsb");
-        found.word(self.split_image, "si");
-        found.word(self.two_stage, "2stage");
-        found.word(self.specialization != Specialization::Default, self.specialization);
-        found.word(self.explicit_gemm, "explicit_gemm");
-        if let Some(StreamK { reduction, persistent }) = self.stream_k {
-            found.word(true, format_args!("streamk_{reduction}"));
-            found.word(persistent, "persistent");
-        }
-        found.0
-    }
-
     /// Why it does not compute the problem, types and layout aside.
     pub(crate) fn misfit(&self, problem: &ConvProblem) -> Option<String> {
         if self.direction != problem.direction {
@@ -156,26 +126,20 @@ impl ConvKernel {
         if self.ndim != problem.ndim {
             return Some(format!("it is for {} dimensions", self.ndim));
         }
-        if self.is_made_for(problem) {
-            return None;
+        if !self.is_specialized_for(problem) {
+            let kind = match self.specialization {
+                Specialization::Filter3x3 => "filters of 3x3 and groups of one channel",
+                Specialization::Filter1x1Stride1Pad0 => "filters of 1x1 and strides of 1 without padding",
+                _ => "filters of 1x1 without padding",
+            };
+            return Some(format!("it is made for {kind}"));
         }
-        let groups = self.num_groups_to_merge;
-        Some(match self.specialization {
-            Specialization::Filter3x3 if !is_3x3(problem) => {
-                "it is made for filters of 3x3 and groups of one channel".to_owned()
-            }
-            Specialization::Filter1x1Pad0 if !is_1x1(problem, false) => {
-                "it is made for filters of 1x1 without padding".to_owned()
-            }
-            Specialization::Filter1x1Stride1Pad0 if !is_1x1(problem, true) => {
-                "it is made for filters of 1x1 and strides of 1 without padding".to_owned()
-            }
-            _ if self.direction == Direction::Forward => {
-                format!(
-                    "it merges {groups} groups, of which the problem has no multiple, or not of one channel"
-                )
-            }
-            _ => format!("it merges {groups} groups, of which the problem has no multiple"),
+        (!self.merges_groups_of(problem)).then(|| {
+            let forward = if self.direction == Direction::Forward { ", or not of one channel" } else { "" };
+            format!(
+                "it merges {} groups, of which the problem has no multiple{forward}",
+                self.num_groups_to_merge
+            )
         })
     }
 
@@ -186,20 +150,23 @@ impl ConvKernel {
     pub fn is_made_for(&self, problem: &ConvProblem) -> bool {
         // Nearly all kernels are made for everything.
         (self.specialization == Specialization::Default && self.num_groups_to_merge <= 1)
-            || self.admits(problem)
+            || self.is_specialized_for(problem) && self.merges_groups_of(problem)
     }
 
-    fn admits(&self, problem: &ConvProblem) -> bool {
-        let merges = self.num_groups_to_merge > 1;
-        let fits = match self.specialization {
+    fn is_specialized_for(&self, problem: &ConvProblem) -> bool {
+        match self.specialization {
             Specialization::Default => true,
             Specialization::Filter3x3 => is_3x3(problem),
             Specialization::Filter1x1Pad0 => is_1x1(problem, false),
             Specialization::Filter1x1Stride1Pad0 => is_1x1(problem, true),
-        };
+        }
+    }
+
+    fn merges_groups_of(&self, problem: &ConvProblem) -> bool {
         // Forward kernels read along groups of one channel.
         let one_channel = self.direction != Direction::Forward || problem.c == problem.g;
-        fits && (!merges || one_channel && problem.g % i64::from(self.num_groups_to_merge) == 0)
+        let count = i64::from(self.num_groups_to_merge);
+        count <= 1 || one_channel && problem.g % count == 0
     }
 }
 

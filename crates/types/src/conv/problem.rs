@@ -105,11 +105,6 @@ impl ConvProblem {
         })
     }
 
-    /// Its types and layout, as messages show them beside a kernel's.
-    pub(crate) fn types(&self) -> String {
-        format!("{} {} {} {}", self.dtype_in, self.dtype_wei, self.dtype_out, self.layout)
-    }
-
     /// Checks every field, as the newest CK dispatcher does.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if !(1..=3).contains(&self.ndim) {

@@ -126,10 +126,9 @@ pub(super) fn words(kernel: &FmhaKernel) -> Vec<String> {
     let backward = kernel.family.api() == FmhaApi::Bwd;
     // Backward kernels have another word for it.
     let usual = FmhaKernel { dropout: backward, ..FmhaKernel::USUAL };
-    let marked = MARKED.iter().map(|part| NameWriter::new(kernel, "").all(&[*part]).text);
-    let options = OPTIONS.iter().map(|part| NameWriter::new(kernel, "").other(&[*part], &usual).text);
-    let mut words: Vec<String> =
-        marked.chain(options).filter_map(|text| Some(text.strip_prefix('_')?.to_owned())).collect();
+    let marked = MARKED.iter().map(|part| NameWriter::new(kernel, "").all(&[*part]).text[1..].to_owned());
+    let mut words: Vec<String> = marked.collect();
+    words.extend(NameWriter::words(kernel, OPTIONS, &usual));
     if kernel.dropout && backward {
         let dropout = DROPOUTS.iter().find(|(_, stored)| *stored == kernel.store_randval);
         words.extend(dropout.map(|(word, _)| format!("drv={word}")));

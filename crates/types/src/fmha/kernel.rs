@@ -139,11 +139,6 @@ impl FmhaKernel {
         self.dtype == problem.dtype
     }
 
-    /// Its type, as messages show it beside a problem's.
-    pub(crate) fn types(&self) -> String {
-        self.dtype.to_string()
-    }
-
     /// Why it does not compute the problem.
     pub(crate) fn misfit(&self, problem: &FmhaProblem) -> Option<String> {
         self.check(problem).err().map(|broken| broken.to_string())

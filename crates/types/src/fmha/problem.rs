@@ -326,11 +326,6 @@ impl FmhaProblem {
         Ok(())
     }
 
-    /// Its type, as messages show it beside a kernel's.
-    pub(crate) fn types(&self) -> String {
-        self.dtype.to_string()
-    }
-
     /// Multiplications and additions as upstream counts them: of the whole rectangle of queries and keys,
     /// masked or not, and of a forward pass even if another is asked for.
     pub fn flops(&self) -> f64 {

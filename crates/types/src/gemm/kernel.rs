@@ -3,7 +3,6 @@
 use super::{GemmProblem, GemmRequest, GemmVariant};
 use crate::field::{self, InvalidField, fields};
 use crate::shape::Mnk;
-use crate::suffixes::Suffixes;
 use crate::valid::{MAX_EXTENT, MAX_SMALL, element};
 use crate::vocab::{
     Arch, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode, Scheduler,
@@ -126,11 +125,6 @@ impl GemmKernel {
         quant.map_or(plain, |quant| plain.scaled(quant))
     }
 
-    /// Its types and layout, as messages show them beside a problem's.
-    pub(crate) fn types(&self) -> String {
-        format!("{} {} {} {}", self.dtype_a, self.dtype_b, self.dtype_c, self.layout)
-    }
-
     /// The element type of its first input.
     pub(crate) const fn dtype(&self) -> Dtype {
         self.dtype_a
@@ -158,43 +152,6 @@ impl GemmKernel {
             return Err(InvalidField::new("stream_k", "none", "atomic, linear or tree"));
         }
         self.variant.quant.map_or(Ok(()), |quant| quant.validate())
-    }
-
-    /// What its longest name has besides types, shapes and pipeline.
-    pub(crate) fn suffixes(&self) -> Vec<String> {
-        let mut found = Suffixes::default();
-        found.word(self.variant.library != GemmLibrary::Ck, self.variant.library);
-        found.word(self.scheduler != Scheduler::Intrawave, self.scheduler);
-        found.word(self.epilogue != Epilogue::CShuffle, self.epilogue);
-        for (axis, pad) in ["m", "n", "k"].iter().zip(self.pad) {
-            found.word(pad, format_args!("pad_{axis}"));
-        }
-        found.word(self.persistent, "persistent");
-        let [a, b, c] = self.vector;
-        found.word(self.vector != [0; 3], format_args!("vec{a}_{b}_{c}"));
-        found.word(self.split_k > 1, format_args!("splitk{}", self.split_k));
-        found.word(self.elementwise != Elementwise::PassThrough, self.elementwise);
-        found.word(self.num_d_tensors > 0, format_args!("d{}", self.num_d_tensors));
-        found.word(self.structured_sparsity, "sparse");
-        found.word(self.preshuffle, "preshuffle");
-        let GemmVariant { batched, stream_k, quant, shuffled_scales: [scales_a, scales_b], .. } =
-            self.variant;
-        if let Some(reduction) = stream_k {
-            found.word(true, format_args!("streamk_{reduction}"));
-        }
-        found.word(batched, "batched");
-        found.word(self.grouped, "grouped");
-        if let Some(quant) = quant {
-            found.word(true, quant.mode);
-            for (side, group) in [("qa", quant.group_a), ("qb", quant.group_b)] {
-                if let Some(group) = group {
-                    found.word(true, format_args!("{side}{group}"));
-                }
-            }
-        }
-        found.word(scales_a, "preshuffleaq");
-        found.word(scales_b, "preshufflebq");
-        found.0
     }
 
     /// What the problem would have to ask for, for the first thing in which they differ.

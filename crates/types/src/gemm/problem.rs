@@ -76,11 +76,6 @@ impl GemmProblem {
         self
     }
 
-    /// Its types and layout, as messages show them beside a kernel's.
-    pub(crate) fn types(&self) -> String {
-        format!("{} {} {} {}", self.dtype_a, self.dtype_b, self.dtype_c, self.layout)
-    }
-
     /// Checks every field.
     pub fn validate(&self) -> Result<(), InvalidField> {
         field::validate_numbers(self)?;

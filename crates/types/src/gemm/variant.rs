@@ -43,13 +43,6 @@ impl Default for GemmVariant {
     }
 }
 
-impl GemmVariant {
-    /// Whether the kernel needs device memory for partial results.
-    pub const fn needs_workspace(&self) -> bool {
-        matches!(self.stream_k, Some(StreamKReduction::Linear | StreamKReduction::Tree))
-    }
-}
-
 /// Scales of a GEMM's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Quant {

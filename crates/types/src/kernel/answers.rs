@@ -2,8 +2,10 @@
 
 use super::{Kernel, KernelKind};
 use crate::each_operation;
+use crate::field::{Field, place};
+use crate::operation::Operation;
 use crate::problem::Problem;
-use crate::vocab::Arch;
+use crate::vocab::{Arch, Op};
 
 impl Kernel {
     /// Whether the kernel computes the problem: what it asks for, in its types and layouts. The architecture
@@ -41,9 +43,11 @@ impl Kernel {
             return Some(format!("it is a {} kernel", self.op()));
         });
         why.or_else(|| {
-            let types = each_operation!(&self.kind, KernelKind(kernel) => kernel.types());
-            let asked = each_operation!(problem, Problem(problem) => problem.types());
-            (!self.has_types_of(problem)).then(|| format!("its types and layout are {types}, not {asked}"))
+            (!self.has_types_of(problem)).then(|| {
+                let own = types(self.op(), KernelKind::fields(self.op()), &self.kind.values());
+                let asked = types(self.op(), Problem::fields(self.op()), &problem.values());
+                format!("its types and layout are {own}, not {asked}")
+            })
         })
     }
 
@@ -85,11 +89,20 @@ impl KernelKind {
     }
 }
 
+/// The types and the layout among the values of an operation's fields, as messages show them.
+fn types(op: Op, fields: &[Field], values: &[i64]) -> String {
+    let words = Operation::get(op).words.iter().filter(|name| **name != "direction");
+    let word = |name: &&str| {
+        let place = place(fields, name)?;
+        fields[place].words().is_some().then(|| fields[place].text(values[place]))
+    };
+    words.filter_map(word).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::problem::ProblemDefaults;
-    use crate::vocab::Op;
 
     const BODY: &str = "compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16";
     const QUANT: &str = "compv3_cshuffle_intrawave_128x128x128_1x4x1_16x16x32";

@@ -1,7 +1,8 @@
 //! Problems as JSON: an array of objects, or one object after the other, as in JSON lines. Each becomes a
 //! line of pairs at the place where it begins, so that errors name the file's own lines.
 
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Deserializer, Error, Value};
 
 use crate::json::Strict;
 
@@ -12,64 +13,41 @@ pub(super) fn is_one(first: &str) -> bool {
 
 /// The problems as lines of pairs; or the line, from 1, and what is wrong there.
 pub(super) fn lines_of(text: &str) -> Result<String, (u64, String)> {
-    let mut out = String::new();
-    let mut line = 1;
-    for (start, object) in objects(text)? {
-        let place = text[..start].matches('\n').count() as u64 + 1;
-        let Strict(value) = serde_json::from_str(object)
-            .map_err(|error| (place - 1 + error.line() as u64, message(&error)))?;
-        let pairs = pairs_of(&value).map_err(|reason| (place, reason))?;
+    let (mut out, mut written) = (String::new(), 0);
+    let (mut rest, mut line) = (text, 0);
+    for object in objects(text).map_err(|error| (error.line() as u64, message(&error)))? {
+        // Where it begins.
+        let begin = object.as_ptr() as usize - rest.as_ptr() as usize;
+        line += rest[..begin].matches('\n').count();
+        rest = &rest[begin..];
+        let Strict(value) =
+            serde_json::from_str(object).map_err(|error| ((line + error.line()) as u64, message(&error)))?;
+        let pairs = pairs_of(&value).map_err(|reason| (line as u64 + 1, reason))?;
         // Several that begin on one line follow each other.
-        while line < place {
-            out.push('\n');
-            line += 1;
-        }
+        out.extend((written..line).map(|_| '\n'));
         out.push_str(&pairs);
         out.push('\n');
-        line += 1;
+        written = line.max(written) + 1;
     }
     Ok(out)
 }
 
 /// serde's words without its own place.
-fn message(error: &serde_json::Error) -> String {
+fn message(error: &Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_owned()
 }
 
-/// The outermost objects with their places. What stands between them has to be punctuation of an array.
-fn objects(text: &str) -> Result<Vec<(usize, &str)>, (u64, String)> {
-    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0_usize);
-    let (mut in_string, mut escaped) = (false, false);
-    for (place, byte) in text.bytes().enumerate() {
-        if in_string {
-            (escaped, in_string) = (byte == b'\\' && !escaped, byte != b'"' || escaped);
-            continue;
+/// The values, or those in arrays.
+fn objects(text: &str) -> Result<Vec<&str>, Error> {
+    let mut found = Vec::new();
+    for value in Deserializer::from_str(text).into_iter::<&RawValue>() {
+        match value?.get() {
+            array if array.starts_with('[') => {
+                found.extend(serde_json::from_str::<Vec<&RawValue>>(array)?.into_iter().map(RawValue::get));
+            }
+            object => found.push(object),
         }
-        match byte {
-            b'"' if depth > 0 => in_string = true,
-            b'{' => {
-                if depth == 0 {
-                    start = place;
-                }
-                depth += 1;
-            }
-            b'}' if depth > 0 => {
-                depth -= 1;
-                if depth == 0 {
-                    found.push((start, &text[start..=place]));
-                }
-            }
-            _ if depth > 0 || byte.is_ascii_whitespace() || b"[],".contains(&byte) => {}
-            _ => {
-                let line = text[..place].matches('\n').count() as u64 + 1;
-                return Err((line, "expected JSON: objects, one a problem, or an array of them".to_owned()));
-            }
-        }
-    }
-    if depth > 0 {
-        let line = text[..start].matches('\n').count() as u64 + 1;
-        return Err((line, "an object that does not end".to_owned()));
     }
     Ok(found)
 }
@@ -132,8 +110,8 @@ mod tests {
                 "p.json: line 2: hdim_q: found [64], expected a",
             ),
             (format!("{good}\n{}", good.replace("64", "\"64,mask=no\"")), "p.json: line 2: 'hdim_q': found"),
-            (format!("{good}\n\n{{\"seqlen_q\": 1,"), "p.json: line 3: an object that does not end"),
-            (format!("[{good}] x"), "p.json: line 1: expected JSON"),
+            (format!("{good}\n\n{{\"seqlen_q\": 1,"), "p.json: line 3: EOF while parsing"),
+            (format!("[{good}] x"), "p.json: line 1: expected value"),
             (
                 r#"{"seqlen_q": 1, "seqlen_q": 2, "nhead_q": 8, "hdim_q": 64}"#.to_owned(),
                 "p.json: line 1: the key 'seqlen_q' appears twice",

@@ -157,60 +157,42 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::Kind;
+    use crate::operation::OperationProblem;
 
     #[test]
     fn every_field_shows() {
-        let base = ConvProblem::new_2d([8, 8], [1, 1]);
-        let mut seen = std::collections::HashSet::new();
-        let mut add = |problem: Problem| assert!(seen.insert(problem.words().unwrap()), "{problem}");
-        add(base.into());
-        add(ConvProblem { direction: crate::vocab::Direction::BwdData, ..base }.into());
-        add(ConvProblem { ndim: 3, ..base }.into());
-        add(ConvProblem { n: 2, ..base }.into());
-        add(ConvProblem { c: 2, ..base }.into());
-        add(ConvProblem { k: 2, ..base }.into());
-        add(ConvProblem { g: 2, ..base }.into());
-        add(ConvProblem { split_k: 2, ..base }.into());
-        for dtype in ["fp16", "fp8"] {
-            let dtype = dtype.parse().unwrap();
-            add(ConvProblem { dtype_in: dtype, ..base }.into());
-            add(ConvProblem { dtype_wei: dtype, ..base }.into());
-            add(ConvProblem { dtype_out: dtype, ..base }.into());
+        fn others<P: OperationProblem + Into<Problem>>(all: &mut Vec<Problem>) {
+            let usual = field::values(&P::USUAL);
+            all.push(P::USUAL.into());
+            for (place, field) in P::FIELDS.iter().enumerate() {
+                let values = match field.kind {
+                    Kind::Word(vocabulary) => (0..vocabulary.words.len() as i64).collect(),
+                    Kind::Flag => vec![0, 1],
+                    Kind::Number => vec![2, field.range[1].min(MAX_EXTENT)],
+                    // Only where there are scales.
+                    Kind::Shape => vec![],
+                };
+                for value in values.into_iter().filter(|value| *value != usual[place]) {
+                    let mut changed = usual;
+                    changed[place] = value;
+                    all.push(P::read(&changed, &P::USUAL).into());
+                }
+            }
         }
-        add(ConvProblem { layout: "ngchw".parse().unwrap(), ..base }.into());
-        for arch in ["gfx950", "gfx1250", "sm_90"] {
-            add(ConvProblem { arch: arch.parse().ok(), ..base }.into());
+        let (mut all, mut seen) = (Vec::new(), std::collections::HashSet::new());
+        for op in Op::ALL {
+            each_operation!(op, Own => others::<Own>(&mut all));
         }
-        for axis in 0..3 {
-            let with = |values: [i64; 3]| {
-                let mut values = values;
-                values[axis] = MAX_EXTENT;
-                values
-            };
-            add(ConvProblem { input: with(base.input), ..base }.into());
-            add(ConvProblem { filter: with(base.filter), ..base }.into());
-            add(ConvProblem { stride: with(base.stride), ..base }.into());
-            add(ConvProblem { dilation: with(base.dilation), ..base }.into());
-            add(ConvProblem { pad_left: with(base.pad_left), ..base }.into());
-            add(ConvProblem { pad_right: with(base.pad_right), ..base }.into());
+        all.extend(["gfx950", "gfx1250", "sm_90"].map(|arch| all[0].on(arch.parse().ok())));
+        for groups in ["group_a=1x1x64", "group_b=1x128x128"] {
+            let text = format!("M=1,N=1,K=1,quant=abquant,{groups}");
+            all.push(Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap());
+        }
+        for problem in all {
+            assert!(seen.insert(problem.words().unwrap()), "{problem}");
         }
         let gemm = GemmProblem::new(1, 1, 1);
-        add(gemm.into());
-        add(GemmProblem { m: 2, ..gemm }.into());
-        add(GemmProblem { n: 2, ..gemm }.into());
-        add(GemmProblem { k: 2, ..gemm }.into());
-        add(GemmProblem { layout: "crr".parse().unwrap(), ..gemm }.into());
-        add(GemmProblem { layout: "rrr".parse().unwrap(), ..gemm }.into());
-        add(GemmProblem { layout: "rcc".parse().unwrap(), ..gemm }.into());
-        let asked = [
-            "batch=1", "batch=2", "stream_k=atomic", "stream_k=tree", "num_d=1", "preshuffle=1",
-            "quant=aquant", "quant=bquant", "quant=abquant", "quant=abquant,group_a=1x1x64",
-            "quant=abquant,group_b=1x128x128",
-        ];
-        for request in asked {
-            let defaults = ProblemDefaults::of(crate::vocab::Op::Gemm);
-            add(Problem::parse(crate::vocab::Op::Gemm, &format!("M=1,N=1,K=1,{request}"), &defaults).unwrap());
-        }
         assert_eq!(Problem::from(gemm.grouped("1x1x1".parse().unwrap())).words(), None);
     }
 

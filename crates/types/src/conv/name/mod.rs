@@ -52,11 +52,12 @@ const SCHEDULER: Part = part("_", "scheduler", Word).called("the scheduler");
 const VECTOR: Part = part("_vec", "vector_a", Widths);
 const MERGED: Part = part("_gm", "num_groups_to_merge", Number).from(2);
 const DSB: Part = part("_dsb", "double_smem_buffer", Mark);
+const SPLIT_IMAGE: Part = part("_si", "split_image", Mark);
 const TWO_STAGE: Part = part("_2stage", "two_stage", Mark);
 const SPECIALIZATION: Part = part("_", "specialization", Other);
 const STREAM_K: Part = part("_streamk_", "stream_k", Word);
 
-const SHORT_SUFFIXES: [Part; 4] = [MERGED, DSB, part("_si", "split_image", Mark), TWO_STAGE];
+const SHORT_SUFFIXES: [Part; 4] = [MERGED, DSB, SPLIT_IMAGE, TWO_STAGE];
 const LONG_SUFFIXES: [Part; 9] = [
     VECTOR,
     part("_bpc", "block_per_cu", Number).from(2),
@@ -212,8 +213,18 @@ impl ConvKernel {
     /// The long name with its suffixes, which the code generator gives to compiled kernels. It holds every
     /// field but the types of weight and output and the architecture.
     pub fn long_name(&self) -> String {
-        let usual = Self { vector: ConvTile::of(self.tile).vector, ..Self::USUAL };
+        let usual = self.without_suffixes();
         self.declared().other(&LONG_SUFFIXES, &usual).other(&[PERSISTENT, LARGE_TENSOR], &usual).text
+    }
+
+    /// What its long name has besides types, shapes and pipeline.
+    pub(crate) fn suffixes(&self) -> Vec<String> {
+        let parts = [SCHEDULER, EPILOGUE].into_iter().chain(LONG_SUFFIXES).chain([PERSISTENT, SPLIT_IMAGE]);
+        NameWriter::words(self, parts, &self.without_suffixes())
+    }
+
+    fn without_suffixes(&self) -> Self {
+        Self { vector: ConvTile::of(self.tile).vector, ..Self::USUAL }
     }
 }
 

@@ -72,6 +72,27 @@ const SPARSE: Part = part("_sparse", "structured_sparsity", Mark);
 const PRESHUFFLE: Part = part("_preshuffle", "preshuffle", Mark);
 const BATCHED: Part = part("_batched", "batched", Mark);
 const GROUPED: Part = part("_grouped", "grouped", Mark);
+/// What pools are told apart by, besides types, shapes and pipeline.
+const SUFFIXES: [Part; 18] = [
+    SCHEDULER,
+    EPILOGUE,
+    part("_pad_m", "pad_m", Mark),
+    part("_pad_n", "pad_n", Mark),
+    part("_pad_k", "pad_k", Mark),
+    part("_persistent", "persistent", Mark),
+    VECTOR,
+    SPLIT_K,
+    ELEMENTWISE,
+    TENSORS,
+    SPARSE,
+    PRESHUFFLE,
+    part("_streamk_", "stream_k", Word),
+    BATCHED,
+    GROUPED,
+    part("_", "quant", Word),
+    part("_preshuffleaq", "shuffled_scales_a", Mark),
+    part("_preshufflebq", "shuffled_scales_b", Mark),
+];
 
 /// What [`GemmKernel::parse_name`] understood, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,6 +250,18 @@ impl GemmKernel {
             let waves = self.wave.m.saturating_mul(self.wave.n).saturating_mul(self.wave.k);
             self.block_size = waves.saturating_mul(arch.wave_size() as u32);
         }
+    }
+
+    /// What it has besides types, shapes and pipeline, as its longest name says it.
+    pub(crate) fn suffixes(&self) -> Vec<String> {
+        let GemmVariant { library, quant, .. } = self.variant;
+        let library = Some(library).filter(|library| *library != GemmLibrary::Ck);
+        let mut words = library.map_or(Vec::new(), |library| vec![library.to_string()]);
+        words.extend(NameWriter::words(self, SUFFIXES, &Self { pad: [false; 3], ..Self::USUAL }));
+        let groups = quant.map_or([None; 2], |quant| [quant.group_a, quant.group_b]);
+        let group = |(side, group): (_, Option<Mnk>)| Some(format!("{side}{}", group?));
+        words.extend(["qa", "qb"].into_iter().zip(groups).filter_map(group));
+        words
     }
 
     /// A name up to its shapes.

@@ -267,14 +267,14 @@ fn names_of_triton_kernels_say_so() {
 #[test]
 fn identifiers_say_stream_k() {
     let body = "fp16_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x32_2x2x1_16x16x16";
-    for (suffix, reduction, workspace) in [
-        ("_streamk", StreamKReduction::Atomic, false),
-        ("_streamk_linear", StreamKReduction::Linear, true),
-        ("_preshuffle_streamk_tree", StreamKReduction::Tree, true),
+    for (suffix, reduction) in [
+        ("_streamk", StreamKReduction::Atomic),
+        ("_streamk_linear", StreamKReduction::Linear),
+        ("_preshuffle_streamk_tree", StreamKReduction::Tree),
     ] {
         let identifier = format!("{body}{suffix}");
         let kernel = GemmKernel::parse_identifier(&identifier).unwrap();
-        assert_eq!((kernel.variant.stream_k, kernel.variant.needs_workspace()), (Some(reduction), workspace));
+        assert_eq!(kernel.variant.stream_k, Some(reduction));
         assert_eq!(kernel.identifier(), identifier);
     }
     refuses_identifier(&format!("{body}_streamk_atomic"), "found '_atomic'");
