@@ -265,15 +265,16 @@ impl Summary {
             })
             .filter(|(_, predicted)| !predicted.is_nan())
             .collect();
+        let best_of = best_of_each_top(trials, orders, 10);
         Self {
             efficiency: Spread::of(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
             top1: hits(1),
             top3_hit_rate: hits(3),
             top5_hit_rate: hits(5),
             top10_hit_rate: hits(10),
-            best_of_top3_mean: best_of_top(trials, orders, 3),
-            best_of_top5_mean: best_of_top(trials, orders, 5),
-            best_of_top10_mean: best_of_top(trials, orders, 10),
+            best_of_top3_mean: best_of[2],
+            best_of_top5_mean: best_of[4],
+            best_of_top10_mean: best_of[9],
             errors: Errors::of(&pairs),
             rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
         }
@@ -307,16 +308,7 @@ impl Baselines {
     }
 }
 
-/// Mean efficiency of the best among the first `count` of each ranking.
-fn best_of_top(trials: &[Trial], orders: &[Order], count: usize) -> f64 {
-    mean(
-        trials.iter().zip(orders).map(|(trial, order)| {
-            order.tries(count).map(|place| trial.efficiency(place)).fold(0.0, f64::max)
-        }),
-    )
-}
-
-/// [`best_of_top`] for every count from 1 to `most`.
+/// Mean efficiency of the best among the first of each ranking, for every count from 1 to `most`.
 fn best_of_each_top(trials: &[Trial], orders: &[Order], most: usize) -> Vec<f64> {
     let mut sums = vec![0.0; most];
     for (trial, order) in trials.iter().zip(orders) {

@@ -567,6 +567,7 @@ mod tests {
     }
 
     /// Folds have no order, so nothing lies between two of them.
+    #[cfg(feature = "train")]
     #[test]
     fn dots_are_not_joined() {
         let all = [Series::new("mean", Mark::Dots, [(0.0, 0.9), (1.0, 0.8)])];

@@ -4,7 +4,7 @@ use ck_select_model::forest::Forest;
 use ck_select_model::model::Model;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
-use super::html::Page;
+use super::html::{Figure, Page};
 use super::made::Made;
 use super::text::{brief, code, count, escape, number, percent};
 use crate::candidates::counted_as;
@@ -94,28 +94,15 @@ fn headline(
 ) {
     let summary = &evaluation.summary;
     let Spread { count: problems, mean, p50, p10, min } = summary.efficiency;
-    page.figures(&[
-        ("efficiency_mean", "mean efficiency", percent(mean)),
-        ("efficiency_p50", "median", percent(p50)),
-        ("efficiency_p10", "P10", percent(p10)),
-        ("efficiency_min", "worst", percent(min)),
-        ("best_of_top3_mean", "best of 3", percent(summary.best_of_top3_mean)),
+    let mut figures = efficiencies([mean, p50, p10, min, summary.best_of_top3_mean]);
+    figures.extend([
         ("ndcg_at_1", "oracle chosen", percent(summary.top1)),
         ("num_shapes", counted_as(&evaluation.trials), count(problems)),
         ("num_rows", "measurements", count(summary.rows)),
     ]);
+    page.figures(&figures);
     page.text("Efficiency is the measured speed of the chosen kernel over that of the fastest measured one.");
-    let baselines = &evaluation.baselines;
-    let fixed = &measurements.named(baselines.fixed_kernel, baselines.fixed_split_k);
-    let mut rows = vec![
-        vec![judged.into(), percent(mean)],
-        vec![format!("best single kernel, {}", code(fixed)), percent(baselines.fixed_mean)],
-        vec!["a random kernel".into(), percent(baselines.random_mean)],
-    ];
-    if let Some(&three) = evaluation.top_k.get(2) {
-        rows.insert(1, vec!["its first three, measured".into(), percent(three)]);
-    }
-    page.table(&["choice", "mean efficiency"], rows);
+    choices(page, evaluation, measurements, judged);
     if let Some(errors) = summary.errors {
         page.table(
             &["predicted TFLOPS", ""],
@@ -133,6 +120,31 @@ fn headline(
             evaluation.invalid_rows, evaluation.problems_without_rows
         ));
     }
+}
+
+/// Mean, median, tenth percentile, worst and best of three, as key figures.
+pub(super) fn efficiencies(shares: [f64; 5]) -> Vec<Figure<'static>> {
+    let names = [
+        ("efficiency_mean", "mean efficiency"),
+        ("efficiency_p50", "median"),
+        ("efficiency_p10", "P10"),
+        ("efficiency_min", "worst"),
+        ("best_of_top3_mean", "best of 3"),
+    ];
+    names.into_iter().zip(shares).map(|((id, label), share)| (id, label, percent(share))).collect()
+}
+
+/// What is judged beside choices without a model.
+pub(super) fn choices(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements, judged: &str) {
+    let baselines = &evaluation.baselines;
+    let fixed = code(&measurements.named(baselines.fixed_kernel, baselines.fixed_split_k));
+    let three = evaluation.top_k.get(2).map(|&three| ("its first three, measured".to_owned(), three));
+    let own = std::iter::once((judged.to_owned(), evaluation.summary.efficiency.mean)).chain(three);
+    let rows = own.chain([
+        (format!("best single kernel, {fixed}"), baselines.fixed_mean),
+        ("a random kernel".to_owned(), baselines.random_mean),
+    ]);
+    page.table(&["choice", "mean efficiency"], rows.map(|(choice, mean)| vec![choice, percent(mean)]));
 }
 
 pub(super) fn regret(page: &mut Page, evaluation: &Evaluation) {

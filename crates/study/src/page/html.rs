@@ -1,7 +1,9 @@
 //! The shell of all pages, with one style sheet and one script, and the parts that pages consist of.
 
-use super::text::{base64, escape, name};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use ck_select_data::digest;
+
+use super::text::{escape, name};
 
 const STYLE: &str = include_str!("page.css");
 /// Sorts and filters tables, says the values of charts and draws maps. Without it, all but a map is there.
@@ -10,6 +12,9 @@ const SCRIPT: &str = include_str!("page.js");
 const LONG: usize = 40;
 /// Number of sections from which a page begins with a list of them.
 const MANY: usize = 4;
+
+/// The id of a figure, by which programs find it, its label and its value.
+pub(super) type Figure<'a> = (&'a str, &'a str, String);
 
 /// A page under construction.
 pub(super) struct Page {
@@ -22,7 +27,7 @@ impl Page {
     /// The title may contain names.
     pub(super) fn new(title: &str) -> Self {
         // This policy makes the browser block network access, and all scripts and styles but the page's own.
-        let hash = |text: &str| base64(&digest::sha256(text.as_bytes()));
+        let hash = |text: &str| BASE64_STANDARD.encode(digest::sha256(text.as_bytes()));
         let head = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -70,8 +75,8 @@ impl Page {
         self.raw(&format!("<p class=\"warning\" role=\"note\">{}</p>\n", name(text)));
     }
 
-    /// The key figures; each has an id, so that programs find it, too.
-    pub(super) fn figures(&mut self, figures: &[(&str, &str, String)]) {
+    /// The key figures.
+    pub(super) fn figures(&mut self, figures: &[Figure<'_>]) {
         self.raw("<dl class=\"figures\">\n");
         for (id, label, value) in figures {
             self.raw(&format!("<div><dt>{}</dt><dd id=\"{id}\">{value}</dd></div>\n", escape(label)));

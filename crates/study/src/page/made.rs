@@ -8,7 +8,7 @@ use ck_select_model::model::{EmbeddedModel, Model, Target};
 use super::html::Page;
 use super::text::{count, escape, name};
 use ck_select_data::digest;
-use ck_select_data::measurements::Measurements;
+use ck_select_data::measurements::{Measurements, Source};
 
 /// The sources of a page, and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +88,11 @@ pub(super) fn line(page: &mut Page, at: &str) {
         time.replace('T', " "),
         env!("CARGO_PKG_VERSION")
     ));
+}
+
+/// The name of a file of measurements, without its folder.
+pub(super) fn file_name(source: &Source) -> String {
+    source.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A digest, which breaks anywhere.

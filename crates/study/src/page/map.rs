@@ -3,11 +3,12 @@
 
 use std::io::Write as _;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 use super::html::Page;
-use super::text::{base64, count};
+use super::text::count;
 use crate::candidates::counted_as;
 use crate::survey::Survey;
 
@@ -95,7 +96,7 @@ impl Shown {
             self.trials.len()
         ));
         page.raw("<script type=\"application/octet-stream\" id=\"cells\">");
-        page.raw(&base64(&packed));
+        page.raw(&BASE64_STANDARD.encode(&packed));
         page.raw("</script>\n");
         page.raw(DIALOG);
     }

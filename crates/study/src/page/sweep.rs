@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::Page;
-use super::made::Made;
+use super::made::{self, Made};
 use super::map::Shown;
 use super::progress::{self, Progress};
 use super::text::{brief, code, count, duration, escape, name, number, percent};
@@ -24,15 +24,8 @@ pub fn sweep(
     made: &Made,
     progress: Option<Progress>,
 ) -> String {
-    let files: Vec<String> = measurements
-        .sources()
-        .iter()
-        .map(|source| {
-            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-        })
-        .collect();
-    let name = match files.as_slice() {
-        [one] => one.clone(),
+    let name = match measurements.sources() {
+        [one] => made::file_name(one),
         more => format!("{} files", more.len()),
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));

@@ -6,10 +6,10 @@ use ck_select_data::measurements::Measurements;
 use ck_select_train::{CardInputs, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping};
 
 use super::chart::{self, Axis, Mark, Series, Unit};
-use super::evaluation::{importances, regret, slices, worst};
+use super::evaluation::{choices, efficiencies, importances, regret, slices, worst};
 use super::held_out::evaluation;
 use super::html::Page;
-use super::text::{code, count, escape, number, percent};
+use super::text::{count, escape, number, percent};
 use super::{curve, made};
 
 /// Writes the page.
@@ -57,26 +57,16 @@ fn headline(
     let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
     let mut figures = Vec::new();
     if let (Some(one), Some(found)) = (ranking.and_then(|one| one.validation.efficiency.as_ref()), found) {
+        figures = efficiencies([one.mean, one.median, one.p10, one.min, one.best_of_top3]);
         figures.extend([
-            ("efficiency_mean", "mean efficiency", percent(one.mean)),
-            ("efficiency_p50", "median", percent(one.median)),
-            ("efficiency_p10", "P10", percent(one.p10)),
-            ("efficiency_min", "worst", percent(one.min)),
-            ("best_of_top3_mean", "best of 3", percent(one.best_of_top3)),
             ("ndcg_at_1", "oracle chosen", percent(found.summary.top1)),
             ("num_shapes", "problems held out", count(one.problems)),
         ]);
     }
     let learned = inputs.curve.iter().rev().find(|point| point.measured > 0);
     if let (Some(point), true) = (learned, figures.is_empty()) {
-        figures.extend([
-            ("efficiency_mean", "mean efficiency", percent(point.mean)),
-            ("efficiency_p50", "median", percent(point.median)),
-            ("efficiency_p10", "P10", percent(point.p10)),
-            ("efficiency_min", "worst", percent(point.min)),
-            ("best_of_top3_mean", "best of 3", percent(point.best_of_top3)),
-            ("num_measured", "measured problems", count(point.measured)),
-        ]);
+        figures = efficiencies([point.mean, point.median, point.p10, point.min, point.best_of_top3]);
+        figures.push(("num_measured", "measured problems", count(point.measured)));
     }
     let judged = !figures.is_empty();
     let rows = measurements.rows().iter().filter(|row| row.is_valid).count();
@@ -99,16 +89,7 @@ fn headline(
         "By cross-validation: each problem is judged by a forest that had not seen it. Efficiency is the \
          measured speed of the chosen kernel over that of the fastest measured one.",
     );
-    let fixed = code(&measurements.named(found.baselines.fixed_kernel, found.baselines.fixed_split_k));
-    page.table(
-        &["choice", "mean efficiency"],
-        [
-            ("this model".to_owned(), found.summary.efficiency.mean),
-            (format!("best single kernel, {fixed}"), found.baselines.fixed_mean),
-            ("a random kernel".to_owned(), found.baselines.random_mean),
-        ]
-        .map(|(choice, mean)| vec![choice, percent(mean)]),
-    );
+    choices(page, found, measurements, "this model");
 }
 
 /// How a tuned model improved.
@@ -242,10 +223,13 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
     page.table(
         &["file", "rows", "SHA-256", "part"],
         measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(place, (source, digest))| {
-            let file =
-                source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let role = plan.roles.get(place).copied().unwrap_or_default();
-            vec![escape(&file), count(source.rows), made::hash(digest), part(role).to_owned()]
+            vec![
+                escape(&made::file_name(source)),
+                count(source.rows),
+                made::hash(digest),
+                part(role).to_owned(),
+            ]
         }),
     );
     page.text("The command that trains the same model again:");

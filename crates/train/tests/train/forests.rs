@@ -116,19 +116,21 @@ fn extra_data_is_trained_on_and_never_held_out() {
     }
 }
 
+/// A line of a table with another speed.
+fn with_speed(line: &str, change: impl Fn(f64) -> f64) -> String {
+    let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+    cells[15] = change(cells[15].parse().unwrap()).to_string();
+    cells.join(",") + "\n"
+}
+
 /// Sweeps of one problem are lists of their own, on one side of every fold.
 #[test]
 fn a_problem_that_was_measured_again_is_two_lists_in_one_fold() {
     let text = csv(30);
     let lines: Vec<&str> = text.lines().collect();
     // Problem 0 once more, 10 % slower throughout.
-    let again = lines[1..13].iter().map(|line| {
-        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
-        cells[1] = "30".to_owned();
-        cells[15] = (cells[15].parse::<f64>().unwrap() * 0.9).to_string();
-        cells.join(",")
-    });
-    let data = file("again.csv", &(text.clone() + &again.collect::<Vec<_>>().join("\n")));
+    let again = lines[1..13].iter().map(|line| with_speed(&line.replacen(",0,", ",30,", 1), |it| it * 0.9));
+    let data = file("again.csv", &(text.clone() + &again.collect::<String>()));
     let measurements = Measurements::read(&[&data.path], wanted()).unwrap();
     let plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
@@ -152,11 +154,7 @@ fn extra_data_of_a_problem_is_held_out_with_it() {
     let text = csv(30);
     let lines: Vec<&str> = text.lines().collect();
     // The extra file measures problem 0 again, slower.
-    let extra = lines[1..13].iter().map(|line| {
-        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
-        cells[15] = (cells[15].parse::<f64>().unwrap() * 0.9).to_string();
-        cells.join(",") + "\n"
-    });
+    let extra = lines[1..13].iter().map(|line| with_speed(line, |speed| speed * 0.9));
     let (data, extra) = (
         file("data.csv", &text),
         file("extra.csv", &(lines[0].to_owned() + "\n" + &extra.collect::<String>())),
@@ -206,13 +204,10 @@ fn a_held_out_problem_has_no_say_in_its_own_prediction() {
     let changed: String = text
         .lines()
         .enumerate()
-        .map(|(line, row)| {
-            let mut cells: Vec<String> = row.split(',').map(str::to_owned).collect();
-            // The first problem's times, turned around.
-            if (1..=12).contains(&line) {
-                cells[15] = format!("{:.4}", 100.0 / cells[15].parse::<f64>().unwrap());
-            }
-            cells.join(",") + "\n"
+        .map(|(line, row)| match line {
+            // The first problem's, turned around.
+            1..=12 => with_speed(row, |speed| 100.0 / speed),
+            _ => format!("{row}\n"),
         })
         .collect();
     let run = |text: &str, stop: Stop| {
