@@ -119,14 +119,15 @@ pub const fn stopping(stop: Stop) -> &'static str {
 }
 
 fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
-    out.push_str("\n## Data\n\n| file | rows | SHA-256 | part |\n|---|---|---|---|\n");
-    for (place, source) in measurements.sources().iter().enumerate() {
+    out.push_str("\n## Data\n\n");
+    let rows = measurements.sources().iter().enumerate().map(|(place, source)| {
         let role = plan.roles.get(place).copied().unwrap_or_default();
         let file =
             source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let digest = inputs.digests.get(place).map_or("", String::as_str);
-        let _ = writeln!(out, "| {file} | {} | `{digest}` | {} |", source.rows, part(role));
-    }
+        vec![file, source.rows.to_string(), format!("`{digest}`"), part(role).to_owned()]
+    });
+    table(out, &["file", "rows", "SHA-256", "part"], rows);
     let valid = measurements.rows().iter().filter(|row| row.is_valid).count();
     let _ = writeln!(
         out,
@@ -138,23 +139,16 @@ fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &Car
 }
 
 fn forests(out: &mut String, trained: &[Trained]) {
-    out.push_str(
-        "\n## Forests\n\n| target | objective | trees | leaves | parameters |\n|---|---|---|---|---|\n",
-    );
-    for one in trained {
+    out.push_str("\n## Forests\n\n");
+    let rows = trained.iter().map(|one| {
         let params = one.goal.params.to_json();
         let pairs: Vec<String> =
             params.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}")).collect();
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} |",
-            one.goal.target,
-            one.goal.objective,
-            one.forest.trees().len(),
-            one.forest.leaf_count(),
-            pairs.join(", ")
-        );
-    }
+        let counts = [one.forest.trees().len(), one.forest.leaf_count()].map(|count| count.to_string());
+        let goal = [one.goal.target.to_string(), one.goal.objective.to_string()];
+        goal.into_iter().chain(counts).chain([pairs.join(", ")]).collect()
+    });
+    table(out, &["target", "objective", "trees", "leaves", "parameters"], rows);
     for one in trained.iter().filter(|one| one.continued > 0) {
         let _ =
             writeln!(out, "\nThe forest of {} continues one of {} trees.", one.goal.target, one.continued);
@@ -184,25 +178,13 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
          Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem, \
          in percent.\n"
     );
-    out.push_str(
-        "| target | problems | mean | median | P10 | min | best of top 3 |\n|---|---|---|---|---|---|---|\n",
-    );
-    let percent = |share: f64| format!("{:.2}", share * 100.0);
-    for one in trained {
-        if let Some(efficiency) = &one.validation.efficiency {
-            let _ = writeln!(
-                out,
-                "| {} | {} | {} | {} | {} | {} | {} |",
-                one.goal.target,
-                efficiency.problems,
-                percent(efficiency.mean),
-                percent(efficiency.median),
-                percent(efficiency.p10),
-                percent(efficiency.min),
-                percent(efficiency.best_of_top3)
-            );
-        }
-    }
+    let rows = trained.iter().filter_map(|one| {
+        let found = one.validation.efficiency.as_ref()?;
+        let shares = [found.mean, found.median, found.p10, found.min, found.best_of_top3];
+        let shares = shares.map(|share| format!("{:.2}", share * 100.0));
+        Some([one.goal.target.to_string(), found.problems.to_string()].into_iter().chain(shares).collect())
+    });
+    table(out, &["target", "problems", "mean", "median", "P10", "min", "best of top 3"], rows);
 }
 
 /// What winners teach, and where they stand.
@@ -220,14 +202,22 @@ fn places(out: &mut String, places: &[GpuFigures]) {
     // Those of pools of thousands are for `evaluate`.
     let is_shown = |name: &str| !name.contains("hundredth") && !name.contains("twentieth");
     let figures = first.figures.iter().map(|(name, _)| *name).filter(|name| is_shown(name));
-    let names: Vec<&str> = first.counts.iter().map(|(name, _)| *name).chain(figures).collect();
-    let _ = writeln!(out, "| table | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
-    for one in places {
+    let counts = first.counts.iter().map(|(name, _)| *name);
+    let names: Vec<&str> = ["table"].into_iter().chain(counts).chain(figures).collect();
+    let rows = places.iter().map(|one| {
         let counts = one.counts.iter().map(|(_, count)| count.to_string());
         let percent = |value: f64| format!("{:.1}", value * 100.0);
         let figures = one.figures.iter().filter(|(name, _)| is_shown(name));
         let figures = figures.map(|(_, value)| value.map_or_else(String::new, percent));
-        let _ = writeln!(out, "| {} | {} |", one.name, counts.chain(figures).collect::<Vec<_>>().join(" | "));
+        [one.name.clone()].into_iter().chain(counts).chain(figures).collect()
+    });
+    table(out, &names, rows);
+}
+
+fn table(out: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let _ = writeln!(out, "| {} |\n|{}", header.join(" | "), "---|".repeat(header.len()));
+    for row in rows {
+        let _ = writeln!(out, "| {} |", row.join(" | "));
     }
 }
 
