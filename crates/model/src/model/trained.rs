@@ -384,7 +384,7 @@ mod tests {
         for (tail, missing) in [
             ("compv5", "compv5"),
             ("compv3_interwave", "interwave"),
-            ("compv6_intrawave_gm2_dsb_si_2stage", "compv6 gm2 si 2stage"),
+            ("compv6_intrawave_gm2_dsb_si_2stage", "compv6 gm2 2stage si"),
         ] {
             assert_eq!(trained.unmeasured(&kernel(tail)).as_deref(), Some(missing));
         }
