@@ -85,6 +85,25 @@ fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
     assert!(found[1]["timed_efficiency"].is_null());
 }
 
+/// `--pool FAMILY` asked for `--arch`, though tables say it.
+#[test]
+fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
+    let folder = folder();
+    let mut table = HEADER.to_owned();
+    let counts = [("gfx942", 304), ("gfx950", 256)].map(|(arch, units)| {
+        let names = folder.good(&format!("enumerate a8w8_blockscale --arch {arch}"));
+        let first = names.lines().next().unwrap();
+        writeln!(table, "{arch},{units},64,2048,512,{first},0,8,1").unwrap();
+        names.lines().count() as f64
+    });
+    folder.write("table.csv", &table);
+    let found = folder.json("evaluate --model estimate --winners @table.csv --pool a8w8_blockscale");
+    let found = found["gpus"].as_array().unwrap();
+    let kernels = [0, 1].map(|gpu: usize| found[gpu]["kernels"].as_f64().unwrap());
+    assert_eq!((found.len(), kernels), (2, counts));
+    assert!(counts[0] < counts[1]);
+}
+
 #[test]
 fn a_pool_that_lacks_the_winner_is_an_error_with_its_line() {
     let folder = folder();

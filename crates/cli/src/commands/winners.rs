@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::pool::Pool;
-use ck_select::vocab::Arch;
+use ck_select::vocab::{Arch, Op};
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
 
@@ -14,11 +14,9 @@ use crate::error::CliError;
 use crate::output::file_name;
 use crate::table::Table;
 
-/// Reads the shapes of tuned tables on an architecture, if one is given, with winners of these pools. Rows
-/// that record none are of it.
-pub(super) fn read(files: &[PathBuf], pools: &[Arc<Pool>], arch: Option<Arch>) -> Result<Winners, CliError> {
-    let of: Vec<&Pool> = pools.iter().map(AsRef::as_ref).collect();
-    let winners = Winners::read(files, of[0].op(), arch)?;
+/// Reads the shapes of tuned tables on an architecture, if one is given. Rows that record none are of it.
+pub(super) fn read(files: &[PathBuf], op: Op, arch: Option<Arch>) -> Result<Winners, CliError> {
+    let winners = Winners::read(files, op, arch)?;
     if winners.others > 0 {
         say!("ckselect: left out: {} rows of kernels of other libraries", winners.others);
     }
@@ -27,6 +25,12 @@ pub(super) fn read(files: &[PathBuf], pools: &[Arc<Pool>], arch: Option<Arch>) -
     if let (Some(arch), other @ 1..) = (arch, all - winners.shapes.len()) {
         say!("ckselect: left out: {other} of {all} shapes, which are not of {arch}");
     }
+    Ok(winners)
+}
+
+/// The shapes whose winners are in their pools: one pool for all tables, or one for each.
+pub(super) fn among(winners: Winners, pools: &[Arc<Pool>]) -> Result<Winners, CliError> {
+    let of: Vec<&Pool> = pools.iter().map(AsRef::as_ref).collect();
     let (winners, lacking) = winners.in_pools(&of)?;
     if let Some((count, first)) = lacking {
         say!("ckselect: left out: {count} shapes whose winner is retired: {first}");

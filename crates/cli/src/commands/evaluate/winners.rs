@@ -1,8 +1,12 @@
 //! `ckselect evaluate --winners`: how often the order of a pool begins with the winners of tuned tables.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::vocab::{Arch, Op};
+use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
 use ck_select_study::winners::placed;
 use serde_json::{Value, json};
@@ -19,28 +23,20 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
     let model = if is_estimate { None } else { Some(args.allow.apply(load_model(&args.model)?)) };
     let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
-    let pools = [Arc::new(pools::read(pool, || Ok(asked))?)];
-    let pool = &pools[0];
-    let tables = winners::read(&args.winners, &pools, asked)?;
+    let pool_on = |arch| -> Result<Arc<Pool>, CliError> { Ok(Arc::new(pools::read(pool, || Ok(arch))?)) };
+    // A family has other kernels on each architecture, and tables may be of several.
+    let is_of_tables = asked.is_none() && pools::family(pool).is_some();
+    let given = if is_of_tables { None } else { Some(pool_on(asked)?) };
+    let tables = winners::read(&args.winners, given.as_ref().map_or(Op::Gemm, |pool| pool.op()), asked)?;
+    let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
-    for (file, gpu) in tables.gpus() {
-        let Some(arch) = gpu.arch else {
-            return Err(CliError::usage(
-                "--arch is missing, and the tables do not say what they were measured on",
-            ));
+    for arch in archs {
+        let pool = match &given {
+            Some(pool) => Arc::clone(pool),
+            None => pool_on(arch)?,
         };
-        let mut device = gpu.device(arch)?;
-        if args.arch.file().is_some() {
-            device.hardware = args.arch.over(device.hardware)?;
-        }
-        let model = match &model {
-            None => Model::of_estimate(pool.op(), device)?.of_arch(arch),
-            Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
-            Some(model) => model.clone().with_hardware(device.hardware),
-        };
-        let placed = placed(model, &tables, (file, gpu), pool)?;
-        let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
-        all.extend(GpuFigures::of(format!("{file}{gpu}"), pool.len(), &placed));
+        let tables = winners::among(tables.clone().on(arch), std::slice::from_ref(&pool))?;
+        judge(args, model.as_ref(), &tables, &pool, &mut all)?;
     }
     if all.is_empty() {
         return Err(CliError::failed("the tables have no winner on the GPU that was asked for"));
@@ -53,4 +49,34 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         output::write_json(path, &document)?;
     }
     winners::table(&all).print_beside(args.format, || document)
+}
+
+/// Adds the figures of each table on each GPU.
+fn judge(
+    args: &Args,
+    model: Option<&Model>,
+    tables: &Winners,
+    pool: &Arc<Pool>,
+    all: &mut Vec<GpuFigures>,
+) -> Result<(), CliError> {
+    for (file, gpu) in tables.gpus() {
+        let Some(arch) = gpu.arch else {
+            return Err(CliError::usage(
+                "--arch is missing, and the tables do not say what they were measured on",
+            ));
+        };
+        let mut device = gpu.device(arch)?;
+        if args.arch.file().is_some() {
+            device.hardware = args.arch.over(device.hardware)?;
+        }
+        let model = match model {
+            None => Model::of_estimate(pool.op(), device)?.of_arch(arch),
+            Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
+            Some(model) => model.clone().with_hardware(device.hardware),
+        };
+        let placed = placed(model, tables, (file, gpu), pool)?;
+        let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
+        all.extend(GpuFigures::of(format!("{file}{gpu}"), pool.len(), &placed));
+    }
+    Ok(())
 }

@@ -109,7 +109,8 @@ fn tables(args: &Args) -> Result<Option<Tables>, CliError> {
         return Ok(None);
     }
     let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
-    let winners = winners::read(&args.winners, &pools, args.gpu.arch)?.thinned(MOST_SHAPES);
+    let tables = winners::read(&args.winners, pools[0].op(), args.gpu.arch)?;
+    let winners = winners::among(tables, &pools)?.thinned(MOST_SHAPES);
     Ok(Some(Tables { winners, pools }))
 }
 
