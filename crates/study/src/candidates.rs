@@ -1,5 +1,6 @@
 //! The kernels that were measured together for a problem, each once.
 
+use ck_select_data::figures::{mean, quantile};
 use ck_select_data::measurements::{Measurements, Run};
 
 /// A kernel that ran on a problem.
@@ -71,6 +72,12 @@ pub(crate) fn distinct_problems(trials: &[Trial]) -> usize {
     trials.chunk_by(|a, b| a.problem == b.problem).count()
 }
 
+/// Mean efficiency of a random choice among the candidates of each trial.
+pub(crate) fn random_choice(trials: &[Trial]) -> f64 {
+    let of_trial = |trial: &Trial| mean((0..trial.candidates.len()).map(|place| trial.efficiency(place)));
+    mean(trials.iter().map(of_trial))
+}
+
 /// A trial for each run of a problem. Invalid rows are ignored.
 pub fn trials(measurements: &Measurements) -> Vec<Trial> {
     measurements.runs().into_iter().filter_map(|run| trial(measurements, run)).collect()
@@ -102,7 +109,7 @@ fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
         .map(|same| {
             let mut speeds: Vec<f64> = same.iter().map(|row| row.2).collect();
             speeds.sort_by(f64::total_cmp);
-            let tflops = ck_select_data::figures::quantile(&speeds, 0.5);
+            let tflops = quantile(&speeds, 0.5);
             let (kernel, split_k) = same[0].0;
             (same[0].1, Candidate { kernel, split_k, tflops })
         })
@@ -110,4 +117,20 @@ fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
     candidates.sort_by_key(|candidate| candidate.0);
     let candidates = candidates.into_iter().map(|(_, candidate)| candidate).collect();
     Trial::new(run.problem, run.number, candidates)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A trial in which kernel 0, 1 and so on have these speeds.
+    pub(crate) fn trial(problem: u32, speeds: &[f64]) -> Trial {
+        let candidate = |(kernel, &tflops)| Candidate { kernel, split_k: 1, tflops };
+        Trial::new(problem, None, (0..).zip(speeds).map(candidate).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_tie_goes_to_the_first() {
+        assert_eq!(trial(0, &[7.0, 7.0]).oracle, 0);
+    }
 }

@@ -89,13 +89,14 @@ impl Comparison {
             old.iter().zip(new).filter(|(old, new)| old.problem == new.problem).collect();
         let spread = |side: fn(&(&Outcome, &Outcome)) -> f64| Spread::of(pairs.iter().map(side).collect());
         let (before, after) = (spread(|pair| pair.0.efficiency), spread(|pair| pair.1.efficiency));
+        let chosen = |outcome: &Outcome| outcome.selected.map(|chosen| chosen.kernel);
         let mut changes: Vec<Change> = pairs
             .iter()
-            .filter(|(old, new)| old.selected != new.selected)
+            .filter(|(old, new)| chosen(old) != chosen(new))
             .map(|(old, new)| Change {
                 problem: old.problem,
-                old_kernel: old.selected,
-                new_kernel: new.selected,
+                old_kernel: chosen(old),
+                new_kernel: chosen(new),
                 old: old.efficiency,
                 new: new.efficiency,
             })
@@ -108,7 +109,7 @@ impl Comparison {
         Self {
             lost: 0,
             problems: pairs.len(),
-            agreements: pairs.iter().filter(|(old, new)| old.selected == new.selected).count(),
+            agreements: pairs.iter().filter(|(old, new)| chosen(old) == chosen(new)).count(),
             improved: count(std::cmp::Ordering::Greater),
             same: count(std::cmp::Ordering::Equal),
             degraded: count(std::cmp::Ordering::Less),
@@ -141,22 +142,17 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::candidates::Candidate;
 
     fn outcomes(efficiencies: &[f64]) -> Vec<Outcome> {
         (0u32..)
             .zip(efficiencies)
-            .map(|(problem, &efficiency)| Outcome {
-                problem,
-                oracle: 0,
-                oracle_split_k: 1,
-                oracle_tflops: 100.0,
+            .map(|(problem, &efficiency)| {
                 // A kernel for each efficiency.
-                selected: Some((efficiency * 1000.0) as u32),
-                selected_split_k: Some(1),
-                selected_tflops: efficiency * 100.0,
-                efficiency,
-                oracle_rank: None,
-                candidates: 9,
+                let kernel = (efficiency * 1000.0) as u32;
+                let selected = Some(Candidate { kernel, split_k: 1, tflops: efficiency * 100.0 });
+                let oracle = Candidate { kernel: 0, split_k: 1, tflops: 100.0 };
+                Outcome { problem, oracle, selected, efficiency, oracle_rank: None, candidates: 9 }
             })
             .collect()
     }

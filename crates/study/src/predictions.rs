@@ -8,7 +8,7 @@ use ck_select_types::files;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::check_names;
 use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults};
-use ck_select_types::vocab::Arch;
+use ck_select_types::vocab::{Arch, Op};
 use csv::StringRecord;
 
 use crate::candidates::Trial;
@@ -69,22 +69,20 @@ const KERNEL_COLUMNS: [&str; 3] = ["kernel_name", "kernel", "predicted_kernel"];
 /// Columns with the number of a problem.
 const LABEL_COLUMNS: [&str; 2] = ["problem_idx", "problem"];
 
-/// A CSV with its columns by name.
+/// A CSV with its columns by name, and the row that was read last.
 struct Sheet {
     file: String,
     columns: HashMap<String, usize>,
     reader: csv::Reader<std::fs::File>,
+    record: StringRecord,
     unknown: Vec<String>,
     /// The architecture of choices that name none: that of the measurements.
     arch: Option<Arch>,
 }
 
-struct Cells<'a>(&'a HashMap<String, usize>, &'a StringRecord);
-
-impl Fields for Cells<'_> {
+impl Fields for Sheet {
     fn get(&self, name: &str) -> Option<&str> {
-        let cell = self.1.get(*self.0.get(name)?)?;
-        (!cell.is_empty()).then_some(cell)
+        Some(self.cell(*self.columns.get(name)?)).filter(|cell| !cell.is_empty())
     }
 }
 
@@ -107,16 +105,24 @@ impl Sheet {
             .map_err(|error| DataError::format(&file, format_args!("header: {error}")))?;
         let columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();
         let arch = measurements.wanted().arch.or_else(|| measurements.common_arch().ok().flatten());
-        Ok(Self { file, columns, reader, unknown, arch })
+        Ok(Self { file, columns, reader, record: StringRecord::new(), unknown, arch })
     }
 
-    fn next(&mut self, record: &mut StringRecord) -> Result<bool, DataError> {
-        self.reader.read_record(record).map_err(|error| DataError::format(&self.file, error))
+    /// Reads the next row; false at the end.
+    fn next(&mut self) -> Result<bool, DataError> {
+        self.reader.read_record(&mut self.record).map_err(|error| DataError::format(&self.file, error))
     }
 
-    fn fault(&self, record: &StringRecord, message: impl std::fmt::Display) -> DataError {
-        let line = record.position().map_or(0, csv::Position::line);
-        DataError::format(&self.file, format_args!("line {line}: {message}"))
+    fn cell(&self, column: usize) -> &str {
+        self.record.get(column).unwrap_or_default()
+    }
+
+    fn line(&self) -> u64 {
+        self.record.position().map_or(0, csv::Position::line)
+    }
+
+    fn fault(&self, message: impl std::fmt::Display) -> DataError {
+        DataError::format(&self.file, format_args!("line {}: {message}", self.line()))
     }
 
     fn one_of(&self, names: &[&'static str]) -> Option<usize> {
@@ -137,99 +143,80 @@ impl Sheet {
             .iter()
             .any(|needed| needed.iter().all(|name| self.columns.contains_key(*name)))
     }
-}
 
-/// Problems by their number in a benchmark CSV.
-#[derive(Debug, Clone, Default)]
-pub struct Labels(HashMap<String, Problem>);
-
-impl Labels {
-    /// Reads the numbers of one CSV. A number for two different problems is an error, because joining by it
-    /// would be wrong.
-    pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let mut sheet = Sheet::open(path, measurements)?;
-        let label_column = sheet.need(&LABEL_COLUMNS)?;
-        let kernel_column = sheet.one_of(&KERNEL_COLUMNS);
-        let mut labels = HashMap::new();
-        let mut record = StringRecord::new();
-        while sheet.next(&mut record)? {
-            let kernel = kernel_column.and_then(|column| record.get(column)).unwrap_or_default();
-            let problem = sheet.problem(&record, kernel, measurements)?;
-            let label = record.get(label_column).unwrap_or_default();
-            if let Some(other) = labels.insert(label.to_owned(), problem)
-                && other != problem
-            {
-                let message = format!("problem {label} is {problem} here and {other} before");
-                return Err(sheet.fault(&record, message));
-            }
-        }
-        Ok(Self(labels))
-    }
-}
-
-impl Sheet {
-    fn problem(
-        &self,
-        record: &StringRecord,
-        kernel: &str,
-        measurements: &Measurements,
-    ) -> Result<Problem, DataError> {
-        let wanted = measurements.wanted();
-        let cells = Cells(&self.columns, record);
+    fn problem(&self, kernel: &str, op: Op) -> Result<Problem, DataError> {
         // As in a row of measurements, the kernel says direction, types and layout.
         let problem = match Kernel::from_name(kernel) {
-            Ok(kernel) if kernel.op() == wanted.op => problem_of(&kernel, &cells, self.arch),
+            Ok(kernel) if kernel.op() == op => problem_of(&kernel, self, self.arch),
             _ => {
-                let defaults = ProblemDefaults { arch: self.arch, ..ProblemDefaults::of(wanted.op) };
-                Problem::from_fields(wanted.op, &cells, &defaults).map_err(|error| error.to_string())
+                let defaults = ProblemDefaults { arch: self.arch, ..ProblemDefaults::of(op) };
+                Problem::from_fields(op, self, &defaults).map_err(|error| error.to_string())
             }
         };
-        problem.map_err(|message| self.fault(record, message))
+        problem.map_err(|message| self.fault(message))
     }
+}
+
+/// Problems by their number in a benchmark CSV. A number for two different problems is an error, because
+/// joining by it would be wrong.
+fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Problem>, DataError> {
+    let mut sheet = Sheet::open(path, measurements)?;
+    let label_column = sheet.need(&LABEL_COLUMNS)?;
+    let kernel_column = sheet.one_of(&KERNEL_COLUMNS);
+    let mut labels = HashMap::new();
+    while sheet.next()? {
+        let kernel = kernel_column.map_or("", |column| sheet.cell(column));
+        let problem = sheet.problem(kernel, measurements.wanted().op)?;
+        let label = sheet.cell(label_column);
+        if let Some(other) = labels.insert(label.to_owned(), problem)
+            && other != problem
+        {
+            return Err(sheet.fault(format!("problem {label} is {problem} here and {other} before")));
+        }
+    }
+    Ok(labels)
 }
 
 impl Predictions {
     /// Reads a CSV of predictions: a kernel (`kernel_name`, `kernel` or `predicted_kernel`) and its `rank` (1
-    /// if the column is missing) for a problem, which is described or numbered as in `labels`.
-    pub fn read(
-        path: &Path,
-        measurements: &Measurements,
-        labels: Option<&Labels>,
-    ) -> Result<Self, DataError> {
+    /// if the column is missing) for a problem, which is described, or numbered as in the first file of the
+    /// measurements.
+    pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
         let mut sheet = Sheet::open(path, measurements)?;
         let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
         let rank_column = sheet.one_of(&["rank"]);
         let spelled_out = sheet.has_problems();
         let label_column =
             if spelled_out { sheet.one_of(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
+        // Measurements need numbers only if the predictions use them, and then each row reports it.
+        let numbered = measurements.sources().first().filter(|_| !spelled_out);
+        let labels = numbered.and_then(|first| labels(&first.path, measurements).ok());
         let mut rankings: HashMap<Problem, Vec<Ranking>> = HashMap::new();
-        let mut record = StringRecord::new();
-        while sheet.next(&mut record)? {
-            let name = record.get(kernel_column).unwrap_or_default();
-            let kernel = Kernel::from_name(name)
-                .map_err(|error| sheet.fault(&record, format!("kernel '{name}': {error}")))?;
-            let rank = match rank_column.and_then(|column| record.get(column)) {
+        while sheet.next()? {
+            let name = sheet.cell(kernel_column);
+            let kernel =
+                Kernel::from_name(name).map_err(|error| sheet.fault(format!("kernel '{name}': {error}")))?;
+            let rank = match rank_column.map(|column| sheet.cell(column)) {
                 None => 1,
                 Some(text) => text.parse().ok().filter(|rank| *rank > 0).ok_or_else(|| {
-                    sheet.fault(&record, format!("rank: found '{text}', expected a whole number from 1"))
+                    sheet.fault(format!("rank: found '{text}', expected a whole number from 1"))
                 })?,
             };
-            let label = label_column.and_then(|column| record.get(column)).unwrap_or_default();
+            let label = label_column.map_or("", |column| sheet.cell(column));
             let problem = if spelled_out {
-                sheet.problem(&record, name, measurements)?
+                sheet.problem(name, measurements.wanted().op)?
             } else {
-                let known = labels.and_then(|labels| labels.0.get(label));
+                let known = labels.as_ref().and_then(|labels| labels.get(label));
                 *known.ok_or_else(|| {
                     let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
-                    sheet.fault(&record, format!("problem {label} is {found}, expected one that is measured"))
+                    sheet.fault(format!("problem {label} is {found}, expected one that is measured"))
                 })?
             };
             let number = label.parse().ok();
             let split_k = problem.split_k();
             let problem = if measurements.chooses_split() { problem.leaving_split() } else { problem };
             let rankings = rankings.entry(problem).or_default();
-            let place =
-                Place { rank, kernel, split_k, line: record.position().map_or(0, csv::Position::line) };
+            let place = Place { rank, kernel, split_k, line: sheet.line() };
             match rankings.iter_mut().find(|ranking| ranking.number == number) {
                 Some(ranking) => ranking.places.push(place),
                 None => rankings.push(Ranking { number, places: vec![place] }),
@@ -253,16 +240,6 @@ impl Predictions {
     /// Unknown columns of the file that do not resemble a known one.
     pub fn unknown(&self) -> &[String] {
         &self.unknown
-    }
-
-    /// How many problems have a ranking.
-    pub fn len(&self) -> usize {
-        self.rankings.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.rankings.is_empty()
     }
 
     /// The ranking of a trial's problem; if there are several, the one with the trial's own number, otherwise

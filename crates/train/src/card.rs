@@ -8,7 +8,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_data::places::GpuFigures;
 use ck_select_data::trained;
 
-use super::{Plan, Role, Stop, Trained, facts};
+use super::{Efficiency, Plan, Role, Stop, Trained, facts};
 
 /// Contents of a model's files that are not in the data.
 #[derive(Debug, Clone)]
@@ -40,18 +40,8 @@ pub struct CurvePoint {
     pub measured: usize,
     /// Draws of them.
     pub draws: usize,
-    /// Problems that were judged.
-    pub judged: usize,
-    /// Efficiencies of the first choice.
-    pub mean: f64,
-    /// Their median.
-    pub median: f64,
-    /// The tenth percentile.
-    pub p10: f64,
-    /// The worst.
-    pub min: f64,
-    /// The mean of the best among the first three.
-    pub best_of_top3: f64,
+    /// Of the problems that were judged.
+    pub efficiency: Efficiency,
 }
 
 pub(super) fn text(
@@ -180,8 +170,7 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
     );
     let rows = trained.iter().filter_map(|one| {
         let found = one.validation.efficiency.as_ref()?;
-        let shares = [found.mean, found.median, found.p10, found.min, found.best_of_top3];
-        let shares = shares.map(|share| format!("{:.2}", share * 100.0));
+        let shares = found.shares().map(|share| format!("{:.2}", share * 100.0));
         Some([one.goal.target.to_string(), found.problems.to_string()].into_iter().chain(shares).collect())
     });
     table(out, &["target", "problems", "mean", "median", "P10", "min", "best of top 3"], rows);

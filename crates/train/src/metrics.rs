@@ -6,17 +6,6 @@ use serde::Serialize;
 
 use ck_select_data::figures::{Spread, mean};
 
-/// The index of the first largest value, ignoring NaN; 0 if there is none.
-pub(super) fn first_maximum(values: &[f64]) -> usize {
-    let mut best = 0;
-    for (place, &value) in values.iter().enumerate() {
-        if value > values[best] || values[best].is_nan() && !value.is_nan() {
-            best = place;
-        }
-    }
-    best
-}
-
 /// How good the choices are, over problems.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Efficiency {
@@ -48,6 +37,11 @@ impl Efficiency {
             problems: first.count,
         })
     }
+
+    /// Mean, median, tenth percentile, worst, and the best among the first three.
+    pub const fn shares(&self) -> [f64; 5] {
+        [self.mean, self.median, self.p10, self.min, self.best_of_top3]
+    }
 }
 
 /// The efficiency of the first choice in each span, and of the best among the first three.
@@ -59,8 +53,9 @@ pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) ->
             let oracle = speeds.iter().copied().fold(0.0, f64::max);
             let mut order: Vec<usize> = (0..scores.len()).collect();
             order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+            let first = order.first().map_or(0.0, |&place| speeds[place]);
             let best = order.iter().take(3).map(|&place| speeds[place]).fold(0.0, f64::max);
-            (oracle > 0.0).then(|| (speeds[first_maximum(scores)] / oracle, best / oracle))
+            (oracle > 0.0).then(|| (first / oracle, best / oracle))
         })
         .collect()
 }
@@ -127,11 +122,5 @@ mod tests {
         assert_eq!((summary.mean, summary.median, summary.min, summary.problems), (0.75, 0.75, 0.5, 2));
         assert!((summary.p10 - 0.55).abs() < 1e-15);
         assert_eq!(Efficiency::of(&[]), None);
-    }
-
-    #[test]
-    fn nan_is_never_the_best() {
-        assert_eq!(first_maximum(&[f64::NAN, 1.0, 2.0, 2.0]), 2);
-        assert_eq!(first_maximum(&[f64::NAN, f64::NAN]), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! An evaluation for programs, under upstream's keys if upstream has the figure.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Evaluation, FieldCoverage, Slice};
 use ck_select_data::figures::Spread;
@@ -10,9 +10,8 @@ impl Evaluation {
     /// Everything as one JSON object.
     pub fn to_json(&self, measurements: &Measurements) -> Value {
         let name = |kernel: u32| measurements.kernels()[kernel as usize].name.as_str();
-        let summary = &self.summary;
-        let Spread { count, mean, p50, p10, min } = summary.efficiency;
-        let errors = summary.errors;
+        let Spread { count, mean, p50, p10, min } = self.efficiency;
+        let errors = self.errors;
         let op = measurements.wanted().op;
         let per_shape: Vec<Value> = self
             .outcomes
@@ -21,18 +20,18 @@ impl Evaluation {
             .map(|(outcome, order)| {
                 let mut one = json!({
                     "problem": measurements.problems()[outcome.problem as usize].to_string(),
-                    "oracle_kernel": name(outcome.oracle),
-                    "oracle_best_tflops": outcome.oracle_tflops,
-                    "selected_kernel": order.unmeasured.as_deref().or(outcome.selected.map(name)),
-                    "selected_tflops": outcome.selected_tflops,
+                    "oracle_kernel": name(outcome.oracle.kernel),
+                    "oracle_best_tflops": outcome.oracle.tflops,
+                    "selected_kernel": order.unmeasured.as_deref().or(outcome.selected.map(|chosen| name(chosen.kernel))),
+                    "selected_tflops": outcome.selected_tflops(),
                     "efficiency": outcome.efficiency,
                     "oracle_rank": outcome.oracle_rank.map(|rank| rank + 1),
                     "num_kernels": outcome.candidates,
                     "out_of_range": order.outside.names(op).collect::<Vec<_>>(),
                 });
                 if let (true, Some(one)) = (measurements.chooses_split(), one.as_object_mut()) {
-                    one.insert("oracle_split_k".to_owned(), json!(outcome.oracle_split_k));
-                    one.insert("selected_split_k".to_owned(), json!(outcome.selected_split_k));
+                    one.insert("oracle_split_k".to_owned(), json!(outcome.oracle.split_k));
+                    one.insert("selected_split_k".to_owned(), json!(outcome.selected.map(|chosen| chosen.split_k)));
                 }
                 one
             })
@@ -63,18 +62,18 @@ impl Evaluation {
                 "efficiency_p10": p10,
                 "efficiency_min": min,
                 "regret_mean": 1.0 - mean,
-                "ndcg_at_1": summary.top1,
-                "top3_hit_rate": summary.top3_hit_rate,
-                "top5_hit_rate": summary.top5_hit_rate,
-                "top10_hit_rate": summary.top10_hit_rate,
-                "best_of_top3_mean": summary.best_of_top3_mean,
-                "best_of_top5_mean": summary.best_of_top5_mean,
-                "best_of_top10_mean": summary.best_of_top10_mean,
+                "ndcg_at_1": self.hit_rate(1),
+                "top3_hit_rate": self.hit_rate(3),
+                "top5_hit_rate": self.hit_rate(5),
+                "top10_hit_rate": self.hit_rate(10),
+                "best_of_top3_mean": self.best_of_top(3),
+                "best_of_top5_mean": self.best_of_top(5),
+                "best_of_top10_mean": self.best_of_top(10),
                 "r2": errors.map(|errors| errors.r2),
                 "rmse": errors.map(|errors| errors.rmse),
                 "mae": errors.map(|errors| errors.mae),
                 "num_shapes": count,
-                "num_rows": summary.rows,
+                "num_rows": self.rows,
                 "num_valid_rows": measurements.rows().len() - self.invalid_rows,
                 "num_invalid_rows": self.invalid_rows,
                 "num_shapes_without_rows": self.problems_without_rows,
@@ -108,5 +107,5 @@ fn slices(slices: &[Slice]) -> Value {
         let Spread { count, mean, p50, p10, min } = slice.efficiency;
         (slice.name.clone(), json!({"count": count, "mean": mean, "p50": p50, "p10": p10, "min": min}))
     };
-    Value::Object(slices.iter().map(entry).collect::<Map<_, _>>())
+    slices.iter().map(entry).collect()
 }

@@ -2,7 +2,7 @@
 
 mod coverage;
 mod json;
-pub(crate) mod slices;
+mod slices;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use ck_select_types::pool::Pool;
 pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
 pub use slices::{Slice, SliceGroup};
 
-use crate::candidates::{Trial, distinct_problems, trials};
+use crate::candidates::{Candidate, Trial, distinct_problems, random_choice, trials};
 use crate::error::StudyError;
 use crate::judge::{Judge, Order};
 use crate::predictions::Predictions;
-use ck_select_data::figures::{Errors, Spread, mean};
+use ck_select_data::figures::{Errors, Spread};
 use ck_select_data::measurements::Measurements;
 use ck_select_data::trained::were_trained_on;
 
@@ -26,49 +26,16 @@ use ck_select_data::trained::were_trained_on;
 pub struct Outcome {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
-    /// Index of the fastest kernel into [`Measurements::kernels`].
-    pub oracle: u32,
-    /// The parts into which it split the reduction.
-    pub oracle_split_k: i32,
-    /// Its measured TFLOPS.
-    pub oracle_tflops: f64,
-    /// Index of the chosen kernel; `None` if none of the candidates was ranked, or another kernel was chosen.
-    pub selected: Option<u32>,
-    /// The parts into which it split the reduction.
-    pub selected_split_k: Option<i32>,
-    /// Its measured TFLOPS, or 0.
-    pub selected_tflops: f64,
+    /// The fastest kernel.
+    pub oracle: Candidate,
+    /// The chosen kernel; `None` if none of the candidates was ranked, or another kernel was chosen.
+    pub selected: Option<Candidate>,
     /// Chosen over fastest.
     pub efficiency: f64,
     /// How many candidates are ranked before the fastest; `None` if it is not ranked.
     pub oracle_rank: Option<usize>,
     /// How many kernels ran.
     pub candidates: usize,
-}
-
-/// Shares and means over all problems.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    /// The spread of efficiencies.
-    pub efficiency: Spread,
-    /// The share of problems whose fastest kernel ranks first; upstream's name for it is `ndcg_at_1`.
-    pub top1: f64,
-    /// The share of problems whose fastest kernel is among the first 3.
-    pub top3_hit_rate: f64,
-    /// Among the first 5.
-    pub top5_hit_rate: f64,
-    /// Among the first 10.
-    pub top10_hit_rate: f64,
-    /// Mean efficiency of the best among the first 3: what measuring three kernels gives.
-    pub best_of_top3_mean: f64,
-    /// The same of the first 5.
-    pub best_of_top5_mean: f64,
-    /// The same of the first 10.
-    pub best_of_top10_mean: f64,
-    /// Errors of predicted TFLOPS, if the model predicts them.
-    pub errors: Option<Errors>,
-    /// Number of rows judged.
-    pub rows: usize,
 }
 
 /// Results of choosing without a model.
@@ -94,9 +61,13 @@ pub struct Evaluation {
     pub orders: Vec<Order>,
     /// The result of each problem, in the same order.
     pub outcomes: Vec<Outcome>,
-    /// Figures over all problems.
-    pub summary: Summary,
-    /// Best-of-top-k efficiency for k from 1.
+    /// The spread of efficiencies.
+    pub efficiency: Spread,
+    /// Errors of predicted TFLOPS, if the model predicts them.
+    pub errors: Option<Errors>,
+    /// Number of rows judged.
+    pub rows: usize,
+    /// Mean efficiency of the best among the first k, for k from 1: what measuring k kernels gives.
     pub top_k: Vec<f64>,
     /// Results of choosing without a model.
     pub baselines: Baselines,
@@ -170,8 +141,8 @@ impl Evaluation {
         let (trials, orders, without) = chosen(trials, orders)?;
         let coverage = Coverage::of(judge.ranker(), measurements, &trials, &orders);
         let trained_files = were_trained_on(model.spec(), measurements).map_err(StudyError::new)?;
-        let evaluation = Self::new(measurements, trials, orders, coverage, trained_files);
-        Ok(Self { problems_without_choice: without, ..evaluation })
+        let evaluation = Self::new(measurements, trials, orders);
+        Ok(Self { problems_without_choice: without, coverage, trained_files, ..evaluation })
     }
 
     /// Judges the choices of a file.
@@ -182,9 +153,7 @@ impl Evaluation {
         let trials = trials_of(measurements)?;
         let orders = trials.iter().map(|trial| predictions.order(measurements, trial)).collect();
         let (trials, orders, without) = chosen(trials, orders)?;
-        let trained_files = vec![false; measurements.sources().len()];
-        let evaluation = Self::new(measurements, trials, orders, Coverage::default(), trained_files);
-        Ok(Self { problems_without_choice: without, ..evaluation })
+        Ok(Self { problems_without_choice: without, ..Self::new(measurements, trials, orders) })
     }
 
     /// Efficiencies of the choices that were measured, as averaged by upstream's validator; those of all
@@ -195,31 +164,36 @@ impl Evaluation {
         (measured.len() < self.outcomes.len()).then(|| Spread::of(measured))
     }
 
-    pub(crate) fn new(
-        measurements: &Measurements,
-        trials: Vec<Trial>,
-        orders: Vec<Order>,
-        coverage: Coverage,
-        trained_files: Vec<bool>,
-    ) -> Self {
+    /// The share of problems whose fastest kernel is among the first ones.
+    pub fn hit_rate(&self, within: usize) -> f64 {
+        let is_hit = |outcome: &Outcome| outcome.oracle_rank.is_some_and(|rank| rank < within);
+        self.outcomes.iter().filter(|outcome| is_hit(outcome)).count() as f64 / self.outcomes.len() as f64
+    }
+
+    /// Mean efficiency of the best among the first `count`, or of all that there are.
+    pub fn best_of_top(&self, count: usize) -> f64 {
+        self.top_k[..count.min(self.top_k.len())].last().copied().unwrap_or(f64::NAN)
+    }
+
+    /// Judges choices, at least one, of a model that was not trained on the measurements, as far as is known.
+    pub(crate) fn new(measurements: &Measurements, trials: Vec<Trial>, orders: Vec<Order>) -> Self {
         let outcomes: Vec<Outcome> =
             trials.iter().zip(&orders).map(|(trial, order)| Outcome::of(trial, order)).collect();
-        let summary = Summary::of(&trials, &orders, &outcomes);
-        let slices = slices::slices(measurements, &trials, &orders, &outcomes);
-        let most = trials.iter().map(|trial| trial.candidates.len()).max().unwrap_or(0);
         Self {
-            top_k: best_of_each_top(&trials, &orders, most),
+            efficiency: Spread::of(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
+            errors: errors(&trials, &orders),
+            rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
+            top_k: best_of_each_top(&trials, &orders),
             baselines: Baselines::of(&trials),
             problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
             problems_without_choice: 0,
             invalid_rows: measurements.rows().iter().filter(|row| !row.is_valid).count(),
+            slices: slices::slices(measurements, &trials, &orders, &outcomes),
+            coverage: Coverage::default(),
+            trained_files: vec![false; measurements.sources().len()],
             trials,
             orders,
             outcomes,
-            summary,
-            slices,
-            coverage,
-            trained_files,
         }
     }
 }
@@ -229,67 +203,39 @@ impl Outcome {
     pub fn of(trial: &Trial, order: &Order) -> Self {
         let selected = order.tries(1).next().map(|place| trial.candidates[place]);
         let before = usize::from(order.unmeasured.is_some());
-        let selected_tflops = selected.map_or(0.0, |candidate| candidate.tflops);
+        let oracle_rank = order.places.iter().position(|&place| place == trial.oracle);
         Self {
             problem: trial.problem,
-            oracle: trial.candidates[trial.oracle].kernel,
-            oracle_split_k: trial.candidates[trial.oracle].split_k,
-            oracle_tflops: trial.oracle_tflops(),
-            selected: selected.map(|candidate| candidate.kernel),
-            selected_split_k: selected.map(|candidate| candidate.split_k),
-            selected_tflops,
-            efficiency: selected_tflops / trial.oracle_tflops(),
-            oracle_rank: order
-                .places
-                .iter()
-                .position(|&place| place == trial.oracle)
-                .map(|place| place + before),
+            oracle: trial.candidates[trial.oracle],
+            selected,
+            efficiency: selected.map_or(0.0, |chosen| chosen.tflops) / trial.oracle_tflops(),
+            oracle_rank: oracle_rank.map(|place| place + before),
             candidates: trial.candidates.len(),
         }
     }
+
+    /// Measured TFLOPS of the chosen kernel, or 0.
+    pub fn selected_tflops(&self) -> f64 {
+        self.selected.map_or(0.0, |chosen| chosen.tflops)
+    }
 }
 
-impl Summary {
-    fn of(trials: &[Trial], orders: &[Order], outcomes: &[Outcome]) -> Self {
-        let hits =
-            |within: usize| {
-                mean(outcomes.iter().map(|outcome| {
-                    f64::from(u8::from(outcome.oracle_rank.is_some_and(|rank| rank < within)))
-                }))
-            };
-        let pairs: Vec<(f64, f64)> = trials
-            .iter()
-            .zip(orders)
-            .flat_map(|(trial, order)| {
-                trial.candidates.iter().map(|candidate| candidate.tflops).zip(order.predicted.iter().copied())
-            })
-            .filter(|(_, predicted)| !predicted.is_nan())
-            .collect();
-        let best_of = best_of_each_top(trials, orders, 10);
-        Self {
-            efficiency: Spread::of(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
-            top1: hits(1),
-            top3_hit_rate: hits(3),
-            top5_hit_rate: hits(5),
-            top10_hit_rate: hits(10),
-            best_of_top3_mean: best_of[2],
-            best_of_top5_mean: best_of[4],
-            best_of_top10_mean: best_of[9],
-            errors: Errors::of(&pairs),
-            rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
-        }
-    }
+/// Errors of the predicted speeds, where there are any.
+fn errors(trials: &[Trial], orders: &[Order]) -> Option<Errors> {
+    let of_trial = |(trial, order): (&Trial, &Order)| {
+        let measured = trial.candidates.iter().map(|candidate| candidate.tflops);
+        measured.zip(order.predicted.iter().copied()).collect::<Vec<_>>()
+    };
+    let pairs = trials.iter().zip(orders).flat_map(of_trial).filter(|(_, predicted)| !predicted.is_nan());
+    Errors::of(&pairs.collect::<Vec<_>>())
 }
 
 impl Baselines {
     fn of(trials: &[Trial]) -> Self {
         let mut sums: BTreeMap<(u32, i32), f64> = BTreeMap::new();
-        let mut random = Vec::with_capacity(trials.len());
         for trial in trials {
-            let efficiencies = (0..trial.candidates.len()).map(|place| trial.efficiency(place));
-            random.push(mean(efficiencies.clone()));
-            for (candidate, efficiency) in trial.candidates.iter().zip(efficiencies) {
-                *sums.entry((candidate.kernel, candidate.split_k)).or_default() += efficiency;
+            for (place, candidate) in trial.candidates.iter().enumerate() {
+                *sums.entry((candidate.kernel, candidate.split_k)).or_default() += trial.efficiency(place);
             }
         }
         let (mut fixed, mut best) = ((0, 1), f64::NEG_INFINITY);
@@ -303,18 +249,21 @@ impl Baselines {
             fixed_kernel,
             fixed_split_k,
             fixed_mean: best / trials.len() as f64,
-            random_mean: mean(random),
+            random_mean: random_choice(trials),
         }
     }
 }
 
-/// Mean efficiency of the best among the first of each ranking, for every count from 1 to `most`.
-fn best_of_each_top(trials: &[Trial], orders: &[Order], most: usize) -> Vec<f64> {
+/// Mean efficiency of the best among the first k of each ranking, for every k.
+fn best_of_each_top(trials: &[Trial], orders: &[Order]) -> Vec<f64> {
+    let both = || trials.iter().zip(orders);
+    // An unmeasured choice is tried first, for nothing.
+    let wasted = |order: &Order| usize::from(order.unmeasured.is_some());
+    let most = both().map(|(trial, order)| trial.candidates.len() + wasted(order)).max().unwrap_or(0);
     let mut sums = vec![0.0; most];
-    for (trial, order) in trials.iter().zip(orders) {
-        // An unmeasured choice is tried first, for nothing.
-        let wasted = order.unmeasured.iter().map(|_| 0.0);
-        let mut tried = wasted.chain(order.places.iter().map(|&place| trial.efficiency(place)));
+    for (trial, order) in both() {
+        let efficiencies = order.places.iter().map(|&place| trial.efficiency(place));
+        let mut tried = std::iter::repeat_n(0.0, wasted(order)).chain(efficiencies);
         let mut best = 0.0f64;
         for sum in &mut sums {
             best = tried.next().map_or(best, |efficiency| best.max(efficiency));

@@ -32,37 +32,22 @@ pub struct SliceGroup {
     pub slices: Vec<Slice>,
 }
 
-/// A way to classify problems.
-pub(crate) struct Kind {
-    title: &'static str,
-    word: &'static str,
-    key: &'static str,
-    /// A problem's class, if it has one.
-    pub(crate) of: fn(&Problem) -> Option<String>,
-}
-
-const fn kind(
-    title: &'static str,
-    word: &'static str,
-    key: &'static str,
-    of: fn(&Problem) -> Option<String>,
-) -> Kind {
-    Kind { title, word, key, of }
-}
+/// A way to classify problems: title, word and key as in [`SliceGroup`], and a problem's class, if it has one.
+type Kind = (&'static str, &'static str, &'static str, fn(&Problem) -> Option<String>);
 
 /// All ways to classify problems.
 const KINDS: [Kind; 7] = [
-    kind("rows of the GEMM", "family", "shape_family_metrics", |problem| {
+    ("rows of the GEMM", "family", "shape_family_metrics", |problem| {
         Some(shape_family(problem.gemm_extents()[0]).to_owned())
     }),
-    kind("depth of the GEMM", "depth", "k_regime_metrics", |problem| {
+    ("depth of the GEMM", "depth", "k_regime_metrics", |problem| {
         Some(k_regime(problem.gemm_extents()[1]).to_owned())
     }),
-    kind("layout", "layout", "layout_metrics", layout),
-    kind("filter", "filter", "filter_metrics", filter),
-    kind("stride", "stride", "stride_metrics", stride),
-    kind("channels of a group", "channels", "channels_metrics", channels),
-    kind("groups", "groups", "group_kind_metrics", group_kind),
+    ("layout", "layout", "layout_metrics", layout),
+    ("filter", "filter", "filter_metrics", |problem| along_axes(problem, |problem| problem.filter)),
+    ("stride", "stride", "stride_metrics", |problem| along_axes(problem, |problem| problem.stride)),
+    ("channels of a group", "channels", "channels_metrics", channels),
+    ("groups", "groups", "group_kind_metrics", group_kind),
 ];
 
 /// All slices. The last are those by pipeline, with choice and oracle among the kernels of that pipeline.
@@ -72,7 +57,7 @@ pub(super) fn slices(
     orders: &[Order],
     outcomes: &[Outcome],
 ) -> Vec<SliceGroup> {
-    let by = |Kind { title, word, key, of }: Kind| {
+    let by = |(title, word, key, of): Kind| {
         let mut lists: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for outcome in outcomes {
             if let Some(name) = of(&measurements.problems()[outcome.problem as usize]) {
@@ -121,7 +106,7 @@ fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) ->
     spreads(lists)
 }
 
-pub(crate) const fn shape_family(rows: i128) -> &'static str {
+const fn shape_family(rows: i128) -> &'static str {
     match rows {
         ..32 => "tiny_m",
         32..256 => "small_m",
@@ -130,7 +115,7 @@ pub(crate) const fn shape_family(rows: i128) -> &'static str {
     }
 }
 
-pub(crate) const fn k_regime(depth: i128) -> &'static str {
+const fn k_regime(depth: i128) -> &'static str {
     match depth {
         ..512 => "shallow_k",
         512..4096 => "medium_k",
@@ -140,14 +125,6 @@ pub(crate) const fn k_regime(depth: i128) -> &'static str {
 
 fn layout(problem: &Problem) -> Option<String> {
     Some(problem.cell("layout")).filter(|layout| !layout.is_empty())
-}
-
-pub(crate) fn filter(problem: &Problem) -> Option<String> {
-    along_axes(problem, |problem| problem.filter)
-}
-
-fn stride(problem: &Problem) -> Option<String> {
-    along_axes(problem, |problem| problem.stride)
 }
 
 /// Numbers of a convolution along its axes, such as `3x3`.
@@ -170,7 +147,7 @@ fn channels(problem: &Problem) -> Option<String> {
     Some(range.to_owned())
 }
 
-pub(crate) fn group_kind(problem: &Problem) -> Option<String> {
+fn group_kind(problem: &Problem) -> Option<String> {
     let Problem::Conv(problem) = problem else { return None };
     let kind = match problem.g {
         1 => "plain",
@@ -200,9 +177,9 @@ mod tests {
     fn a_convolution_has_a_class_of_every_kind_and_a_gemm_its_layout() {
         let conv =
             ConvProblem { c: 256, k: 64, g: 4, stride: [1, 2, 1], ..ConvProblem::new_2d([28, 28], [3, 1]) };
-        let found = KINDS.map(|kind| (kind.of)(&conv.into()).unwrap());
+        let found = KINDS.map(|kind| (kind.3)(&conv.into()).unwrap());
         assert_eq!(found[2..], ["nhwgc", "3x1", "2x1", "64 to 255", "grouped"]);
-        let gemm = KINDS.map(|kind| (kind.of)(&GemmProblem::new(8, 16, 32).into()));
+        let gemm = KINDS.map(|kind| (kind.3)(&GemmProblem::new(8, 16, 32).into()));
         assert_eq!(gemm.iter().flatten().collect::<Vec<_>>(), ["tiny_m", "shallow_k", "rcr"]);
     }
 

@@ -92,18 +92,17 @@ fn headline(
     made: &Made,
     judged: &str,
 ) {
-    let summary = &evaluation.summary;
-    let Spread { count: problems, mean, p50, p10, min } = summary.efficiency;
-    let mut figures = efficiencies([mean, p50, p10, min, summary.best_of_top3_mean]);
+    let Spread { count: problems, mean, p50, p10, min } = evaluation.efficiency;
+    let mut figures = efficiencies([mean, p50, p10, min, evaluation.best_of_top(3)]);
     figures.extend([
-        ("ndcg_at_1", "oracle chosen", percent(summary.top1)),
+        ("ndcg_at_1", "oracle chosen", percent(evaluation.hit_rate(1))),
         ("num_shapes", counted_as(&evaluation.trials), count(problems)),
-        ("num_rows", "measurements", count(summary.rows)),
+        ("num_rows", "measurements", count(evaluation.rows)),
     ]);
     page.figures(&figures);
     page.text("Efficiency is the measured speed of the chosen kernel over that of the fastest measured one.");
     choices(page, evaluation, measurements, judged);
-    if let Some(errors) = summary.errors {
+    if let Some(errors) = evaluation.errors {
         page.table(
             &["predicted TFLOPS", ""],
             [
@@ -122,7 +121,7 @@ fn headline(
     }
 }
 
-/// Mean, median, tenth percentile, worst and best of three, as key figures.
+/// Key figures of efficiency, in the order of `Efficiency::shares`.
 pub(super) fn efficiencies(shares: [f64; 5]) -> Vec<Figure<'static>> {
     let names = [
         ("efficiency_mean", "mean efficiency"),
@@ -139,7 +138,7 @@ pub(super) fn choices(page: &mut Page, evaluation: &Evaluation, measurements: &M
     let baselines = &evaluation.baselines;
     let fixed = code(&measurements.named(baselines.fixed_kernel, baselines.fixed_split_k));
     let three = evaluation.top_k.get(2).map(|&three| ("its first three, measured".to_owned(), three));
-    let own = std::iter::once((judged.to_owned(), evaluation.summary.efficiency.mean)).chain(three);
+    let own = std::iter::once((judged.to_owned(), evaluation.efficiency.mean)).chain(three);
     let rows = own.chain([
         (format!("best single kernel, {fixed}"), baselines.fixed_mean),
         ("a random kernel".to_owned(), baselines.random_mean),

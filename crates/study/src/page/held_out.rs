@@ -6,7 +6,7 @@ use ck_select_model::model::Target;
 use ck_select_types::problem::FieldSet;
 
 use crate::candidates::{Candidate, Trial};
-use crate::evaluate::{Coverage, Evaluation};
+use crate::evaluate::Evaluation;
 use crate::judge::Order;
 use ck_select_data::measurements::{Measurements, Row};
 
@@ -48,8 +48,7 @@ pub(crate) fn evaluation(
     if trials.is_empty() {
         return None;
     }
-    let seen = vec![false; measurements.sources().len()];
-    Some(Evaluation::new(measurements, trials, orders, Coverage::default(), seen))
+    Some(Evaluation::new(measurements, trials, orders))
 }
 
 /// Out-of-fold predictions of rows, in TFLOPS.
@@ -61,7 +60,7 @@ fn speeds(one: &Trained) -> HashMap<u32, f64> {
 }
 
 /// A prediction in the unit of the measurements; upstream clamps those below 0.
-pub(super) fn value(objective: Objective, prediction: f64) -> f64 {
+fn value(objective: Objective, prediction: f64) -> f64 {
     match objective {
         Objective::Log1p => prediction.exp_m1().max(0.0),
         _ => prediction.max(0.0),

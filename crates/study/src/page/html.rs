@@ -86,24 +86,21 @@ impl Page {
 
     /// Rows of HTML under a header of text, in a box that scrolls if the page is too narrow.
     pub(super) fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-        self.any_table("", header, rows);
+        self.named_table("", header, rows);
     }
 
-    /// The same with an id, by which the page's script finds it.
+    /// The same with an id, unless that is empty, by which the page's script finds it.
     pub(super) fn named_table(
         &mut self,
         id: &str,
         header: &[&str],
         rows: impl IntoIterator<Item = Vec<String>>,
     ) {
-        self.any_table(&format!(" id=\"{id}\""), header, rows);
-    }
-
-    fn any_table(&mut self, attributes: &str, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };
         let row = |cells: Vec<String>| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
         let rows: Vec<String> = rows.into_iter().map(row).collect();
         let long = if rows.len() > LONG { " long" } else { "" };
-        self.raw(&format!("<div class=\"table{long}\" tabindex=\"0\">\n<table{attributes}>\n<thead><tr>"));
+        self.raw(&format!("<div class=\"table{long}\" tabindex=\"0\">\n<table{id}>\n<thead><tr>"));
         for cell in header {
             self.raw(&format!("<th scope=\"col\">{}</th>", escape(cell)));
         }

@@ -4,8 +4,6 @@
 //! one map (`map`).
 
 mod chart;
-#[cfg(feature = "train")]
-mod curve;
 mod evaluation;
 mod explanation;
 #[cfg(feature = "train")]

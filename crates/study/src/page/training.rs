@@ -3,14 +3,16 @@
 
 use crate::evaluate::Evaluation;
 use ck_select_data::measurements::Measurements;
-use ck_select_train::{CardInputs, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping};
+use ck_select_train::{
+    CardInputs, CurvePoint, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping,
+};
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::evaluation::{choices, efficiencies, importances, regret, slices, worst};
 use super::held_out::evaluation;
 use super::html::Page;
+use super::made;
 use super::text::{count, escape, number, percent};
-use super::{curve, made};
 
 /// Writes the page.
 pub fn training(
@@ -57,15 +59,15 @@ fn headline(
     let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
     let mut figures = Vec::new();
     if let (Some(one), Some(found)) = (ranking.and_then(|one| one.validation.efficiency.as_ref()), found) {
-        figures = efficiencies([one.mean, one.median, one.p10, one.min, one.best_of_top3]);
+        figures = efficiencies(one.shares());
         figures.extend([
-            ("ndcg_at_1", "oracle chosen", percent(found.summary.top1)),
+            ("ndcg_at_1", "oracle chosen", percent(found.hit_rate(1))),
             ("num_shapes", "problems held out", count(one.problems)),
         ]);
     }
     let learned = inputs.curve.iter().rev().find(|point| point.measured > 0);
     if let (Some(point), true) = (learned, figures.is_empty()) {
-        figures = efficiencies([point.mean, point.median, point.p10, point.min, point.best_of_top3]);
+        figures = efficiencies(point.efficiency.shares());
         figures.push(("num_measured", "measured problems", count(point.measured)));
     }
     let judged = !figures.is_empty();
@@ -100,10 +102,41 @@ fn measured(page: &mut Page, inputs: &CardInputs) {
          what was found, from recorded ones that were not measured, among all kernels. At 0 the universal \
          model chose alone.",
     );
-    for (title, picture) in curve::charts(&inputs.curve) {
+    for (title, of) in [
+        ("Mean efficiency", (|point| point.efficiency.mean) as fn(&CurvePoint) -> f64),
+        ("What nine of ten problems reach", |point| point.efficiency.p10),
+    ] {
+        let x = inputs.curve.iter().map(|point| point.measured as f64);
+        let x = Axis::of_counts("measured problems", x);
+        let all = ways(&inputs.curve, of);
+        let y = Axis::rounded("efficiency", Unit::Share, chart::values(&all));
+        let picture = chart::series("efficiency by measured problems", &x, &y, &all);
         page.raw(&format!("<h3>{title}</h3>\n{picture}"));
     }
-    curve::figures(page, &inputs.curve);
+    page.table(
+        &["way", "measured", "draws", "judged", "mean", "median", "P10", "worst", "best of 3"],
+        inputs.curve.iter().map(|CurvePoint { way, measured, draws, efficiency }| {
+            let counts = [*measured, *draws, efficiency.problems].map(count);
+            let shares = efficiency.shares().map(percent);
+            std::iter::once((*way).to_owned()).chain(counts).chain(shares).collect()
+        }),
+    );
+}
+
+/// A figure of the points of each way, in their order.
+fn ways(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for point in points {
+        let at = (point.measured as f64, of(point));
+        match all.iter_mut().find(|known| known.name == point.way) {
+            Some(known) => known.points.push(at),
+            None => all.push(Series::new(point.way, Mark::Line, [at])),
+        }
+    }
+    for one in &mut all {
+        one.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    all
 }
 
 fn forest_title(page: &mut Page, one: &Trained) {

@@ -9,8 +9,7 @@ mod winners;
 
 use std::collections::BTreeMap;
 
-use crate::candidates::{Trial, distinct_problems, trials};
-use ck_select_data::figures::mean;
+use crate::candidates::{Trial, distinct_problems, random_choice, trials};
 use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
@@ -116,11 +115,7 @@ impl Survey {
 
     /// Mean efficiency of all kernels on the problems on which they ran: a random choice.
     pub fn random(&self) -> f64 {
-        mean(
-            self.trials
-                .iter()
-                .map(|trial| mean((0..trial.candidates.len()).map(|place| trial.efficiency(place)))),
-        )
+        random_choice(&self.trials)
     }
 }
 
@@ -157,4 +152,4 @@ fn failures(measurements: &Measurements) -> Vec<Failed> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -123,15 +123,15 @@ impl GreedyPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::tests::trial;
+    use crate::candidates::tests::trial;
 
     #[test]
     fn the_first_kernel_is_the_best_single_one_and_the_last_misses_nothing() {
         // Kernel 1 is the best single one, 0 and 2 each win a problem, 3 never adds anything.
         let trials = [
-            trial(0, [100.0, 80.0, 50.0, 80.0].into_iter()),
-            trial(1, [40.0, 80.0, 100.0, 20.0].into_iter()),
-            trial(2, [30.0, 100.0, 50.0, 100.0].into_iter()),
+            trial(0, &[100.0, 80.0, 50.0, 80.0]),
+            trial(1, &[40.0, 80.0, 100.0, 20.0]),
+            trial(2, &[30.0, 100.0, 50.0, 100.0]),
         ];
         let pool = GreedyPool::of(&trials, 4);
         let found: Vec<(u32, f64)> = pool.steps.iter().map(|step| (step.kernel, step.share)).collect();
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn problems_that_no_kept_kernel_runs_are_counted() {
-        let mut only_last = trial(1, [10.0].into_iter());
+        let mut only_last = trial(1, &[10.0]);
         only_last.candidates[0].kernel = 2;
-        let pool = GreedyPool::of(&[trial(0, [10.0, 5.0].into_iter()), only_last], 3);
+        let pool = GreedyPool::of(&[trial(0, &[10.0, 5.0]), only_last], 3);
         let found: Vec<_> = pool.steps.iter().map(|step| (step.kernel, step.share, step.without)).collect();
         assert_eq!(found, [(0, 0.5, 1), (2, 1.0, 0)]);
     }

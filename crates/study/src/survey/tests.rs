@@ -3,17 +3,7 @@ use std::fmt::Write as _;
 use ck_select_types::vocab::Op;
 
 use super::*;
-use crate::candidates::Candidate;
 use ck_select_data::measurements::Wanted;
-
-/// A trial in which kernel 0, 1 and so on have these speeds.
-pub(super) fn trial(problem: u32, speeds: impl Iterator<Item = f64>) -> Trial {
-    let candidates: Vec<Candidate> =
-        (0u32..).zip(speeds).map(|(kernel, tflops)| Candidate { kernel, split_k: 1, tflops }).collect();
-    let best = candidates.iter().map(|candidate| candidate.tflops).fold(0.0, f64::max);
-    let oracle = candidates.iter().position(|candidate| candidate.tflops == best).unwrap();
-    Trial { problem, number: None, candidates, oracle }
-}
 
 const HEADER: &str = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops,error_msg\n";
 
@@ -22,7 +12,7 @@ fn kernel(depth: u32) -> String {
 }
 
 /// Rows of (number, channels, depth of the tile, TFLOPS or the reason why there are none).
-fn measured(name: &str, rows: &[(u32, u32, u32, Result<f64, &str>)]) -> Measurements {
+pub(crate) fn measured(name: &str, rows: &[(u32, u32, u32, Result<f64, &str>)]) -> Measurements {
     let wanted = Wanted { arch: Some("gfx942".parse().unwrap()), ..Wanted::all(Op::Conv) };
     let mut text = HEADER.to_owned();
     for (number, channels, depth, speed) in rows {

@@ -13,7 +13,7 @@ use ck_select_study::evaluate::Outcome;
 use ck_select_study::judge::{Judge, Order};
 use serde_json::json;
 
-use super::super::data::{Data, as_measured, serving};
+use super::super::data::{as_measured, serving};
 use super::super::{ESTIMATE, is_embedded};
 use super::Args;
 use crate::error::CliError;
@@ -90,16 +90,11 @@ impl Chooser {
         Ok(Self::Model(Arc::new(model)))
     }
 
-    fn orders(
-        &self,
-        data: &Data,
-        measurements: &Measurements,
-        trials: &[Trial],
-    ) -> Result<Vec<Option<Order>>, CliError> {
+    fn orders(&self, measurements: &Measurements, trials: &[Trial]) -> Result<Vec<Option<Order>>, CliError> {
         match self {
             Self::Model(model) => Ok(Judge::new(model, measurements)?.orders(measurements, trials)?),
             Self::File(path) => {
-                let predictions = super::read_predictions(path, data, measurements)?;
+                let predictions = super::read_predictions(path, measurements)?;
                 // Two rankings are compared by the kernels that were measured.
                 let order = |trial| {
                     predictions.order(measurements, trial).map(|order| Order { unmeasured: None, ..order })
@@ -124,8 +119,7 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
     };
     let trials = trials(&measurements);
     let (old, new) = (old.on_measured(args, &measurements)?, new.on_measured(args, &measurements)?);
-    let (old, new) =
-        (old.orders(&args.data, &measurements, &trials)?, new.orders(&args.data, &measurements, &trials)?);
+    let (old, new) = (old.orders(&measurements, &trials)?, new.orders(&measurements, &trials)?);
     let lost = old.iter().zip(&new).filter(|(old, new)| old.is_some() && new.is_none()).count();
     let unranked = old.iter().filter(|old| old.is_none()).count();
     if unranked > 0 {

@@ -10,9 +10,10 @@ use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
 use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
+use ck_select_study::candidates::Candidate;
 use ck_select_study::evaluate::{Baselines, Evaluation, Slice};
 use ck_select_study::page;
-use ck_select_study::predictions::{Labels, Predictions};
+use ck_select_study::predictions::Predictions;
 
 use super::data::{Data, as_measured, say_trained_on, serving};
 use super::gpu::Gpu;
@@ -140,7 +141,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
             ));
         }
         let measurements = args.data.read_all(args.data.rows.filter.op, None)?;
-        let predictions = read_predictions(path, &args.data, &measurements)?;
+        let predictions = read_predictions(path, &measurements)?;
         return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
     }
     if args.allow.asks_estimate(Some(&args.model))? {
@@ -166,16 +167,8 @@ fn pool(args: &Args, own: Option<Arch>) -> Result<Option<Arc<Pool>>, CliError> {
     args.pool.as_ref().map(|path| Ok(Arc::new(pools::read(path, arch)?))).transpose()
 }
 
-/// Reads choices; problem numbers refer to the first file of measurements.
-pub(super) fn read_predictions(
-    path: &Path,
-    data: &Data,
-    measurements: &Measurements,
-) -> Result<Predictions, CliError> {
-    let labels = data.files.first().map(|first| Labels::read(first, measurements));
-    // Measurements need numbers only if the predictions use them, and then the reader reports it.
-    let labels = labels.and_then(Result::ok);
-    let predictions = Predictions::read(path, measurements, labels.as_ref())?;
+fn read_predictions(path: &Path, measurements: &Measurements) -> Result<Predictions, CliError> {
+    let predictions = Predictions::read(path, measurements)?;
     if !predictions.unknown().is_empty() {
         let (file, unknown) = (path.display(), predictions.unknown().join(", "));
         say!("ckselect: warning: {file}: ignored columns: {unknown}");
@@ -190,14 +183,14 @@ fn check(required: &[(&str, f64)], evaluation: &Evaluation) -> Result<(), CliErr
         let message = format!("{without} of {} measured problems have no choice", judged + without);
         return Err(CliError::Judged(message));
     }
-    let Spread { mean, p50, p10, min, .. } = evaluation.summary.efficiency;
+    let Spread { mean, p50, p10, min, .. } = evaluation.efficiency;
     let missed = required.iter().filter_map(|&(name, least)| {
         let value = match name {
             "mean" => mean,
             "median" => p50,
             "p10" => p10,
             "min" => min,
-            _ => evaluation.summary.top1,
+            _ => evaluation.hit_rate(1),
         };
         let reached = value >= least;
         (!reached).then(|| format!("{name} is {value:.4}, required {least}"))
@@ -266,8 +259,7 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let mut spread = |name: &str, of: &Spread| {
         row(name, &[of.count.into(), of.mean.into(), of.p50.into(), of.p10.into(), of.min.into()]);
     };
-    let summary = &evaluation.summary;
-    spread("efficiency", &summary.efficiency);
+    spread("efficiency", &evaluation.efficiency);
     if let Some(measured) = evaluation.of_measured_choices() {
         spread("efficiency of measured choices", &measured);
     }
@@ -281,16 +273,16 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let coverage = &evaluation.coverage;
     let outside = coverage.problems_outside as f64 / evaluation.outcomes.len() as f64;
     for (name, value) in [
-        ("best of top 3", Some(summary.best_of_top3_mean)),
-        ("best of top 5", Some(summary.best_of_top5_mean)),
-        ("best of top 10", Some(summary.best_of_top10_mean)),
-        ("oracle chosen", Some(summary.top1)),
-        ("oracle in top 3", Some(summary.top3_hit_rate)),
-        ("oracle in top 5", Some(summary.top5_hit_rate)),
-        ("oracle in top 10", Some(summary.top10_hit_rate)),
-        ("r2 of tflops", summary.errors.map(|errors| errors.r2)),
-        ("rmse of tflops", summary.errors.map(|errors| errors.rmse)),
-        ("mae of tflops", summary.errors.map(|errors| errors.mae)),
+        ("best of top 3", Some(evaluation.best_of_top(3))),
+        ("best of top 5", Some(evaluation.best_of_top(5))),
+        ("best of top 10", Some(evaluation.best_of_top(10))),
+        ("oracle chosen", Some(evaluation.hit_rate(1))),
+        ("oracle in top 3", Some(evaluation.hit_rate(3))),
+        ("oracle in top 5", Some(evaluation.hit_rate(5))),
+        ("oracle in top 10", Some(evaluation.hit_rate(10))),
+        ("r2 of tflops", evaluation.errors.map(|errors| errors.r2)),
+        ("rmse of tflops", evaluation.errors.map(|errors| errors.rmse)),
+        ("mae of tflops", evaluation.errors.map(|errors| errors.mae)),
         (&always, Some(fixed_mean)),
         ("a random kernel", Some(random_mean)),
         ("problems out of the trained range", Some(outside)),
@@ -342,18 +334,18 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
         let mut row = vec![
             measurements.problems()[outcome.problem as usize].to_string().into(),
             outcome.efficiency.into(),
-            unmeasured.or(outcome.selected.map(name)).into(),
-            outcome.selected_tflops.into(),
-            name(outcome.oracle),
-            outcome.oracle_tflops.into(),
+            unmeasured.or(outcome.selected.map(|chosen| name(chosen.kernel))).into(),
+            outcome.selected_tflops().into(),
+            name(outcome.oracle.kernel),
+            outcome.oracle.tflops.into(),
             outcome.oracle_rank.map(|rank| rank + 1).into(),
             outcome.candidates.into(),
             order.outside.names(op).collect::<Vec<_>>().join(" ").into(),
             trial.number.map(|number| number.to_string()).into(),
         ];
         if measurements.chooses_split() {
-            let cell = |parts: i32| Cell::from(parts as usize);
-            row.extend([outcome.selected_split_k.map(cell).into(), cell(outcome.oracle_split_k)]);
+            let cell = |one: Candidate| Cell::from(one.split_k as usize);
+            row.extend([outcome.selected.map(cell).into(), cell(outcome.oracle)]);
         }
         table.push(row);
     }

@@ -80,9 +80,9 @@ pub(super) fn table(points: &[CurvePoint]) -> Table {
     let header = ["way", "measured", "draws", "judged", "mean", "median", "p10", "min", "best_of_top3"];
     let mut table = Table::new(header);
     for point in points {
-        let mut row: Vec<Cell> =
-            vec![point.way.into(), point.measured.into(), point.draws.into(), point.judged.into()];
-        row.extend([point.mean, point.median, point.p10, point.min, point.best_of_top3].map(Cell::from));
+        let CurvePoint { way, measured, draws, efficiency } = point;
+        let mut row = vec![Cell::from(*way), (*measured).into(), (*draws).into(), efficiency.problems.into()];
+        row.extend(efficiency.shares().map(Cell::from));
         table.push(row);
     }
     table

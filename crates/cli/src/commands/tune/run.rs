@@ -116,9 +116,8 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
     let header = ["seed", "measured", "expected", "problems", "mean", "median", "p10", "min", "best_of_top3"];
     let mut table = Table::new(header);
     let mut push = |seed: String, draw: &Draw, expected: Option<f64>, found: &Efficiency| {
-        let Efficiency { mean, median, p10, min, best_of_top3, problems } = *found;
-        let mut row = vec![seed.into(), draw.measured.len().into(), expected.into(), problems.into()];
-        row.extend([mean, median, p10, min, best_of_top3].map(Cell::from));
+        let mut row = vec![seed.into(), draw.measured.len().into(), expected.into(), found.problems.into()];
+        row.extend(found.shares().map(Cell::from));
         table.push(row);
     };
     let expected = |draw: &Draw| draw.expected.as_ref().map(|expected| expected.mean);
@@ -202,7 +201,8 @@ mod tests {
         let mut curve = vec![of(40, 0.90), of(80, 0.95)];
         end_with(&mut curve, of(80, 0.97));
         end_with(&mut curve, of(90, 0.98));
-        let found: Vec<(usize, f64)> = curve.iter().map(|point| (point.measured, point.mean)).collect();
+        let found: Vec<(usize, f64)> =
+            curve.iter().map(|point| (point.measured, point.efficiency.mean)).collect();
         assert_eq!(found, [(40, 0.90), (80, 0.97), (90, 0.98)]);
     }
 }
