@@ -264,7 +264,7 @@ def test_engines_decide_like_upstreams(predictor):
     assert predictor.feature_engine.get_categorical_features() == predictor.spec["categorical_features"]
     assert type(Predictor(CONV_MODEL).feature_engine).__name__ == "GroupedConvFeatureEngine"
 
-    foreign = type("GemmUniversalFeatureEngine", (), {"_num_cus": 8})()
+    foreign = type("GemmUniversalFeatureEngine", (), {"_hw": {"num_cus": 8}})()
     given = Predictor(GEMM_MODEL, foreign)
     assert given.feature_engine is foreign
     row = {**gemm_problem(), **gemm_kernel()}

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import _forest, _table
-from ._library import check, lib, text_of
+from ._library import lib, text_of
 
 if TYPE_CHECKING:
     import numpy
@@ -47,22 +47,19 @@ class Features:
     def extract_row(self, row: Mapping[str, Any]) -> array[float]:
         """The features of one row. Kernel names are ignored, as in upstream."""
         text = _table.row_json(row, self._side_of)
-        values = _forest.zeros(len(self.names))
-        where = values.buffer_info()[0]
-        check(lib.ck_engine_extract_row(ctypes.byref(self._options), text, len(text), len(self.names), where))
-        return values
+        options, width = ctypes.byref(self._options), len(self.names)
+        return _forest.filled(width, lib.ck_engine_extract_row, options, text, len(text), width)
 
     def _side_of(self, name: str) -> str:
         return "problem" if name in self.problem_inputs else "kernel"
 
     def extract(self, rows: Any) -> array[float]:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
+        # The columns' memory, to which the pointers lead.
         columns = _table.columns(rows, self._inputs, self.words)
-        count, width = len(rows), len(self.names)
-        values, given = _forest.zeros(count * width), _table.pointers(columns)
-        options, where = ctypes.byref(self._options), values.buffer_info()[0]
-        check(lib.ck_engine_extract_rows(options, given.address, given.count, count, count * width, where))
-        return values
+        given, count = _table.pointers(columns), len(rows) * len(self.names)
+        options = ctypes.byref(self._options)
+        return _forest.filled(count, lib.ck_engine_extract_rows, options, given.address, given.count, len(rows), count)
 
 
 @lru_cache(maxsize=64)

@@ -38,9 +38,11 @@ def describe_spec(directory: Path, how: RowOptions) -> dict[str, Any]:
     return described
 
 
-def zeros(count: int) -> array[float]:
-    """Room for numbers."""
-    return array("d", (0.0,)) * count
+def filled(count: int, function: Any, *arguments: Any) -> array[float]:
+    """The numbers that a function of the library writes, whose last argument is where to."""
+    values = array("d", (0.0,)) * count
+    check(function(*arguments, values.buffer_info()[0]))
+    return values
 
 
 class Forest:
@@ -57,17 +59,14 @@ class Forest:
 
     def predict_rows(self, columns: _table.Columns, rows: int) -> array[float]:
         """The predictions for the rows of a table."""
-        values, given = zeros(rows), _table.pointers(columns)
-        where = values.buffer_info()[0]
-        check(lib.ck_model_predict_rows(self._handle.address, given.address, given.count, rows, where))
-        return values
+        given = _table.pointers(columns)
+        return filled(rows, lib.ck_model_predict_rows, self._handle.address, given.address, given.count, rows)
 
     def features(self, columns: _table.Columns, rows: int, width: int) -> array[float]:
         """The features of the rows of a table, row after row."""
-        values, given = zeros(rows * width), _table.pointers(columns)
-        where = values.buffer_info()[0]
-        check(lib.ck_model_extract_rows(self._handle.address, given.address, given.count, rows, rows * width, where))
-        return values
+        given, count = _table.pointers(columns), rows * width
+        of_columns = self._handle.address, given.address, given.count
+        return filled(count, lib.ck_model_extract_rows, *of_columns, rows, count)
 
     def prepare(self, columns: _table.Columns, rows: int) -> PreparedPool:
         """Prepares the forest for the kernels of a table."""
@@ -102,10 +101,8 @@ class PreparedPool:
     def rank(self, problem: bytes, count: int) -> tuple[array[int], array[float]]:
         """The rows and scores of the ``count`` best kernels for a problem, given as JSON; best first."""
         rows = array("Q", bytes(8 * count))
-        scores = zeros(count)
-        where, into = rows.buffer_info()[0], scores.buffer_info()[0]
-        check(lib.ck_pool_rank(self._handle.address, problem, len(problem), count, where, into))
-        return rows, scores
+        where = rows.buffer_info()[0]
+        return rows, filled(count, lib.ck_pool_rank, self._handle.address, problem, len(problem), count, where)
 
 
 class BareForest:
@@ -120,7 +117,5 @@ class BareForest:
     def predict(self, features: array[float]) -> list[float]:
         """What LightGBM would predict for each row of features: no logarithm is undone, and nothing is clamped."""
         rows = len(features) // max(self.width, 1)
-        values = zeros(rows)
-        where, into = features.buffer_info()[0], values.buffer_info()[0]
-        check(lib.ck_forest_predict(self._handle.address, where, rows, self.width, into))
-        return values.tolist()
+        where = features.buffer_info()[0]
+        return filled(rows, lib.ck_forest_predict, self._handle.address, where, rows, self.width).tolist()

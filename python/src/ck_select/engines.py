@@ -350,19 +350,8 @@ def _is_own(engine: Any, kind: type, name: str) -> bool:
 
 
 def _hardware_of(engine: Any) -> dict[str, int]:
-    """The constants that an engine was made with, from whichever attribute has them."""
-    held = getattr(engine, "_hw", None)
-    if not isinstance(held, Mapping):
-        held = getattr(engine, "hardware_config", None)
-    if not isinstance(held, Mapping):
-        spellings = ("{}", "_{}", "hw_{}", "_hw_{}")
-        named = {name: [getattr(engine, form.format(name), None) for form in spellings] for name in HARDWARE}
-        # A method with that name is not a constant.
-        held = {
-            name: next(value for value in values if _is_number(value))
-            for name, values in named.items()
-            if any(map(_is_number, values))
-        }
+    """The constants that an engine was made with, where all of upstream's have them."""
+    held: Mapping[str, int] = getattr(engine, "_hw", {})
     who = type(engine).__name__
     stray = sorted(set(held) - set(HARDWARE) - {_DERIVED})
     if stray:
@@ -373,10 +362,6 @@ def _hardware_of(engine: Any) -> dict[str, int]:
         if held[_DERIVED] != product:
             raise ValueError(f"feature_engine: {who}: {_DERIVED}: found {held[_DERIVED]}, expected {product}")
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def of_description(description: Mapping[str, Any]) -> _OfLibrary:
