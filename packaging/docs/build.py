@@ -72,23 +72,14 @@ def target_from(source: str):
     return target_of
 
 
-def with_linked_files(source: str, page: Page, out: Path) -> list[str]:
-    """Copies what a page links to and what is no page; tells of links that leave the repository or lead to nothing."""
-    wrong = []
-    for line, link in page.links:
-        parts = urlsplit(link)
-        if parts.scheme or not parts.path or source.startswith("api/"):
-            continue
-        file = (ROOT / posixpath.dirname(source) / unquote(parts.path)).resolve()
-        if not file.is_relative_to(ROOT) or not file.exists():
-            wrong.append(f"{source}:{line}: the link leads to nothing: {link}")
-        elif file.is_dir() and not (file / "README.md").is_file():
-            wrong.append(f"{source}:{line}: a link to a folder without a README.md, which has no page: {link}")
-        elif file.is_file() and file.suffix != ".md":
+def copy_linked_files(source: str, page: Page, out: Path) -> None:
+    """Copies files of the repository that a page links to, and that are no pages."""
+    for link in page.links:
+        file = (ROOT / posixpath.dirname(source) / unquote(urlsplit(link).path)).resolve()
+        if file.is_relative_to(ROOT) and file.is_file() and file.suffix != ".md":
             copy = out / file.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
-    return wrong
 
 
 def menu(groups, current: str) -> str:
@@ -114,20 +105,6 @@ def contents(page: Page) -> str:
     return f"<h2>On this page</h2><ul>{''.join(items)}</ul>" if len(items) > 1 else ""
 
 
-def beside(groups, current: str) -> str:
-    """Links to the pages before and after."""
-    order = [(name, source) for _, entries in groups for name, source, _ in entries]
-    at = next((at for at, (_, source) in enumerate(order) if source == current), None)
-    if at is None:
-        return ""
-    out = []
-    for rel, place in (("prev", at - 1), ("next", at + 1)):
-        if 0 <= place < len(order):
-            href = posixpath.relpath(place_of(order[place][1]), posixpath.dirname(place_of(current)) or ".")
-            out.append(f'<a rel="{rel}" href="{escape(href)}">{escape(order[place][0].replace("`", ""))}</a>')
-    return "".join(out)
-
-
 def write(out: Path, source: str, page: Page, groups) -> None:
     """Writes a page."""
     place = place_of(source)
@@ -137,7 +114,6 @@ def write(out: Path, source: str, page: Page, groups) -> None:
         "menu": menu(groups, source),
         "contents": contents(page),
         "body": page.body,
-        "beside": beside(groups, source),
         "source": "" if source.startswith("api/") else f"Source: <code>{escape(source)}</code>",
     }
     text = re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], (HERE / "page.html").read_text())
@@ -171,7 +147,7 @@ def main() -> int:
         page = render(text, target_from(source))
         if not page.title:
             wrong.append(f"{source}:1: the page begins with no heading")
-        wrong += with_linked_files(source, page, options.out)
+        copy_linked_files(source, page, options.out)
         write(options.out, source, page, groups)
         titles = {anchor: words for _, anchor, words in page.headings}
         name = names.get(source, (page.title, ""))[0].replace("`", "")
@@ -190,8 +166,7 @@ def main() -> int:
     )
     for name in ("site.css", "site.js"):
         shutil.copyfile(HERE / name, options.out / name)
-    # Of what is reported with its line in the source, the built page tells nothing new.
-    wrong += [line for line in wrong_links(options.out) if not wrong or "no such place" in line]
+    wrong += wrong_links(options.out)
     for line in wrong:
         print(line, file=sys.stderr)
     print(f"docs: {len(texts) + len(interfaces)} pages in {options.out}, {len(wrong)} errors")

@@ -28,8 +28,8 @@ class Page:
     body: str = ""
     # (level, anchor, text) of its headings.
     headings: list[tuple[str, str, str]] = field(default_factory=list)
-    # (line, target) of its links and pictures.
-    links: list[tuple[int, str]] = field(default_factory=list)
+    # The targets of its links and pictures.
+    links: list[str] = field(default_factory=list)
 
 
 def in_colours(code: str, language: str, _attributes: str) -> str:
@@ -58,10 +58,9 @@ def text_of(inline) -> str:
 
 def render(text: str, target_of) -> Page:
     """Renders a page; `target_of` tells the site's address of a link's target."""
-    page, taken, line = Page(), {}, 0
+    page, taken = Page(), {}
     tokens = MARKDOWN.parse(text)
     for at, token in enumerate(tokens):
-        line = token.map[0] + 1 if token.map else line
         if token.type == "heading_open":
             words = text_of(tokens[at + 1])
             anchor = anchor_of(words, taken)
@@ -72,7 +71,7 @@ def render(text: str, target_of) -> Page:
         for child in token.children or []:
             name = {"link_open": "href", "image": "src"}.get(child.type)
             if name:
-                page.links.append((line, child.attrGet(name)))
+                page.links.append(child.attrGet(name))
                 child.attrSet(name, target_of(child.attrGet(name)))
     body = MARKDOWN.renderer.render(tokens, MARKDOWN.options, {})
     # Wide tables scroll by themselves, by keyboard, too.
