@@ -44,9 +44,9 @@ class Features:
         row.update({name: kernel[name] for name in self.kernel_inputs.intersection(kernel)})
         return row
 
-    def extract_row(self, row: Mapping[str, Any]) -> array[float]:
-        """The features of one row. Kernel names are ignored, as in upstream."""
-        text = _table.row_json(row, self._side_of)
+    def extract_one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
+        """The features of one such row. Kernel names are ignored, as in upstream."""
+        text = _table.row_json(self.one_sided(problem, kernel), self._side_of)
         options, width = ctypes.byref(self._options), len(self.names)
         return _forest.filled(width, lib.ck_engine_extract_row, options, text, len(text), width)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -163,15 +164,19 @@ class _OfLibrary(FeatureEngine):
 
     def extract(self, problem: Any, kernel: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of one kernel for one problem, each cell from the side where upstream's engines look for it."""
-        features = self._features()
-        row = features.one_sided(_rows.mapping(problem, "problem"), _rows.mapping(kernel, "kernel"))
-        return _features.vector(features.extract_row(row))
+        asked, cells = _rows.mapping(problem, "problem"), _rows.mapping(kernel, "kernel")
+        return _features.vector(self._of_row(asked, cells))
 
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a table that has problem and kernel in one."""
-        features = self._features()
         rows = _rows.table(df, "df")
-        return _features.matrix(features.extract(rows), len(rows), len(features.names))
+        return _features.matrix(self._of_table(rows), len(rows), len(self._features().names))
+
+    def _of_row(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
+        return self._features().extract_one_sided(problem, kernel)
+
+    def _of_table(self, rows: Any) -> array[float]:
+        return self._features().extract(rows)
 
 
 HARDWARE: dict[str, int] = {name: each.default for name, each in inspect.signature(_OfLibrary).parameters.items()}
@@ -214,19 +219,12 @@ class GemmUniversalVecFeatureEngine(GemmUniversalFeatureEngine):
     _REQUIRED = _vector.REQUIRED
     _N_BASE = 72
 
-    def extract(self, problem: Any, kernel: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-        """The features of one kernel for one problem.
+    # The base engine's features look for each cell on its own side and take defaults; the widths' look on both.
+    def _of_row(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
+        return _vector.extract(self._features(), problem, kernel)
 
-        The base engine's look for each cell on its own side and take defaults; the widths' look on both.
-        """
-        asked, cells = _rows.mapping(problem, "problem"), _rows.mapping(kernel, "kernel")
-        return _features.vector(_vector.extract(self._features(), asked, cells))
-
-    def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-        """The features of each row of a table that has problem and kernel in one."""
-        features = self._features()
-        rows = _rows.table(df, "df")
-        return _features.matrix(_vector.extract_batch(features, rows), len(rows), len(features.names))
+    def _of_table(self, rows: Any) -> array[float]:
+        return _vector.extract_batch(self._features(), rows)
 
 
 class GroupedConvFeatureEngine(_OfLibrary):

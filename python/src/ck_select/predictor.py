@@ -12,6 +12,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import nullcontext
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Union
@@ -200,8 +201,8 @@ class Predictor:
     def predict_array(self, rows: _rows.Kernels, target: Target = "tflops") -> array[float]:
         """The same as an ``array``, which numpy, Arrow and polars accept without a copy."""
         if self._foreign_batch is not None:
-            given = _rows.table(rows, "rows")
-            return array("d", self._finished(target, self._foreign_batch.batch_features(given)))
+            features = self._foreign_batch.batch_features(_rows.table(rows, "rows"))
+            return array("d", self._finished(target, features))
         columns, count = self._columns(rows, "rows")
         return self._forest(target).predict_rows(columns, count)
 
@@ -231,10 +232,10 @@ class Predictor:
         unchanged: you may modify the dicts at any time.
         """
         asked = _rows.mapping(problem, "problem")
-        foreign = self._foreign_batch
-        if foreign is not None:
-            return Ranking(foreign.rank(asked, kernel_configs, lambda rows: self._finished("tflops", rows, False)))
-        return self._pool(asked, kernel_configs).rank(asked)
+        if self._foreign_batch is None:
+            return self._pool(asked, kernel_configs).rank(asked)
+        score = partial(self._finished, "tflops", clamp=False)
+        return Ranking(self._foreign_batch.rank(asked, kernel_configs, score))
 
     def rank_many(self, problems: _rows.Kernels, kernel_configs: Kernels, count: int | None = None) -> list[Ranking]:
         """The ``count`` best kernels (all without it) of the same pool for each of many problems, which are mappings or
@@ -253,7 +254,6 @@ class Predictor:
         only their order among the kernels of one problem means anything.
         """
         asked = _rows.mapping(problem, "problem")
-        self._refuse_foreign("rank_places")
         return self._pool(asked, kernel_configs).rank_places(asked, count)
 
     def rank_tflops(
@@ -261,7 +261,6 @@ class Predictor:
     ) -> tuple[list[int], list[float]]:
         """``rank_places`` in the same order, with TFLOPS as in ``rank_kernels`` instead of scores."""
         asked = _rows.mapping(problem, "problem")
-        self._refuse_foreign("rank_tflops")
         return self._pool(asked, kernel_configs).rank_tflops(asked, count)
 
     def select_best(self, problem: Config, kernel_configs: Kernels) -> str:
@@ -287,7 +286,6 @@ class Predictor:
         """
         asked = _rows.mapping(problem, "problem")
         wanted = library if library is not None else library_of(kernel_configs)
-        self._refuse_foreign("rank_frame")
         pool = self._pool(asked, kernel_configs)
         rows, scores = pool.rank_arrays(asked)
         tflops = array("d", pool.tflops(asked, rows.tolist(), scores.tolist()))
@@ -303,13 +301,14 @@ class Predictor:
         """Prepares kernels for many rankings, which then need not check the kernels for changes."""
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
-        self._refuse_foreign("prepare")
         pool = self._prepare(kernel_configs, self._reader.read(kernel_configs))
         pool.compile()
         return pool
 
     def _prepare(self, kernel_configs: Kernels, plain: _objects.Table | None = None) -> Pool:
         """The same without compiling, which a pool that is ranked once does not repay."""
+        if self._foreign_batch is not None:
+            raise ValueError("the predictor has a feature engine of its own: only rank_kernels and select_best rank")
         columns: _table.Columns
         if plain is not None:
             listed = isinstance(kernel_configs, list) or _table.is_frame(kernel_configs)
@@ -345,10 +344,6 @@ class Predictor:
     def _foreign_batch(self) -> _foreign.Foreign | None:
         """An engine that computes the features of tables itself."""
         return self._foreign if self._foreign is not None and self._foreign.batch is not None else None
-
-    def _refuse_foreign(self, method: str) -> None:
-        if self._foreign_batch is not None:
-            raise ValueError(f"{method}: the predictor has a feature engine of its own: use rank_kernels")
 
     def _own(self, pool: Pool) -> Pool:
         if pool.predictor is not self:
