@@ -1,10 +1,10 @@
-# The documents as a site, and the figures of README:
+# The documents as a site, and the figure of README:
 #
 #     make docs [RUSTDOC=FOLDER]       target/site/index.html; RUSTDOC takes what `cargo doc` wrote there before
-#     make figures                     draws docs/images/*.svg again from committed results
-#     make efficiency MI355X=FOLDER    the results of one, and the table of `tune`, from measurements that are not in the repository
+#     make figures                     draws docs/images/efficiency.svg again from committed results
+#     make efficiency MI355X=FOLDER    its results, and the table of `tune`, from measurements that are not in the repository
 #
-# packaging/docs has the scripts. Everything is checked: that the figures are what their data give, that each link leads somewhere, also to an
+# packaging/docs has the scripts. Everything is checked: that the figure is what its data give, that each link leads somewhere, also to an
 # anchor, that each page is in docs/README.md, and, where there is a headless Chromium, that the search finds something.
 
 DOCS_ENV   := $(TARGET_DIR)/docs/venv
