@@ -40,24 +40,14 @@ def as_table(library: str, names: Sequence[Any], tflops: array[float], scores: a
     if library not in LIBRARIES:
         raise ValueError(f"library: found '{library}', expected one of {', '.join(LIBRARIES)}")
     try:
-        module = importlib.import_module(library)
+        module, numpy = importlib.import_module(library), importlib.import_module("numpy")
     except ImportError as error:
-        raise ImportError(f"rank_frame: {library} is not installed") from error
-    if library == "pyarrow":  # which may be there without numpy
-
-        def column(kind: Any, cells: array[Any]) -> Any:
-            return module.Array.from_buffers(kind, len(cells), [None, module.py_buffer(cells)])
-
-        texts, number = module.array(list(map(str, names)), module.string()), module.float64()
-        numbers = {"tflops": column(number, tflops), "score": column(number, scores)}
-        return module.table({"kernel_name": texts, **numbers, "row": column(module.int64(), array("q", rows))})
-    numpy = importlib.import_module("numpy")
-    columns = {
-        "kernel_name": list(names) if library == "pandas" else list(map(str, names)),
-        "tflops": numpy.frombuffer(tflops),
-        "score": numpy.frombuffer(scores),
-        "row": numpy.frombuffer(array("q", rows), dtype="int64"),
-    }
+        raise ImportError(f"rank_frame: {error.name} is not installed") from error
+    numbers = {"tflops": tflops, "score": scores, "row": array("q", rows)}
+    columns = {"kernel_name": names, **{name: numpy.asarray(cells) for name, cells in numbers.items()}}
     if library == "pandas":
         return module.DataFrame(columns, copy=False)
-    return module.DataFrame(columns, schema_overrides={"kernel_name": module.String})
+    texts = list(map(str, names))
+    if library == "polars":
+        return module.DataFrame({**columns, "kernel_name": texts}, schema_overrides={"kernel_name": module.String})
+    return module.table({**columns, "kernel_name": module.array(texts, module.string())})
