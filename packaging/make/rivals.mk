@@ -1,6 +1,6 @@
 # libck_select_lgbm.so beside everything else that predicts with a LightGBM model: the same arrays, one thread each, bits compared.
 #
-#     make bench-rivals [FORESTS="800x15 500x127 2000x255"] [ROWS="1 30 546 4608"] [ONLY="lignum tl2cgen"] [JSON=FILE] [DOCUMENT=docs/performance.md]
+#     make bench-rivals [FORESTS="800x15 500x127 2000x255"] [ROWS="1 30 546 4608"] [ONLY="lignum tl2cgen"] [DOCUMENT=docs/performance.md]
 #
 # Packages, trained forests and compiled trees are kept in target/rivals; the first run trains for a minute or two and compiles for several.
 
@@ -21,4 +21,4 @@ bench-rivals: needs-cargo needs-cc $(RIVALS)/venv/.ready
 	$(CARGO) build --release --quiet --package ck-select-lgbm
 	'$(RIVALS)/venv/bin/python' crates/lgbm/benches/rivals.py --library '$(TARGET_DIR)/release/libck_select_lgbm.so' \
 		--work '$(RIVALS)' $(if $(FORESTS),--forests $(FORESTS)) $(if $(ROWS),--rows $(ROWS)) $(if $(ONLY),--only $(ONLY)) \
-		$(if $(JSON),--json '$(abspath $(JSON))') $(if $(DOCUMENT),--document '$(abspath $(DOCUMENT))')
+		$(if $(DOCUMENT),--document '$(abspath $(DOCUMENT))')

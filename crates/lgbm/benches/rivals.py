@@ -222,39 +222,42 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", type=int, default=list(ROWS))
     parser.add_argument("--only", nargs="*", help="only these rivals")
     parser.add_argument("--seconds", type=float, default=1.0, help="of a line")
-    parser.add_argument("--json", help="also write the figures here")
     parser.add_argument("--document", type=pathlib.Path, help="also replace the table of forests and rows in this page")
     arguments = parser.parse_args()
     models = {forest: train(arguments.work, forest) for forest in arguments.forests}
     # Training takes all cores, what is timed one.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    figures = [figure for forest, model in models.items() for figure in compare(forest, model, arguments)]
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+    figures = {}
+    for forest, model in models.items():
+        figures |= compare(forest, model, arguments)
+    names = list(dict.fromkeys(name for least in figures.values() for name in least))
+    print(table_of(figures, names))
     if arguments.document:
-        write_table(figures, arguments.document)
+        write_table(figures, [name for name in names if mostly_faster(name, figures)], arguments.document)
 
 
-def write_table(figures: list, document: pathlib.Path) -> None:
-    """Replaces the table of a page that begins with forests and rows. A rival mostly slower than LightGBM has no column."""
-    names = dict.fromkeys(name for figure in figures for name in figure["us"])
-    names = [name for name in names if mostly_faster(name, figures)]
+def table_of(figures: dict, names: list) -> str:
+    """Microseconds by forest and rows, of these libraries."""
     lines = ["| forest, rows | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for figure in figures:
-        shown = [figure["us"].get(name) for name in names]
+    for case, least in figures.items():
+        shown = map(least.get, names)
         cells = ["–" if us is None else f"{us:,.0f}" if us >= 1000 else f"{us:.1f}" for us in shown]
-        forest, shared = figure["forest"].replace("x", " x "), "shared" if figure["shared"] else "not shared"
-        lines.append(f"| {forest}, {figure['rows']:,} {shared} | " + " | ".join(cells) + " |")
+        lines.append(f"| {case} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def write_table(figures: dict, names: list, document: pathlib.Path) -> None:
+    """Replaces the table of a page that begins with forests and rows."""
     table = re.compile(r"^\| forest, rows \|.*\n(?:\|.*\n)*", re.MULTILINE)
-    text, replaced = table.subn(lambda _: "\n".join(lines) + "\n", document.read_text())
+    text, replaced = table.subn(lambda _: table_of(figures, names), document.read_text())
     if replaced != 1:
         sys.exit(f"{document}: {replaced} tables begin with '| forest, rows |', expected 1")
     document.write_text(text)
 
 
-def mostly_faster(name: str, figures: list) -> bool:
-    """Whether a rival takes at most LightGBM's time in most of its rows."""
-    rows = [figure["us"][name] <= figure["us"]["LightGBM"] for figure in figures if name in figure["us"]]
+def mostly_faster(name: str, figures: dict) -> bool:
+    """Whether a rival takes at most LightGBM's time in most of its rows; others have no column in documents."""
+    rows = [least[name] <= least["LightGBM"] for least in figures.values() if name in least]
     return 2 * sum(rows) > len(rows)
 
 
@@ -275,29 +278,26 @@ def numbers(results: list) -> np.ndarray:
     return np.concatenate([np.array(result).ravel().astype(np.float64) for result in results])
 
 
-def compare(forest: str, model: pathlib.Path, arguments: argparse.Namespace) -> list:
-    """The table of one forest."""
-    ready, prepared, missing = {}, {}, {}
+def compare(forest: str, model: pathlib.Path, arguments: argparse.Namespace) -> dict:
+    """The figures of one forest; prints what else there is to say of it."""
+    ready, figures = {}, {}
     trees, leaves = FORESTS[forest]
     for name, (make, compiles) in rivals(arguments).items():
         if arguments.only and name not in (*arguments.only, "ours", "LightGBM"):
             continue
         if compiles and trees * leaves > COMPILED_SIZE:
-            missing[name] = "compiling takes minutes, not run"
+            print(f"{forest}, {name}: compiling takes minutes, not run")
             continue
         start = time.perf_counter()
         try:
             with quiet():
                 ready[name] = make(model, arguments.work)
         except Exception as error:  # noqa: BLE001 - whatever a rival cannot do is named
-            missing[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+            print(f"{forest}, {name}: {type(error).__name__}: {error}".splitlines()[0])
             continue
-        prepared[name] = first_time(arguments.work, f"{forest} {name}", time.perf_counter() - start)
-    print(f"\n### {forest}\n")
-    print("| rows | " + " | ".join(ready) + " |")
-    print("|---|" + "---:|" * len(ready))
-    print("| ready after, s | " + " | ".join(f"{prepared[name]:.2f}" for name in ready) + " |", flush=True)
-    figures, exact = [], dict.fromkeys(ready, True)
+        prepared = first_time(arguments.work, f"{forest} {name}", time.perf_counter() - start)
+        print(f"{forest}, {name}: ready after {prepared:.2f} s", flush=True)
+    inexact = set()
     for shared in (True, False):
         for count in arguments.rows:
             # Single rows are 30 in turns: the same one again and again would be guessed, or remembered.
@@ -306,17 +306,11 @@ def compare(forest: str, model: pathlib.Path, arguments: argparse.Namespace) -> 
             calls = {name: in_turns([make(part) for part in rows]) for name, make in ready.items()}
             expected = numbers(calls["LightGBM"]())
             for name, call in calls.items():
-                exact[name] &= numbers(call()).tobytes() == expected.tobytes()
-            least = {name: us / len(rows) for name, us in measure(calls, arguments.seconds).items()}
-            label = f"{count:,} {'shared' if shared else 'not shared'}"
-            print(f"| {label} | " + " | ".join(f"{least[name]:,.1f}" for name in ready) + " |", flush=True)
-            figures.append({"forest": forest, "rows": count, "shared": shared, "us": least})
-    print("| exact | " + " | ".join("yes" if exact[name] else "no" for name in ready) + " |")
-    for name, why in missing.items():
-        print(f"\n{name}: {why}")
-    sys.stdout.flush()
-    for figure in figures:
-        figure |= {"exact": exact, "prepared_s": prepared, "missing": missing}
+                if numbers(call()).tobytes() != expected.tobytes():
+                    inexact.add(name)
+            case = f"{forest.replace('x', ' x ')}, {count:,} {'shared' if shared else 'not shared'}"
+            figures[case] = {name: us / len(rows) for name, us in measure(calls, arguments.seconds).items()}
+    print(f"{forest}: not bit for bit LightGBM's: {', '.join(sorted(inexact)) or 'none'}\n", flush=True)
     return figures
 
 
