@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 
 import pandas
+import polars
+import pyarrow
 import pytest
 from support import CONV_MODEL, GEMM_MODEL, GOLDEN, OURS, ROOT, bits, conv_problem, gemm_kernel, gemm_problem, set_spec
 
@@ -71,6 +73,9 @@ def test_every_shipped_model_ranks_rows_as_the_command_line_does(model):
             pandas.DataFrame(rows),
             names,
             pandas.Series(names),
+            polars.Series(names),
+            polars.DataFrame({"kernel_name": names}),
+            pyarrow.table({"kernel": names}),
             [{"kernel": name} for name in names],
             [parse_kernel_name(name) for name in names],
         ):

@@ -208,13 +208,6 @@ def test_single_predictions_do_not_merge(predictor):
     assert predictor.predict_tflops(problem, {**gemm_kernel(), "layout": "ccr", "dtype": "fp32", "m": 1}) == expected
 
 
-def test_columns_that_stand_twice_are_refused():
-    frame = pandas.DataFrame([gemm_kernel()])
-    doubled = pandas.concat([frame, frame[["tile_m"]]], axis=1)
-    with pytest.raises(ValueError, match="duplicate columns: tile_m"):
-        Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), doubled)
-
-
 def test_a_model_of_ours_may_rank_by_another_target(trained, copied):
     directory = copied(trained("gemm72"))
     set_spec(directory, ck_select={"rank_by": "latency"})
@@ -309,31 +302,35 @@ def test_bad_specs_are_refused_at_once(copied, trained):
 
 
 def test_errors_say_what_is_wrong(predictor):
-    with pytest.raises(InvalidInputError, match="kernel: tile_m: found 'many', expected a whole number"):
-        predictor.predict_tflops(gemm_problem(), gemm_kernel("many"))
-    kernels = [gemm_kernel(), gemm_kernel("many")]
-    with pytest.raises(ValueError, match="row 1: tile_m: found 'many', expected a whole number"):
-        predictor.rank_kernels(gemm_problem(), kernels)
-    with pytest.raises(ValueError, match="m: found 'x'"):
-        predictor.rank_kernels(gemm_problem(m="x"), [gemm_kernel()])
+    strict = Predictor(GEMM_MODEL, strict=True)
+    frame = pandas.DataFrame([gemm_kernel()])
+    for ranks, kernels, message in (
+        (predictor, [gemm_kernel(), gemm_kernel("many")], "row 1: tile_m: found 'many', expected a whole number"),
+        (predictor, [gemm_kernel(math.inf)], "row 0: tile_m: found inf, expected a whole number"),
+        (predictor, [gemm_kernel(2**53 + 1), gemm_kernel(None)], "at most 9007199254740992"),
+        (predictor, strict.prepare([gemm_kernel()]), "another predictor"),
+        (predictor, pandas.concat([frame, frame[["tile_m"]]], axis=1), "duplicate columns: tile_m"),
+        (strict, [gemm_kernel(pipeline="wavelet")], "row 0: pipeline: found 'wavelet', expected one of compv3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ranks.rank_kernels(gemm_problem(), kernels)
+    for predicts, problem, kernel, message in (
+        (predictor, gemm_problem(), gemm_kernel("many"), "kernel: tile_m: found 'many', expected a whole number"),
+        (predictor, gemm_problem(), gemm_kernel(-math.inf), "kernel: tile_m: found -inf, expected one finite number"),
+        (predictor, gemm_problem(m="x"), gemm_kernel(), "m: found 'x'"),
+        (
+            strict,
+            {"n": 1, "k": 1},
+            gemm_kernel(),
+            "problem: m, split_k, dtype, layout: found nothing, expected a value",
+        ),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            predicts.predict_tflops(problem, kernel)
     with pytest.raises(TypeError, match="problem: m: a cell is a object"):
         predictor.predict_tflops(gemm_problem(m=object()), gemm_kernel())
-    with pytest.raises(InvalidInputError, match="kernel: tile_m: found -inf, expected one finite number"):
-        predictor.predict_tflops(gemm_problem(), gemm_kernel(-math.inf))
-    with pytest.raises(InvalidInputError, match="row 0: tile_m: found inf, expected a whole number"):
-        predictor.rank_kernels(gemm_problem(), [gemm_kernel(math.inf)])
-    with pytest.raises(ValueError, match="at most 9007199254740992"):
-        predictor.rank_kernels(gemm_problem(), [gemm_kernel(2**53 + 1), gemm_kernel(None)])
-    with pytest.raises(ValueError, match="another predictor"):
-        predictor.rank_kernels(gemm_problem(), Predictor(GEMM_MODEL).prepare([gemm_kernel()]))
-    strict = Predictor(GEMM_MODEL, strict=True)
-    assert strict.rank_kernels(gemm_problem(), [gemm_kernel()]) == predictor.rank_kernels(
-        gemm_problem(), [gemm_kernel()]
-    )
-    with pytest.raises(ValueError, match="row 0: pipeline: found 'wavelet', expected one of compv3"):
-        strict.rank_kernels(gemm_problem(), [gemm_kernel(pipeline="wavelet")])
-    with pytest.raises(ValueError, match="problem: m, split_k, dtype, layout: found nothing, expected a value for"):
-        strict.predict_tflops({"n": 1, "k": 1}, gemm_kernel())
+    plain = [gemm_kernel()]
+    assert strict.rank_kernels(gemm_problem(), plain) == predictor.rank_kernels(gemm_problem(), plain)
 
 
 @pytest.mark.parametrize("keep", [False, True])

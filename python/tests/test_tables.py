@@ -14,7 +14,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from support import CONV_MODEL, CONV_NAMES, GEMM_MODEL, bits, conv_problem, gemm_kernel, gemm_problem, random_gemm_pool
+from support import GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
 import ck_select
 from ck_select import Predictor, _objects, _rows, ranking
@@ -258,14 +258,6 @@ def test_tables_that_are_none(predictor):
         predictor.rank_kernels(PROBLEM, twice)
     with pytest.raises(ValueError, match="row 1: tile_m: found 'many'"):
         predictor.rank_kernels(PROBLEM, polars.DataFrame({"tile_m": ["64", "many"]}))
-
-
-def test_names_may_stand_in_a_column():
-    predictor = Predictor(CONV_MODEL)
-    problem, names = conv_problem(dtype="bf16"), CONV_NAMES
-    expected = predictor.rank_kernels(problem, names)
-    for table in (polars.DataFrame({"kernel_name": names}), pyarrow.table({"kernel": names}), polars.Series(names)):
-        assert predictor.rank_kernels(problem, table) == expected
 
 
 def test_rankings_as_tables(predictor):
