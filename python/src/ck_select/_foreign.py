@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -32,19 +31,20 @@ class Foreign:
     single: Callable[[Any, Any], Any] | None
     batch: Callable[[Any], Any] | None
     names: list[str]
-    directory: Path
+    path: Path
     spec: dict[str, Any]
 
-    def description(self, described: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def described(self, describe: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What a predictor must know about the model, from the library if it knows the columns."""
         wanted = self.spec.get("feature_names") or self.names
         missing = [name for name in wanted if name not in self.names]
         if missing:
-            path = self.directory / "feature_spec.json"
-            raise InvalidModelError(f"{path}: feature_names: the engine cannot supply {', '.join(missing[:5])}", 11)
+            raise InvalidModelError(
+                f"{self.path}: feature_names: the engine cannot supply {', '.join(missing[:5])}", 11
+            )
         self._places = [self.names.index(name) for name in wanted]
         try:
-            found = described()
+            found = describe()
         except InvalidModelError:
             if self.single is None or self.batch is None:
                 raise
@@ -84,20 +84,11 @@ class Foreign:
         return flat
 
 
-def of(given: engines.Given, directory: Path) -> Foreign | None:
-    """The engine's own computation, if it has any."""
+def of(given: engines.Given, path: Path, spec: dict[str, Any]) -> Foreign | None:
+    """The engine's own computation, if it has any, for the model with this spec."""
     if given.extract is None and given.extract_batch is None:
         return None
-    path = directory / "feature_spec.json"
-    spec = {}
-    if path.exists():
-        try:
-            spec = json.loads(path.read_text("utf-8-sig"))
-        except ValueError as error:
-            raise InvalidModelError(f"{path}: {error}", 11) from None
-    if not isinstance(spec, dict):
-        raise InvalidModelError(f"{path}: found a {type(spec).__name__}, expected a JSON object", 11)
-    return Foreign(given.extract, given.extract_batch, given.names or [], directory, spec)
+    return Foreign(given.extract, given.extract_batch, given.names or [], path, spec)
 
 
 def _data_frame(rows: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from . import _table
 from ._library import Handle, check, lib, text_of
 from ._structs import RowOptions
+from .errors import InvalidModelError
 
 Target = Literal["tflops", "latency", "bandwidth", "relative"]
 TARGETS = ("tflops", "latency", "bandwidth", "relative")
@@ -30,6 +31,17 @@ def options(
         hardware=hardware,
         threads=threads,
     )
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """A ``feature_spec.json``, empty if there is none."""
+    try:
+        spec = json.loads(path.read_text("utf-8-sig")) if path.exists() else {}
+    except ValueError as error:
+        raise InvalidModelError(f"{path}: {error}", 11) from None
+    if not isinstance(spec, dict):
+        raise InvalidModelError(f"{path}: found a {type(spec).__name__}, expected a JSON object", 11)
+    return spec
 
 
 def describe_spec(directory: Path, how: RowOptions) -> dict[str, Any]:

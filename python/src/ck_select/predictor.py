@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import re
 import tempfile
@@ -106,23 +105,19 @@ class Predictor:
         self._forests: _forest.Loaded[_forest.Forest] = _forest.Loaded()
         self._bare: _forest.Loaded[BareForest] = _forest.Loaded()
         path = self._model_dir / "feature_spec.json"
-        self._spec: dict[str, Any] = {}
-        # Whether the spec is ours is only known after reading it, for which this makes no difference.
-        self._uncoded = _ERRORS if strict else _DEFAULTS
-        self._foreign = _foreign.of(given, self._model_dir)
-        self._description = self._describe_model()
-        if path.exists():
-            self._spec = json.loads(path.read_text("utf-8-sig"))
-        elif any(self._model_dir.glob("model_*.lgbm*")):
+        if not path.exists():
+            if not any(self._model_dir.glob("model_*.lgbm*")):
+                # Upstream's finds out at the first prediction.
+                found = "has no model" if self._model_dir.is_dir() else "is no directory"
+                raise FileNotFoundError(f"{self._model_dir} {found}: expected feature_spec.json and model_tflops.lgbm")
             warnings.warn(f"no {path}: its forests are taken for ones without logarithms", stacklevel=2)
-        else:
-            # Upstream's finds out at the first prediction.
-            found = "has no model" if self._model_dir.is_dir() else "is no directory"
-            raise FileNotFoundError(f"{self._model_dir} {found}: expected feature_spec.json and model_tflops.lgbm")
-        if strict is None and self._spec.get("ck_select") is not None:
-            self._uncoded = _SPECS
-            # The cells that are read of a problem depend on it.
-            self._description = self._describe_model()
+        self._spec = _forest.read_spec(path)
+        is_ours = self._spec.get("ck_select") is not None
+        self._uncoded = _ERRORS if strict else _SPECS if strict is None and is_ours else _DEFAULTS
+        self._foreign = _foreign.of(given, path, self._spec)
+        self._description = (
+            self._describe_spec() if self._foreign is None else self._foreign.described(self._describe_spec)
+        )
         arch = self._spec.get("arch")
         if arch and self._description["arch"] is None and self._foreign is None:
             message = f"{path}: arch: '{arch}' is no architecture such as gfx950: the model is asked for any"
@@ -143,9 +138,6 @@ class Predictor:
         self._feature_indices: list[int] | None = _indices(self.feature_names, self._engine)
         self._pools = PoolCache()
         self._reader = _objects.Reader(self._inputs, self._words, self._uncoded != _DEFAULTS)
-
-    def _describe_model(self) -> dict[str, Any]:
-        return self._describe_spec() if self._foreign is None else self._foreign.description(self._describe_spec)
 
     def _describe_spec(self) -> dict[str, Any]:
         try:
