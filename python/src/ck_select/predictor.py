@@ -399,12 +399,7 @@ class Predictor:
                 return self._finished(target, apart)[0]
         words = _vector.upstreams_words("problem: ") if self._description["needs_vector"] else nullcontext()
         with words:
-            return self._forest(target).predict_row(_table.row_json(self.single_row(asked, cells), self._side_of))
-
-    def predicts_rows_alike(self) -> bool:
-        """Whether ``predict_rows`` gives the same as ``predict_tflops`` for each row."""
-        own = type(self).predict_tflops is not Predictor.predict_tflops or "predict_tflops" in vars(self)
-        return not own and self._foreign is None and not self._description["needs_vector"]
+            return self._forest(target).predict_row(_table.row_json(self._single_row(asked, cells), self._side_of))
 
     def _side_of(self, name: str) -> str:
         return "kernel" if name in self._kernel_inputs or name in self._name_inputs else "problem"
@@ -416,9 +411,8 @@ class Predictor:
             return [_foreign.expm1(value) for value in raw]
         return [max(0.0, value) for value in raw] if clamp else raw
 
-    def single_row(self, problem: Config, kernel: Kernel) -> dict[str, Any]:
+    def _single_row(self, asked: Mapping[str, Any], cells: Mapping[str, Any]) -> dict[str, Any]:
         """One kernel's row, with every cell from the side where upstream's engines look for it, without merging."""
-        asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
         row = {name: asked[name] for name in self._problem_inputs.intersection(asked)}
         self._add_unknown(row, asked)
         self._add_unknown(row, cells)

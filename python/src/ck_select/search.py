@@ -10,8 +10,6 @@ from typing import Any, Protocol
 from . import _rows
 from ._rows import Config
 from .engines import FeatureEngine, GemmUniversalFeatureEngine
-from .errors import CkSelectError
-from .predictor import Predictor
 
 Scored = tuple[dict[str, Any], float]
 
@@ -83,23 +81,14 @@ class SurrogateSearch:
         return None
 
     def _random_search(self, problem: Mapping[str, Any], budget: int, top_k: int) -> list[Scored]:
-        drawn = [config for config in (self._draw() for _ in range(budget)) if config is not None]
-        scored = [(config, score) for config, score in zip(drawn, self._scores(problem, drawn)) if score is not None]
-        return _best(scored, top_k)
+        drawn = (config for config in (self._draw() for _ in range(budget)) if config is not None)
+        scored = (self._scored(problem, config) for config in drawn)
+        return _best([found for found in scored if found is not None], top_k)
 
-    def _scores(self, problem: Mapping[str, Any], configs: list[dict[str, Any]]) -> list[float | None]:
-        """A score for each configuration, None for those that cannot be predicted."""
-        predictor = self._predictor
-        if isinstance(predictor, Predictor) and predictor.predicts_rows_alike():
-            try:
-                return list(predictor.predict_rows([predictor.single_row(problem, config) for config in configs]))
-            except (CkSelectError, ValueError, TypeError):
-                pass  # predicting them one by one tells which
-        return [self._score(problem, config) for config in configs]
-
-    def _score(self, problem: Mapping[str, Any], config: dict[str, Any]) -> float | None:
+    def _scored(self, problem: Mapping[str, Any], config: dict[str, Any]) -> Scored | None:
+        """A configuration with its prediction; None if it has none."""
         try:
-            return self._predictor.predict_tflops(problem, config)
+            return config, self._predictor.predict_tflops(problem, config)
         except Exception as error:
             # A caller's predictor may raise anything; search() reports it.
             self._refused.append(error)
@@ -120,12 +109,12 @@ class SurrogateSearch:
         if len(population) < 4:
             return self._random_search(problem, budget, top_k)
         for _ in range((budget - len(population)) // pop_size):
+            # All trials of a generation derive from the previous one.
             trials = [self._trial(place, population, mutation_rate, crossover_rate) for place in range(len(population))]
-            # All trials of a generation derive from the previous one, so they can be scored together.
-            scores = iter(self._scores(problem, [trial for trial in trials if trial is not None]))
+            scored = [None if trial is None else self._scored(problem, trial) for trial in trials]
             population = [
-                _better(parent, trial, next(scores) if trial is not None else None)
-                for parent, trial in zip(population, trials)
+                found if found is not None and found[1] > parent[1] else parent
+                for parent, found in zip(population, scored)
             ]
         return _best(population, top_k)
 
@@ -143,12 +132,6 @@ class SurrogateSearch:
             if self._random.random() > crossover_rate:
                 trial[name] = parent[name]
         return trial if self._fe.validate_config(trial) else None
-
-
-def _better(parent: Scored, trial: dict[str, Any] | None, score: float | None) -> Scored:
-    if trial is not None and score is not None and score > parent[1]:
-        return trial, score
-    return parent
 
 
 def _best(scored: list[Scored], count: int) -> list[Scored]:
