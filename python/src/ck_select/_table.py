@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Protocol, Union
@@ -275,13 +274,6 @@ def names(rows: Any) -> list[str]:
     return [name for name in given if isinstance(name, str)]
 
 
-@lru_cache(maxsize=4096)
-def _text(text: str) -> tuple[ctypes.Array[ctypes.c_char], int]:
-    """A text in C's form, and its address."""
-    made = ctypes.create_string_buffer(text.encode())
-    return made, ctypes.addressof(made)
-
-
 def _address(cells: array[Any] | None) -> int:
     return cells.buffer_info()[0] if cells is not None else 0
 
@@ -304,17 +296,20 @@ class _Pointers:
     """Columns of Python's arrays, to which it points: the caller must keep them while it is used."""
 
     def __init__(self, columns: Sequence[Cells]) -> None:
-        size, self._fields = ctypes.sizeof(_structs.Column), array("Q")
-        self._texts: list[Any] = []
-        for column in columns:
-            name, at = _text(column.name)
-            words = column.words
-            if not isinstance(words, Texts):
-                words = Texts((ctypes.c_char_p * len(words))(*words))
-            self._texts += [name, words]
-            numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
-            self._fields.extend((size, at, *numbers, ctypes.addressof(words.texts), len(words)))
-        self.address, self.count = self._fields.buffer_info()[0], len(columns)
+        self._made = (_structs.Column * len(columns))(*map(self._column, columns))
+        self.address, self.count = ctypes.addressof(self._made), len(columns)
+
+    @staticmethod
+    def _column(cells: Cells) -> _structs.Column:
+        words = cells.words
+        return _structs.Column(
+            name=cells.name.encode(),
+            integers=_address(cells.integers),
+            numbers=_address(cells.numbers),
+            codes=_address(cells.codes),
+            words=words.texts if isinstance(words, Texts) else (ctypes.c_char_p * len(words))(*words),
+            word_count=len(words),
+        )
 
 
 def pointers(columns: Columns) -> Any:
