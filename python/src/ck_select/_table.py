@@ -204,15 +204,7 @@ def _of_frame(frame: Any, inputs: Iterable[str], words: Set[str]) -> list[Cells]
     """The columns of a DataFrame that are among the inputs, as whole columns."""
     refuse_repeated(frame)
     kinds = dict(zip(frame.columns.tolist(), map(_kind, frame.dtypes.tolist())))
-    names = [name for name in inputs if name in kinds]
-    whole = [name for name in names if kinds[name] in "ib" and name not in words and name not in _names.COLUMNS]
-    # One copy of all of them is faster than one of each.
-    matrix = frame[whole].to_numpy(dtype="int64").T if whole else ()
-    at = {name: array("q", column.tobytes()) for name, column in zip(whole, matrix)}
-    return [
-        Cells(name, integers=at[name]) if name in at else _of_series(name, frame[name], kinds[name], name in words)
-        for name in names
-    ]
+    return [_of_series(name, frame[name], kinds[name], name in words) for name in inputs if name in kinds]
 
 
 def _kind(dtype: Any) -> str:
@@ -234,7 +226,8 @@ def _of_series(name: str, series: Any, kind: str, is_word: bool) -> Cells:
         codes, words = series.factorize()
         if are_of(words, str):
             return Cells(name, codes=array("i", codes.astype("int32").tobytes()), words=tuple(map(str.encode, words)))
-    if is_word or kind not in "uf" or (kind == "u" and len(series) and int(series.max()) > 2**63 - 1):
+    is_huge = kind == "u" and len(series) and int(series.max()) > 2**63 - 1
+    if is_word or name in _names.COLUMNS or kind not in "ibuf" or is_huge:
         return of_values(name, series.tolist(), is_word)
     if kind == "f":
         return Cells(name, numbers=array("d", series.to_numpy(dtype="float64").tobytes()))
