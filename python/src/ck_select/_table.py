@@ -135,10 +135,7 @@ def _of_words(name: str, values: Sequence[Any]) -> Cells:
         values = [_word(value, f"row {row}: {name}") for row, value in enumerate(values)]
     words = dict.fromkeys(values)
     words.pop(None, None)
-    if len(words) == len(values):  # as of names of kernels, mostly
-        codes = array("i", range(len(words)))
-    else:
-        codes = array("i", map({None: -1, **dict(zip(words, count()))}.__getitem__, values))
+    codes = array("i", map({None: -1, **dict(zip(words, count()))}.__getitem__, values))
     return Cells(name, codes=codes, words=tuple(map(str.encode, words)))
 
 
