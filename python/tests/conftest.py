@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy
@@ -15,24 +16,15 @@ from ck_select import Predictor
 @pytest.fixture(scope="session")
 def golden():
     """Golden files by name, each read once."""
-    read: dict[str, Golden] = {}
-
-    def get(name: str) -> Golden:
-        if name not in read:
-            read[name] = Golden(name, GOLDENS[name][1])
-        return read[name]
-
-    return get
+    return cache(lambda name: Golden(name, GOLDENS[name][1]))
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, golden):
     """Model directories that LightGBM trained on a golden file's own features, by the file's name."""
-    made: dict[str, Path] = {}
 
+    @cache
     def train(name: str) -> Path:
-        if name in made:
-            return made[name]
         op, _, version = GOLDENS[name]
         file = golden(name)
         directory = tmp_path_factory.mktemp(name)
@@ -56,7 +48,6 @@ def trained(tmp_path_factory, golden):
             log_targets=["tflops"],
             feature_encoding_version=version,
         )
-        made[name] = directory
         return directory
 
     return train

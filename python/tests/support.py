@@ -45,25 +45,17 @@ class Golden:
     """A golden file of feature rows: for each the problem, the kernel and the features."""
 
     def __init__(self, name: str, problem_inputs: set[str]) -> None:
-        with gzip.open(GOLDEN / "features" / f"{name}.csv.gz", "rt") as text:
-            lines = list(csv.reader(text))
-        header = lines[0]
-        self.feature_names = [column[2:] for column in header if column.startswith("f:")]
         self.rows: list[tuple[dict[str, Any], dict[str, Any], list[float]]] = []
         self.hardware: list[dict[str, int]] = []
-        for line in lines[1:]:
-            problem: dict[str, Any] = {}
-            kernel: dict[str, Any] = {}
-            hardware: dict[str, int] = {}
-            for column, cell in zip(header, line):
-                if column.startswith("hw_"):
-                    hardware[column[3:]] = int(cell)
-                elif not column.startswith("f:") and cell:
-                    side = problem if column in problem_inputs else kernel
-                    side[column] = cell if column in WORDS else int(cell)
-            features = [float(cell) for column, cell in zip(header, line) if column.startswith("f:")]
-            self.rows.append((problem, kernel, features))
-            self.hardware.append(hardware)
+        with gzip.open(GOLDEN / "features" / f"{name}.csv.gz", "rt") as text:
+            lines = csv.DictReader(text)
+            self.feature_names = [column[2:] for column in lines.fieldnames or () if column.startswith("f:")]
+            for line in lines:
+                given = {column: cell for column, cell in line.items() if not column.startswith(("f:", "hw_")) and cell}
+                cells = {column: cell if column in WORDS else int(cell) for column, cell in given.items()}
+                problem = {column: cells.pop(column) for column in problem_inputs.intersection(cells)}
+                self.rows.append((problem, cells, [float(line[f"f:{name}"]) for name in self.feature_names]))
+                self.hardware.append({name[3:]: int(cell) for name, cell in line.items() if name.startswith("hw_")})
 
     def usual(self) -> list[tuple[dict[str, Any], dict[str, Any], list[float]]]:
         """The rows of the engines' own hardware: a predictor takes it from its model, never from a row."""
