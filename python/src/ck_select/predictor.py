@@ -418,7 +418,8 @@ class Predictor:
         self._add_unknown(row, cells)
         row.update({name: cells[name] for name in self._kernel_inputs.intersection(cells)})
         for name in self._name_inputs.intersection(cells):
-            if _is_plain(cells[name]) and _table.is_absent(row.get(name)):
+            # A label may be anything; only what could be a name is examined.
+            if isinstance(cells[name], (str, int)) and _table.is_absent(row.get(name)):
                 row[name] = cells[name]
         if self._description["needs_vector"]:
             # Only this engine looks for missing cells on the other side.
@@ -511,11 +512,6 @@ def _in_upstreams_words(message: str) -> str:
     if re.search(r"no \w+ feature is named", message):
         return f"{message}; the feature engine cannot supply it"
     return message
-
-
-def _is_plain(cell: Any) -> bool:
-    """Whether a cell can be examined as a name: a label may be anything."""
-    return isinstance(cell, (str, int))
 
 
 def _unpack(packed: Path, plain: Path) -> None:
