@@ -3,11 +3,7 @@
 //! of each.
 
 mod common;
-#[path = "hip_double/mod.rs"]
 mod hip_double;
-#[path = "hip_double/script.rs"]
-#[allow(dead_code, reason = "other tests script more")]
-mod script;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +17,7 @@ use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
 use common::{kernels, new, small_conv as problem, times};
-use script::Double;
+use hip_double::Double;
 
 static DOUBLE: LazyLock<PathBuf> = LazyLock::new(|| hip_double::build("hip6_for_faults", 6, &[]));
 

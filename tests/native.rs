@@ -15,4 +15,5 @@ mod native {
     mod layouts;
     mod programs;
     mod readme;
+    mod uhd;
 }

@@ -19,17 +19,9 @@ use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::vocab::{Direction, Op};
-use common::{add, conv, filled, kernels, model, new, of_kernels, on, plain, root, running};
+use common::{Supports, add, conv, filled, kernels, model, new, of_kernels, on, plain, root, running};
 use counting::{ALLOCATIONS, BYTES, EVER};
 use serde_json::{Value, json};
-
-struct Answer(fn(&Problem) -> bool);
-
-impl Hooks for Answer {
-    fn supports(&self, problem: &Problem) -> bool {
-        (self.0)(problem)
-    }
-}
 
 /// The thirty kernels with a model.
 fn modelled(options: Options) -> Registry {
@@ -65,7 +57,7 @@ fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
     let picky = Registry::new(Options::default()).unwrap();
     let new = kernels().into_iter().map(|kernel| {
         let hooks: Option<Box<dyn Hooks>> =
-            if kernel.name.contains("compv5") { Some(Box::new(Answer(|_| false))) } else { None };
+            if kernel.name.contains("compv5") { Some(Box::new(Supports(|_: &Problem| false))) } else { None };
         new(kernel, hooks)
     });
     picky.add_all(new.collect()).unwrap();
@@ -82,7 +74,7 @@ fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
 fn without_a_model_priority_then_order_decides() {
     let registry = of_kernels(Options::default(), ["64x64x64_compv3", "64x64x64_compv4"].map(named));
     assert_eq!(registry.select(&resnet()).unwrap().index, 0);
-    let never = Box::new(Answer(|_| false));
+    let never = Box::new(Supports(|_: &Problem| false));
     registry.add(named("64x128x64_compv3"), Priority::HIGH, UserData::default(), Some(never)).unwrap();
     let selection = registry.select(&resnet()).unwrap();
     assert_eq!((selection.index, selection.source, selection.unsupported), (0, Source::Priority, 1));
@@ -183,6 +175,11 @@ fn removal_renumbers_and_keeps_what_was_handed_out() {
     assert!(registry.is_empty() && last.name() == kernels()[29].name);
 }
 
+/// Hooks that keep something as long as they live.
+fn holding(owned: Arc<()>) -> Box<dyn Hooks> {
+    Box::new(Supports(move |_: &Problem| Arc::strong_count(&owned) > 0))
+}
+
 #[test]
 fn adding_and_removing_one_kernel_takes_no_memory() {
     let registry = filled(Options::default());
@@ -192,7 +189,7 @@ fn adding_and_removing_one_kernel_takes_no_memory() {
             assert!(registry.remove(&kernel.name));
             add(&registry, kernel.clone(), Priority::NORMAL);
             // Nobody can tell these hooks from those of the round before.
-            let hooks = Box::new(Counted { _owned: Arc::new(()) });
+            let hooks = holding(Arc::new(()));
             registry.add(kernel.clone(), Priority::HIGH, UserData::default(), Some(hooks)).unwrap();
             if round % 100 == 0 {
                 assert_eq!(registry.select(&resnet()).unwrap().index, registry.len() - 1);
@@ -204,13 +201,6 @@ fn adding_and_removing_one_kernel_takes_no_memory() {
     assert_eq!(cycles(20_000), before);
 }
 
-/// Hooks that say when they are dropped.
-struct Counted {
-    _owned: Arc<()>,
-}
-
-impl Hooks for Counted {}
-
 /// Their memory grew until the caller gave it back, with 1.4 KB for each kernel of a program that keeps
 /// replacing them.
 #[test]
@@ -220,7 +210,7 @@ fn removed_kernels_are_dropped_with_the_last_state_that_has_them() {
     let kernel = kernels().swap_remove(7);
     assert!(registry.remove(&kernel.name));
     for _ in 0..50 {
-        let hooks = Box::new(Counted { _owned: count.clone() });
+        let hooks = holding(count.clone());
         registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), Some(hooks)).unwrap();
         registry.select(&resnet()).unwrap();
         assert!(registry.remove(&kernel.name));
@@ -241,20 +231,12 @@ fn removed_kernels_are_dropped_with_the_last_state_that_has_them() {
 /// A remembered decision asks its kernel while others remove it.
 #[test]
 fn kernels_are_removed_while_remembered_decisions_ask_them() {
-    struct Asked {
-        alive: Arc<()>,
-    }
-    impl Hooks for Asked {
-        fn supports(&self, _: &Problem) -> bool {
-            assert!(Arc::strong_count(&self.alive) > 1);
-            true
-        }
-    }
     let registry = Registry::new(Options { arch: "gfx950".parse().ok(), ..Options::default() }).unwrap();
     let kernel = kernels().swap_remove(7);
     let alive = Arc::new(());
     let add = |priority| {
-        let hooks = Box::new(Asked { alive: alive.clone() });
+        let alive = alive.clone();
+        let hooks = Box::new(Supports(move |_: &Problem| Arc::strong_count(&alive) > 1));
         registry.add(kernel.clone(), Priority(priority), UserData::default(), Some(hooks)).unwrap();
     };
     add(0);
@@ -630,21 +612,18 @@ fn without_a_device_the_chain_goes_on() {
     assert!(registry.explain(&resnet()).unwrap().contains("search: all kernels, before the model, but "));
 }
 
-/// Counts how often it is asked.
-struct Asked(Arc<AtomicUsize>);
-
-impl Hooks for Asked {
-    fn supports(&self, _: &Problem) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        true
-    }
-}
-
 #[test]
 fn a_repeated_problem_is_answered_from_memory_until_something_changes() {
     let asked = Arc::new(AtomicUsize::new(0));
     let registry = Registry::new(Options::default()).unwrap();
-    let asking = |kernel| new(kernel, Some(Box::new(Asked(asked.clone()))));
+    let asking = |kernel| {
+        let asked = asked.clone();
+        let counts = move |_: &Problem| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            true
+        };
+        new(kernel, Some(Box::new(Supports(counts))))
+    };
     registry.add_all(kernels().into_iter().map(asking).collect()).unwrap();
     registry.set_model(model("conv_small"), None);
     let first = registry.select(&resnet()).unwrap();
@@ -788,22 +767,6 @@ fn exports_count_kernels_and_tell_the_time_when_asked() {
     assert_eq!((plain.get("statistics"), plain["metadata"].get("timestamp")), (None, None));
     registry.retain(|_| false);
     assert_eq!(json(Op::Conv, &full).get("statistics"), None, "nothing to count");
-}
-
-#[test]
-fn exports_read_back_as_the_same_kernels() {
-    let named = ExportOptions { registry_name: "mine", ..ExportOptions::default() };
-    let registry = filled(Options::default());
-    registry.add_all(plain(gemms())).unwrap();
-    for (op, count) in [(Op::Conv, 30), (Op::Gemm, gemms().len())] {
-        let text = registry.export_json(op, &named).unwrap();
-        let pool = Pool::from_bytes("export", text.as_bytes()).unwrap();
-        assert_eq!((pool.op(), pool.len()), (op, count));
-        let originals = registry.kernels().into_iter().filter(|entry| entry.kernel().op() == op);
-        for (read, original) in pool.iter().zip(originals) {
-            assert_eq!(read.kind, original.kernel().kind, "{}", original.name());
-        }
-    }
 }
 
 #[test]

@@ -33,8 +33,8 @@ soak: needs-cargo needs-cc
 # signals, forks, copies of the library. FAULTS=N does N times as much of what the tests do. docs/reliability.md has the runs.
 .PHONY: faults
 faults: needs-cargo needs-cxx lightgbm-tools
-	CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ck-select --test faults --test forks --test store_processes --test store_hostile \
-		--test store_locked --test search_hip -- --nocapture
+	CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ck-select --test faults --test forks --test store --test hip \
+		-- --nocapture
 	CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ck-select --test native -- copies --nocapture
 	$(LIGHTGBM_TEST_ENV) CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ckselect --features train --test faults -- --nocapture
 	$(CARGO) test --package ckselect --test bench -- chaos --nocapture

@@ -21,7 +21,7 @@ test-hip-link: needs-cargo needs-cc lightgbm-tools hip-tools
 	@if [ -f '$(HIP_HEADER)' ]; then \
 		for file in $(HIP_KEPT).so $(HIP_KEPT).a; do if [ -f $$file ]; then cp -p $$file $$file.kept; fi; done; \
 		status=0; \
-		( $(LIGHTGBM_TEST_ENV) HIP_PATH='$(HIP_PATH)' $(CARGO) test $(TEST_CRATES),ck-select/hip-link --test hip_link --test search_load ) \
+		( $(LIGHTGBM_TEST_ENV) HIP_PATH='$(HIP_PATH)' $(CARGO) test $(TEST_CRATES),ck-select/hip-link --test hip -- link:: load:: ) \
 			|| status=$$?; \
 		for file in $(HIP_KEPT).so $(HIP_KEPT).a; do if [ -f $$file.kept ]; then mv $$file.kept $$file; fi; done; \
 		exit $$status; \

@@ -1,4 +1,4 @@
-"""What a problem says is used or refused: ``tests/rows.rs`` has each field, here is what reaches Python of it."""
+"""What a problem says is used or refused: ``tests/it/rows.rs`` has each field, here is what reaches Python of it."""
 
 from __future__ import annotations
 

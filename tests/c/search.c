@@ -1,6 +1,6 @@
 /* Searching through the C interface, on a scripted device: tests/hip_double in place of AMD's runtime. What a search does
  * with kernels that fail, hang or are slow is tested in src/tuning/search, what it does without a device or a runtime in
- * tests/registry.rs and search_hip.rs.
+ * tests/registry.rs and tests/hip.
  *
  * Arguments: the double. Each scenario has a thread of its own, because the double's state is the thread's. */
 

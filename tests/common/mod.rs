@@ -55,6 +55,39 @@ pub(crate) fn new(kernel: Kernel, hooks: Option<Box<dyn Hooks>>) -> NewKernel {
     NewKernel { hooks, ..kernel.into() }
 }
 
+/// What a kernel supports.
+pub(crate) struct Supports<S>(pub(crate) S);
+
+impl<S: Fn(&Problem) -> bool + Send + Sync> Hooks for Supports<S> {
+    fn supports(&self, problem: &Problem) -> bool {
+        (self.0)(problem)
+    }
+}
+
+/// What a kernel supports, and what its runs do.
+pub(crate) struct Scripted<S, R> {
+    pub(crate) supports: S,
+    pub(crate) run: R,
+}
+
+impl<S, R> Hooks for Scripted<S, R>
+where
+    S: Fn(&Problem) -> bool + Send + Sync,
+    R: Fn(&Problem) -> RunOutcome + Send + Sync,
+{
+    fn supports(&self, problem: &Problem) -> bool {
+        (self.supports)(problem)
+    }
+
+    fn can_run(&self) -> bool {
+        true
+    }
+
+    fn run(&self, problem: &Problem, _: Stream) -> RunOutcome {
+        (self.run)(problem)
+    }
+}
+
 pub(crate) fn plain(kernels: impl IntoIterator<Item = Kernel>) -> Vec<NewKernel> {
     kernels.into_iter().map(NewKernel::from).collect()
 }
@@ -116,10 +149,10 @@ pub(crate) fn winner(kernel: &str) -> Winner {
     }
 }
 
-/// This test program again, with `child` for its only test.
-pub(crate) fn child() -> Command {
+/// This test program again, with this one for its only test.
+pub(crate) fn child(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     command
 }
 

@@ -1,41 +1,19 @@
-//! Structs have the same sizes and offsets on both sides.
+//! Structs have the same sizes on both sides, and the same offsets where Rust knows them by name. Elsewhere order
+//! and types are those of the header, which `tests/header.rs` holds to the sources.
 
 use std::fmt::Write as _;
-use std::mem::offset_of;
 
 use ck_select::ffi::{
-    CkColumn, CkExportOptions, CkForestBytes, CkGemmGroup, CkGemmGroups, CkKernelHooks, CkKernelInfo,
-    CkModelKey, CkModelOptions, CkObjects, CkOptions, CkPredictions, CkQuant, CkRanked, CkRowOptions,
-    CkSelection, CkStreamK, CkTable, CkTuneBudget, CkTuneReport, mirrored_structs,
+    CStruct, CkColumn, CkExportOptions, CkForestBytes, CkGemmGroup, CkGemmGroups, CkKernelHooks,
+    CkKernelInfo, CkModelKey, CkModelOptions, CkObjects, CkOptions, CkPredictions, CkQuant, CkRanked,
+    CkRowOptions, CkSelection, CkStreamK, CkTable, CkTuneBudget, CkTuneReport, mirrored_structs,
 };
 
 use super::tools;
 
-/// For each struct its lines of the table as Rust has them, and the C statements that print the same lines.
-macro_rules! table {
-    ($($name:ident = $c_name:literal { $($field:ident),+ $(,)? })+) => {{
-        let (mut rust, mut c) = (String::new(), String::new());
-        $(
-            // Does not compile when a field is missing in the table.
-            let _ = |$name { $($field: _),+ }: $name| ();
-            let _ = writeln!(rust, "{} {} {}", $c_name, size_of::<$name>(), align_of::<$name>());
-            let _ = writeln!(
-                c,
-                "  printf(\"{0} %zu %zu\\n\", sizeof({0}), _Alignof({0}));",
-                $c_name
-            );
-            $(
-                let _ = writeln!(rust, "{}.{} {}", $c_name, stringify!($field), offset_of!($name, $field));
-                let _ = writeln!(
-                    c,
-                    "  printf(\"{0}.{1} %zu\\n\", offsetof({0}, {1}));",
-                    $c_name,
-                    stringify!($field)
-                );
-            )+
-        )+
-        (rust, c)
-    }};
+/// Name, size and alignment of each.
+macro_rules! sizes {
+    ($($name:ident)+) => { [$((stringify!($name), [size_of::<$name>(), align_of::<$name>()], vec![])),+] };
 }
 
 /// A letter of a Rust type as C spells it.
@@ -45,53 +23,20 @@ fn snake(letter: char) -> impl Iterator<Item = char> {
 
 #[test]
 fn structs_have_the_same_layout_on_both_sides() {
-    let (mut rust, mut c) = table! {
-        CkGemmGroup = "ck_gemm_group" { m, n, k, count }
-        CkGemmGroups = "ck_gemm_groups" { items, count }
-        CkQuant = "ck_quant" { mode, group_a, group_b }
-        CkStreamK = "ck_stream_k" { reduction, persistent, reserved }
-        CkOptions = "ck_options" {
-            struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
-            refine_out_of_range, search, repeats, warmup, host_timing, embedded_models, no_estimate,
-            budget_ms, cutoff, run_timeout_ms, hardware, splits,
-        }
-        CkModelKey = "ck_model_key" { struct_size, op, direction, dtype, reserved, arch }
-        CkModelOptions = "ck_model_options" { struct_size, key, hardware, force, reserved }
-        CkExportOptions = "ck_export_options" { struct_size, registry_name, timestamp, statistics, reserved }
-        CkKernelHooks = "ck_kernel_hooks" {
-            struct_size, user, priority, reserved, supports_conv, supports_gemm, run_conv, run_gemm,
-            supports_fmha, run_fmha, context, release,
-        }
-        CkKernelInfo = "ck_kernel_info" { struct_size, name, user, index, priority, reserved }
-        CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }
-        CkSelection = "ck_selection" {
-            struct_size, name, user, index, split_k, reserved, rank, unsupported, score, measured_ms, generation, source,
-            out_of_range, out_of_range_fields, unmeasured, arch_unknown, no_model, generic, model,
-        }
-        CkRanked = "ck_ranked" {
-            struct_size, name, user, index, split_k, reserved, score, tied, unmeasured,
-        }
-        CkRowOptions = "ck_row_options" {
-            struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware, threads,
-        }
-        CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
-        CkObjects = "ck_objects" {
-            struct_size, list_item, dict_next, utf8, whole, number, none, types, names, kinds, name_count,
-            keeps_unknown, reserved,
-        }
-        CkTable = "ck_table" { columns, column_count, states }
-        CkTuneBudget = "ck_tune_budget" { struct_size, time_ms, stream, kernels, reserved }
-        CkTuneReport = "ck_tune_report" {
-            struct_size, measured, improved, failed, waiting, saved_ms, elapsed_ms,
-        }
-        CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
+    let plain = sizes! {
+        CkColumn CkExportOptions CkForestBytes CkGemmGroup CkGemmGroups CkKernelHooks CkKernelInfo
+        CkModelKey CkModelOptions CkObjects CkOptions CkPredictions CkQuant CkRanked CkRowOptions
+        CkSelection CkStreamK CkTable CkTuneBudget CkTuneReport
     };
-    for one in mirrored_structs() {
-        let name: String = one.name.chars().flat_map(snake).skip(1).collect();
-        let [size, align] = one.layout;
+    let mirrored =
+        mirrored_structs().into_iter().map(|CStruct { name, layout, fields, .. }| (name, layout, fields));
+    // Lines as Rust has them, and the C statements that print the same ones.
+    let (mut rust, mut c) = (String::new(), String::new());
+    for (name, [size, align], fields) in plain.into_iter().chain(mirrored) {
+        let name: String = name.chars().flat_map(snake).skip(1).collect();
         let _ = writeln!(rust, "{name} {size} {align}");
         let _ = writeln!(c, "  printf(\"{name} %zu %zu\\n\", sizeof({name}), _Alignof({name}));");
-        for field in one.fields {
+        for field in fields {
             let (field, offset) = (field.name, field.offset);
             let _ = writeln!(rust, "{name}.{field} {offset}");
             let _ = writeln!(c, "  printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));");

@@ -1,22 +1,19 @@
 //! Problems that leave open into how many parts their reduction is split: the number is chosen with the
 //! kernel.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::common::{Scripted, new, on, root};
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{AUTO, GemmProblem, Problem, Splits};
-use ck_select::registry::{Hooks, Mode, Options, Registry, SelectError, Source};
+use ck_select::registry::{Mode, Options, Registry, SelectError, Source};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
-use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
-use common::{new, on, root};
 
 fn model() -> Model {
     Model::load(root("tests/golden/models/gemm_small")).unwrap()
@@ -30,43 +27,27 @@ fn gemm(m: i64, split_k: i32) -> Problem {
     GemmProblem { split_k, ..GemmProblem::new(m, 1536, 7168) }.into()
 }
 
-/// A kernel that supports some numbers of parts, and whose runs take as long as the test says.
-struct Parts {
-    least: i32,
-    time: fn(&str, i32) -> f64,
-    name: String,
-    seen: Arc<Mutex<Vec<i32>>>,
-    runs: Arc<AtomicUsize>,
-}
-
-impl Hooks for Parts {
-    fn supports(&self, problem: &Problem) -> bool {
-        self.seen.lock().unwrap().push(problem.split_k());
-        problem.split_k() >= self.least
-    }
-
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, problem: &Problem, _: Stream) -> RunOutcome {
-        self.runs.fetch_add(1, Ordering::Relaxed);
-        RunOutcome::Milliseconds((self.time)(&self.name, problem.split_k()))
-    }
-}
-
 struct Made {
     registry: Registry,
     seen: Arc<Mutex<Vec<i32>>>,
     runs: Arc<AtomicUsize>,
 }
 
+/// Kernels that support some numbers of parts, and whose runs take as long as the test says.
 fn made(options: Options, least: i32, time: fn(&str, i32) -> f64) -> Made {
     let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
-    let (seen, runs) = (Arc::default(), Arc::default());
+    let (seen, runs) = (Arc::<Mutex<Vec<i32>>>::default(), Arc::<AtomicUsize>::default());
     let with_parts = |kernel: &Kernel| {
         let (name, seen, runs) = (kernel.name.clone(), Arc::clone(&seen), Arc::clone(&runs));
-        new(kernel.clone(), Some(Box::new(Parts { least, time, name, seen, runs })))
+        let supports = move |problem: &Problem| {
+            seen.lock().unwrap().push(problem.split_k());
+            problem.split_k() >= least
+        };
+        let run = move |problem: &Problem| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            RunOutcome::Milliseconds(time(&name, problem.split_k()))
+        };
+        new(kernel.clone(), Some(Box::new(Scripted { supports, run })))
     };
     registry.add_all(pool().iter().map(with_parts).collect()).unwrap();
     Made { registry, seen, runs }

@@ -1,6 +1,6 @@
 //! Kernels are described by one function, whoever asks: every shipped model ranks real rows alike by names,
 //! by tables of measurements and by tiles. `tests/golden/rows` has the rows and the scores, which the tests
-//! of the Python package are held to as well; `CK_SELECT_UPDATE_ROWS=1 cargo test --test agreement` writes
+//! of the Python package are held to as well; `CK_SELECT_UPDATE_ROWS=1 cargo test --test it agreement` writes
 //! the scores anew.
 
 use std::collections::BTreeMap;

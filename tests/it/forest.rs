@@ -1,12 +1,11 @@
 //! Forests of tests/golden/forest: the good ones score as LightGBM did, the bad ones say why they are bad.
 
-mod bad_forests;
-
 use std::fs;
 use std::path::PathBuf;
 
-use bad_forests::bad_forests;
 use ck_select::forest::{FeatureInfo, Forest, RowError, Target, Transform};
+
+use crate::counting::{BYTES, PEAK};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
 
@@ -20,6 +19,37 @@ fn files() -> Vec<PathBuf> {
 
 fn by_hand() -> String {
     fs::read_to_string(format!("{GOLDEN}/by-hand.txt")).unwrap()
+}
+
+/// The forests of `bad_forests.txt`, a paragraph each: its name; its changes to `by-hand.txt`, where `A-B: text`
+/// puts text in the place of lines A to B, or before line A where B < A, and `A-B` deletes them; and after `>`
+/// the message. Text has JSON's escapes, a character for each byte.
+fn bad_forests() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let table = include_str!("../golden/bad_forests.txt").trim_end();
+    table.split("\n\n").map(bad_forest).collect()
+}
+
+fn bad_forest(paragraph: &'static str) -> (&'static str, Vec<u8>, &'static str) {
+    let base: Vec<_> = include_str!("../golden/forest/by-hand.txt").split('\n').map(str::as_bytes).collect();
+    let (name, rest) = paragraph.split_once('\n').unwrap();
+    let (changes, message) = rest.split_once("> ").unwrap();
+    let mut lines = Vec::new();
+    let mut kept = 0;
+    for change in changes.lines() {
+        let (range, text) =
+            change.split_once(": ").map_or((change, None), |(range, text)| (range, Some(text)));
+        let (first, last) = range.split_once('-').unwrap();
+        lines.extend(base[kept..first.parse::<usize>().unwrap() - 1].iter().map(|line| line.to_vec()));
+        lines.extend(text.map(bytes));
+        kept = last.parse().unwrap();
+    }
+    lines.extend(base[kept..].iter().map(|line| line.to_vec()));
+    (name, lines.join(&b'\n'), message)
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    let quoted = format!("\"{}\"", text.replace('"', "\\\""));
+    serde_json::from_str::<String>(&quoted).unwrap().chars().map(|character| character as u8).collect()
 }
 
 #[test]
@@ -182,8 +212,31 @@ fn a_chain_of_a_hundred_thousand_nodes_is_walked() {
     assert_eq!(forest.contributions(&[1e9]).unwrap().raw_score(), 7.0);
 }
 
+/// The most bytes that were allocated at once while the text was parsed.
+fn peak(text: &[u8]) -> usize {
+    let before = BYTES.get();
+    PEAK.set(before);
+    let _ = Forest::parse(text);
+    (PEAK.get() - before) as usize
+}
+
 #[test]
-fn forests_are_shared_between_threads() {
-    fn shared<T: Send + Sync + 'static>() {}
-    shared::<Forest>();
+fn memory_is_bounded_by_the_text_and_not_by_its_claims() {
+    let head = |last: usize, names: &str, infos: &str| {
+        format!(
+            "tree\nversion=v4\nnum_class=1\nmax_feature_idx={last}\nfeature_names={names}\nfeature_infos={infos}\n"
+        )
+    };
+    let tree = |index| format!("Tree={index}\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\n");
+    let many_features = head(99_999, &"a ".repeat(100_000), &"0 ".repeat(100_000));
+    let many_trees = head(0, "x", "none") + &(0..20_000).map(tree).collect::<String>();
+    let large = [many_features, many_trees].map(|text| (text + "end of trees\n").into_bytes());
+    let bad = bad_forests().into_iter().map(|(_, text, _)| text);
+    let good = files().into_iter().map(|path| fs::read(path).unwrap());
+    for text in bad.chain(good).chain(large) {
+        // A message, or the fields of one tree, may take more than a short text.
+        let (found, most) = (peak(&text), 8 * 1024 + 32 * text.len());
+        let begin = String::from_utf8_lossy(&text[..text.len().min(400)]);
+        assert!(found <= most, "{begin}: {found} bytes for {} of text", text.len());
+    }
 }

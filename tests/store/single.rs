@@ -1,14 +1,12 @@
 //! The store as one process uses it.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::common::{gemm, scope, winner};
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::tuning::store::{Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, json_lines};
-use common::{gemm, scope, winner};
 use tempfile::TempDir;
 
 fn folder() -> TempDir {

@@ -1,9 +1,8 @@
 //! Kernels with equal scores: every surface chooses the same one, in whatever order they were registered.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::new;
 use ck_select::embedded;
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target, TrainedOn};
@@ -11,7 +10,6 @@ use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, FmhaProblem, Problem};
 use ck_select::registry::{NewKernel, Options, Priority, Registry};
 use ck_select::select::{RankScratch, Ranker};
-use common::new;
 use proptest::prelude::*;
 
 const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
@@ -93,19 +91,6 @@ proptest! {
         let ranker = Ranker::new(own_model(MODEL), Arc::new(pool)).unwrap();
         let best = ranker.best(&problem).unwrap();
         prop_assert_eq!(ranker.name(best.index), answers(&equal, &problem).1);
-    }
-}
-
-#[test]
-fn measured_kernels_go_before_others_of_their_score() {
-    let preferred = |kernel: Kernel| {
-        let priority = if kernel.name.contains("compv3") { 0 } else { 2 };
-        (kernel, priority)
-    };
-    let registry = registry(kernels(&TILES, &PIPELINES).into_iter().map(preferred), None);
-    for (n, channels, size) in [(1, 64, 7), (16, 256, 28), (64, 512, 14), (128, 64, 56)] {
-        let selection = registry.select(&layer(n, channels, size)).unwrap();
-        assert!(selection.entry.name().contains("_compv3_") && !selection.unmeasured, "{selection:?}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! The build script's table of embedded models, from directories that are models and from those that are not.
 
-#[path = "../build/embed.rs"]
+#[path = "../../build/embed.rs"]
 mod embed;
-#[path = "../build/pack.rs"]
+#[path = "../../build/pack.rs"]
 #[allow(unreachable_pub)] // the library shows it, too
 mod pack;
 

@@ -1,7 +1,5 @@
 //! Attention through the registry: rules, plans, the number of splits.
 
-mod common;
-
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select::listing::ProblemList;
 use ck_select::problem::{FmhaProblem, Problem, ProblemDefaults};
@@ -20,7 +18,7 @@ fn kernel(family: FmhaFamily, hdim: u16, m0: u16) -> Kernel {
 }
 
 fn registry(kernels: Vec<Kernel>) -> Registry {
-    common::of_kernels(Options { arch: "gfx950".parse().ok(), ..Options::default() }, kernels)
+    crate::common::of_kernels(Options { arch: "gfx950".parse().ok(), ..Options::default() }, kernels)
 }
 
 fn decode(keys: i64) -> FmhaProblem {
@@ -92,7 +90,7 @@ fn problems_are_captured_overridden_and_stored() {
     let problems: Vec<Problem> = list.problems.iter().map(|one| one.problem).collect();
     assert_eq!(problems, [plain.into(), ruled.into()]);
 
-    let (scope, winner) = (common::scope(), common::winner(&small.name));
+    let (scope, winner) = (crate::common::scope(), crate::common::winner(&small.name));
     let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..plain };
     let open = || Store::open(&store, Mode::ReadWrite).unwrap().winners(scope.clone()).unwrap();
     assert_eq!(open().put(&causal.into(), &winner), Ok(Saved::Disk));

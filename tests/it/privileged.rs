@@ -1,6 +1,5 @@
 //! A process with rights that its caller lacks does not listen to environment variables, which the caller
 //! sets.
-#![cfg(target_os = "linux")]
 
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -37,10 +36,14 @@ fn child() {
 fn a_setuid_process_is_not_told_by_its_callers_environment() {
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let program = folder.path().join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // By another process: a test that forks meanwhile would keep a copy of ours open, which then cannot be run.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
+    assert!(copied.unwrap().success());
     let run = |user: Option<u32>| {
         let mut command = Command::new(&program);
-        command.args(["child", "--exact", "--ignored", "--quiet"]).env("CK_SELECT_MODE", "no mode");
+        command
+            .args(["privileged::child", "--exact", "--ignored", "--quiet"])
+            .env("CK_SELECT_MODE", "no mode");
         if let Some(user) = user {
             command.uid(user).gid(user);
         }

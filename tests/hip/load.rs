@@ -1,15 +1,14 @@
 //! Which HIP runtime a process gets. The answer is found once a process, so each case is a process of its
 //! own: this program again, with `child` for its only test.
 
-mod hip_double;
-
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
-use hip_double::build;
+
+use crate::hip_double::build;
 
 /// The double under the name that version 6 of the runtime has for the system's loader.
 static DOUBLE: LazyLock<PathBuf> = LazyLock::new(|| build("hip", 6, &["-Wl,-soname,libamdhip64.so.6"]));
@@ -49,7 +48,7 @@ fn child() {
 fn ask(case: &str, environment: &[(&str, &Path)]) -> String {
     let answer = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("answer_{case}_{}", std::process::id()));
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["child", "--exact", "--ignored", "--nocapture", "--quiet"]);
+    command.args(["load::child", "--exact", "--ignored", "--nocapture", "--quiet"]);
     command.env_remove(LIBRARY_VARIABLE).env_remove("LD_PRELOAD").env(ANSWER, &answer);
     command.envs(environment.iter().copied());
     let Output { status, stdout, stderr } = command.output().unwrap();

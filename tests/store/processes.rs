@@ -2,9 +2,6 @@
 //!
 //! The children are this test program again: `child` does nothing unless the environment names a task.
 
-mod common;
-mod faulty_calls;
-
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -15,9 +12,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::scope;
+use crate::faulty_calls;
 use ck_select::problem::{GemmProblem, Problem};
 use ck_select::tuning::store::{Mode, Saved, Store, Winner};
-use common::scope;
 
 const TASK: &str = "CK_SELECT_TEST_TASK";
 const PATH: &str = "CK_SELECT_TEST_PATH";
@@ -35,12 +33,12 @@ fn winner(rank: u32, count: u32) -> Winner {
         repeats: count + 1,
         candidates: rank + 1,
         measured_at: 1_800_000_000 + u64::from(count),
-        ..common::winner(&format!("kernel_{rank}_{count}"))
+        ..crate::common::winner(&format!("kernel_{rank}_{count}"))
     }
 }
 
 fn command(task: &str, path: &Path, rank: u32) -> Command {
-    let mut command = common::child();
+    let mut command = crate::common::child("processes::child");
     command.env(TASK, task).env(PATH, path).env(RANK, rank.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     command

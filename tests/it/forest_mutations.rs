@@ -3,9 +3,8 @@
 use std::fs;
 
 use ck_select::forest::Forest;
-use random_forests::{Numbers as _, Random};
 
-mod random_forests;
+use crate::random_forests::{Numbers as _, Random};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
 const MUTANTS: usize = 10_000;

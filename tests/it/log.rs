@@ -2,10 +2,7 @@
 //!
 //! The process that logs is this test program again: `child` does nothing unless the environment asks for it.
 
-mod common;
-
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr::{null, null_mut};
 
 use ck_select::ffi::{CkStatus, ck_registry_create, ck_registry_destroy};
@@ -13,7 +10,7 @@ use ck_select::problem::Problem;
 use ck_select::registry::{Mode, Options, Registry, SelectError};
 use ck_select::tuning::search::RunOutcome;
 
-use common::{conv, kernels, model, on, running};
+use crate::common::{conv, kernels, model, on, running};
 
 const TASK: &str = "CK_SELECT_TEST_FOLDER";
 
@@ -62,8 +59,7 @@ const RULE: &str = "N=6,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> a_ker
 fn run(folder: &Path, level: &str, rule: &str) -> (String, String) {
     let (log, rules) = (folder.join("it's a log"), folder.join("rules"));
     std::fs::write(&rules, rule).unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+    let output = crate::common::child("log::child")
         .env(TASK, folder)
         .env("CK_SELECT_LOG", format!("{level}:{}", log.display()))
         .output()
@@ -86,6 +82,8 @@ fn every_source_is_said() {
         chosen.iter().zip(sources).map(|(name, from)| format!("{name} by {from}")).collect();
     assert_eq!((chosen.len(), said), (6, expected.iter().map(String::as_str).collect()), "{log}");
     assert!(!log.contains("store: grouped_conv"), "before the search the store had nothing: {log}");
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "off", RULE).1, "", "nothing is said unless it is asked for");
 }
 
 #[test]
@@ -104,10 +102,4 @@ fn a_rule_that_cannot_be_followed_is_an_error_in_the_log() {
         log.starts_with("error override: ")
             && log.ends_with("rules: line 2: expected 'problem -> kernel name'\n")
     );
-}
-
-#[test]
-fn nothing_is_said_unless_asked_for() {
-    let folder = tempfile::tempdir().unwrap();
-    assert_eq!(run(folder.path(), "off", RULE).1, "");
 }

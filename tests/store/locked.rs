@@ -2,8 +2,6 @@
 //!
 //! The children are this test program again: `child` does nothing unless the environment names a file.
 
-mod common;
-
 use std::ffi::{CStr, c_char};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -11,6 +9,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::ptr::{null, null_mut};
 use std::time::{Duration, Instant};
 
+use crate::common::logged;
 use ck_select::ffi::{
     CkRegistry, CkStatus, ck_registry_refresh_store, ck_registry_store_status, ck_string_free,
 };
@@ -20,7 +19,6 @@ use ck_select::registry::{Mode, Options, Registry, Source};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::tuning::store::{Mode as StoreMode, Store, StoreStatus};
-use common::logged;
 
 const PATH: &str = "CK_SELECT_TEST_PATH";
 /// Ten selections took a hundred seconds and more when each of them waited.
@@ -48,7 +46,7 @@ struct Holder {
 
 impl Holder {
     fn of(path: &Path) -> Self {
-        let mut command = common::child();
+        let mut command = crate::common::child("locked::child");
         command.env(PATH, path).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut output = child.stdout.take().unwrap();
@@ -70,8 +68,8 @@ fn run(_: &Problem, _: Stream) -> RunOutcome {
 
 /// A registry that measures, into this store.
 fn searching(path: &Path) -> Registry {
-    let options = Options { mode: Mode::Search, store: Some(path.to_owned()), ..common::on("gfx942") };
-    common::running(options, [Kernel::from_name(NAME).unwrap()], |_, _| run)
+    let options = Options { mode: Mode::Search, store: Some(path.to_owned()), ..crate::common::on("gfx942") };
+    crate::common::running(options, [Kernel::from_name(NAME).unwrap()], |_, _| run)
 }
 
 fn gemm(m: i64) -> Problem {
@@ -179,7 +177,7 @@ fn what_waits_is_written_when_the_registry_ends_whatever_became_of_its_pool() {
     let registry = searching(&path);
     measure(&registry, 1..4);
     let other = Kernel::from_name(&NAME.replace("128x128x64", "64x64x64")).unwrap();
-    registry.add_all(vec![common::new(other, Some(Box::new(run)))]).unwrap();
+    registry.add_all(vec![crate::common::new(other, Some(Box::new(run)))]).unwrap();
     measure(&registry, 1..4);
     assert_eq!(registry.store_status().waiting, 6, "three for each pool");
     holder.release();

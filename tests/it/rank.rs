@@ -174,36 +174,6 @@ fn what_cannot_be_ranked_is_an_error_that_says_why() {
 }
 
 #[test]
-fn a_model_is_asked_only_for_what_it_is_for_unless_it_is_forced() {
-    let ranker = conv();
-    let base = "C=64,K=64,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-    for (more, reason) in [
-        ("dtype=fp16", "dtype is fp16, the model is for bf16"),
-        ("arch=gfx942", "arch is gfx942, the model is for gfx950"),
-    ] {
-        let problem = parse(&ranker, &format!("{base},{more}"));
-        let errors = [
-            ranker.rank(&problem).unwrap_err(),
-            ranker.best(&problem).unwrap_err(),
-            ranker.predict(problem.checked().unwrap(), 0).unwrap_err(),
-            ranker.compare((&problem, 0), (&problem, 1)).unwrap_err(),
-        ];
-        for error in errors {
-            let text = error.to_string();
-            assert!(text.contains(reason) && text.contains("or force this one"), "{text}");
-        }
-    }
-    let forced = Arc::new(Model::clone(ranker.model()).forced());
-    let forced = Ranker::new(forced, ranker.pool().clone()).unwrap();
-    let mut scratch = RankScratch::default();
-    forced.rank_with(&parse(&forced, &format!("{base},arch=gfx942")), &mut scratch).unwrap();
-    let outside: Vec<_> = scratch.outside().names(ck_select::vocab::Op::Conv).collect();
-    assert_eq!(outside, ["arch"]);
-    let expected = ranker.rank(&parse(&ranker, base)).unwrap();
-    assert_eq!(scratch.ranking(), expected, "an architecture changes no feature");
-}
-
-#[test]
 fn kernels_that_the_model_is_not_for_are_left_out_and_keep_the_places_of_the_others() {
     let whole = conv();
     let names: Vec<&str> = (0..4).map(|index| whole.name(index)).collect();

@@ -3,22 +3,18 @@
 //!
 //! The children are this test program again: `child` does nothing unless the environment names a task.
 
-mod common;
-#[allow(dead_code, reason = "of several programs")]
-mod counting;
-
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use crate::counting::ALLOCATIONS;
 use ck_select::kernel::Kernel;
 use ck_select::listing::ProblemList;
 use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select::registry::{Options, Registry};
 use ck_select::vocab::Op;
-use counting::ALLOCATIONS;
 
 const VARIABLE: &str = "CK_SELECT_CAPTURE";
 const TASK: &str = "CK_SELECT_TEST_TASK";
@@ -31,7 +27,7 @@ fn problem(n: i64) -> Problem {
 
 fn registry(path: &Path) -> Registry {
     let options = Options { capture: Some(path.to_owned()), ..Options::default() };
-    common::of_kernels(options, [Kernel::from_name(KERNEL).unwrap()])
+    crate::common::of_kernels(options, [Kernel::from_name(KERNEL).unwrap()])
 }
 
 struct Captured {
@@ -48,7 +44,7 @@ fn read(path: &Path) -> Captured {
 }
 
 fn spawn(task: &str, path: &Path, first: i64) -> Child {
-    let mut command = common::child();
+    let mut command = crate::common::child("capture::child");
     command.env(TASK, task).env(VARIABLE, path).env(FIRST, first.to_string()).env("CK_SELECT_LOG", "off");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap()
 }
@@ -56,7 +52,7 @@ fn spawn(task: &str, path: &Path, first: i64) -> Child {
 /// Selects `count` problems from `first` on, each twice.
 fn select(first: i64, count: i64) {
     let options = Options::default().with_environment(|name| std::env::var_os(name)).unwrap();
-    let registry = common::of_kernels(options, [Kernel::from_name(KERNEL).unwrap()]);
+    let registry = crate::common::of_kernels(options, [Kernel::from_name(KERNEL).unwrap()]);
     for n in (first..first + count).chain(first..first + count) {
         registry.select(&problem(n)).unwrap();
     }

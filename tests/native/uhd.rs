@@ -1,14 +1,12 @@
 //! A library that carries a forest, used as hipDNN uses one of `custom_library`.
 
-#[path = "native/tools.rs"]
-#[allow(dead_code)]
-mod tools;
-
 use std::fs;
 
 use ck_select::forest::Forest;
 use ck_select::uhd::{SYMBOL, Score, carrying, is_library};
 use libloading::Library;
+
+use super::tools;
 
 /// Each row twice, and more than a thread remembers; then problems with their kernels, of which some are left
 /// out, and without and with values of both.

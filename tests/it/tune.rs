@@ -1,32 +1,30 @@
 //! Measuring between selections: what is measured, in which order, within which time, and what others see
 //! meanwhile.
 
-mod common;
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::common::{new, small_conv as problem};
 use ck_select::kernel::Kernel;
 use ck_select::problem::{GemmProblem, Problem};
 use ck_select::registry::{Mode, NewKernel, Options, Registry, Source, TuneBudget, TuneReport};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
-use common::{new, small_conv as problem};
 
 const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(600));
 
 type Run = Arc<dyn Fn(usize, &Problem) -> RunOutcome + Send + Sync>;
 
 fn kernels() -> Vec<Kernel> {
-    common::kernels().into_iter().take(6).collect()
+    crate::common::kernels().into_iter().take(6).collect()
 }
 
 fn off() -> Options {
     let measuring = SearchOptions { warmup: 0, repeats: 2, ..SearchOptions::default() };
-    Options { measuring, ..common::on("gfx942") }
+    Options { measuring, ..crate::common::on("gfx942") }
 }
 
 /// A kernel whose runs are the test's.
@@ -169,15 +167,6 @@ fn short_calls_get_as_far_as_a_long_one() {
     // Three kernels, two runs: no kernel is begun with more often than once a call.
     assert!((9..=36).contains(&runs.load(Ordering::Relaxed)), "{runs:?}");
     assert_eq!(registry.select(&problem(1)).unwrap().source, Source::Store);
-}
-
-#[test]
-fn no_time_measures_nothing() {
-    let registry = registry(off(), |_, _| RunOutcome::Milliseconds(1.0));
-    registry.tune(&LONG).unwrap();
-    registry.select(&problem(1)).unwrap();
-    let report = registry.tune(&TuneBudget::of(Duration::ZERO)).unwrap();
-    assert_eq!((report.measured, report.waiting), (0, 1));
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The feature `hip-link`: the real runtime, linked. Without a GPU the search says so, and the chain goes on.
 
-#![cfg(feature = "hip-link")]
-
 use std::io::Write as _;
 
 use ck_select::kernel::Kernel;

@@ -1,13 +1,12 @@
 //! Stores that a stranger made: refused soon, said once and left as they are, or read without what is no
 //! winner.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::common::{gemm, logged, new, scope, winner};
 use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
 use ck_select::registry::{Mode, Options, Registry, Source};
@@ -15,7 +14,6 @@ use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::tuning::store::{Mode as StoreMode, Saved, Store};
-use common::{gemm, logged, new, scope, winner};
 use tempfile::TempDir;
 
 /// Far less than for ever, and far more than a busy machine needs.

@@ -1,0 +1,156 @@
+//! Pool files: every good one reads, and every bad one says what is wrong and where.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ck_select::kernel::KernelKind;
+use ck_select::pool::Pool;
+use ck_select::vocab::{Dtype, Epilogue, Pipeline};
+
+fn files() -> BTreeMap<String, PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pools");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| !path.ends_with(".gitattributes"));
+    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), path)).collect()
+}
+
+fn good(name: &str) -> Pool {
+    Pool::read(&files()[name]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Files that are refused, with the message after the file's label. `@` is a convolution's name, `#` a GEMM's
+/// identifier.
+const BAD: &[(&str, &str)] = &[
+    ("", ": no kernel found, expected at least one"),
+    ("{\"metadata\": {\"count\": 0}, \"kernels\": []}\n", ": no kernel found, expected at least one"),
+    (
+        "{\"kernels\": [\n {\"name\": \"@\"},\n {\"name\": \"@\",\n  \"signature\": {\"op\": \"bwd_data\"}}\n]}\n",
+        ", line 4, kernels[1].signature.op: the field says bwd_data, but the name '@' says forward",
+    ),
+    (
+        "[{\"name\": \"@_intrawave_dsb\",\n  \"algorithm\": {\"double_smem_buffer\": false}}]\n",
+        ", line 2, [0].algorithm.double_smem_buffer: the field says false, but the name '@_intrawave_dsb' \
+         says true",
+    ),
+    (
+        "[{\"identifier\": \"#\",\n  \"algorithm\": {\"pipeline\": \"compv3\"}}]\n",
+        ", line 2, [0].algorithm.pipeline: the field says compv3, but the name '#' says compv4",
+    ),
+    (
+        "[{\"name\": \"@\",\n  \"algorithm\": {\"tile_m\": 32}}]\n",
+        ", line 2, [0].algorithm.tile_m: the field says 32, but the name '@' says 16",
+    ),
+    (
+        "kernel,N\n@,1\n,2\n",
+        ", line 3, kernel: kernel name '': begins neither with 'grouped_conv_' nor with 'fmha_' nor \
+         with 'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, \
+         with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
+    ),
+    (
+        "{\"kernels\": [\n {\"name\": \"gemm_caf\\uffffffc3\\uffffffa9\"}\n]}\n",
+        ", line 2, kernels[0].name: found an escape '\\uffff', expected ASCII: the exporter garbles other \
+         characters (as \\uffffffXX), so the name is lost",
+    ),
+    (
+        "{\"kernels\": [\n {\"signature\": {\"op\": \"fwd\"}}\n]}\n",
+        ", line 2, kernels[0].name: found no name, expected a field 'name' or 'identifier'",
+    ),
+    (
+        "[{\"identifier\": \"#\",\n  \"algorithm\": {\"pipeline\": \"unknown\"}}]\n",
+        ", line 2, [0].algorithm.pipeline: found 'unknown', expected 'compv4', \
+         which the name gives and the exporter can spell",
+    ),
+    (
+        "[{\"name\": \"@\",\n  \"algorithm\": {\"tile_m\": -1}}]\n",
+        ", line 2, [0].algorithm.tile_m: found -1, expected 1 to 65535",
+    ),
+    (
+        "{\"metadata\": {\"count\": 0}}\n",
+        ", line 1: found an object without 'kernels' and without 'name', expected an export, an array of \
+         kernels or names, or one kernel",
+    ),
+    (
+        "[\n \"@\",\n 7\n]\n",
+        ", line 3: JSON, column 2: invalid type: integer `7`, expected a kernel or a kernel's name",
+    ),
+    (
+        "{\"kernels\": [\n {\"name\": \"grouped_conv_forward_bf16_2d_\\u12\"}\n]}\n",
+        ", line 2: JSON, column 46: invalid escape",
+    ),
+    ("[\"@\"] trailing\n", ", line 1: JSON, column 50: trailing characters"),
+    ("{\"kernels\": [\n  {\"name\": \"@\"},\n", ", line 3: JSON, column 0: EOF while parsing a value"),
+    (
+        "@\ngemm_fp8_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32\n",
+        ", line 2: 'gemm_fp8_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32' is a \
+         gemm_universal kernel, but '@' is a grouped_conv kernel: a pool has one operation",
+    ),
+    (
+        "[{\"name\": \"@\",\n  \"algorithm\": {\"wave\": \"2x2\"}}]\n",
+        ", line 2, [0].algorithm.wave: found '2x2', expected three numbers of 1 to 255 joined by 'x'",
+    ),
+    (
+        "[{\"name\": \"@\", \"arch\": \"mi355x\"}]\n",
+        ", line 1, [0].arch: found 'mi355x', expected one of: gfx9xx, gfx10xx, gfx11xx, gfx12xx, sm_NN",
+    ),
+    (
+        "[{\"name\": \"@\",\n  \"signature\": {\"op\": \"sideways\"}}]\n",
+        ", line 2, [0].signature.op: found 'sideways', expected one of: forward, bwd_data, bwd_weight",
+    ),
+    (
+        "[{\"name\": \"@\",\n  \"algorithm\": {\"vector_sizes\": [4, 0, 8]}}]\n",
+        ", line 2, [0].algorithm.vector_sizes[1]: found 0, expected 1 to 65535",
+    ),
+];
+
+#[test]
+fn good_files_have_these_many_kernels() {
+    let expected = BTreeMap::from([
+        ("benchmark.csv", 3),
+        ("conv_python.json", 2),
+        ("conv_registry.json", 1),
+        ("gemm_registry.json", 2),
+        ("gemm_universal_kernel_list.txt", 3),
+        ("names.json", 2),
+        ("names.txt", 5),
+        ("quoted.csv", 2),
+        ("windows.txt", 2),
+    ]);
+    let read: BTreeMap<_, _> = files().keys().map(|name| (name.clone(), good(name).len())).collect();
+    assert_eq!(read, expected.into_iter().map(|(name, count)| (name.to_owned(), count)).collect());
+}
+
+#[test]
+fn bad_files_say_what_is_wrong() {
+    let named = |text: &str| {
+        let identifier = "bf16_rcr_compv4_cshuffle_intrawave_True_True_True_False_128x256x32_2x2x1_32x32x16";
+        text.replace('@', "grouped_conv_forward_bf16_2d_16x64x64_compv3").replace('#', identifier)
+    };
+    let refused = |bytes: &[u8]| Pool::from_bytes("F", bytes).expect_err("a bad file").to_string();
+    for (text, message) in BAD {
+        let text = named(text);
+        assert_eq!(refused(text.as_bytes()), format!("F{}", named(message)), "{text}");
+    }
+    assert_eq!(refused(b"# nothing but a comment\n"), "F: no kernel found, expected at least one");
+    assert_eq!(refused(b"\xef\xbb\xbfgrouped_\xe9"), "F: not UTF-8 from byte 11 on");
+    assert_eq!(refused(b"grouped_conv\n\xff\xfe\n"), "F: not UTF-8 from byte 13 on");
+}
+
+#[test]
+fn registries_keep_what_their_fields_and_names_say() {
+    let pool = good("gemm_registry.json");
+    let KernelKind::Gemm(gemm) = &pool.get(0).unwrap().kind else { panic!("a GEMM") };
+    assert_eq!((gemm.dtype_c, gemm.pad, gemm.block_size), (Dtype::Fp32, [true; 3], 256));
+    let KernelKind::Gemm(gemm) = &pool.get(1).unwrap().kind else { panic!("a GEMM") };
+    assert_eq!((gemm.pipeline, gemm.epilogue), (Pipeline::PreshuffleV2, Epilogue::BiasActivation));
+    assert!(gemm.preshuffle && gemm.persistent);
+
+    let pool = good("conv_registry.json");
+    let KernelKind::Conv(conv) = &pool.get(0).unwrap().kind else { panic!("a convolution") };
+    assert_eq!((conv.dtype_out, conv.double_smem_buffer), (Dtype::Fp32, true));
+
+    for kernel in &good("conv_python.json") {
+        let KernelKind::Conv(conv) = &kernel.kind else { panic!("a convolution") };
+        assert_eq!(conv.name(), kernel.name);
+    }
+}
