@@ -27,14 +27,9 @@ fn failures(rows: &Rows, class: &str) -> usize {
 }
 
 #[test]
-fn a_log_is_answered_from_with_its_failures() {
+fn a_log_is_answered_from_with_its_failures_which_a_table_has_as_invalid() {
     let fakes = measured();
     assert_same(&simulated(&fakes, "a.csv"), &fakes.rows("a.csv"));
-}
-
-#[test]
-fn a_table_is_answered_from_and_what_failed_stays_invalid() {
-    let fakes = measured();
     let mut expected = fakes.rows("a.csv");
     for row in expected.values_mut() {
         if let Expected::Class(class) = row {

@@ -1,11 +1,9 @@
 //! What an installation makes of the command line: manual pages, and completions as a shell uses them.
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{Folder, bad, good, outcome, refuses};
+use crate::common::{Folder, bad, good, outcome, refuses};
 
 const POOL: &str = "configs/forward_bf16.txt";
 const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
@@ -231,6 +229,8 @@ fn a_mistyped_word_is_answered_with_the_nearest() {
     refuses(&format!(
         "explain --model {MODEL} --pool {POOL} {asked} --first {near}
             2: ; did you mean '{kernel}'?
+        rnak
+            2: unrecognized subcommand
         rnak
             2: 'rank'
         rank --modle x

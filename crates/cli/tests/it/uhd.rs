@@ -1,8 +1,6 @@
 //! `ckselect uhd` as its users meet it.
 
-mod common;
-
-use common::{Folder, root};
+use crate::common::{Folder, root};
 use serde_json::{Value, json};
 
 fn golden(model: &str) -> String {

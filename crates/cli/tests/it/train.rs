@@ -1,14 +1,12 @@
 //! `ckselect train` as a user meets it: files, errors, exit codes, interruption.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 #[cfg(feature = "train")]
-use common::kill;
+use crate::common::kill;
 
 /// Convolutions on six kernels.
 fn sweep(problems: usize, dtype: &str) -> String {
-    common::sweep(problems, "forward", dtype)
+    crate::common::sweep(problems, "forward", dtype)
 }
 
 const BASE: &str = "train --data sweep.csv --arch gfx950";
@@ -77,26 +75,6 @@ mod trained {
         }
         let manifest: Value = serde_json::from_slice(&one["train_manifest.json"]).unwrap();
         assert_eq!(manifest["timestamp"], "2023-11-14T22:13:20");
-    }
-
-    #[test]
-    fn a_gemm_model_records_that_mem_kernels_pad() {
-        let mut text = "kernel,m,n,k,latency_ms,tflops\n".to_owned();
-        for index in 0..24 {
-            for pipeline in ["mem", "compv3"] {
-                let _ = writeln!(
-                    text,
-                    "gemm_universal_fp8_rcr_{pipeline}_default_intrawave_False_False_False_False_64x64x64\
-                     _1x4x1_16x16x32,{},64,256,0.1,{}",
-                    64 + index,
-                    10 + index % 5
-                );
-            }
-        }
-        let folder = folder(&text);
-        let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model";
-        folder.good(&format!("{line} {SMALL}"));
-        assert_eq!(folder.read_json("model/feature_spec.json")["ck_select"]["mem_pads"], "all");
     }
 
     #[test]

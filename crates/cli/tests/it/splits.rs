@@ -1,11 +1,9 @@
 //! `split_k=auto`: the commands choose the number of parts with the kernel.
 
-mod common;
-
 #[cfg(feature = "train")]
 use std::fmt::Write as _;
 
-use common::{Folder, column};
+use crate::common::{Folder, column};
 
 const POOL: &str = "tests/golden/models/gemm_small/pool.txt";
 const GEMM: &str = "gemm_universal_fp16_rcr_compv3_default_intrawave_False_False_False_False";

@@ -1,8 +1,6 @@
 //! `rank` and `evaluate` without a model: the estimate, for devices of profiles and of files.
 
-mod common;
-
-use common::{Folder, POOL, PROBLEM, column};
+use crate::common::{Folder, POOL, PROBLEM, column};
 
 const DATA: &str = "data/h200/forward.unseen11.parquet";
 

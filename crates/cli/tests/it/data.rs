@@ -1,10 +1,8 @@
 //! `ckselect convert` and `shapes` as a user meets them.
 
-mod common;
-
 use std::fs;
 
-use common::{Folder, good, refuses};
+use crate::common::{Folder, good, refuses};
 
 const HEADER: &str =
     "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero";

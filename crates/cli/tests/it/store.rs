@@ -1,8 +1,6 @@
 //! `ckselect store` as its users meet it.
 
-mod common;
-
-use common::{Folder, Ran};
+use crate::common::{Folder, Ran};
 
 const POOL: &str = "a2614723f16bd69ba226a46b42cdb49a";
 

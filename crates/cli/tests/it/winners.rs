@@ -1,12 +1,10 @@
 //! Winners of tuned tables: how `evaluate` counts their places, and what `train` learns from them.
 
-mod common;
-
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use common::{Folder, column};
+use crate::common::{Folder, column};
 
 const HEADER: &str = "gfx,cu_num,M,N,K,kernelName,splitK,us,is_latest_winner\n";
 #[cfg(feature = "train")]

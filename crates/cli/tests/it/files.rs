@@ -1,14 +1,12 @@
 //! Files, pipes and devices, whichever option names them, and readers that go away.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, MODEL, POOL, PROBLEM, Ran, check_refusals, root};
+use crate::common::{Folder, MODEL, POOL, PROBLEM, Ran, check_refusals, root};
 
 const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,\
     non_zero\n\

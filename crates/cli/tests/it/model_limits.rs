@@ -1,10 +1,8 @@
 //! What a model is not for, and what it was not trained on, is said.
 
-mod common;
-
 use serde_json::Value;
 
-use common::{Folder, MODEL as CONV, MODEL_OF_GFX950 as GFX950, POOL, PROBLEM};
+use crate::common::{Folder, MODEL as CONV, MODEL_OF_GFX950 as GFX950, POOL, PROBLEM};
 
 const SM90: &str = "models/grouped_conv_forward_bf16_sm90";
 

@@ -1,7 +1,5 @@
 //! `--arch`: constants of the GPU by the caller, in every command that computes features.
 
-mod common;
-
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -9,7 +7,7 @@ use std::path::Path;
 use ck_select::hardware::Hardware;
 use serde_json::{Map, Value};
 
-use common::{Folder, MODEL_OF_GFX950 as MODEL, PROBLEM, root, run_in};
+use crate::common::{Folder, MODEL_OF_GFX950 as MODEL, PROBLEM, root, run_in};
 
 /// The model as if it had been trained with other constants: what answers with `--arch` are held to.
 fn train_with(folder: &Folder, name: &str, change: impl Fn(&mut Map<String, Value>)) {

@@ -1,13 +1,11 @@
 //! `ckselect rank --problems` over lists of problems, which `CK_SELECT_CAPTURE` writes.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{Folder, column, command_in, root};
+use crate::common::{Folder, column, command_in, root};
 
 const RANK: &str =
     "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt --top 1 --format csv";

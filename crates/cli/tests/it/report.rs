@@ -1,10 +1,8 @@
 //! `ckselect report` on the command line: figures, pools, what is refused.
 
-mod common;
-
 use serde_json::Value;
 
-use common::{Folder, PROBLEM, root};
+use crate::common::{Folder, PROBLEM, root};
 
 /// A table of the repository.
 fn data(name: &str) -> String {

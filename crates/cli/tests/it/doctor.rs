@@ -1,10 +1,8 @@
 //! `ckselect doctor`: what it finds, what it calls wrong, and that it changes nothing.
 
-mod common;
-
 use std::fs;
 
-use common::{Folder, Ran};
+use crate::common::{Folder, Ran};
 use serde_json::Value;
 
 /// What a finding is about, its state, and what was found.

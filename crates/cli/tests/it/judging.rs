@@ -1,13 +1,11 @@
 //! evaluate and compare, on measurements whose figures are known beforehand.
 
-mod common;
-
 use std::fmt::Write as _;
 use std::fs;
 
 use serde_json::Value;
 
-use common::{Folder, MODEL, POOL, column, kernels};
+use crate::common::{Folder, MODEL, POOL, column, kernels};
 
 const EVALUATE: &str = "evaluate --model tests/golden/models/conv_small --data @measured.csv";
 /// N, C, K, H = W, Y = X, pad.

@@ -1,0 +1,26 @@
+//! The command line as its users meet it. Sweeps of fake kernels, pages and faults are programs of their own.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod commands;
+mod data;
+mod doctor;
+mod enumerate;
+mod estimate;
+mod files;
+mod hardware;
+mod judging;
+mod model_limits;
+mod problem_lists;
+#[cfg(feature = "train")]
+mod readme;
+mod report;
+mod shell;
+mod splits;
+mod store;
+mod train;
+mod uhd;
+#[cfg(feature = "train")]
+mod universal;
+mod winners;
