@@ -165,36 +165,12 @@ fn beside(value: f64, random: &mut Random) -> f64 {
 
 fn special_values() -> Vec<f64> {
     let threshold = f64::from(1e-35f32);
+    #[rustfmt::skip]
     let sizes = [
-        0.0,
-        f64::from_bits(1),
-        1e-310,
-        f64::MIN_POSITIVE,
-        1e-36,
-        1e-35,
-        threshold.next_down(),
-        threshold,
-        threshold.next_up(),
-        1e-34,
-        0.5,
-        0.999_999,
-        1.0,
-        31.0,
-        32.0,
-        63.999,
-        64.0,
-        199.0,
-        200.0,
-        1e6,
-        2_147_483_647.0,
-        2_147_483_647.5,
-        2_147_483_648.0,
-        4_294_967_296.0,
-        9.3e18,
-        1e300,
-        f64::MAX,
-        f64::INFINITY,
-        f64::NAN,
+        0.0, f64::from_bits(1), 1e-310, f64::MIN_POSITIVE, 1e-36, 1e-35, threshold.next_down(), threshold,
+        threshold.next_up(), 1e-34, 0.5, 0.999_999, 1.0, 31.0, 32.0, 63.999, 64.0, 199.0, 200.0, 1e6,
+        2_147_483_647.0, 2_147_483_647.5, 2_147_483_648.0, 4_294_967_296.0, 9.3e18, 1e300, f64::MAX,
+        f64::INFINITY, f64::NAN,
     ];
     sizes.into_iter().flat_map(|size| [size, -size]).collect()
 }

@@ -1,8 +1,7 @@
 //! What the C interface costs besides ranking: the library as C programs load it, from its file.
 //!
-//! - *repeated problem*: one registry, one problem, as a layer of a network asks again and again. With more
-//!   threads than cores, the figure is the time of a call on its core: the wall clock times the cores in use,
-//!   over all calls.
+//! - *repeated problem*: one registry, one problem, as a layer of a network asks again and again;
+//!   `make bench-threads` has it from many threads.
 //! - *besides ranking*: problems that the registry has not met, each answered by a forest of one leaf; from
 //!   that the same ranking through Rust is taken away. What is left is the C boundary, the state, the
 //!   decision cache's miss and its entry, `fits` and `supports`.
@@ -42,9 +41,6 @@ struct Registry<'l> {
     select: Symbol<'l, Select>,
     destroy: Symbol<'l, unsafe extern "C" fn(*mut CkRegistry)>,
 }
-
-// SAFETY: the library's registries may be used by any number of threads.
-unsafe impl Sync for Registry<'_> {}
 
 impl Drop for Registry<'_> {
     fn drop(&mut self) {
@@ -129,25 +125,13 @@ impl<'l> Registry<'l> {
         selection
     }
 
-    /// Nanoseconds of a core for a repeated problem, with so many threads, and whether all got the same
-    /// answer.
-    fn repeated(&self, problem: &Problem, threads: usize, calls: usize) -> (f64, bool) {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let expected = self.select(&self.problem(problem)).index;
+    /// Microseconds of a repeated problem, and whether it always got the same answer.
+    fn repeated(&self, problem: &Problem, calls: usize) -> (f64, bool) {
+        let problem = self.problem(problem);
+        let expected = self.select(&problem).index;
         let start = Instant::now();
-        let same = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..threads)
-                .map(|_| {
-                    scope.spawn(|| {
-                        let problem = self.problem(problem);
-                        (0..calls).filter(|_| self.select(&problem).index == expected).count() == calls
-                    })
-                })
-                .collect();
-            threads.into_iter().all(|thread| thread.join().expect("a thread that ends"))
-        });
-        let ns = start.elapsed().as_secs_f64() * 1e9;
-        (ns * threads.min(cores) as f64 / (threads * calls) as f64, same)
+        let same = (0..calls).filter(|_| self.select(&problem).index == expected).count() == calls;
+        (start.elapsed().as_secs_f64() * 1e6 / calls as f64, same)
     }
 }
 
@@ -189,12 +173,9 @@ pub(crate) fn run(options: &Options, report: &mut Report) {
     while problems.len() < PROBLEMS {
         problems.push((setting.problem)(&mut random));
     }
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    for threads in [1, cores, 16] {
-        let case = format!("C interface: repeated problem, {threads} threads on {cores} cores");
-        if options.wants(&case) {
-            repeated(&case, &registry, &problems, threads, options, report);
-        }
+    let case = "C interface: repeated problem";
+    if options.wants(case) {
+        repeated(case, &registry, &problems, options, report);
     }
     let case = "C interface: ck_registry_select_conv besides ranking";
     if options.wants(case) {
@@ -206,23 +187,21 @@ fn repeated(
     case: &str,
     registry: &Registry<'_>,
     problems: &[Problem],
-    threads: usize,
     options: &Options,
     report: &mut Report,
 ) {
     // 210 problems, seven a round.
     let (mut times, mut same) = (Vec::new(), true);
     for problem in &problems[..options.rounds() * 7] {
-        let (ns, right) = registry.repeated(problem, threads, 40_000 / threads);
-        times.push(ns / 1e3);
+        let (us, right) = registry.repeated(problem, 40_000);
+        times.push(us);
         same &= right;
     }
-    let more = vec![("same_answer", json!(same)), ("threads", json!(threads))];
     report.add(&Line {
         case: case.to_owned(),
         ours_us: median(&mut times),
         rows: 30,
-        more,
+        more: vec![("same_answer", json!(same))],
         ..Line::default()
     });
 }

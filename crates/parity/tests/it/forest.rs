@@ -1,25 +1,19 @@
 //! Forests against the real LightGBM: raw scores and predictions must be equal bit for bit, of the scalar
 //! scorer and of the compiled form.
 
-mod cases;
-mod compiled;
-
 use std::iter;
 
-use cases::Case;
 use ck_select::forest::{FeatureUse, Forest};
 use ck_select_parity::{Booster, Output, synthetic};
 
-/// Rows to compare for each case, by how much there is to walk for one.
-fn rows(forest: &Forest) -> usize {
-    if forest.leaf_count() > 100_000 { 10_000 } else { 12_000 }
-}
+use crate::cases::{self, Case};
+use crate::compiled;
 
 /// Compares one model's scores on rows that look for trouble, and on the way what else the two must agree on.
 fn compare(name: &str, booster: &Booster) {
     let text = booster.to_text().unwrap();
     let forest = Forest::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let values = synthetic::trouble(&forest, rows(&forest), 11);
+    let values = synthetic::trouble(&forest, 10_000, 11);
     let raw = booster.predict(&values, Output::RawScore).unwrap();
     // A prediction is a function of the raw score.
     let predictions = booster.predict(&values[..1_000 * forest.num_features()], Output::Prediction).unwrap();

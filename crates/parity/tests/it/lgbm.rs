@@ -372,23 +372,6 @@ fn rows_of_any_width_have_lightgbms_answer_where_allowed() {
     println!("{compared} rows in all");
 }
 
-#[test]
-fn a_text_in_memory_is_a_model_in_both() {
-    let ours = ours();
-    for path in models() {
-        let text = fs::read_to_string(path).unwrap();
-        let name = path.display().to_string();
-        let pair = Pair {
-            name,
-            ours: Model::new(ours, ours.load, &text),
-            theirs: Model::new(THEIRS, THEIRS.load, &text),
-        };
-        pair.same_facts();
-        let (values, width) = trouble(path, 100);
-        pair.compare(&Rows::new(&values, width, false), &PLAIN);
-    }
-}
-
 /// Where one refuses the parameters, so does the other; where the parameters change nothing, they do so in
 /// both.
 #[test]
