@@ -2,7 +2,7 @@
 //! their contributions add up to.
 //!
 //! On a stable compiler: `RUSTC_BOOTSTRAP=1 cargo fuzz run forest fuzz/corpus/forest tests/golden/forest`. What
-//! fails goes into tests/bad_forests/table.txt with the message it should have had.
+//! fails goes into tests/golden/bad_forests.txt with the message it should have had.
 #![no_main]
 
 use ck_select::forest::Forest;
