@@ -15,5 +15,4 @@ mod native {
     mod layouts;
     mod programs;
     mod readme;
-    mod uhd;
 }

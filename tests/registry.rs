@@ -288,14 +288,6 @@ fn registering_copies_no_kernel_for_another() {
     }
 }
 
-#[test]
-fn out_of_range_problems_are_flagged() {
-    let registry = modelled(Options::default());
-    assert!(!registry.select(&resnet()).unwrap().out_of_range());
-    let good = conv(16);
-    assert!(registry.select(&ConvProblem { n: 5000, ..good }.into()).unwrap().out_of_range());
-}
-
 /// The model with another spec.
 fn described(change: impl FnOnce(&mut Value)) -> Arc<Model> {
     let directory = root("tests/golden/models/conv_small");

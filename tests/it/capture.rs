@@ -9,12 +9,13 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::counting::ALLOCATIONS;
 use ck_select::kernel::Kernel;
 use ck_select::listing::ProblemList;
 use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select::registry::{Options, Registry};
 use ck_select::vocab::Op;
+
+use crate::counting::ALLOCATIONS;
 
 const VARIABLE: &str = "CK_SELECT_CAPTURE";
 const TASK: &str = "CK_SELECT_TEST_TASK";

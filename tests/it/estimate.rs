@@ -3,8 +3,6 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Scripted, conv, filled, new, on, pool, root};
-use crate::counting::ALLOCATIONS;
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
@@ -15,6 +13,9 @@ use ck_select::registry::{Mode, NewKernel, Options, Priority, Registry, Source};
 use ck_select::select::{RankScratch, Ranker, most_of_forest, universal_rows};
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
+
+use crate::common::{Scripted, conv, filled, new, on, pool, root};
+use crate::counting::ALLOCATIONS;
 
 fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
     let pool = Arc::new(pool());

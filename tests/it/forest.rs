@@ -1,4 +1,5 @@
-//! Forests of tests/golden/forest: the good ones score as LightGBM did, the bad ones say why they are bad.
+//! Forests of tests/golden/forest: the good ones score as LightGBM did, the bad ones say why they are bad,
+//! and broken texts are refused or scored.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,6 +7,7 @@ use std::path::PathBuf;
 use ck_select::forest::{FeatureInfo, Forest, RowError, Target, Transform};
 
 use crate::counting::{BYTES, PEAK};
+use crate::random_forests::{Numbers as _, Random};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
 
@@ -21,9 +23,9 @@ fn by_hand() -> String {
     fs::read_to_string(format!("{GOLDEN}/by-hand.txt")).unwrap()
 }
 
-/// The forests of `bad_forests.txt`, a paragraph each: its name; its changes to `by-hand.txt`, where `A-B: text`
-/// puts text in the place of lines A to B, or before line A where B < A, and `A-B` deletes them; and after `>`
-/// the message. Text has JSON's escapes, a character for each byte.
+/// The forests of `bad_forests.txt`, a paragraph each: its name; its changes to `by-hand.txt`, where `A-B:
+/// text` puts text in the place of lines A to B, or before line A where B < A, and `A-B` deletes them; and
+/// after `>` the message. Text has JSON's escapes, a character for each byte.
 fn bad_forests() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let table = include_str!("../golden/bad_forests.txt").trim_end();
     table.split("\n\n").map(bad_forest).collect()
@@ -224,7 +226,8 @@ fn peak(text: &[u8]) -> usize {
 fn memory_is_bounded_by_the_text_and_not_by_its_claims() {
     let head = |last: usize, names: &str, infos: &str| {
         format!(
-            "tree\nversion=v4\nnum_class=1\nmax_feature_idx={last}\nfeature_names={names}\nfeature_infos={infos}\n"
+            "tree\nversion=v4\nnum_class=1\nmax_feature_idx={last}\nfeature_names={names}\n\
+             feature_infos={infos}\n"
         )
     };
     let tree = |index| format!("Tree={index}\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\n");
@@ -239,4 +242,101 @@ fn memory_is_bounded_by_the_text_and_not_by_its_claims() {
         let begin = String::from_utf8_lossy(&text[..text.len().min(400)]);
         assert!(found <= most, "{begin}: {found} bytes for {} of text", text.len());
     }
+}
+
+const MUTANTS: usize = 10_000;
+
+/// Numbers that a careless reader trips over.
+const NUMBERS: [&str; 20] = [
+    "-1", "0", "1", "2", "3", "7", "15", "-2", "2147483647", "-2147483648", "2147483648", "4294967295",
+    "4294967296", "18446744073709551616", "1e308", "1e400", "-1e-400", "nan", "inf", "-inf",
+];
+
+/// One random change to the text.
+fn mutate(text: &mut Vec<u8>, random: &mut Random) {
+    let at = random.below(text.len());
+    let end = (at + 1 + random.below(30)).min(text.len());
+    match random.below(9) {
+        0 if at < text.len() => text[at] ^= 1 << random.below(8),
+        1 => {
+            text.drain(at..end);
+        }
+        2 => {
+            let copy = text[at..end].to_vec();
+            text.splice(at..at, copy);
+        }
+        3 => text.truncate(at),
+        4 => swap_lines(text, random),
+        5 => with_lines(text, |lines| {
+            lines.remove(random.below(lines.len()));
+        }),
+        6 => with_lines(text, |lines| {
+            let copy = lines[random.below(lines.len())];
+            lines.insert(random.below(lines.len()), copy);
+        }),
+        _ => replace_number(text, random),
+    }
+}
+
+fn with_lines(text: &mut Vec<u8>, change: impl FnOnce(&mut Vec<&[u8]>)) {
+    let copy = text.clone();
+    let mut lines: Vec<&[u8]> = copy.split(|&byte| byte == b'\n').collect();
+    change(&mut lines);
+    *text = lines.join(&b'\n');
+}
+
+fn swap_lines(text: &mut Vec<u8>, random: &mut Random) {
+    with_lines(text, |lines| {
+        let (one, other) = (random.below(lines.len()), random.below(lines.len()));
+        lines.swap(one, other);
+    });
+}
+
+/// Puts another number in the place of one of the text's.
+fn replace_number(text: &mut Vec<u8>, random: &mut Random) {
+    let at = random.below(text.len());
+    let is_end = |byte: &u8| matches!(byte, b' ' | b'\n' | b'=');
+    let start = text[..at].iter().rposition(is_end).map_or(0, |found| found + 1);
+    let end = text[at..].iter().position(is_end).map_or(text.len(), |found| at + found);
+    if start < end {
+        text.splice(start..end, NUMBERS[random.below(NUMBERS.len())].bytes());
+    }
+}
+
+fn score(forest: &Forest, mutant: usize) {
+    let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, 1.0, 1e300, -1e300];
+    for value in values {
+        let values = vec![value; forest.num_features()];
+        let row = forest.row(&values).unwrap();
+        let raw = row.raw_score();
+        assert!(raw.is_finite(), "mutant {mutant}: {raw}");
+        assert_eq!(row.contributions().raw_score(), raw, "mutant {mutant}");
+        let _ = row.predict();
+    }
+    assert_eq!(forest.feature_uses().len(), forest.num_features());
+}
+
+#[test]
+fn ten_thousand_broken_texts_are_refused_or_scored() {
+    let mut models = Vec::new();
+    for name in ["by-hand", "categories", "zero-missing", "random-forest", "single-leaf"] {
+        let text = fs::read(format!("{GOLDEN}/{name}.txt")).unwrap();
+        // Most of a small model is its parameters; mutants are to be about the trees.
+        let end = text.windows(12).position(|window| window == b"end of trees").unwrap();
+        models.push(text[..end + 13].to_vec());
+    }
+    let mut random = Random(1);
+    let mut scored = 0;
+    for mutant in 0..MUTANTS {
+        let mut text = models[mutant % models.len()].clone();
+        for _ in 0..=random.below(3) {
+            mutate(&mut text, &mut random);
+        }
+        if let Ok(forest) = Forest::parse(&text) {
+            score(&forest, mutant);
+            scored += 1;
+        }
+    }
+    // Both sides must be met for the test to mean something.
+    assert!(scored > MUTANTS / 20 && scored < MUTANTS * 19 / 20, "{scored} of {MUTANTS} were scored");
 }

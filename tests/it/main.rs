@@ -1,5 +1,5 @@
-//! The library as its users have it, in one program. What forks, catches signals or is watched by another tool
-//! has a program of its own.
+//! The library as its users have it, in one program. What forks, catches signals or is watched by another
+//! tool has a program of its own.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -11,21 +11,17 @@ mod random_forests;
 
 mod agreement;
 mod capture;
-mod embedding;
+#[cfg(target_os = "linux")]
+mod environment;
 mod estimate;
 mod features;
 mod fmha;
 mod forest;
-mod forest_mutations;
-mod log;
 mod model_files;
 mod names;
 mod pools;
-#[cfg(target_os = "linux")]
-mod privileged;
 mod rank;
 mod rows;
 mod scoring_allocations;
 mod splits;
-mod ties;
 mod tune;

@@ -25,7 +25,8 @@ const BAD: &[(&str, &str)] = &[
     ("", ": no kernel found, expected at least one"),
     ("{\"metadata\": {\"count\": 0}, \"kernels\": []}\n", ": no kernel found, expected at least one"),
     (
-        "{\"kernels\": [\n {\"name\": \"@\"},\n {\"name\": \"@\",\n  \"signature\": {\"op\": \"bwd_data\"}}\n]}\n",
+        "{\"kernels\": [\n {\"name\": \"@\"},\n {\"name\": \"@\",\n  \"signature\": {\"op\": \"bwd_data\"}}\n\
+         ]}\n",
         ", line 4, kernels[1].signature.op: the field says bwd_data, but the name '@' says forward",
     ),
     (

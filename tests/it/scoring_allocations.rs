@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::counting::ALLOCATIONS;
 use ck_select::features::{Engine, Extractor};
 use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
@@ -12,6 +11,8 @@ use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::scoring::{CallValues, Column, PoolFeatures, PoolScorer, PoolTable, Scratch, Wanted};
 use ck_select::select::{RankScratch, Ranker};
+
+use crate::counting::ALLOCATIONS;
 
 /// Balanced trees of eight leaves on three features.
 fn forest(trees: usize) -> Arc<Forest> {

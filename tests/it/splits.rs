@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Scripted, new, on, root};
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
@@ -14,6 +13,8 @@ use ck_select::registry::{Mode, Options, Registry, SelectError, Source};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
+
+use crate::common::{Scripted, new, on, root};
 
 fn model() -> Model {
     Model::load(root("tests/golden/models/gemm_small")).unwrap()

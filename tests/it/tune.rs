@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::common::{new, small_conv as problem};
 use ck_select::kernel::Kernel;
 use ck_select::problem::{GemmProblem, Problem};
 use ck_select::registry::{Mode, NewKernel, Options, Registry, Source, TuneBudget, TuneReport};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
+
+use crate::common::{new, small_conv as problem};
 
 const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(600));
 
@@ -54,9 +55,13 @@ fn ask(registry: &Registry, problem: &Problem) {
 
 /// What the first call does that can measure a problem.
 fn tuned(registry: &Registry) -> TuneReport {
+    tuned_for(registry, &problem(1), &LONG)
+}
+
+fn tuned_for(registry: &Registry, problem: &Problem, budget: &TuneBudget) -> TuneReport {
     registry.tune(&LONG).unwrap();
-    ask(registry, &problem(1));
-    registry.tune(&LONG).unwrap()
+    ask(registry, problem);
+    registry.tune(budget).unwrap()
 }
 
 /// The last of the first three by the estimate, whatever they are, takes half the time of the others.
@@ -195,9 +200,7 @@ fn one_failing_kernel_does_not_lose_the_others() {
         0 => RunOutcome::Failed(1),
         _ => RunOutcome::Milliseconds(1.0),
     });
-    registry.tune(&LONG).unwrap();
-    registry.select(&problem(1)).unwrap();
-    let report = registry.tune(&TuneBudget { kernels: 6, ..LONG }).unwrap();
+    let report = tuned_for(&registry, &problem(1), &TuneBudget { kernels: 6, ..LONG });
     assert_eq!((report.measured, report.failed), (1, 0));
 }
 
@@ -274,10 +277,7 @@ fn what_cannot_run_or_has_no_rival_is_not_measured() {
 #[test]
 fn a_problem_of_another_architecture_is_not_measured() {
     let elsewhere = problem(1).on("gfx950".parse().ok());
-    let tuned = registry(off(), |_, _| unreachable!());
-    tuned.tune(&LONG).unwrap();
-    ask(&tuned, &elsewhere);
-    let report = tuned.tune(&LONG).unwrap();
+    let report = tuned_for(&registry(off(), |_, _| unreachable!()), &elsewhere, &LONG);
     assert_eq!((report.measured, report.failed, report.waiting), (0, 0, 0));
     let options = Options { mode: Mode::Search, ..off() };
     let searching = registry(options, |_, _| unreachable!());

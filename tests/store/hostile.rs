@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::common::{gemm, logged, new, scope, winner};
 use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
 use ck_select::registry::{Mode, Options, Registry, Source};
@@ -15,6 +14,8 @@ use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::tuning::store::{Mode as StoreMode, Saved, Store};
 use tempfile::TempDir;
+
+use crate::common::{gemm, logged, new, scope, winner};
 
 /// Far less than for ever, and far more than a busy machine needs.
 const SOON: Duration = Duration::from_secs(20);

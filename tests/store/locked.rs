@@ -9,7 +9,6 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::ptr::{null, null_mut};
 use std::time::{Duration, Instant};
 
-use crate::common::logged;
 use ck_select::ffi::{
     CkRegistry, CkStatus, ck_registry_refresh_store, ck_registry_store_status, ck_string_free,
 };
@@ -19,6 +18,8 @@ use ck_select::registry::{Mode, Options, Registry, Source};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::tuning::store::{Mode as StoreMode, Store, StoreStatus};
+
+use crate::common::logged;
 
 const PATH: &str = "CK_SELECT_TEST_PATH";
 /// Ten selections took a hundred seconds and more when each of them waited.

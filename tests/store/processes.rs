@@ -12,10 +12,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::scope;
-use crate::faulty_calls;
 use ck_select::problem::{GemmProblem, Problem};
 use ck_select::tuning::store::{Mode, Saved, Store, Winner};
+
+use crate::common::scope;
+use crate::faulty_calls;
 
 const TASK: &str = "CK_SELECT_TEST_TASK";
 const PATH: &str = "CK_SELECT_TEST_PATH";

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{gemm, scope, winner};
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::tuning::store::{Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, json_lines};
 use tempfile::TempDir;
+
+use crate::common::{gemm, scope, winner};
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()

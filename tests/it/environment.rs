@@ -1,9 +1,14 @@
-//! What `CK_SELECT_LOG` makes the library say: mistakes and decisions.
+//! What the environment makes the library do: a log of mistakes and decisions, and nothing where a process has
+//! rights that its caller lacks, who sets the variables.
 //!
-//! The process that logs is this test program again: `child` does nothing unless the environment asks for it.
+//! The processes are this test program again: `logging` does nothing unless the environment asks for it.
 
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::ptr::{null, null_mut};
+use std::process::Command;
+use std::ptr::{self, null, null_mut};
 
 use ck_select::ffi::{CkStatus, ck_registry_create, ck_registry_destroy};
 use ck_select::problem::Problem;
@@ -19,7 +24,7 @@ fn select(registry: &Registry, images: i64) {
 }
 
 #[test]
-fn child() {
+fn logging() {
     let Some(folder) = std::env::var_os(TASK).map(PathBuf::from) else { return };
     // A registry of C reads the variable.
     let mut of_c = null_mut();
@@ -59,7 +64,7 @@ const RULE: &str = "N=6,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> a_ker
 fn run(folder: &Path, level: &str, rule: &str) -> (String, String) {
     let (log, rules) = (folder.join("it's a log"), folder.join("rules"));
     std::fs::write(&rules, rule).unwrap();
-    let output = crate::common::child("log::child")
+    let output = crate::common::child("environment::logging")
         .env(TASK, folder)
         .env("CK_SELECT_LOG", format!("{level}:{}", log.display()))
         .output()
@@ -102,4 +107,61 @@ fn a_rule_that_cannot_be_followed_is_an_error_in_the_log() {
         log.starts_with("error override: ")
             && log.ends_with("rules: line 2: expected 'problem -> kernel name'\n")
     );
+}
+
+const NOBODY: u32 = 65534;
+
+unsafe extern "C" {
+    fn getauxval(kind: std::ffi::c_ulong) -> std::ffi::c_ulong;
+}
+
+#[test]
+#[ignore = "what the other test runs as a process"]
+fn privileged() {
+    let mut registry = ptr::null_mut();
+    // SAFETY: no options are the defaults, and the registry is destroyed once.
+    let status = unsafe { ck_registry_create(ptr::null(), &raw mut registry) };
+    // SAFETY: NULL, or made above.
+    unsafe { ck_registry_destroy(registry) };
+    // SAFETY: it takes any number. 23 is `AT_SECURE`.
+    let privileged = unsafe { getauxval(23) != 0 };
+    std::process::exit(match (privileged, status) {
+        (false, CkStatus::InvalidArgument) => 10,
+        (true, CkStatus::Ok) => 11,
+        other => panic!("{other:?}"),
+    });
+}
+
+#[test]
+fn a_setuid_process_is_not_told_by_its_callers_environment() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let program = folder.path().join("program");
+    // By another process: a test that forks meanwhile would keep a copy of ours open, which then cannot be run.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
+    assert!(copied.unwrap().success());
+    let run = |user: Option<u32>| {
+        let mut command = Command::new(&program);
+        command
+            .args(["environment::privileged", "--exact", "--ignored", "--quiet"])
+            .env("CK_SELECT_MODE", "no mode");
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
+        command.current_dir("/").output().unwrap().status.code()
+    };
+    assert_eq!(run(None), Some(10), "the variable is read, and refused");
+    let everybody = std::fs::Permissions::from_mode;
+    let is_root = chown(&program, Some(0), Some(0)).is_ok();
+    std::fs::set_permissions(folder.path(), everybody(0o755)).unwrap();
+    std::fs::set_permissions(&program, everybody(0o4755)).unwrap();
+    let ran = if is_root { run(Some(NOBODY)) } else { None };
+    match ran {
+        Some(11) => {}
+        // Where the folder's file system gives nobody rights.
+        Some(10) | None => {
+            let _ =
+                writeln!(std::io::stderr(), "setuid: SKIPPED, which takes root and a /tmp without nosuid");
+        }
+        other => panic!("{other:?}"),
+    }
 }
