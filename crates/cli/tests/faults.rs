@@ -8,33 +8,13 @@ mod common;
 mod faulty_calls;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, Ran, root};
+use common::{Folder, Ran, root, sweep};
 use faulty_calls::Fault;
-
-const HEADER: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n";
-
-/// Small convolutions on two kernels, with made-up times; `of` makes different ones.
-fn sweep(of: u32) -> String {
-    let mut text = HEADER.to_owned();
-    for problem in 0..12 {
-        for (tile, time) in [(64, 2 + problem % 3), (128, 1 + (problem + of) % 4)] {
-            let (n, c) = (1 + problem, 32 << (problem % 3));
-            let kernel = format!("grouped_conv_forward_bf16_2d_{tile}x{tile}x64_compv3");
-            let _ = writeln!(
-                text,
-                "{kernel},{problem},{n},{c},64,1,28,28,3,3,1,1,{time}.5,{}",
-                9.0 / f64::from(time)
-            );
-        }
-    }
-    text
-}
 
 /// What is at a path: of a file its bytes, of a folder those of its files; nothing if there is nothing.
 type Content = BTreeMap<PathBuf, Vec<u8>>;
@@ -74,8 +54,8 @@ impl Case {
     /// `@` in the line is `old` for what is there before, and then `new`.
     fn new(line: &'static str, output: &'static str) -> Self {
         let folder = Folder::inside();
-        folder.write("old.csv", sweep(1));
-        folder.write("new.csv", sweep(2));
+        folder.write("old.csv", sweep(10, "forward", "bf16"));
+        folder.write("new.csv", sweep(12, "forward", "bf16"));
         let (before, after) = (Content::new(), Content::new());
         let elsewhere = tempfile::tempdir().unwrap();
         let mut case = Self { folder, elsewhere, line, output, before, after, takes: Duration::ZERO };

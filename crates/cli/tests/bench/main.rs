@@ -1,6 +1,5 @@
 //! `ckselect bench` and `merge` on kernels that misbehave: real processes, no GPU.
 
-mod care;
 mod chaos;
 #[path = "../common/mod.rs"]
 mod common;

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::common::{Folder, MODEL_OF_GFX950 as SHIPPED, PROBLEM as RESNET, column, good, refuses, root};
 use serde_json::Value;
+
+use crate::common::{Folder, MODEL_OF_GFX950 as SHIPPED, PROBLEM as RESNET, column, good, refuses, root};
 
 const RANK: &str = "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt";
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use crate::common::{Folder, Ran};
 use serde_json::Value;
+
+use crate::common::{Folder, Ran};
 
 /// What a finding is about, its state, and what was found.
 type Finding = [String; 3];

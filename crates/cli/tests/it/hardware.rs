@@ -1,4 +1,5 @@
-//! `--arch`: constants of the GPU by the caller, in every command that computes features.
+//! What a model is not for, and what it was not trained on, is said; `--arch`: constants of the GPU by the
+//! caller, in every command that computes features.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,12 +8,12 @@ use std::path::Path;
 use ck_select::hardware::Hardware;
 use serde_json::{Map, Value};
 
-use crate::common::{Folder, MODEL_OF_GFX950 as MODEL, PROBLEM, root, run_in};
+use crate::common::{Folder, MODEL as CONV, MODEL_OF_GFX950 as GFX950, POOL, PROBLEM, root, run_in};
 
 /// The model as if it had been trained with other constants: what answers with `--arch` are held to.
 fn train_with(folder: &Folder, name: &str, change: impl Fn(&mut Map<String, Value>)) {
     fs::create_dir(folder.path(name)).unwrap();
-    for entry in fs::read_dir(root().join(MODEL)).unwrap() {
+    for entry in fs::read_dir(root().join(GFX950)).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, folder.path(name).join(path.file_name().unwrap())).unwrap();
     }
@@ -57,14 +58,14 @@ fn every_command_asks_the_model_with_the_callers_constants() {
             // Another architecture is not what the model was trained for.
             let is_other = asked == "gfx942" && command != "dev features";
             let allowed = if is_other { "--allow untrained" } else { "" };
-            let found = with(&format!("{MODEL} --arch {asked} {allowed}"));
+            let found = with(&format!("{GFX950} --arch {asked} {allowed}"));
             assert_eq!(found, with(trained), "{command} {asked}");
             if command != "evaluate" {
-                assert_ne!(found, with(MODEL), "{command} {asked}: the constants matter");
+                assert_ne!(found, with(GFX950), "{command} {asked}: the constants matter");
             }
         }
     }
-    let said = |arch: &str| folder.both(&format!("rank --model {MODEL} --arch {arch} {pool}")).1;
+    let said = |arch: &str| folder.both(&format!("rank --model {GFX950} --arch {arch} {pool}")).1;
     let expected = "not what the model was trained with: num_cus 60 instead of 256, \
                     lds_capacity 32768 instead of 163840";
     assert!(said("@gpu.json").contains(expected), "{}", said("@gpu.json"));
@@ -95,7 +96,7 @@ fn features_of_a_schema_have_the_constants_in_them() {
 #[test]
 fn what_is_no_hardware_is_refused_with_what_is() {
     let folder = Folder::new();
-    let rank = format!("rank --model {MODEL} --pool configs/forward_bf16.txt --problem {PROBLEM}");
+    let rank = format!("rank --model {GFX950} --pool configs/forward_bf16.txt --problem {PROBLEM}");
     for (text, message) in [
         (r#"{"cus": 3}"#, "gpu.json: hardware: found cus, expected one of num_cus, simds_per_cu"),
         (r#"{"num_cus": "many"}"#, "gpu.json: num_cus: found \"many\", expected a whole number"),
@@ -168,4 +169,117 @@ fn a_known_model_is_known_by_every_path_and_another_is_asked_for() {
     assert!(rank("renamed", &here, "--allow words").stdout.contains(",256"));
     let facts = folder.good("inspect --model @renamed");
     assert!(facts.contains("does not rank until --arch gives those"), "{facts}");
+}
+
+const SM90: &str = "models/grouped_conv_forward_bf16_sm90";
+
+/// The rows of a ranking, and what is said beside.
+fn rank(folder: &Folder, words: &str) -> (Vec<Value>, String) {
+    let (out, said) = folder.both(&format!("rank {words} --format json"));
+    (serde_json::from_str(&out).unwrap(), said)
+}
+
+#[test]
+fn a_model_refuses_problems_that_it_is_not_for_unless_it_is_forced() {
+    let folder = Folder::new();
+    for (more, field, reason) in [
+        ("dtype=fp16", "dtype_in", "dtype is fp16, the model is for bf16"),
+        ("arch=gfx942", "arch", "arch is gfx942, the model is for gfx950"),
+    ] {
+        let asked = format!("--model {CONV} --pool {POOL} --problem {PROBLEM},{more}");
+        for command in ["rank", "explain"] {
+            let said = folder.bad(&format!("{command} {asked}"), 1);
+            for words in [reason, "the universal model or the estimate", "--allow", "untrained"] {
+                assert!(said.contains(words), "{said}");
+            }
+        }
+        let (rows, said) = rank(&folder, &format!("{asked} --allow untrained"));
+        assert_eq!(rows.len(), 30, "{said}");
+        assert!(rows.iter().all(|row| row["out_of_range"] == field), "{rows:?}");
+        assert!(said.contains("outside the model's training range: "), "{said}");
+    }
+}
+
+#[test]
+fn kernels_that_the_model_cannot_rank_are_left_out_and_counted() {
+    let folder = Folder::new();
+    let names = ["bf16_2d_64x64x64_compv3", "fp32_2d_64x64x64_compv3", "bf16_2d_64x64x64_wavelet"];
+    let names = names.map(|tail| format!("grouped_conv_forward_{tail}"));
+    folder.write("pool.txt", names.join("\n"));
+    let asked = format!("--model {CONV} --pool @pool.txt --problem {PROBLEM}");
+    let (rows, said) = rank(&folder, &asked);
+    assert_eq!(rows.len(), 1, "{said}");
+    for words in
+        ["2 of 3 kernels are left out: ", "1 (dtype is fp32, the model is for bf16)", "found 'wavelet'"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
+    folder.write("pool.txt", &names[1]);
+    folder.refuses(&format!("rank {asked}\n1: the model can rank none of the 1 kernels"));
+}
+
+#[test]
+fn ties_unmeasured_kernels_and_fields_out_of_range_are_shown() {
+    let folder = Folder::new();
+    let tails = ["compv3_intrawave", "compv3_intrawave_si", "compv6_intrawave_gm2"];
+    let names = tails.map(|tail| format!("grouped_conv_forward_bf16_2d_64x64x64_{tail}"));
+    folder.write("pool.txt", names.join("\n"));
+    let asked = format!("--model {GFX950} --pool @pool.txt --problem {PROBLEM}");
+    let (rows, said) = rank(&folder, &asked);
+    let row = |name: &str| rows.iter().find(|row| row["kernel"] == *name).unwrap();
+    assert_eq!((&row(&names[0])["tie"], &row(&names[1])["tie"]), (&"=".into(), &"=".into()), "{rows:?}");
+    assert_eq!((&row(&names[0])["unmeasured"], &row(&names[1])["unmeasured"]), (&Value::Null, &"si".into()));
+    assert!(row(&names[0])["out_of_range"].is_null() && !said.contains("out of range"), "{said}");
+    // The tie of the last one that is shown is not.
+    let (top, _) = rank(&folder, &format!("{asked} --top 1"));
+    assert_eq!((top.len(), &top[0]["tie"]), (1, &rows[0]["tie"]));
+
+    for (more, fields) in [
+        ("G=32", "G"),
+        ("dilation_h=4,dilation_w=4", "dilation_h dilation_w"),
+        ("split_k=8", "split_k"),
+        ("N=2147483647", "N"),
+        ("layout=ngchw", "layout"),
+    ] {
+        let problem = match more.split_once('=') {
+            Some(("N", _)) => PROBLEM.replace("N=16", more),
+            _ => format!("{PROBLEM},{more}"),
+        };
+        let (rows, said) =
+            rank(&folder, &format!("--model {GFX950} --pool {POOL} --problem {problem} --top 2"));
+        let shown = rows[0]["out_of_range"].as_str().unwrap_or_default();
+        assert!(shown.starts_with(fields), "{more}: {shown}");
+        let first = fields.split(' ').next().unwrap();
+        assert!(said.contains(&format!("outside the model's training range: {first} is ")), "{said}");
+    }
+}
+
+#[test]
+fn problems_of_a_file_that_the_model_is_not_for_are_passed_over_and_counted() {
+    let folder = Folder::new();
+    let line = |more: &str| format!("op=grouped_conv,{PROBLEM},{more}\n");
+    folder.write("list.txt", ["direction=forward", "direction=bwd_data", "G=32"].map(line).concat());
+    let line = format!("rank --model {GFX950} --pool {POOL} --top 1 --format csv --problems @list.txt");
+    let (out, said) = folder.both(&line);
+    assert_eq!(out.lines().count(), 3, "{said}");
+    assert!(said.contains("1 problems are skipped: ") && said.contains("direction is bwd_data"), "{said}");
+    assert!(said.contains("1 of 2 problems are outside the model's training range, in G (1)"), "{said}");
+}
+
+#[test]
+fn evaluate_names_the_architecture_and_the_files_of_the_training() {
+    let folder = Folder::new();
+    let data = "data/h200/forward.odd10.parquet";
+    let said = folder.bad(&format!("evaluate --model {GFX950} --data {data}"), 1);
+    assert!(said.contains("1800 rows are of sm_90, not of gfx950") && !said.contains("failed"), "{said}");
+
+    let (out, said) = folder.both(&format!("evaluate --model {SM90} --data {data} --format json"));
+    assert!(said.contains("the model was trained on this file"), "{said}");
+    let metrics: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(metrics["trained_on"], serde_json::json!([data]));
+    assert_eq!(metrics["out_of_range"]["problems"], 0);
+
+    let unseen = "data/h200/forward.unseen11.parquet";
+    let (_, said) = folder.both(&format!("evaluate --model {SM90} --data {unseen}"));
+    assert!(!said.contains("trained on"), "{said}");
 }

@@ -11,10 +11,7 @@ mod estimate;
 mod files;
 mod hardware;
 mod judging;
-mod model_limits;
 mod problem_lists;
-#[cfg(feature = "train")]
-mod readme;
 mod report;
 mod shell;
 mod splits;

@@ -1,7 +1,8 @@
 //! `ckselect uhd` as its users meet it.
 
-use crate::common::{Folder, root};
 use serde_json::{Value, json};
+
+use crate::common::{Folder, root};
 
 fn golden(model: &str) -> String {
     root().join("tests/golden/models").join(model).display().to_string()

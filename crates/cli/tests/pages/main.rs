@@ -7,7 +7,6 @@ mod browser;
 mod common;
 mod evaluate;
 mod explain;
-mod running;
 mod sweep;
 #[cfg(feature = "train")]
 mod training;
