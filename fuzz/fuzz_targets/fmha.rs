@@ -9,8 +9,8 @@ use ck_select::vocab::Op;
 use libfuzzer_sys::fuzz_target;
 
 /// Words of the grammars, 64 of them; bytes from 128 on stand for themselves less 128.
-const WORDS: &str = "fmha_ fwd_ bwd_ batch_ group_ fp16_ bf16_ fp8bf16_ fp32_ h128_ h64x128_ qr_ qr_async_ qs_ \
-    t128x128x32x128x32x128_ b128x64x32x64x32x64_ w32x32x16_ r4x1x1_ pad1111_ pn_ psddv_ mask= no_ \
+const WORDS: &str = "fmha_ fwd_ bwd_ batch_ group_ fp16_ bf16_ fp8bf16_ fp32_ h128_ h64x128_ qr_ qr_async_ \
+    qs_ t128x128x32x128x32x128_ b128x64x32x64x32x64_ w32x32x16_ r4x1x1_ pad1111_ pn_ psddv_ mask= no_ \
     bias= alibi_ bpc= -1 1 vr_ vc_ lse_ dropout_ skip_ qscale_ splitkv_ combine_ dot_do_o_ dq_dk_dv_ \
     convert_dq_ appendkv_ pagedkv_ async_ trload_ nlogits_ sink_ _ x 0 2 4 8 16 32 64 128 256 = , \
     batch= seqlen_q= seqlen_k= heads= hdim_q= dtype=";

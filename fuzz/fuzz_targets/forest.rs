@@ -1,8 +1,8 @@
 //! Any bytes, a text or packed: parsing returns, and what it lets through is walked to finite scores that
 //! their contributions add up to.
 //!
-//! On a stable compiler: `RUSTC_BOOTSTRAP=1 cargo fuzz run forest fuzz/corpus/forest tests/golden/forest`. What
-//! fails goes into tests/golden/bad_forests.txt with the message it should have had.
+//! On a stable compiler: `RUSTC_BOOTSTRAP=1 cargo fuzz run forest fuzz/corpus/forest tests/golden/forest`.
+//! What fails goes into tests/golden/bad_forests.txt with the message it should have had.
 #![no_main]
 
 use ck_select::forest::Forest;

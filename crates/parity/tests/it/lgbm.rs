@@ -124,8 +124,8 @@ impl Model {
         let mut results = vec![-7.0; rows.height * (self.iterations as usize).max(1)];
         let mut length = -7;
         let outputs = (&raw mut length, results.as_mut_ptr());
-        // SAFETY: the data has as many numbers as its sizes say, one row where there is to be one, and there is
-        // room for a result for each tree and row.
+        // SAFETY: the data has as many numbers as its sizes say, one row where there is to be one, and there
+        // is room for a result for each tree and row.
         let status = unsafe {
             if one {
                 (self.api.predict_one)(

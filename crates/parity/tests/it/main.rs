@@ -1,6 +1,5 @@
 //! Against the real LightGBM.
 
-mod cases;
 mod compiled;
 mod forest;
 mod lgbm;
