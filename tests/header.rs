@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use ck_select::ffi;
-use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaApi, FmhaFamily, Major};
+use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaApi, FmhaFamily, Major, Op};
 
+#[path = "header/cpp.rs"]
+mod cpp;
+#[path = "header/fields.rs"]
+mod fields;
 #[path = "header/layout.rs"]
 mod layout;
 
@@ -121,6 +125,19 @@ fn hold(file: &str, made: &[u8]) {
     fs::write(&path, made).unwrap();
 }
 
+/// The same of what stands in a file behind a comment that says so.
+fn hold_parts(file: &str, parts: &[(String, String)]) {
+    let mut text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    for (name, made) in parts {
+        let begin = format!(" Made by tests/header.rs: {name}.\n");
+        let begin = text.find(&begin).unwrap_or_else(|| panic!("{file} has no {begin}")) + begin.len();
+        let end = begin + text[begin..].find(" End of what is made.\n").unwrap();
+        let end = begin + text[begin..end].rfind('\n').map_or(0, |at| at + 1);
+        text.replace_range(begin..end, made);
+    }
+    hold(file, text.as_bytes());
+}
+
 #[test]
 fn the_committed_headers_are_what_the_sources_make() {
     let (mut main, mut rows) = (config(), config());
@@ -134,50 +151,20 @@ fn the_committed_headers_are_what_the_sources_make() {
     check("include/ck_select_rows.h", &ROWS, None, rows);
 
     let header = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
-    let headers = header("include/ck_select.h") + &header("include/ck_select_rows.h");
+    let c = header("include/ck_select.h");
+    hold("include/ck_select/vocabularies.hpp", cpp::vocabularies().as_bytes());
+    hold("include/ck_select/kernel.hpp", cpp::kernels(&c).as_bytes());
+    let mut problem = vec![("calls".to_owned(), cpp::calls())];
+    problem.extend(Op::ALL.iter().map(|&op| (format!("setters of {op:?}"), cpp::setters(op))));
+    hold_parts("include/ck_select/problem.hpp", &problem);
+    let hooks = [
+        ("supports", cpp::callables("supports", "bool(const ck_OP_problem&)")),
+        ("run", cpp::callables("run", "float(const ck_OP_problem&, void* stream)")),
+        ("callables", cpp::passed_callables()),
+    ];
+    hold_parts("include/ck_select/hooks.hpp", &hooks.map(|(name, made)| (name.to_owned(), made)));
+    let headers = c + &header("include/ck_select_rows.h");
     hold("python/src/ck_select/_structs.py", python_structs(&headers).as_bytes());
-    hold("include/ck_select/vocabularies.hpp", cpp_vocabularies().as_bytes());
-}
-
-const CPP_HEAD: &str = "\
-/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header.rs; do not \
-edit. */
-
-#ifndef CK_SELECT_VOCABULARIES_HPP
-#define CK_SELECT_VOCABULARIES_HPP
-
-#include <cstdint>
-#include <string_view>
-
-namespace ck_select {
-";
-
-/// The enums of the C++ layer, whose names are words but for those of one letter.
-fn cpp_vocabularies() -> String {
-    const MAJORS: [&str; 3] = ["r", "c", "p"];
-    let mut text = CPP_HEAD.to_owned();
-    for (name, _, words) in &ENUMS[..4] {
-        let (name, spelled) = (&name[2..], if *name == "CkMajor" { &MAJORS[..] } else { words });
-        let snake = name.char_indices().map(|(at, letter)| match at {
-            1.. if letter.is_uppercase() => format!("_{}", letter.to_lowercase()),
-            _ => letter.to_lowercase().to_string(),
-        });
-        let lines = |text: &str| format!(" {}", layout::filled(text.split(' '), 104).join("\n "));
-        let quoted: Vec<_> = spelled.iter().map(|word| format!("{word:?}")).collect();
-        let (enumerators, quoted) = (lines(&words.join(", ")), lines(&quoted.join(", ")));
-        text += &format!(
-            "\nenum class {name} : std::int32_t {{{}\n}};\nnamespace detail {{\ninline constexpr std::string_view \
-             {}_words[] = {{{}\n}};\n}}  // namespace detail\n",
-            indented(&enumerators),
-            snake.collect::<String>(),
-            indented(&quoted)
-        );
-    }
-    text + "\n}  // namespace ck_select\n\n#endif  // CK_SELECT_VOCABULARIES_HPP\n"
-}
-
-fn indented(lines: &str) -> String {
-    lines.lines().map(|line| format!("\n   {line}")).collect()
 }
 
 /// A word as a variant; the Python class of a C struct, or of a callback: `ck_conv_problem` is `ConvProblem`.

@@ -19,15 +19,19 @@ namespace ck_select {
 struct Hooks {
   int priority = 1;
   void* user = nullptr;
-  std::function<bool(const ck_conv_problem&)> supports_conv;
+  // Made by tests/header.rs: supports.
   std::function<bool(const ck_gemm_problem&)> supports_gemm;
+  std::function<bool(const ck_conv_problem&)> supports_conv;
   std::function<bool(const ck_fmha_problem&)> supports_fmha;
+  // End of what is made.
   /// Run the problem once, with all work on the stream. They return the milliseconds by their own timing; 0 if the
   /// kernel was only launched, so that events time it; less than 0 if it could not be run. One that throws could not
   /// run.
-  std::function<float(const ck_conv_problem&, void* stream)> run_conv;
+  // Made by tests/header.rs: run.
   std::function<float(const ck_gemm_problem&, void* stream)> run_gemm;
+  std::function<float(const ck_conv_problem&, void* stream)> run_conv;
   std::function<float(const ck_fmha_problem&, void* stream)> run_fmha;
+  // End of what is made.
 };
 
 struct NewKernel {
@@ -35,14 +39,12 @@ struct NewKernel {
   Hooks hooks;
 };
 
+/// The same of a ConvKernel, a GemmKernel or an FmhaKernel.
 template <class Kernel>
 struct NewDescribed {
   Kernel kernel;
   Hooks hooks;
 };
-using NewConvKernel = NewDescribed<ConvKernel>;
-using NewGemmKernel = NewDescribed<GemmKernel>;
-using NewFmhaKernel = NewDescribed<FmhaKernel>;
 
 namespace detail {
 
@@ -57,12 +59,14 @@ class Callables {
     made.context = this;
     made.release = [](void* callables) { delete static_cast<Callables*>(callables); };
     made.priority = hooks_.priority;
-    made.supports_conv = hooks_.supports_conv ? &supports<&Hooks::supports_conv, ck_conv_problem> : nullptr;
+    // Made by tests/header.rs: callables.
     made.supports_gemm = hooks_.supports_gemm ? &supports<&Hooks::supports_gemm, ck_gemm_problem> : nullptr;
+    made.supports_conv = hooks_.supports_conv ? &supports<&Hooks::supports_conv, ck_conv_problem> : nullptr;
     made.supports_fmha = hooks_.supports_fmha ? &supports<&Hooks::supports_fmha, ck_fmha_problem> : nullptr;
-    made.run_conv = hooks_.run_conv ? &run<&Hooks::run_conv, ck_conv_problem> : nullptr;
     made.run_gemm = hooks_.run_gemm ? &run<&Hooks::run_gemm, ck_gemm_problem> : nullptr;
+    made.run_conv = hooks_.run_conv ? &run<&Hooks::run_conv, ck_conv_problem> : nullptr;
     made.run_fmha = hooks_.run_fmha ? &run<&Hooks::run_fmha, ck_fmha_problem> : nullptr;
+    // End of what is made.
     return made;
   }
 

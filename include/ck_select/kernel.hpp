@@ -1,4 +1,6 @@
-/* Descriptors of kernels. */
+/* Descriptors of kernels: words, which are those of kernel names, and numbers, at first those of CK's default key;
+ * capi() points to the words. No aggregates, so that braces around names do not become a descriptor. Made by
+ * tests/header.rs; do not edit. */
 
 #ifndef CK_SELECT_KERNEL_HPP
 #define CK_SELECT_KERNEL_HPP
@@ -9,54 +11,30 @@
 
 namespace ck_select {
 
-/// Descriptor of a convolution kernel: its words here, its numbers in `key` with the defaults of CK's key, see
-/// ck_conv_kernel_desc. Words are those of kernel names.
-struct ConvKernel {
-  // Not an aggregate, so that braces around names do not become a descriptor.
-  ConvKernel() { detail::check(ck_conv_kernel_desc_init(&key)); }
-
-  /// Empty for the name of CK's code generator.
-  std::string name;
-  /// Empty if unknown.
-  std::string arch;
-  std::string pipeline = "compv3", scheduler = "intrawave", epilogue = "cshuffle", specialization = "default";
-  /// Empty if it is not a stream-K kernel.
-  std::string stream_k_reduction;
-  /// Its strings are those of this object.
-  ck_conv_kernel_desc key;
-
-  /// The C struct, with pointers to this object's strings.
-  [[nodiscard]] ck_conv_kernel_desc capi() const {
-    ck_conv_kernel_desc raw = key;
-    raw.name = detail::optional_text(name, "name");
-    raw.arch = detail::optional_text(arch, "arch");
-    raw.pipeline = detail::text(pipeline, "pipeline");
-    raw.scheduler = detail::text(scheduler, "scheduler");
-    raw.epilogue = detail::text(epilogue, "epilogue");
-    raw.specialization = detail::text(specialization, "specialization");
-    raw.stream_k.reduction = detail::optional_text(stream_k_reduction, "stream_k_reduction");
-    return raw;
-  }
-};
-
-/// Descriptor of a GEMM kernel, see ck_gemm_kernel_desc: its words here, its numbers in `key`.
+/// See ck_gemm_kernel_desc.
 struct GemmKernel {
   GemmKernel() { detail::check(ck_gemm_kernel_desc_init(&key)); }
 
-  /// Empty for CK's identifier.
+  /// Empty for CK's own name.
   std::string name;
-  /// Empty if unknown.
+  /// The architecture that it was built for, when known. Empty if unknown.
   std::string arch;
+  /// What is done to each element of the result: "PassThrough", "Relu", "MultiDAdd" and so on.
   std::string elementwise = "PassThrough";
-  std::string pipeline = "compv3", scheduler = "intrawave", epilogue = "cshuffle";
-  /// How a stream-K kernel reduces its partial results; empty if it is not a stream-K kernel.
-  std::string stream_k_reduction;
-  /// Which operands have scales: "aquant", "mx" and so on; empty for none.
+  /// How loads overlap with arithmetic: "compv3", "mem" and so on.
+  std::string pipeline = "compv3";
+  /// How waves are interleaved: "intrawave", "interwave" or "auto".
+  std::string scheduler = "intrawave";
+  /// How results leave the registers: "cshuffle", "default" and so on.
+  std::string epilogue = "cshuffle";
+  /// How workgroups that take equal shares of all steps add their partial results: "tree", "linear" or "atomic";
+  /// absent where workgroups take whole tiles. Empty for none.
+  std::string stream_k;
+  /// Scales of its operands.
   std::string quant;
-  /// Its strings are those of this object.
+  /// The numbers; its words are those of this object.
   ck_gemm_kernel_desc key;
 
-  /// The C struct, with pointers to this object's strings.
   [[nodiscard]] ck_gemm_kernel_desc capi() const {
     ck_gemm_kernel_desc raw = key;
     raw.name = detail::optional_text(name, "name");
@@ -65,34 +43,72 @@ struct GemmKernel {
     raw.pipeline = detail::text(pipeline, "pipeline");
     raw.scheduler = detail::text(scheduler, "scheduler");
     raw.epilogue = detail::text(epilogue, "epilogue");
-    raw.variant.stream_k = detail::optional_text(stream_k_reduction, "stream_k_reduction");
+    raw.variant.stream_k = detail::optional_text(stream_k, "stream_k");
     raw.variant.quant.mode = detail::optional_text(quant, "quant");
     return raw;
   }
+  static constexpr auto add_all = ck_registry_add_gemm_kernels;
 };
 
-/// Descriptor of an attention kernel, see ck_fmha_kernel_desc: its words here, its numbers in `key`.
-struct FmhaKernel {
-  FmhaKernel() { detail::check(ck_fmha_kernel_desc_init(&key)); }
+/// See ck_conv_kernel_desc.
+struct ConvKernel {
+  ConvKernel() { detail::check(ck_conv_kernel_desc_init(&key)); }
 
-  /// Empty for CK's identifier.
+  /// Empty for CK's own name.
   std::string name;
-  /// Empty if unknown.
+  /// The architecture that it was built for, when known. Empty if unknown.
   std::string arch;
-  std::string pipeline = "qr";
-  std::string constraint_tag;
-  /// Its strings are those of this object.
-  ck_fmha_kernel_desc key;
+  /// How loads overlap with arithmetic: "compv3", "mem" and so on.
+  std::string pipeline = "compv3";
+  /// How waves are interleaved: "intrawave", "interwave" or "auto".
+  std::string scheduler = "intrawave";
+  /// How results leave the registers: "cshuffle", "default" and so on.
+  std::string epilogue = "cshuffle";
+  /// What it assumes about problems: "default", "filter1x1_stride1_pad0" and so on.
+  std::string specialization = "default";
+  /// Stream-K decomposition, if it is a stream-K kernel.
+  std::string stream_k;
+  /// The numbers; its words are those of this object.
+  ck_conv_kernel_desc key;
 
-  /// The C struct, with pointers to this object's strings.
-  [[nodiscard]] ck_fmha_kernel_desc capi() const {
-    ck_fmha_kernel_desc raw = key;
+  [[nodiscard]] ck_conv_kernel_desc capi() const {
+    ck_conv_kernel_desc raw = key;
     raw.name = detail::optional_text(name, "name");
     raw.arch = detail::optional_text(arch, "arch");
     raw.pipeline = detail::text(pipeline, "pipeline");
-    raw.constraint_tag = detail::optional_text(constraint_tag, "constraint_tag");
+    raw.scheduler = detail::text(scheduler, "scheduler");
+    raw.epilogue = detail::text(epilogue, "epilogue");
+    raw.specialization = detail::text(specialization, "specialization");
+    raw.stream_k.reduction = detail::optional_text(stream_k, "stream_k");
     return raw;
   }
+  static constexpr auto add_all = ck_registry_add_conv_kernels;
+};
+
+/// See ck_fmha_kernel_desc.
+struct FmhaKernel {
+  FmhaKernel() { detail::check(ck_fmha_kernel_desc_init(&key)); }
+
+  /// Empty for CK's own name.
+  std::string name;
+  /// What else distinguishes it (CK's "constraint_tag"), mostly empty. Empty for none.
+  std::string constraint_tag;
+  /// The architecture that it was built for, when known. Empty if unknown.
+  std::string arch;
+  /// How keys and values are loaded: "qr", "qr_async" and so on.
+  std::string pipeline = "qr";
+  /// The numbers; its words are those of this object.
+  ck_fmha_kernel_desc key;
+
+  [[nodiscard]] ck_fmha_kernel_desc capi() const {
+    ck_fmha_kernel_desc raw = key;
+    raw.name = detail::optional_text(name, "name");
+    raw.constraint_tag = detail::optional_text(constraint_tag, "constraint_tag");
+    raw.arch = detail::optional_text(arch, "arch");
+    raw.pipeline = detail::text(pipeline, "pipeline");
+    return raw;
+  }
+  static constexpr auto add_all = ck_registry_add_fmha_kernels;
 };
 
 }  // namespace ck_select

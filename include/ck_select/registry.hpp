@@ -64,7 +64,7 @@ class Registry {
   void add(std::string_view name, Hooks hooks = {}) {
     const detail::CText text(name, "kernel name");
     detail::Added added;
-    const ck_kernel_hooks raw = raw_hooks(std::move(hooks), added);
+    const ck_kernel_hooks raw = added.add(std::move(hooks));
     detail::check(ck_registry_add_kernel(capi(), text.get(), &raw));
     added.hand_over();
   }
@@ -79,28 +79,16 @@ class Registry {
   }
 
   /// Adds a kernel by descriptor.
-  void add(const ConvKernel& kernel, Hooks hooks = {}) {
-    NewConvKernel made{kernel, std::move(hooks)};
-    add_described(ck_registry_add_conv_kernels, &made, 1);
-  }
-  void add(const GemmKernel& kernel, Hooks hooks = {}) {
-    NewGemmKernel made{kernel, std::move(hooks)};
-    add_described(ck_registry_add_gemm_kernels, &made, 1);
-  }
-  void add(const FmhaKernel& kernel, Hooks hooks = {}) {
-    NewFmhaKernel made{kernel, std::move(hooks)};
-    add_described(ck_registry_add_fmha_kernels, &made, 1);
+  template <class Kernel, class = decltype(Kernel::add_all)>
+  void add(const Kernel& kernel, Hooks hooks = {}) {
+    NewDescribed<Kernel> made{kernel, std::move(hooks)};
+    add_described(&made, 1);
   }
 
   /// Adds all of them or, if one cannot be added, none.
-  void add_conv(std::vector<NewConvKernel> kernels) {
-    add_described(ck_registry_add_conv_kernels, kernels.data(), kernels.size());
-  }
-  void add_gemm(std::vector<NewGemmKernel> kernels) {
-    add_described(ck_registry_add_gemm_kernels, kernels.data(), kernels.size());
-  }
-  void add_fmha(std::vector<NewFmhaKernel> kernels) {
-    add_described(ck_registry_add_fmha_kernels, kernels.data(), kernels.size());
+  template <class Kernel>
+  void add(std::vector<NewDescribed<Kernel>> kernels) {
+    add_described(kernels.data(), kernels.size());
   }
 
   /// The number of parts into which the keys of a sequence are split, see ck_registry_choose_fmha_splits.
@@ -180,7 +168,7 @@ class Registry {
       try {
         std::optional<Hooks> hooks = asked.hooks_of(std::string_view(name));
         if (!hooks) return 0;
-        *raw = raw_hooks(std::move(*hooks), asked.added);
+        *raw = asked.added.add(std::move(*hooks));
       } catch (...) {
         asked.thrown = std::current_exception();
         raw->struct_size = 0;  // ends the import
@@ -362,12 +350,13 @@ class Registry {
   }
 
  private:
-  template <class Call, class New>
-  void add_described(Call call, New* kernels, std::size_t count) {
+  template <class Kernel>
+  void add_described(NewDescribed<Kernel>* kernels, std::size_t count) {
     std::vector<decltype(kernels->kernel.capi())> descs(count);
     for (std::size_t at = 0; at < count; ++at) descs[at] = kernels[at].kernel.capi();
-    add_with_hooks(kernels, count,
-                   [&](const ck_kernel_hooks* hooks) { return call(capi(), descs.data(), hooks, count); });
+    add_with_hooks(kernels, count, [&](const ck_kernel_hooks* hooks) {
+      return Kernel::add_all(capi(), descs.data(), hooks, count);
+    });
   }
 
   /// Calls with the hooks of all kernels, which are the library's then.
@@ -375,7 +364,7 @@ class Registry {
   void add_with_hooks(New* kernels, std::size_t count, Call call) {
     std::vector<ck_kernel_hooks> hooks(count);
     detail::Added added;
-    for (std::size_t at = 0; at < count; ++at) hooks[at] = raw_hooks(std::move(kernels[at].hooks), added);
+    for (std::size_t at = 0; at < count; ++at) hooks[at] = added.add(std::move(kernels[at].hooks));
     detail::check(call(hooks.data()));
     added.hand_over();
   }
@@ -414,17 +403,6 @@ class Registry {
     if (status == CK_STATUS_NOT_FOUND) return std::nullopt;
     detail::check(status);
     return KernelInfo{raw.name, raw.user, raw.index, raw.priority};
-  }
-
-  /// Hooks for the C interface; their callables are in `added`, to be handed over once the kernel is added.
-  [[nodiscard]] static ck_kernel_hooks raw_hooks(Hooks hooks, detail::Added& added) {
-    const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.supports_fmha && !hooks.run_conv &&
-                          !hooks.run_gemm && !hooks.run_fmha;
-    if (!is_plain) return added.add(std::move(hooks));
-    auto plain = detail::sized<ck_kernel_hooks>();
-    plain.user = hooks.user;
-    plain.priority = hooks.priority;
-    return plain;
   }
 
   std::unique_ptr<ck_registry, detail::DestroyRegistry> handle_;

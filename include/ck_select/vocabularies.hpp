@@ -47,6 +47,8 @@ inline constexpr std::string_view conv_layout_words[] = {
 };
 }  // namespace detail
 
+enum class Op : std::int32_t { gemm, conv, fmha };
+
 }  // namespace ck_select
 
 #endif  // CK_SELECT_VOCABULARIES_HPP

@@ -49,8 +49,6 @@ enum class Mode : std::int32_t {
   priority = CK_MODE_PRIORITY,
 };
 
-enum class Op : std::int32_t { gemm = CK_OP_GEMM, conv = CK_OP_CONV, fmha = CK_OP_FMHA };
-
 enum class Source : std::int32_t {
   override_file = CK_SOURCE_OVERRIDE,
   store = CK_SOURCE_STORE,

@@ -61,7 +61,7 @@ class NameReader {
     text("scheduler", name_.scheduler, kernel_.scheduler, true);
     text("epilogue", name_.epilogue, kernel_.epilogue, true);
     text("specialization", name_.specialization, kernel_.specialization, key_has_specialization);
-    text("stream-K reduction", name_.stream_k.reduction, kernel_.stream_k_reduction, key_has_stream_k);
+    text("stream-K reduction", name_.stream_k.reduction, kernel_.stream_k, key_has_stream_k);
     taken("block_per_cu", name_.block_per_cu, key_.block_per_cu);
     taken("num_wave_groups", name_.num_wave_groups, key_.num_wave_groups);
     taken("num_groups_to_merge", name_.num_groups_to_merge, key_.num_groups_to_merge);
@@ -117,7 +117,6 @@ class NameReader {
 struct ConvAdapter {
   using LibraryProblem = ConvProblem;
   using Kernel = ConvKernel;
-  using New = NewConvKernel;
 
   /// The dispatcher takes the first kernel whose name contains the heuristic's answer.
   static constexpr bool matches_parts = true;
@@ -194,7 +193,7 @@ struct ConvAdapter {
     raw.num_wave_groups = key.num_wave_groups;
     raw.num_groups_to_merge = key.num_groups_to_merge;
     raw.split_image = splits_image(key);
-    kernel.stream_k_reduction = stream_k_of(key);
+    kernel.stream_k = stream_k_of(key);
     raw.stream_k.persistent = stream_k_persists(key);
     raw.double_smem_buffer = has_two_buffers(key, name);
     raw.two_stage = has_two_stages(key, name);
@@ -228,8 +227,8 @@ struct ConvAdapter {
     if (key.two_stage != 0) name += "_2stage";
     if (kernel.specialization != "default") name += '_' + kernel.specialization;
     if (key.explicit_gemm != 0) name += "_explicit_gemm";
-    if (!kernel.stream_k_reduction.empty()) {
-      name += "_streamk_" + kernel.stream_k_reduction;
+    if (!kernel.stream_k.empty()) {
+      name += "_streamk_" + kernel.stream_k;
       if (key.stream_k.persistent != 0) name += "_persistent";
     }
     if (key.split_image != 0) name += "_large_tensor";
@@ -239,8 +238,6 @@ struct ConvAdapter {
     name.append(whole_layout.substr(cut));
     return name;
   }
-
-  static void add(Registry& registry, const std::vector<NewConvKernel>& kernels) { registry.add_conv(kernels); }
 
   [[nodiscard]] static bool may_run(const SelectorOptions& options, const ConvKernel& /*kernel*/) noexcept {
     return options.run_convolutions;
@@ -295,10 +292,11 @@ struct ConvAdapter {
 
   /// A problem of a signature's kind, types and layout.
   [[nodiscard]] static ConvProblem blank(const SignatureView& signature) {
-    ConvProblem blank;
-    blank.direction(static_cast<Direction>(signature.kind / 4)).capi().ndim = signature.kind % 4;
-    blank.dtypes(dtype_of(signature.dtype_a), dtype_of(signature.dtype_b), dtype_of(signature.dtype_c));
-    return blank.layout(layout(order_of(signature.layout), signature.kind % 4));
+    return ConvProblem()
+        .direction(static_cast<Direction>(signature.kind / 4))
+        .ndim(signature.kind % 4)
+        .dtypes(dtype_of(signature.dtype_a), dtype_of(signature.dtype_b), dtype_of(signature.dtype_c))
+        .layout(layout(order_of(signature.layout), signature.kind % 4));
   }
 
   template <class Problem, class State>
@@ -309,11 +307,8 @@ struct ConvAdapter {
       if (!problem.arch.empty()) arch = problem.arch;
     }
     auto asked = asked_of<ConvAdapter>(signature_of(problem, options, state), arch, state);
+    asked.problem.batch(problem.N).channels(problem.C, problem.K).groups(problem.G).split_k(problem.split_k);
     ck_conv_problem& raw = asked.problem.capi();
-    raw.n = problem.N;
-    raw.c = problem.C;
-    raw.k = problem.K;
-    raw.g = problem.G;
     // One dimension leaves depth and height as the library has them: CK's rules say nothing about these there.
     for (std::size_t axis = raw.ndim == 1 ? 2 : 0; axis < 3; ++axis) {
       raw.input[axis] = problem.input_spatial[axis];
@@ -323,7 +318,6 @@ struct ConvAdapter {
       raw.pad_left[axis] = left(problem)[axis];
       raw.pad_right[axis] = right(problem)[axis];
     }
-    raw.split_k = problem.split_k;
     return asked;
   }
 

@@ -32,6 +32,7 @@ class Core {
   using Pointer = typename std::decay_t<decltype(instances_of(std::declval<const CkRegistry&>()))>::value_type;
   using Instance = InstanceOf<CkRegistry>;
   using Kernel = typename Adapter::Kernel;
+  using Operation = CallsFor<typename Adapter::LibraryProblem>;
   using State = Snapshot<Instance, Kernel, typename Adapter::LibraryProblem>;
 
   Core(const CkRegistry& registry, SelectorOptions options)
@@ -259,7 +260,7 @@ class Core {
       Slot& slot = highest.try_emplace(kernel.key, Slot{0, {}, kernel.priority}).first->second;
       slot.priority = std::max(slot.priority, kernel.priority);
     }
-    std::vector<typename Adapter::New> added;
+    std::vector<NewDescribed<Kernel>> added;
     for (const Known<Instance, Kernel>& kernel : state.kernels) {
       if (kernel.key.empty() || refused_.count(kernel.key) > 0) continue;
       const int priority = highest.at(kernel.key).priority;
@@ -276,7 +277,7 @@ class Core {
     }
     if (added.empty()) return;
     try {
-      Adapter::add(registry_, added);
+      registry_.add(added);
     } catch (const Error&) {
       // At least one is refused. Adding one at a time shows which.
       for (const auto& kernel : added) {
@@ -297,17 +298,13 @@ class Core {
       const Asking* now = asking();
       return now != nullptr && now->core == this && now->supports(*now, index, parts_of(asked));
     };
-    hooks.supports_conv = supports;
-    hooks.supports_gemm = supports;
-    hooks.supports_fmha = supports;
+    hooks.*Operation::supports = supports;
     if (Adapter::may_run(options_, kernel)) {
       const auto run = [this, index = slot.index](const auto& asked, void* stream) {
         const Asking* now = asking();
         return now != nullptr && now->core == this ? now->run(*now, index, parts_of(asked), stream) : -1.0F;
       };
-      hooks.run_conv = run;
-      hooks.run_gemm = run;
-      hooks.run_fmha = run;
+      hooks.*Operation::run = run;
     }
     return hooks;
   }

@@ -75,7 +75,6 @@ template <class Config>
 struct FmhaAdapter {
   using LibraryProblem = FmhaProblem;
   using Kernel = FmhaKernel;
-  using New = NewFmhaKernel;
 
   /// The dispatcher looks identifiers up exactly, and asks `supports` itself.
   static constexpr bool matches_parts = false;
@@ -170,8 +169,6 @@ struct FmhaAdapter {
     return text + '|' + key.algorithm.constraint_tag;
   }
 
-  static void add(Registry& registry, const std::vector<NewFmhaKernel>& kernels) { registry.add_fmha(kernels); }
-
   /// Appending turns queries in place, and backward adds to gradients: neither can be run twice on one call's operands.
   [[nodiscard]] static bool may_run(const SelectorOptions& options, const FmhaKernel& kernel) noexcept {
     switch (kernel.key.family) {
@@ -199,9 +196,7 @@ struct FmhaAdapter {
 
   /// A problem of a signature's type.
   [[nodiscard]] static FmhaProblem blank(const SignatureView& signature) {
-    FmhaProblem blank;
-    blank.capi().dtype = static_cast<std::int32_t>(dtype_of(signature.dtype_a, "data_type"));
-    return blank;
+    return FmhaProblem().dtype(dtype_of(signature.dtype_a, "data_type"));
   }
 
   template <class Problem, class State>

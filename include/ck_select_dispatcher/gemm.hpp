@@ -20,7 +20,6 @@ namespace ck_select::detail {
 struct GemmAdapter {
   using LibraryProblem = GemmProblem;
   using Kernel = GemmKernel;
-  using New = NewGemmKernel;
 
   /// The dispatcher looks identifiers up exactly, and asks `supports` itself.
   static constexpr bool matches_parts = false;
@@ -121,7 +120,7 @@ struct GemmAdapter {
     raw.preshuffle = algorithm.preshuffle;
     raw.transpose_c = algorithm.transpose_c;
     raw.num_wave_groups = std::max(+algorithm.num_wave_groups, 1);
-    kernel.stream_k_reduction = reduction_of(algorithm);
+    kernel.stream_k = reduction_of(algorithm);
     return kernel;
   }
 
@@ -165,8 +164,6 @@ struct GemmAdapter {
     if (types.dtype_c != expected.dtype_c) name += "_c_" + types.dtype_c;
     return name;
   }
-
-  static void add(Registry& registry, const std::vector<NewGemmKernel>& kernels) { registry.add_gemm(kernels); }
 
   [[nodiscard]] static bool may_run(const SelectorOptions& options, const GemmKernel& /*kernel*/) noexcept {
     return options.run_gemms || static_cast<bool>(options.gemm_operands);
@@ -214,9 +211,9 @@ struct GemmAdapter {
 
   /// A problem of a signature's types and layout.
   [[nodiscard]] static GemmProblem blank(const SignatureView& signature) {
-    GemmProblem blank;
-    blank.dtypes(dtype_of(signature.dtype_a), dtype_of(signature.dtype_b), dtype_of(signature.dtype_c));
-    return blank.layout(major(signature.layout, 0), major(signature.layout, 1), major(signature.layout, 2));
+    return GemmProblem()
+        .dtypes(dtype_of(signature.dtype_a), dtype_of(signature.dtype_b), dtype_of(signature.dtype_c))
+        .layout(major(signature.layout, 0), major(signature.layout, 1), major(signature.layout, 2));
   }
 
   template <class Problem, class State>

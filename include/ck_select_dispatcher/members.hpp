@@ -45,6 +45,7 @@ template <class T> using TwoStage = decltype(a<T>().two_stage);
 template <class T> using ExplicitGemm = decltype(a<T>().explicit_gemm);
 template <class T> using Executable = decltype(a<T>().executable());
 template <class T> using KernelId = decltype(a<T>().kernel_id());
+template <class T> using SplitK = decltype(a<T>().split_k);
 template <class T> using PadM = decltype(a<T>().pad_m);
 template <class T> using VectorSizeA = decltype(a<T>().vector_size_a);
 template <class T> using Streamk = decltype(a<T>().streamk);

@@ -267,9 +267,11 @@ struct Asking {
 };
 
 /// The parts into which the reduction of a problem is split, as the library asks about it.
-[[nodiscard]] inline std::int32_t parts_of(const ck_conv_problem& problem) noexcept { return problem.split_k; }
-[[nodiscard]] inline std::int32_t parts_of(const ck_gemm_problem& problem) noexcept { return problem.split_k; }
-[[nodiscard]] inline std::int32_t parts_of(const ck_fmha_problem& /*problem*/) noexcept { return 1; }
+template <class Raw>
+[[nodiscard]] std::int32_t parts_of(const Raw& problem) noexcept {
+  if constexpr (is_valid<SplitK, Raw>) return problem.split_k;
+  else return 1;
+}
 
 /// Calls `body` with a problem of CK's, in this many parts if it leaves the choice (with 0).
 template <class Adapter, class Problem, class Body>

@@ -62,6 +62,8 @@ pub struct CField {
     pub doc: String,
     /// Where it is.
     pub offset: usize,
+    /// Whether it is a field of the record; one that is nested has its own.
+    pub is_field: bool,
 }
 
 /// A field's documentation with what its numbers mean.
@@ -152,7 +154,8 @@ macro_rules! mirror {
                 use std::any::type_name;
                 use std::mem::offset_of;
 
-                let field = |name, rust, doc, offset| CField { name, rust, doc, offset };
+                let field = |name, rust, doc, offset| CField { name, rust, doc, offset, is_field: false };
+                let own = |field| CField { is_field: true, ..field };
                 CStruct {
                     name: stringify!($c),
                     doc: concat!($($about, "\n"),+).to_owned(),
@@ -170,12 +173,12 @@ macro_rules! mirror {
                             documented::<$otype>($odoc),
                             offset_of!($c, $other),
                         ),)*
-                        $(field(
+                        $(own(field(
                             stringify!($field),
                             type_name::<<$type as AsC>::C>(),
                             documented::<$type>($doc),
                             offset_of!($c, $field),
-                        ),)+
+                        )),)+
                         $(field(
                             stringify!($reserved),
                             "i32",

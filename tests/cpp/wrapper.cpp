@@ -139,12 +139,12 @@ void described_kernels() {
   GemmKernel matrix;
   matrix.elementwise = "Relu";
   registry.add(matrix);
-  registry.add_conv({{conv, {}}});
+  registry.add(std::vector<NewDescribed<ConvKernel>>{{conv, {}}});
   CHECK(registry.size() == 3 && registry.find("mine")->index == 2);
-  CHECK(thrown([&] { registry.add_conv({{conv, {}}}); }) == Status::already_registered);
+  CHECK(thrown([&] { registry.add(conv); }) == Status::already_registered);
   matrix.name = "other";
   matrix.key.split_k = -1;
-  CHECK(thrown([&] { registry.add_gemm({{matrix, {}}}); }) == Status::invalid_kernel);
+  CHECK(thrown([&] { registry.add(matrix); }) == Status::invalid_kernel);
   conv.name = std::string("a\0b", 3);
   CHECK(thrown([&] { registry.add(conv); }) == Status::invalid_argument);
   CHECK(registry.select(ConvProblem().dtypes(Dtype::bf16, Dtype::bf16, Dtype::fp32)).name == "mine");

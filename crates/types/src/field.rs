@@ -309,6 +309,9 @@ pub trait Record: Sized {
     /// What text without any field describes, as far as fields have defaults.
     const USUAL: Self;
 
+    /// How many of them each line of its table has, and of a nested record's.
+    fn lines() -> Vec<usize>;
+
     /// The numbers of [`Record::FIELDS`].
     fn write(&self, values: &mut [i64]);
 
@@ -604,6 +607,13 @@ macro_rules! fields {
                 &$crate::field::joined::<{ $crate::field::count(LINES) }>(LINES)
             };
             const USUAL: Self = <$record>::USUAL;
+
+            #[allow(unused_mut, reason = "for a nested record")]
+            fn lines() -> Vec<usize> {
+                let mut lines = vec![$(<$type as $crate::field::Value>::PARTS),+];
+                $(lines.extend(<$nested as $crate::field::Record>::lines());)?
+                lines
+            }
 
             #[inline]
             fn write(&self, values: &mut [i64]) {
