@@ -16,6 +16,8 @@ mod cpp;
 mod fields;
 #[path = "header/layout.rs"]
 mod layout;
+#[path = "header/python.rs"]
+mod python;
 
 /// The files of `src/ffi` that declare something, under the headings of the header.
 const SOURCES: [(&str, &[&str]); 6] = [
@@ -164,124 +166,16 @@ fn the_committed_headers_are_what_the_sources_make() {
     ];
     hold_parts("include/ck_select/hooks.hpp", &hooks.map(|(name, made)| (name.to_owned(), made)));
     let headers = c + &header("include/ck_select_rows.h");
-    hold("python/src/ck_select/_structs.py", python_structs(&headers).as_bytes());
+    hold("python/src/ck_select/_structs.py", python::structs(&headers).as_bytes());
+    hold("python/src/ck_select/_fields.py", python::fields().as_bytes());
+    for (module, op) in [("registry", Op::Conv), ("registry", Op::Gemm), ("fmha", Op::Fmha)] {
+        let module = format!("python/src/ck_select/{module}.py");
+        let classes = header(&module);
+        hold_parts(&module, &[(format!("fields of {op:?}"), python::class_fields(op, &classes))]);
+    }
 }
 
 /// A word as a variant; the Python class of a C struct, or of a callback: `ck_conv_problem` is `ConvProblem`.
 fn class(c_name: &str) -> String {
     c_name.trim_start_matches("ck_").split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
-}
-
-/// The structs that Python does not use.
-const NOT_OF_PYTHON: [&str; 11] = [
-    "ck_stream_k", "ck_conv_kernel_desc", "ck_quant", "ck_gemm_variant", "ck_gemm_kernel_desc",
-    "ck_fmha_kernel_desc", "ck_export_options", "ck_hardware", "ck_model_key", "ck_kernel_info",
-    "ck_forest_bytes",
-];
-
-/// A C type as ctypes has it; addresses of what Python does not look into are plain ones.
-fn ctype(c: &str, structs: &[&str]) -> String {
-    let plain = c.replace("const", "");
-    let (name, stars) = (plain.trim_matches([' ', '*']), plain.matches('*').count());
-    let own = structs.contains(&name);
-    match (name, stars) {
-        ("void", 0) => "None".to_owned(),
-        ("char", 1) => "c_char_p".to_owned(),
-        ("char", 2) => "POINTER(c_char_p)".to_owned(),
-        (_, 0) if own => class(name),
-        (_, 0) => format!("c_{}", name.trim_end_matches("_t").replace("size", "size_t")),
-        _ if own => format!("POINTER({})", class(name)),
-        _ => "c_void_p".to_owned(),
-    }
-}
-
-const PYTHON_HEAD: &str = r#""""The structs of the C interface. Made of the headers by ``tests/header.rs``; do not edit."""
-
-from ctypes import (
-    CFUNCTYPE,
-    POINTER,
-    Structure,
-    c_char_p,
-    c_double,
-    c_float,
-    c_int32,
-    c_int64,
-    c_size_t,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    sizeof,
-)
-from typing import Any
-
-
-class Sized(Structure):
-    """A struct that begins with its own size."""
-
-    _fields_ = [("struct_size", c_size_t)]
-
-    def __init__(self, *args: Any, **fields: Any) -> None:
-        super().__init__(*args, **fields)
-        self.struct_size = sizeof(self)
-
-
-def _of(kind: Any, names: str) -> list[tuple[str, Any]]:
-    """Fields of one type."""
-    return [(name, kind) for name in names.split()]
-"#;
-
-/// The headers' structs as classes of ctypes.
-fn python_structs(headers: &str) -> String {
-    let mut text = PYTHON_HEAD.to_owned();
-    let code = |part: &str| part.split_once("*/").map_or(part, |(_, code)| code).to_owned();
-    let headers: String = headers.split("/*").map(code).collect();
-    let declared = headers.split("typedef struct {\n").skip(1);
-    let declared: Vec<_> = declared
-        .filter_map(|rest| {
-            let (body, rest) = rest.split_once("\n} ")?;
-            Some((rest.split_once(';')?.0, body))
-        })
-        .filter(|(name, _)| !NOT_OF_PYTHON.contains(name))
-        .collect();
-    let names: Vec<_> = declared.iter().map(|(name, _)| *name).collect();
-    for (name, body) in declared {
-        let (mut callbacks, mut fields) = (String::new(), Vec::<(String, String)>::new());
-        let is_sized = body.contains("size_t struct_size;");
-        for line in body.lines().map(str::trim).filter(|line| line.ends_with(';')).skip(is_sized.into()) {
-            let line = line.trim_end_matches(';');
-            let (field, python) = if let Some((result, rest)) = line.split_once("(*") {
-                let (field, arguments) = rest.split_once(")(").unwrap();
-                let arguments = arguments.trim_end_matches(')').split(',').map(|argument| {
-                    let at = argument.rfind([' ', '*']).unwrap();
-                    format!(", {}", ctype(&argument[..=at], &names))
-                });
-                let arguments: String = arguments.collect();
-                let result = ctype(result, &names);
-                callbacks += &format!("{} = CFUNCTYPE({result}{arguments})\n", class(field));
-                (field, class(field))
-            } else {
-                let (c, field) = line.split_at(line.rfind([' ', '*']).unwrap() + 1);
-                match field.split_once('[') {
-                    Some((field, count)) => {
-                        (field, format!("{} * {}", ctype(c, &names), count.trim_end_matches(']')))
-                    }
-                    None => (field, ctype(c, &names)),
-                }
-            };
-            match fields.last_mut() {
-                Some((kind, names)) if *kind == python && names.len() + field.len() < 80 => {
-                    *names += " ";
-                    *names += field;
-                }
-                _ => fields.push((python, field.to_owned())),
-            }
-        }
-        let fields: String =
-            fields.iter().map(|(kind, names)| format!("        *_of({kind}, \"{names}\"),\n")).collect();
-        let base = if is_sized { "Sized" } else { "Structure" };
-        let gap = if callbacks.is_empty() { "" } else { "\n\n" };
-        text +=
-            &format!("{gap}{callbacks}\n\nclass {}({base}):\n    _fields_ = [\n{fields}    ]\n", class(name));
-    }
-    text
 }

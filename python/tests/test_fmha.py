@@ -8,8 +8,8 @@ import pytest
 
 import ck_select
 from ck_select import FmhaProblem, NoKernelError, Registry
+from ck_select._fields import FIELDS
 from ck_select._library import lib
-from ck_select.fmha import _WORDS, of_struct
 
 NAME = "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w{warp}x{warp}x16_pad1111_mask=no_bias=no_bpc=-1"
 SMALL, LARGE = NAME.format(m0=16, warp=16), NAME.format(m0=128, warp=32)
@@ -33,7 +33,7 @@ def test_the_estimate_chooses_among_what_supports_the_problem():
 def test_api_and_stage_determine_each_other():
     for family, api in [("bwd_dot_do_o", "bwd"), ("fwd_splitkv_combine", "fwd_splitkv"), ("batch_prefill",) * 2]:
         problem = FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, family=family)
-        assert (problem.to_dict()["api_family"], of_struct(problem.as_struct()).api_family) == (api, api)
+        assert (problem.to_dict()["api_family"], FmhaProblem.of_struct(problem.as_struct()).api_family) == (api, api)
     assert FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, api_family="bwd").to_dict()["family"] == "bwd_dq_dk_dv"
 
 
@@ -76,12 +76,12 @@ def test_the_engine_has_the_constants_of_upstreams():
 def test_structs_hold_every_field():
     names = {name for name, _ in ck_select._structs.FmhaProblem._fields_} - {"struct_size", "reserved"}
     assert names == {field.name for field in dataclasses.fields(FmhaProblem)}
-    for word, values in _WORDS.items():
-        for value in values:
+    for word, (_, values) in FIELDS["fmha"].items():
+        for value in values if isinstance(values, tuple) else ():
             problem = dataclasses.replace(DECODE, **{word: value})
-            assert getattr(of_struct(problem.as_struct()), word) == value
+            assert getattr(FmhaProblem.of_struct(problem.as_struct()), word) == value
     flipped = dataclasses.replace(DECODE, lse=True, is_gappy=True, v_rowmajor=False, window_left=-1)
-    again = of_struct(flipped.as_struct())
+    again = FmhaProblem.of_struct(flipped.as_struct())
     assert (again.lse, again.is_gappy, again.v_rowmajor, again.window_left) == (True, True, False, -1)
 
 

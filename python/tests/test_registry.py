@@ -100,7 +100,7 @@ def test_variants_of_gemms_are_asked_as_they_are():
         registry.select(GemmProblem(512, 64, 128, dtype="fp16", batch=4))
     registry.select(listed)
     assert seen[-1].groups == ((64, 64, 128, 1), (512, 64, 128, 3)) and (seen[-1].M, seen[-1].batch) == (512, 0)
-    scaled = GemmProblem(1, 2, 3, quant="bquant", quant_group_b=(1, 1, 64), stream_k="tree", preshuffle=True)
+    scaled = GemmProblem(1, 2, 3, quant="bquant", group_b=(1, 1, 64), stream_k="tree", preshuffle=True)
     asked = {"stream_k": "tree", "preshuffle": True, "quant": "bquant", "group_b": "1x1x64"}
     assert asked.items() <= scaled.to_dict().items() and "batch" not in scaled.to_dict()
     assert scaled.as_struct().request.group_b[:] == [1, 1, 64]

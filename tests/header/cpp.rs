@@ -232,7 +232,7 @@ impl Word {
             Some((_, inner)) => format!("{}.{}", member.path, first_word(header, inner)?),
             None => return None,
         };
-        let usual = member.fields.first().map(|field| field.text(member.usual));
+        let usual = member.fields.first().map(|field| field.text(member.usual[0]));
         let doc = match member.name {
             "name" => "Empty for CK's own name.".to_owned(),
             _ => member.doc.replace("NULL", "Empty").replace('`', "\""),

@@ -15,8 +15,8 @@ pub(crate) struct Member {
     pub doc: String,
     /// Its fields, one for each part; none if it stands beside the fields.
     pub fields: &'static [Field],
-    /// The value of the first where nothing is said.
-    pub usual: i64,
+    /// Their values where nothing is said.
+    pub usual: Vec<i64>,
 }
 
 /// The members of the struct of a record.
@@ -28,7 +28,8 @@ pub(crate) fn members<R: Record>(c_struct: &str) -> Vec<Member> {
     for (path, CField { name, rust, doc, is_field, .. }) in flat(c_struct, "") {
         let begin = at;
         at += if is_field { lines.next().unwrap() } else { 0 };
-        members.push(Member { name, path, rust, doc, fields: &R::FIELDS[begin..at], usual: values[begin] });
+        let usual = values[begin..at].to_vec();
+        members.push(Member { name, path, rust, doc, fields: &R::FIELDS[begin..at], usual });
     }
     assert_eq!(at, R::FIELDS.len());
     members

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _structs
+from ._fields import FIELDS
 from .errors import of_status
 
 ABI_VERSION = 1
@@ -58,8 +59,8 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_registry_choose_fmha_splits": [c_void_p, POINTER(_structs.FmhaProblem), c_int64, POINTER(c_int64)],
 }
 _COUNT = POINTER(c_size_t)
-for _op, _kind in (("conv", _structs.ConvProblem), ("gemm", _structs.GemmProblem), ("fmha", _structs.FmhaProblem)):
-    _problem: Any = POINTER(_kind)
+for _op in FIELDS:
+    _problem: Any = POINTER(getattr(_structs, f"{_op.capitalize()}Problem"))
     _FUNCTIONS[f"ck_{_op}_problem_init"] = [_problem]
     _FUNCTIONS[f"ck_registry_select_{_op}"] = [c_void_p, _problem, POINTER(_structs.Selection)]
     _FUNCTIONS[f"ck_registry_rank_{_op}"] = [c_void_p, _problem, c_size_t, POINTER(_structs.Ranked), _COUNT, _COUNT]

@@ -9,9 +9,6 @@ from typing import Any
 from ._library import lib, text_of
 from .errors import InvalidInputError
 
-DTYPES = tuple("fp16 bf16 fp32 fp64 fp8 bf8 int8 int4 int32 pk_fp4 pk_int4 fp8fp16 fp8bf16 fp8fp32 mxfp8 mxfp4".split())
-"""Element types, by the library's numbers."""
-
 RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
 """The type of C, where it is not that of A and B."""
 

@@ -9,51 +9,35 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import index
-from typing import Any, Union, cast
+from typing import Any, ClassVar, Union, cast
 
 from . import _structs
-from . import fmha as _fmha
+from ._fields import FIELDS
 from ._library import Handle, check, lib, take_text
-from ._names import DTYPES, RESULTS
+from ._names import RESULTS
+from ._problem import Problem, check_parts, code, parts
 from .errors import InvalidInputError, NoKernelError
 from .fmha import FmhaProblem
 
 _LOG = logging.getLogger("ck_select")
 
-DIRECTIONS = ("forward", "bwd_data", "bwd_weight")
-LAYOUTS = tuple("nwgc nhwgc ndhwgc nwc nhwc ndhwc gnwc gnhwc gndhwc ngcw ngchw ngcdhw ncw nchw ncdhw".split())
 SOURCES = ("override", "store", "model", "search", "estimate", "priority")
 MODES = ("model", "search", "refine", "priority")
-_MAJORS = {"r": 0, "c": 1, "p": 2}
-
-
-def _code(what: str, word: str, words: tuple[str, ...]) -> int:
-    if word not in words:
-        raise ValueError(f"{what}: found '{word}', expected one of {', '.join(words)}")
-    return words.index(word)
-
-
-def _axes(*extents: int) -> tuple[int, ...]:
-    # ctypes refuses numpy's integers.
-    return tuple(map(index, extents))
-
-
-# The fields of a convolution's struct that have a number for each axis, with upstream's names for these.
-_BY_AXIS = {
-    "input": ("Di", "Hi", "Wi"),
-    "filter": ("Z", "Y", "X"),
-    **{name: (f"{name}_d", f"{name}_h", f"{name}_w") for name in ("stride", "dilation")},
-    "pad_left": ("pad_d", "pad_h", "pad_w"),
-}
 
 
 @dataclass
-class GroupedConvProblem:
+class GroupedConvProblem(Problem):
     """A grouped convolution with upstream's names.
 
     ``C`` and ``K`` are totals over all groups; pads are the same on both sides. It is 3D if ``Di`` or ``Z`` is
     greater than 1, or ``pad_d`` greater than 0.
     """
+
+    OPERATION: ClassVar[str] = "conv"
+    TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {
+        "dtype": ("dtype_in", "dtype_wei", "dtype_out"),
+        **{f"pad_{axis}": (f"pad_{axis}_left", f"pad_{axis}_right") for axis in "dhw"},
+    }
 
     N: int
     C: int
@@ -79,6 +63,8 @@ class GroupedConvProblem:
     layout: str | None = None
     split_k: int | str = 1
     arch: str | None = None
+    # Made by tests/header.rs: fields of Conv.
+    # End of what is made.
 
     @property
     def ndim(self) -> int:
@@ -87,30 +73,16 @@ class GroupedConvProblem:
 
     def to_dict(self) -> dict[str, Any]:
         """The dict for a predictor."""
-        _check_parts(self.split_k)
+        check_parts(self.split_k)
         return {name: value for name, value in vars(self).items() if value is not None}
 
-    def as_struct(self) -> _structs.ConvProblem:
-        """The problem in the library's form. It does not refer to this object."""
-        problem = _structs.ConvProblem()
-        check(lib.ck_conv_problem_init(ctypes.byref(problem)))
-        dtype = _code("dtype", self.dtype, DTYPES)
+    def _whole(self) -> dict[str, Any]:
         layout = self.layout if self.layout is not None else ("nhwgc" if self.ndim == 2 else "ndhwgc")
-        problem.direction = _code("direction", self.direction, DIRECTIONS)
-        problem.ndim = self.ndim
-        problem.n, problem.c, problem.k, problem.g = map(index, (self.N, self.C, self.K, self.G))
-        for field, names in _BY_AXIS.items():
-            setattr(problem, field, _axes(*(getattr(self, name) for name in names)))
-        problem.pad_right = problem.pad_left
-        problem.split_k = _parts(self.split_k)
-        problem.dtype_in = problem.dtype_wei = problem.dtype_out = dtype
-        problem.layout = _code("layout", layout, LAYOUTS)
-        problem.arch = self.arch.encode() if self.arch else None
-        return problem
+        return {**vars(self), "ndim": self.ndim, "layout": layout, "split_k": parts(self.split_k)}
 
 
 @dataclass
-class GemmProblem:
+class GemmProblem(Problem):
     """A GEMM: C (M x N) = A (M x K) times B (K x N). ``dtype`` is that of A and B.
 
     With ``split_k`` ``"auto"`` or 0, a registry chooses with the kernel into how many parts K is split.
@@ -120,6 +92,9 @@ class GemmProblem:
     one with the most work, or 1. Groups of elements that share a scale are ``(m, n, k)``; ``None`` is the default.
     """
 
+    OPERATION: ClassVar[str] = "gemm"
+    TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {"dtype": ("dtype_a", "dtype_b")}
+
     M: int
     N: int
     K: int
@@ -128,68 +103,55 @@ class GemmProblem:
     split_k: int | str = 1
     dtype_c: str | None = None
     arch: str | None = None
-    batch: int = 0
     groups: tuple[tuple[int, int, int, int], ...] = ()
+    # Made by tests/header.rs: fields of Gemm.
+    batch: int = 0
     stream_k: str | None = None
     num_d: int = 0
     preshuffle: bool = False
     quant: str | None = None
-    quant_group_a: tuple[int, int, int] | None = None
-    quant_group_b: tuple[int, int, int] | None = None
+    group_a: tuple[int, int, int] | None = None
+    group_b: tuple[int, int, int] | None = None
+    # End of what is made.
 
     def to_dict(self) -> dict[str, Any]:
         """The dict for a predictor."""
-        _check_parts(self.split_k)
+        check_parts(self.split_k)
+        cells = {name: _cell(value) for name, value in vars(self).items() if value}
+        extents = {name: cells.pop(name.upper(), 0) for name in "mnk"}
+        if not self.groups:
+            return {**extents, **cells}
         # A list of GEMMs has the extents.
-        extents = {} if self.groups else {"m": self.M, "n": self.N, "k": self.K}
-        cells: dict[str, Any] = {**extents, "dtype": self.dtype, "layout": self.layout, "split_k": self.split_k}
-        sizes = {"group_a": self.quant_group_a, "group_b": self.quant_group_b}
-        asked = {
-            "dtype_c": self.dtype_c,
-            "arch": self.arch,
-            "batch": self.batch,
-            "groups": "+".join(f"{m}x{n}x{k}*{count}" for m, n, k, count in self.groups),
-            "stream_k": self.stream_k,
-            "num_d": self.num_d,
-            "preshuffle": self.preshuffle,
-            "quant": self.quant,
-            **{name: size and "x".join(map(str, size)) for name, size in sizes.items()},
-        }
-        return {**cells, **{name: value for name, value in asked.items() if value}}
+        return {**cells, "groups": "+".join(f"{m}x{n}x{k}*{count}" for m, n, k, count in self.groups)}
 
-    def as_struct(self) -> _structs.GemmProblem:
+    def _whole(self) -> dict[str, Any]:
+        dtype_c = self.dtype_c or RESULTS.get(self.dtype, self.dtype)
+        return {**vars(self), "dtype_c": dtype_c, "split_k": parts(self.split_k)}
+
+    def as_struct(self) -> Any:
         """The problem in the library's form."""
-        problem = _structs.GemmProblem()
-        check(lib.ck_gemm_problem_init(ctypes.byref(problem)))
-        if len(self.layout) != 3 or any(letter not in _MAJORS for letter in self.layout):
-            raise ValueError(f"layout: found '{self.layout}', expected three letters of r, c and p")
-        problem.m, problem.n, problem.k = map(index, (self.M, self.N, self.K))
-        problem.split_k = _parts(self.split_k)
-        problem.dtype_a = problem.dtype_b = _code("dtype", self.dtype, DTYPES)
-        problem.dtype_c = _code("dtype_c", self.dtype_c or RESULTS.get(self.dtype, self.dtype), DTYPES)
-        problem.layout = tuple(_MAJORS[letter] for letter in self.layout)
-        problem.arch = self.arch.encode() if self.arch else None
-        request = problem.request
-        request.batch, request.num_d, request.preshuffle = index(self.batch), index(self.num_d), bool(self.preshuffle)
-        groups = (_structs.GemmGroup * len(self.groups))(*(_structs.GemmGroup(*_axes(*one)) for one in self.groups))
+        problem = super().as_struct()
+        groups = [_structs.GemmGroup(*map(index, one)) for one in self.groups]
         # The struct keeps the array that it points to.
-        request.groups.items = ctypes.cast(groups, ctypes.POINTER(_structs.GemmGroup))
-        request.groups.count = len(self.groups)
-        request.stream_k = self.stream_k.encode() if self.stream_k else None
-        request.quant = self.quant.encode() if self.quant else None
-        request.group_a = _axes(*(self.quant_group_a or (0, 0, 0)))
-        request.group_b = _axes(*(self.quant_group_b or (0, 0, 0)))
+        array = (_structs.GemmGroup * len(groups))(*groups)
+        problem.request.groups.items = ctypes.cast(array, ctypes.POINTER(_structs.GemmGroup))
+        problem.request.groups.count = len(groups)
         return problem
 
+    @classmethod
+    def of_struct(cls, struct: Any) -> Any:
+        """The problem of a struct that a callback gets."""
+        groups = struct.request.groups
+        listed = tuple((one.m, one.n, one.k, one.count) for one in groups.items[: groups.count])
+        return replace(super().of_struct(struct), groups=listed)
 
-Problem = Union[GroupedConvProblem, GemmProblem, FmhaProblem]
 
-# The name of each problem class in C functions, and its operation's number.
-_OPERATIONS: dict[type, tuple[str, int]] = {
-    GroupedConvProblem: ("conv", 1),
-    GemmProblem: ("gemm", 0),
-    FmhaProblem: ("fmha", 2),
-}
+def _cell(value: Any) -> Any:
+    return "x".join(map(str, value)) if isinstance(value, (tuple, list)) else value
+
+
+# The classes of problems, by the operations' words in C's names.
+_CLASSES: dict[str, type[Problem]] = {kind.OPERATION: kind for kind in (GroupedConvProblem, GemmProblem, FmhaProblem)}
 Run = Callable[..., Any]
 Supports = Callable[[Problem], bool]
 Measure = Callable[[Problem, Union[int, None]], Union[float, None]]
@@ -302,7 +264,7 @@ class Registry:
     ) -> None:
         options = _structs.Options(
             splits=",".join(map(str, map(index, splits))).encode() if splits is not None else None,
-            mode=_code("mode", mode, MODES),
+            mode=code("mode", mode, MODES),
             ignore_environment=0 if environment else 1,
             override_file=os.fsencode(override_file) if override_file is not None else None,
             arch=arch.encode() if arch else None,
@@ -350,42 +312,34 @@ class Registry:
         launched. Without it the kernel is never measured. It is called on the measuring thread.
         """
         hooks = _structs.KernelHooks(priority=priority)
-        if supports is not None:
-            hooks.supports_conv, hooks.supports_gemm, hooks.supports_fmha = self._callbacks_for(
-                _SUPPORTS,
-                lambda problem: 1 if supports(problem) else 0,
-                f"supports of kernel '{name}' failed; the kernel is passed over",
-                0,
-            )
-        if measure is not None:
-            hooks.run_conv, hooks.run_gemm, hooks.run_fmha = self._callbacks_for(
-                _RUNS,
+        for operation, problems in _CLASSES.items():
+            if supports is not None:
+                failure = f"supports of kernel '{name}' failed; the kernel is passed over"
+                asked = self._callback("supports", problems, lambda problem: 1 if supports(problem) else 0, failure, 0)
+                setattr(hooks, f"supports_{operation}", asked)
+            if measure is not None:
+                failure = f"measure of kernel '{name}' failed; the kernel has no time"
                 # Without a time, it was only launched.
-                lambda problem, stream: measure(problem, stream) or 0,
-                f"measure of kernel '{name}' failed; the kernel has no time",
-                -1,
-            )
+                timed = lambda problem, stream: measure(problem, stream) or 0  # noqa: E731
+                setattr(hooks, f"run_{operation}", self._callback("run", problems, timed, failure, -1))
         check(lib.ck_registry_add_kernel(self._handle.address, name.encode(), ctypes.byref(hooks)))
         self._kernels[name] = _Kernel(run, hooks)
 
-    def _callbacks_for(
-        self, kinds: Iterable[Any], function: Callable[..., float], failure: str, failed: int
-    ) -> tuple[Any, ...]:
-        """A caller's function as the C callbacks of each operation. Where it raises, they answer ``failed``."""
+    def _callback(
+        self, kind: str, problems: type[Problem], function: Callable[..., float], failure: str, failed: int
+    ) -> Any:
+        """A caller's function as the C callback of an operation. Where it raises, it answers ``failed``."""
 
-        def callback(of_struct: Callable[[Any], Problem]) -> Callable[..., float]:
-            def answer(problem: Any, *rest: Any) -> float:
-                # An exception cannot cross the library. The last argument is the hooks' `user`.
-                try:
-                    return function(of_struct(problem.contents), *rest[:-1])
-                except Exception:
-                    _LOG.exception(failure)
-                    return failed
+        def answer(problem: Any, *rest: Any) -> float:
+            # An exception cannot cross the library. The last argument is the hooks' `user`.
+            try:
+                return function(problems.of_struct(problem.contents), *rest[:-1])
+            except Exception:
+                _LOG.exception(failure)
+                return failed
 
-            return answer
-
-        made = tuple(kind(callback(of_struct)) for kind, of_struct in zip(kinds, _OF_STRUCT))
-        self._callbacks += made
+        made = getattr(_structs, f"{kind.capitalize()}{problems.OPERATION.capitalize()}")(answer)
+        self._callbacks.append(made)
         return made
 
     def load_model(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -461,8 +415,8 @@ class Registry:
         run = self._kernels[chosen.name].run
         if run is None:
             raise NoKernelError(f"kernel '{chosen.name}' is chosen, and was registered without run", 8)
-        if not isinstance(problem, FmhaProblem):
-            problem = replace(problem, split_k=chosen.split_k)
+        if hasattr(problem, "split_k"):
+            problem = replace(cast(Any, problem), split_k=chosen.split_k)
         return run(problem, *args, **kwargs)
 
     def rank(self, problem: Problem) -> list[Ranked]:
@@ -499,11 +453,10 @@ class Registry:
         return splits.value
 
     def _call(self, function: str, problem: Problem, *rest: Any) -> None:
-        operation = _operation(problem)
-        if operation is None:
+        if not isinstance(problem, tuple(_CLASSES.values())):
             expected = "a GroupedConvProblem, a GemmProblem or an FmhaProblem"
             raise InvalidInputError(f"problem: found a {type(problem).__name__}, expected {expected}", 2)
-        called = getattr(lib, function.format(operation[0]))
+        called = getattr(lib, function.format(problem.OPERATION))
         check(called(self._handle.address, ctypes.byref(problem.as_struct()), *rest))
 
 
@@ -518,73 +471,13 @@ def select(
     return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
 
 
-def _parts(split_k: int | str) -> int:
-    """The parts of a reduction, in C's form: 0 where they are to be chosen."""
-    return 0 if split_k == "auto" else index(cast("int", split_k))
-
-
-def _check_parts(split_k: int | str) -> None:
-    if split_k in ("auto", 0):
-        message = "split_k: found auto, expected the number of parts: a predictor ranks for one, a Registry chooses it"
-        raise InvalidInputError(message, 2)
-
-
-def _operation(problem: object) -> tuple[str, int] | None:
-    """The entry for a problem's class."""
-    return next((entry for kind, entry in _OPERATIONS.items() if isinstance(problem, kind)), None)
-
-
 def _field_names(problem: Problem, fields: int) -> tuple[str, ...]:
     """The fields of a problem whose bit is set."""
     names = []
     name = ctypes.c_char_p()
-    _, op = _operation(problem) or ("", 0)
+    op = tuple(FIELDS).index(problem.OPERATION)
     for bit in range(fields.bit_length()):
         check(lib.ck_problem_field_name(op, bit, ctypes.byref(name)))
         if fields >> bit & 1:
             names.append((name.value or b"").decode())
     return tuple(names)
-
-
-def _conv_of_struct(problem: _structs.ConvProblem) -> GroupedConvProblem:
-    axes = {name: value for field, names in _BY_AXIS.items() for name, value in zip(names, getattr(problem, field))}
-    return GroupedConvProblem(
-        **{name: getattr(problem, name.lower()) for name in "NCKG"},
-        **axes,
-        dtype=DTYPES[problem.dtype_in],
-        direction=DIRECTIONS[problem.direction],
-        layout=LAYOUTS[problem.layout],
-        split_k=problem.split_k,
-    )
-
-
-def _gemm_of_struct(problem: _structs.GemmProblem) -> GemmProblem:
-    request = problem.request
-    return GemmProblem(
-        M=problem.m,
-        N=problem.n,
-        K=problem.k,
-        dtype=DTYPES[problem.dtype_a],
-        layout="".join("rcp"[major] for major in problem.layout),
-        split_k=problem.split_k,
-        dtype_c=DTYPES[problem.dtype_c],
-        batch=request.batch,
-        groups=tuple((one.m, one.n, one.k, one.count) for one in request.groups.items[: request.groups.count]),
-        stream_k=request.stream_k.decode() if request.stream_k else None,
-        num_d=request.num_d,
-        preshuffle=bool(request.preshuffle),
-        quant=request.quant.decode() if request.quant else None,
-        quant_group_a=_group(request.group_a),
-        quant_group_b=_group(request.group_b),
-    )
-
-
-def _group(extents: Iterable[int]) -> tuple[int, int, int] | None:
-    m, n, k = extents
-    return (m, n, k) if m or n or k else None
-
-
-# By operation: how a callback's struct is read, and the kinds of callbacks.
-_OF_STRUCT: tuple[Callable[[Any], Problem], ...] = (_conv_of_struct, _gemm_of_struct, _fmha.of_struct)
-_SUPPORTS = (_structs.SupportsConv, _structs.SupportsGemm, _structs.SupportsFmha)
-_RUNS = (_structs.RunConv, _structs.RunGemm, _structs.RunFmha)
