@@ -92,6 +92,42 @@ typedef enum {
   CK_STATUS_CANNOT_MEASURE = 16,    /**< No device, no architecture, or a failed device. */
 } ck_status;
 
+/** How much is logged. A `ck_log_level` is passed as `int32_t`. */
+typedef enum {
+  CK_LOG_LEVEL_OFF = 0,   /**< Nothing. */
+  CK_LOG_LEVEL_ERROR = 1, /**< Failures that leave a call without an answer. */
+  CK_LOG_LEVEL_WARN = 2,  /**< Failures after which a worse source answers. */
+  CK_LOG_LEVEL_INFO = 3,  /**< Loading and measuring. */
+  CK_LOG_LEVEL_DEBUG = 4, /**< Each decision. */
+  CK_LOG_LEVEL_TRACE = 5, /**< Each decision with everything that led to it. */
+} ck_log_level;
+
+/** Which sources are asked, and in which order. */
+typedef enum {
+  CK_MODE_MODEL = 0,    /**< Override, store, model, search if allowed, estimate, priority. */
+  CK_MODE_SEARCH = 1,   /**< Override, store, search, model, estimate, priority. */
+  CK_MODE_REFINE = 2,   /**< The same, with a search among the model's best `refine` kernels. */
+  CK_MODE_PRIORITY = 3, /**< Override, priority: nothing is predicted or measured. */
+} ck_mode;
+
+/** What a forest predicts. */
+typedef enum {
+  CK_TARGET_TFLOPS = 0,    /**< Trillions of operations per second. */
+  CK_TARGET_LATENCY = 1,   /**< Milliseconds. */
+  CK_TARGET_BANDWIDTH = 2, /**< Gigabytes per second. */
+  CK_TARGET_RELATIVE = 3,  /**< Logarithm of the speed relative to the fastest kernel, to rank by. */
+} ck_target;
+
+/** The source that chose a kernel. */
+typedef enum {
+  CK_SOURCE_OVERRIDE = 0, /**< An override file. */
+  CK_SOURCE_STORE = 1,    /**< The store: a winner that was measured earlier. */
+  CK_SOURCE_MODEL = 2,    /**< A model's prediction. */
+  CK_SOURCE_SEARCH = 3,   /**< A search: measured during the call. */
+  CK_SOURCE_ESTIMATE = 4, /**< An estimate, where nothing was measured. */
+  CK_SOURCE_PRIORITY = 5, /**< The registered priority. */
+} ck_source;
+
 /** Direction of a convolution. */
 typedef enum {
   CK_DIRECTION_FORWARD = 0, CK_DIRECTION_BWD_DATA = 1, CK_DIRECTION_BWD_WEIGHT = 2,
@@ -119,49 +155,6 @@ typedef enum {
   CK_CONV_LAYOUT_NCW = 12, CK_CONV_LAYOUT_NCHW = 13, CK_CONV_LAYOUT_NCDHW = 14,
 } ck_conv_layout;
 
-/** What a forest predicts. */
-typedef enum {
-  CK_TARGET_TFLOPS = 0,    /**< Trillions of operations per second. */
-  CK_TARGET_LATENCY = 1,   /**< Milliseconds. */
-  CK_TARGET_BANDWIDTH = 2, /**< Gigabytes per second. */
-  CK_TARGET_RELATIVE = 3,  /**< Logarithm of the speed relative to the fastest kernel, to rank by. */
-} ck_target;
-
-/** Which sources are asked, and in which order. */
-typedef enum {
-  CK_MODE_MODEL = 0,    /**< Override, store, model, search if allowed, estimate, priority. */
-  CK_MODE_SEARCH = 1,   /**< Override, store, search, model, estimate, priority. */
-  CK_MODE_REFINE = 2,   /**< The same, with a search among the model's best `refine` kernels. */
-  CK_MODE_PRIORITY = 3, /**< Override, priority: nothing is predicted or measured. */
-} ck_mode;
-
-/** The source that chose a kernel. */
-typedef enum {
-  CK_SOURCE_OVERRIDE = 0, /**< An override file. */
-  CK_SOURCE_STORE = 1,    /**< The store: a winner that was measured earlier. */
-  CK_SOURCE_MODEL = 2,    /**< A model's prediction. */
-  CK_SOURCE_SEARCH = 3,   /**< A search: measured during the call. */
-  CK_SOURCE_ESTIMATE = 4, /**< An estimate, where nothing was measured. */
-  CK_SOURCE_PRIORITY = 5, /**< The registered priority. */
-} ck_source;
-
-/** How much is logged. A `ck_log_level` is passed as `int32_t`. */
-typedef enum {
-  CK_LOG_LEVEL_OFF = 0,   /**< Nothing. */
-  CK_LOG_LEVEL_ERROR = 1, /**< Failures that leave a call without an answer. */
-  CK_LOG_LEVEL_WARN = 2,  /**< Failures after which a worse source answers. */
-  CK_LOG_LEVEL_INFO = 3,  /**< Loading and measuring. */
-  CK_LOG_LEVEL_DEBUG = 4, /**< Each decision. */
-  CK_LOG_LEVEL_TRACE = 5, /**< Each decision with everything that led to it. */
-} ck_log_level;
-
-/** An operation. */
-typedef enum {
-  CK_OP_GEMM = 0, /**< A GEMM. */
-  CK_OP_CONV = 1, /**< A grouped convolution. */
-  CK_OP_FMHA = 2, /**< Attention. */
-} ck_op;
-
 /** The attention operation that a caller requests. */
 typedef enum {
   CK_FMHA_API_FWD = 0, CK_FMHA_API_FWD_PAGEDKV = 1, CK_FMHA_API_FWD_SPLITKV = 2, CK_FMHA_API_FWD_APPENDKV = 3,
@@ -175,35 +168,13 @@ typedef enum {
   CK_FMHA_FAMILY_BWD_DOT_DO_O = 6, CK_FMHA_FAMILY_BWD_DQ_DK_DV = 7, CK_FMHA_FAMILY_BWD_CONVERT_DQ = 8,
 } ck_fmha_family;
 
+/** An operation. */
+typedef enum {
+  CK_OP_GEMM = 0, CK_OP_CONV = 1, CK_OP_FMHA = 2,
+} ck_op;
+
 /** Kernels, models and options. */
 typedef struct ck_registry ck_registry;
-
-/** A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
- *  dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals
- *  over all groups. */
-typedef struct {
-  size_t struct_size;
-  const char *arch;     /**< The architecture that will run it, when known. NULL if unknown. */
-  int32_t direction;    /**< Which of the three convolutions is asked for. A `ck_direction`. */
-  int32_t ndim;         /**< Spatial dimensions, 1 to 3. */
-  int64_t n;            /**< Images in the batch. */
-  int64_t c;            /**< Input channels of all groups. */
-  int64_t k;            /**< Output channels of all groups. */
-  int64_t g;            /**< Groups. */
-  int64_t input[3];     /**< Input extents. */
-  int64_t filter[3];    /**< Filter extents. */
-  int64_t stride[3];    /**< Steps of the filter. */
-  int64_t dilation[3];  /**< Distances between filter taps. */
-  int64_t pad_left[3];  /**< Padding before the first element of each axis. */
-  int64_t pad_right[3]; /**< Padding after the last element of each axis. */
-  int32_t split_k;      /**< Parts into which the reduction is split, 1 for none, 0 to choose them with the
-                             kernel. */
-  int32_t dtype_in;     /**< Element type of the input. A `ck_dtype`. */
-  int32_t dtype_wei;    /**< Element type of the weight. A `ck_dtype`. */
-  int32_t dtype_out;    /**< Element type of the output. A `ck_dtype`. */
-  int32_t layout;       /**< Memory order of the tensors. A `ck_conv_layout`. */
-  int32_t reserved;
-} ck_conv_problem;
 
 /** GEMMs of equal extents in a list. */
 typedef struct {
@@ -249,6 +220,33 @@ typedef struct {
   int32_t layout[3];       /**< Memory orders of the operands. A `ck_major` each. */
   ck_gemm_request request; /**< What it asks for besides one plain GEMM. */
 } ck_gemm_problem;
+
+/** A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
+ *  dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals
+ *  over all groups. */
+typedef struct {
+  size_t struct_size;
+  const char *arch;     /**< The architecture that will run it, when known. NULL if unknown. */
+  int32_t direction;    /**< Which of the three convolutions is asked for. A `ck_direction`. */
+  int32_t ndim;         /**< Spatial dimensions, 1 to 3. */
+  int64_t n;            /**< Images in the batch. */
+  int64_t c;            /**< Input channels of all groups. */
+  int64_t k;            /**< Output channels of all groups. */
+  int64_t g;            /**< Groups. */
+  int64_t input[3];     /**< Input extents. */
+  int64_t filter[3];    /**< Filter extents. */
+  int64_t stride[3];    /**< Steps of the filter. */
+  int64_t dilation[3];  /**< Distances between filter taps. */
+  int64_t pad_left[3];  /**< Padding before the first element of each axis. */
+  int64_t pad_right[3]; /**< Padding after the last element of each axis. */
+  int32_t split_k;      /**< Parts into which the reduction is split, 1 for none, 0 to choose them with the
+                             kernel. */
+  int32_t dtype_in;     /**< Element type of the input. A `ck_dtype`. */
+  int32_t dtype_wei;    /**< Element type of the weight. A `ck_dtype`. */
+  int32_t dtype_out;    /**< Element type of the output. A `ck_dtype`. */
+  int32_t layout;       /**< Memory order of the tensors. A `ck_conv_layout`. */
+  int32_t reserved;
+} ck_conv_problem;
 
 /** Attention, with the fields of CK's `FmhaProblem` and their numbers. */
 typedef struct {
@@ -407,50 +405,6 @@ typedef struct {
   int32_t reserved;
 } ck_kernel_info;
 
-/** Stream-K settings of a convolution kernel. */
-typedef struct {
-  const char *reduction; /**< How it reduces its partial results: "none", "tree", "linear" or "atomic";
-                              NULL if it is not a stream-K kernel. */
-  int32_t persistent;    /**< Not 0: its workgroups stay resident. */
-  int32_t reserved;
-} ck_stream_k;
-
-/** A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its
- *  names contain.
- *
- *  Words are those of kernel names, such as "compv3"; they are strings, because CK adds some with each
- *  version. */
-typedef struct {
-  size_t struct_size;
-  const char *name;            /**< The name under which it is registered, any single line of text; NULL
-                                    for the name of CK's code generator, which contains everything except
-                                    the types of weight and output and the architecture. */
-  const char *arch;            /**< The architecture that it was built for, when known. NULL if unknown. */
-  int32_t direction;           /**< Which of the three convolutions it computes. A `ck_direction`. */
-  int32_t ndim;                /**< Spatial dimensions, 1 to 3. */
-  int32_t dtype_in;            /**< Element type of the input. A `ck_dtype`. */
-  int32_t dtype_wei;           /**< Element type of the weight. A `ck_dtype`. */
-  int32_t dtype_out;           /**< Element type of the output. A `ck_dtype`. */
-  int32_t layout;              /**< Memory order of its tensors. A `ck_conv_layout`. */
-  int32_t tile[3];             /**< Result tile and depth of one step, per workgroup: m, n, k. */
-  int32_t wave[3];             /**< Waves of a workgroup along m, n, k. */
-  int32_t warp_tile[3];        /**< Tile of one matrix instruction (`warp_*` in CK's keys): m, n, k. */
-  const char *pipeline;        /**< How loads overlap with arithmetic: `compv3`, `mem` and so on. */
-  const char *scheduler;       /**< How waves are interleaved: `intrawave`, `interwave` or `auto`. */
-  const char *epilogue;        /**< How results leave the registers: `cshuffle`, `default` and so on. */
-  int32_t vector[3];           /**< Elements per memory access of A, B and C. */
-  int32_t block_per_cu;        /**< Workgroups that should fit on one compute unit. */
-  int32_t num_wave_groups;     /**< Groups that the waves of a workgroup form. */
-  int32_t num_groups_to_merge; /**< Convolution groups that one workgroup handles together. */
-  const char *specialization;  /**< What it assumes about problems: `default`, `filter1x1_stride1_pad0` and
-                                    so on. */
-  int32_t double_smem_buffer;  /**< Not 0: two buffers in shared memory (`dsb`). */
-  int32_t split_image;         /**< Not 0: splits images for large tensors (`si`, CK's `large_tensor`). */
-  int32_t explicit_gemm;       /**< Not 0: runs as a plain GEMM. */
-  int32_t two_stage;           /**< Not 0: converts in a second launch (backward weight, `2stage`). */
-  ck_stream_k stream_k;        /**< Stream-K decomposition, if it is a stream-K kernel. */
-} ck_conv_kernel_desc;
-
 /** Scales of a GEMM kernel's operands. */
 typedef struct {
   const char *mode;   /**< Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant",
@@ -522,6 +476,50 @@ typedef struct {
   int32_t vector[3];           /**< Fixed vector widths of A, B, C; 0 is the kernel's native width. */
   ck_gemm_variant variant;     /**< What sets it apart from a plain GEMM kernel. */
 } ck_gemm_kernel_desc;
+
+/** Stream-K settings of a convolution kernel. */
+typedef struct {
+  const char *reduction; /**< How it reduces its partial results: "none", "tree", "linear" or "atomic";
+                              NULL if it is not a stream-K kernel. */
+  int32_t persistent;    /**< Not 0: its workgroups stay resident. */
+  int32_t reserved;
+} ck_stream_k;
+
+/** A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its
+ *  names contain.
+ *
+ *  Words are those of kernel names, such as "compv3"; they are strings, because CK adds some with each
+ *  version. */
+typedef struct {
+  size_t struct_size;
+  const char *name;            /**< The name under which it is registered, any single line of text; NULL
+                                    for the name of CK's code generator, which contains everything except
+                                    the types of weight and output and the architecture. */
+  const char *arch;            /**< The architecture that it was built for, when known. NULL if unknown. */
+  int32_t direction;           /**< Which of the three convolutions it computes. A `ck_direction`. */
+  int32_t ndim;                /**< Spatial dimensions, 1 to 3. */
+  int32_t dtype_in;            /**< Element type of the input. A `ck_dtype`. */
+  int32_t dtype_wei;           /**< Element type of the weight. A `ck_dtype`. */
+  int32_t dtype_out;           /**< Element type of the output. A `ck_dtype`. */
+  int32_t layout;              /**< Memory order of its tensors. A `ck_conv_layout`. */
+  int32_t tile[3];             /**< Result tile and depth of one step, per workgroup: m, n, k. */
+  int32_t wave[3];             /**< Waves of a workgroup along m, n, k. */
+  int32_t warp_tile[3];        /**< Tile of one matrix instruction (`warp_*` in CK's keys): m, n, k. */
+  const char *pipeline;        /**< How loads overlap with arithmetic: `compv3`, `mem` and so on. */
+  const char *scheduler;       /**< How waves are interleaved: `intrawave`, `interwave` or `auto`. */
+  const char *epilogue;        /**< How results leave the registers: `cshuffle`, `default` and so on. */
+  int32_t vector[3];           /**< Elements per memory access of A, B and C. */
+  int32_t block_per_cu;        /**< Workgroups that should fit on one compute unit. */
+  int32_t num_wave_groups;     /**< Groups that the waves of a workgroup form. */
+  int32_t num_groups_to_merge; /**< Convolution groups that one workgroup handles together. */
+  const char *specialization;  /**< What it assumes about problems: `default`, `filter1x1_stride1_pad0` and
+                                    so on. */
+  int32_t double_smem_buffer;  /**< Not 0: two buffers in shared memory (`dsb`). */
+  int32_t split_image;         /**< Not 0: splits images for large tensors (`si`, CK's `large_tensor`). */
+  int32_t explicit_gemm;       /**< Not 0: runs as a plain GEMM. */
+  int32_t two_stage;           /**< Not 0: converts in a second launch (backward weight, `2stage`). */
+  ck_stream_k stream_k;        /**< Stream-K decomposition, if it is a stream-K kernel. */
+} ck_conv_kernel_desc;
 
 /** An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1
  *  is 255, too. */
@@ -938,9 +936,9 @@ ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
  *  `arch_unknown` a registry warns once: see `ck_log_set_callback`. */
 ck_status ck_registry_select_conv(const ck_registry *registry, const ck_conv_problem *problem,
     ck_selection *selection);
-ck_status ck_select_kernel(const ck_registry *registry, const ck_conv_problem *problem,
-    ck_selection *selection);
 ck_status ck_registry_select_gemm(const ck_registry *registry, const ck_gemm_problem *problem,
+    ck_selection *selection);
+ck_status ck_select_kernel(const ck_registry *registry, const ck_conv_problem *problem,
     ck_selection *selection);
 ck_status ck_registry_select_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
     ck_selection *selection);

@@ -4,6 +4,7 @@
 
 #![allow(clippy::format_collect, clippy::format_push_string, reason = "short texts, in a test")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -19,21 +20,21 @@ mod layout;
 #[path = "header/python.rs"]
 mod python;
 
-/// The files of `src/ffi` that declare something, under the headings of the header.
-const SOURCES: [(&str, &[&str]); 6] = [
+/// Files of `src/ffi`, under a heading of the header; `*` is each operation.
+type Sources = &'static [(&'static str, &'static [&'static str])];
+
+/// Those that declare something.
+const SOURCES: Sources = &[
     ("Errors, versions, the log", &["status", "error", "log", "memory"]),
-    ("Problems", &["gemm/request", "conv/problem", "gemm/problem", "fmha/problem"]),
-    (
-        "A registry and its kernels",
-        &["registry", "kernels", "conv/kernels", "gemm/kernels", "fmha/kernels", "conv/name", "exchange"],
-    ),
+    ("Problems", &["gemm/request", "*/problem"]),
+    ("A registry and its kernels", &["registry", "kernels", "*/kernels", "conv/name", "exchange"]),
     ("Models", &["hardware", "models"]),
-    ("Choosing", &["select", "conv/select", "gemm/select", "fmha/select"]),
+    ("Choosing", &["select", "*/select"]),
     ("Measuring between selections", &["tune"]),
 ];
 
 /// Those with tables of rows, which have a header of their own.
-const ROWS: [(&str, &[&str]); 3] = [
+const ROWS: Sources = &[
     ("Models and pools", &["rows", "tables/mod"]),
     ("Feature engines", &["engines"]),
     ("Forests", &["forests"]),
@@ -78,13 +79,16 @@ const ENUMS: [(&str, &str, &[&str]); 6] = [
 fn mirrored() -> PathBuf {
     assert_eq!(Major::ALL, [Major::Row, Major::Col, Major::Packed]);
     let mut source = String::new();
+    let ops: Vec<_> = Op::ALL.iter().map(|op| format!("{op:?}")).collect();
+    let mut declare = |name: &str, doc: &str, words: Vec<String>| {
+        let words = words.iter().enumerate().map(|(number, word)| format!("{word} = {number},\n"));
+        source +=
+            &format!("#[doc = {doc:?}]\n#[repr(C)]\npub enum {name} {{\n{}}}\n", words.collect::<String>());
+    };
     for (name, doc, words) in ENUMS {
-        source += &format!("#[doc = {doc:?}]\n#[repr(C)]\npub enum {name} {{\n");
-        for (number, word) in words.iter().enumerate() {
-            source += &format!("{} = {number},\n", class(word));
-        }
-        source += "}\n";
+        declare(name, doc, words.iter().map(|word| class(word)).collect());
     }
+    declare("CkOp", "An operation.", ops);
     for ffi::CStruct { name, doc, fields, .. } in ffi::mirrored_structs() {
         source += &format!("#[doc = {doc:?}]\n#[repr(C)]\npub struct {name} {{\n");
         for ffi::CField { name: field, rust, doc, .. } in fields {
@@ -99,18 +103,36 @@ fn mirrored() -> PathBuf {
     path
 }
 
+/// The files of sources with their headings.
+fn files(sources: Sources) -> Vec<(&'static str, Vec<PathBuf>)> {
+    let each = |file: &&str| -> Vec<PathBuf> {
+        let operations = Op::ALL.iter().map(|op| file.replace('*', &format!("{op:?}").to_lowercase()));
+        let names: Vec<_> = if file.contains('*') { operations.collect() } else { vec![(*file).to_owned()] };
+        let path = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/ffi/{name}.rs"));
+        names.into_iter().map(path).collect()
+    };
+    sources.iter().map(|(heading, files)| (*heading, files.iter().flat_map(each).collect())).collect()
+}
+
 /// Holds a header to what these sources make.
-fn check(header: &str, sources: &[(&str, &[&str])], beside: Option<PathBuf>, config: cbindgen::Config) {
-    let path = |file: &&str| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/ffi/{file}.rs"));
-    let files: Vec<PathBuf> =
-        sources.iter().flat_map(|(_, files)| files.iter().map(path)).chain(beside).collect();
+fn check(header: &str, sources: Sources, beside: Option<PathBuf>, mut config: cbindgen::Config) {
+    let groups = files(sources);
+    let files: Vec<PathBuf> = groups.iter().flat_map(|(_, files)| files.clone()).chain(beside).collect();
+    let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let types = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.starts_with("Ck"));
+    config.export.rename.extend(types.map(|name| (name.to_owned(), cpp::snake(name))));
+    config.export.include = text
+        .split("pub enum ")
+        .skip(1)
+        .filter_map(|rest| rest.split(' ').next())
+        .map(str::to_owned)
+        .collect();
     let builder =
         files.into_iter().fold(cbindgen::Builder::new().with_config(config), cbindgen::Builder::with_src);
     let mut made = Vec::new();
     builder.generate().unwrap().write(&mut made);
-    let text = |files: &[&str]| files.iter().map(|file| fs::read_to_string(path(file)).unwrap()).collect();
-    let groups: Vec<(&str, String)> =
-        sources.iter().map(|(heading, files)| (*heading, text(files))).collect();
+    let text = |files: &[PathBuf]| files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let groups: Vec<(&str, String)> = groups.iter().map(|(heading, files)| (*heading, text(files))).collect();
     hold(header, layout::laid_out(&String::from_utf8(made).unwrap(), &groups).as_bytes());
 }
 
@@ -140,17 +162,27 @@ fn hold_parts(file: &str, parts: &[(String, String)]) {
     hold(file, text.as_bytes());
 }
 
+/// The list of what the library exports, with what is new. It is frozen: a test fails if one of it is gone.
+fn exports(listed: &str) -> String {
+    let sources = [files(SOURCES), files(ROWS)].concat();
+    let text: String =
+        sources.iter().flat_map(|(_, files)| files).map(|file| fs::read_to_string(file).unwrap()).collect();
+    let found = text.split("#[unsafe(no_mangle)]").skip(1);
+    let found = found.map(|rest| rest.split("fn ").nth(1).unwrap().split('(').next().unwrap());
+    let (head, listed) = listed.split_once('\n').unwrap();
+    let names: BTreeSet<&str> = listed.lines().chain(found).collect();
+    [&[head], &*Vec::from_iter(names)].concat().join("\n") + "\n"
+}
+
 #[test]
 fn the_committed_headers_are_what_the_sources_make() {
-    let (mut main, mut rows) = (config(), config());
-    main.export.include.retain(|name| name != "CkUncoded");
-    check("include/ck_select.h", &SOURCES, Some(mirrored()), main);
-    rows.export.include = vec!["CkUncoded".to_owned()];
+    check("include/ck_select.h", SOURCES, Some(mirrored()), config());
+    let mut rows = config();
     rows.header = Some(ABOUT_ROWS.to_owned());
     rows.include_guard = Some("CK_SELECT_ROWS_H".to_owned());
     rows.sys_includes = vec!["stddef.h".to_owned(), "stdint.h".to_owned()];
     rows.includes = vec!["ck_select.h".to_owned()];
-    check("include/ck_select_rows.h", &ROWS, None, rows);
+    check("include/ck_select_rows.h", ROWS, None, rows);
 
     let header = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
     let c = header("include/ck_select.h");
@@ -168,11 +200,14 @@ fn the_committed_headers_are_what_the_sources_make() {
     let headers = c + &header("include/ck_select_rows.h");
     hold("python/src/ck_select/_structs.py", python::structs(&headers).as_bytes());
     hold("python/src/ck_select/_fields.py", python::fields().as_bytes());
-    for (module, op) in [("registry", Op::Conv), ("registry", Op::Gemm), ("fmha", Op::Fmha)] {
-        let module = format!("python/src/ck_select/{module}.py");
-        let classes = header(&module);
-        hold_parts(&module, &[(format!("fields of {op:?}"), python::class_fields(op, &classes))]);
+    for &op in Op::ALL {
+        let own = format!("python/src/ck_select/{}.py", format!("{op:?}").to_lowercase());
+        let is_own = Path::new(env!("CARGO_MANIFEST_DIR")).join(&own).exists();
+        let module = if is_own { &own } else { "python/src/ck_select/registry.py" };
+        let fields = python::class_fields(op, &header(module));
+        hold_parts(module, &[(format!("fields of {op:?}"), fields)]);
     }
+    hold("include/exports.txt", exports(&header("include/exports.txt")).as_bytes());
 }
 
 /// A word as a variant; the Python class of a C struct, or of a callback: `ck_conv_problem` is `ConvProblem`.

@@ -16,18 +16,6 @@ use crate::pool::Pool;
 use crate::registry::Priority;
 use crate::vocab::Op;
 
-/// An operation.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CkOp {
-    /// A GEMM.
-    Gemm = 0,
-    /// A grouped convolution.
-    Conv = 1,
-    /// Attention.
-    Fmha = 2,
-}
-
 /// Adds the kernels of a JSON export of a CK registry, all or none. `hooks_of` is called for each kernel with
 /// its name (for a GEMM its identifier) and hooks to fill in: all bytes 0 except for `struct_size` and
 /// `priority` 1. It returns 0 to skip the kernel and anything else to add it; it must not use the registry.

@@ -29,6 +29,12 @@ pub trait AsC: Sized {
     fn to_c(&self) -> Self::C;
 }
 
+/// A record whose C struct is made of its table.
+pub(super) trait Mirrored: AsC {
+    /// What the header says about the struct.
+    fn describe() -> CStruct;
+}
+
 /// A value that C gives.
 pub(super) trait FromC: AsC {
     /// The value, or a failure that names the field and, if it is of the problem or kernel, has the status.
@@ -147,9 +153,8 @@ macro_rules! mirror {
             }
         }
 
-        impl $c {
-            /// What the header says about it.
-            pub(in crate::ffi) fn describe() -> $crate::ffi::mirror::CStruct {
+        impl $crate::ffi::mirror::Mirrored for $record {
+            fn describe() -> $crate::ffi::mirror::CStruct {
                 use $crate::ffi::mirror::{CField, CStruct, documented};
                 use std::any::type_name;
                 use std::mem::offset_of;

@@ -63,15 +63,18 @@ pub use tune::*;
 /// The structs of C that tables declare, for the header.
 #[doc(hidden)]
 pub fn mirrored_structs() -> Vec<CStruct> {
-    vec![
-        CkConvProblem::describe(),
-        CkGemmProblem::describe(),
-        CkGemmRequest::describe(),
-        CkFmhaProblem::describe(),
-        CkConvKernelDesc::describe(),
-        CkGemmKernelDesc::describe(),
-        CkGemmVariant::describe(),
-        CkFmhaKernelDesc::describe(),
-        CkHardware::describe(),
-    ]
+    use crate::operation::OperationProblem as Problem;
+    use mirror::Mirrored;
+
+    let mut structs = vec![
+        crate::problem::GemmRequest::describe(),
+        crate::kernel::GemmVariant::describe(),
+        crate::hardware::Hardware::describe(),
+    ];
+    for &op in crate::vocab::Op::ALL {
+        ck_select_types::each_operation!(op, Own => {
+            structs.extend([Own::describe(), <Own as Problem>::Kernel::describe()]);
+        });
+    }
+    structs
 }

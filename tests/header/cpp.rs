@@ -51,7 +51,8 @@ fn indented(lines: &str) -> String {
     lines.lines().map(|line| format!("\n   {line}")).collect()
 }
 
-fn snake(name: &str) -> String {
+/// A type's name as C has it.
+pub(crate) fn snake(name: &str) -> String {
     let letter = |(at, letter): (usize, char)| match at {
         1.. if letter.is_uppercase() => format!("_{}", letter.to_lowercase()),
         _ => letter.to_lowercase().to_string(),

@@ -33,16 +33,6 @@ def _of(kind: Any, names: str) -> list[tuple[str, Any]]:
     return [(name, kind) for name in names.split()]
 
 
-class ConvProblem(Sized):
-    _fields_ = [
-        *_of(c_char_p, "arch"),
-        *_of(c_int32, "direction ndim"),
-        *_of(c_int64, "n c k g"),
-        *_of(c_int64 * 3, "input filter stride dilation pad_left pad_right"),
-        *_of(c_int32, "split_k dtype_in dtype_wei dtype_out layout reserved"),
-    ]
-
-
 class GemmGroup(Structure):
     _fields_ = [
         *_of(c_uint32, "m n k count"),
@@ -74,6 +64,16 @@ class GemmProblem(Sized):
         *_of(c_int32, "split_k dtype_a dtype_b dtype_c"),
         *_of(c_int32 * 3, "layout"),
         *_of(GemmRequest, "request"),
+    ]
+
+
+class ConvProblem(Sized):
+    _fields_ = [
+        *_of(c_char_p, "arch"),
+        *_of(c_int32, "direction ndim"),
+        *_of(c_int64, "n c k g"),
+        *_of(c_int64 * 3, "input filter stride dilation pad_left pad_right"),
+        *_of(c_int32, "split_k dtype_in dtype_wei dtype_out layout reserved"),
     ]
 
 

@@ -11,6 +11,7 @@ use crate::ffi::*;
 use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::registry::{Hooks, Priority, UserData};
+use crate::vocab::Op;
 
 const NAMES: [&CStr; 3] = [
     c"grouped_conv_forward_bf16_2d_64x64x64_compv3",
@@ -297,7 +298,7 @@ unsafe extern "C" fn first_only(_: *const c_char, hooks: *mut CkKernelHooks, use
 fn exports_come_back_with_hooks() {
     let registry = Owned::filled();
     let mut text: *mut c_char = null_mut();
-    let op = CkOp::Conv as i32;
+    let op = Op::Conv as i32;
     let copy = Owned::new();
     let mut count = 0i32;
     let mut info = sized::<CkKernelInfo>();

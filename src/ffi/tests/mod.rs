@@ -3,6 +3,7 @@
 mod calls;
 
 use std::ffi::CStr;
+use std::path::Path;
 
 use super::error::{Failure, boundary, boundary_value};
 use super::*;
@@ -62,15 +63,12 @@ fn errors_are_of_their_thread() {
 /// be declared by one that adds it; this test does what the macro would.
 #[test]
 fn every_entry_point_is_guarded_documented_and_listed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi");
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi"));
+    let paths = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, mut files): (Vec<_>, Vec<_>) = paths(folder).partition(|path| path.is_dir());
+    files.extend(folders.iter().filter(|folder| !folder.ends_with("tests")).flat_map(|folder| paths(folder)));
     let mut found = Vec::new();
-    let operations = ["", "/conv", "/gemm", "/fmha", "/tables"];
-    let files = operations.iter().flat_map(|of| std::fs::read_dir(format!("{folder}{of}")).unwrap());
-    for file in files {
-        let path = file.unwrap().path();
-        if path.is_dir() || path.ends_with("tests.rs") {
-            continue;
-        }
+    for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         for (at, _) in text.match_indices("#[unsafe(no_mangle)]") {
             let function = &text[at..];
