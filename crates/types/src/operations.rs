@@ -19,16 +19,27 @@ pub(crate) mod kernels {
     pub use crate::gemm::{GemmKernel, GemmVariant, ParsedGemmName, Quant};
 }
 
-/// The list of operations, with the folder and the problems of each: passes it to a macro.
+/// The list of operations by their numbers, each with its word and others that are read, its folder and its
+/// problems: passes it to a macro.
 #[macro_export]
 macro_rules! operations {
     ($to:ident $($rest:tt)*) => {
         $crate::$to! { @listed
-            Conv conv ConvProblem "Of grouped convolutions.",
-            Gemm gemm GemmProblem "Of GEMMs.",
-            Fmha fmha FmhaProblem "Of attention.";
+            Gemm ["gemm_universal"] gemm GemmProblem "Of GEMMs.",
+            Conv ["grouped_conv"] conv ConvProblem "Of grouped convolutions.",
+            Fmha ["fmha" | "fmha_fwd"] fmha FmhaProblem "Of attention.";
             $($rest)*
         }
+    };
+}
+
+/// The vocabulary of operations.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! operation_words {
+    (@listed $($op:ident [$word:literal $(| $alias:literal)*] $module:ident $problem:ident $doc:literal),+;
+     $(#[$meta:meta])* $name:ident, $what:literal) => {
+        $crate::vocabulary! { $(#[$meta])* $name, $what { $($op = $word $(| $alias)*),+ } }
     };
 }
 
@@ -36,7 +47,7 @@ macro_rules! operations {
 /// found by its type.
 #[macro_export]
 macro_rules! operation_struct {
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      [$(#[$meta:meta])*] $vis:vis $name:ident $of:ident) => {
         $(#[$meta])*
         $vis struct $name {
@@ -58,7 +69,7 @@ macro_rules! operation_struct {
 /// is made from it; with `not by type` where operations may hold the same.
 #[macro_export]
 macro_rules! operation_enum {
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      [$(#[$meta:meta])*] $vis:vis $name:ident $of:ident) => {
         $(#[$meta])*
         $vis enum $name {
@@ -75,7 +86,7 @@ macro_rules! operation_enum {
             }
         }
     };
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+; by type $name:ident $of:ident) => {$(
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+; by type $name:ident $of:ident) => {$(
         impl From<$of<$crate::$module::$problem>> for $name {
             fn from(value: $of<$crate::$module::$problem>) -> Self {
                 Self::$op(value)
@@ -102,25 +113,25 @@ macro_rules! operation_enum {
 /// operation's problems; over an enum with that type.
 #[macro_export]
 macro_rules! each_operation {
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $enum:ident($of:pat), $value:expr) => {
         match $any { $($enum::$op($of) => $value),+ }
     };
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $a:ident($of_a:pat) $b:ident($of_b:pat), $value:expr, $else:expr) => {
         match $any {
             $(($a::$op($of_a), $b::$op($of_b)) => $value,)+
             _ => $else,
         }
     };
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $a:ident($of_a:pat) $b:ident($of_b:pat) $c:ident($of_c:pat), $value:expr, $else:expr) => {
         match $any {
             $(($a::$op($of_a), $b::$op($of_b), $c::$op($of_c)) => $value,)+
             _ => $else,
         }
     };
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $own:ident, $value:expr) => {
         match $any {
             $($crate::vocab::Op::$op => {
@@ -129,7 +140,7 @@ macro_rules! each_operation {
             })+
         }
     };
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $enum:ident($of:pat) as $own:ident, $value:expr) => {
         match $any {
             $($enum::$op($of) => {
@@ -152,11 +163,11 @@ macro_rules! each_operation {
 /// The same, where the expression becomes what another enum of [`operation_enum!`] holds for the operation.
 #[macro_export]
 macro_rules! map_operation {
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $enum:ident($of:pat), $to:ident, $value:expr) => {
         match $any { $($enum::$op($of) => $to::$op($value)),+ }
     };
-    (@listed $($op:ident $module:ident $problem:ident $doc:literal),+;
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $own:ident, $to:ident, $value:expr) => {
         match $any {
             $($crate::vocab::Op::$op => {

@@ -150,8 +150,6 @@ def _cell(value: Any) -> Any:
     return "x".join(map(str, value)) if isinstance(value, (tuple, list)) else value
 
 
-# The classes of problems, by the operations' words in C's names.
-_CLASSES: dict[str, type[Problem]] = {kind.OPERATION: kind for kind in (GroupedConvProblem, GemmProblem, FmhaProblem)}
 Run = Callable[..., Any]
 Supports = Callable[[Problem], bool]
 Measure = Callable[[Problem, Union[int, None]], Union[float, None]]
@@ -312,7 +310,8 @@ class Registry:
         launched. Without it the kernel is never measured. It is called on the measuring thread.
         """
         hooks = _structs.KernelHooks(priority=priority)
-        for operation, problems in _CLASSES.items():
+        for problems in Problem.__subclasses__():
+            operation = problems.OPERATION
             if supports is not None:
                 failure = f"supports of kernel '{name}' failed; the kernel is passed over"
                 asked = self._callback("supports", problems, lambda problem: 1 if supports(problem) else 0, failure, 0)
@@ -453,9 +452,9 @@ class Registry:
         return splits.value
 
     def _call(self, function: str, problem: Problem, *rest: Any) -> None:
-        if not isinstance(problem, tuple(_CLASSES.values())):
-            expected = "a GroupedConvProblem, a GemmProblem or an FmhaProblem"
-            raise InvalidInputError(f"problem: found a {type(problem).__name__}, expected {expected}", 2)
+        if not isinstance(problem, Problem):
+            expected = ", ".join(sorted(kind.__name__ for kind in Problem.__subclasses__()))
+            raise InvalidInputError(f"problem: found a {type(problem).__name__}, expected one of {expected}", 2)
         called = getattr(lib, function.format(problem.OPERATION))
         check(called(self._handle.address, ctypes.byref(problem.as_struct()), *rest))
 

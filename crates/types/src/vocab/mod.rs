@@ -213,9 +213,9 @@ vocabulary! {
     }
 }
 
-vocabulary! {
+crate::operations! { operation_words
     /// The operation that kernels of a pool compute.
-    Op, "operation" { Gemm = "gemm_universal", Conv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
+    Op, "operation"
 }
 
 impl Pipeline {
