@@ -112,7 +112,8 @@ macro_rules! mirror {
                 $(std::mem::offset_of!($c, $field) + size_of::<<$type as $crate::ffi::mirror::AsC>::C>(),)+
                 $(std::mem::offset_of!($c, $reserved) + size_of::<i32>(),)?
             ];
-            assert!(matches!(ends.last(), Some(end) if *end == size_of::<$c>()));
+            let is_full = matches!(ends.last(), Some(end) if *end == size_of::<$c>());
+            assert!(is_full, concat!(stringify!($c), ": write `[reserved]` behind its head, or `[]` instead"));
         };
 
         $(

@@ -1,7 +1,6 @@
 //! Random convolutions.
 
 use ck_select_types::problem::ConvProblem;
-use ck_select_types::vocab::ConvLayout;
 
 use super::Choice;
 use super::drawn::{Draw, Drawn, Random, any, stepped};
@@ -32,15 +31,12 @@ impl Drawn for ConvProblem {
             input: [depth, extent, width],
             filter: axes(filter, 1),
             stride: axes(stride, 1),
-            dilation: [1; 3],
             pad_left: axes(pad, 0),
             pad_right: axes(pad, 0),
-            split_k: 1,
             dtype_in: choice.dtype,
             dtype_wei: choice.dtype,
             dtype_out: choice.dtype,
-            layout: ConvLayout::Nhwgc,
-            arch: None,
+            ..Self::USUAL
         }
     }
 }
