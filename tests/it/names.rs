@@ -1,127 +1,60 @@
 //! Every name reads back, for any kernel; what comes near to one is read alike or refused.
 
-use ck_select::kernel::{
-    ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, StreamK,
-};
-use ck_select::vocab::{
-    ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Scheduler,
-    Specialization, StreamKReduction,
-};
+use ck_select::kernel::{ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind};
+use ck_select::vocab::{ConvLayout, Dtype, Epilogue, Specialization, StreamKReduction};
+use ck_select_types::field::{Field, Kind, Record, values};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-fn any_word<T: std::fmt::Debug + Copy + 'static>(words: &'static [T]) -> impl Strategy<Value = T> {
-    select(words)
-}
-
-fn mnk(max: u32) -> impl Strategy<Value = Mnk> {
-    (1..=max, 1..=max, 1..=max).prop_map(|(m, n, k)| Mnk::new(m, n, k))
+/// A record with any numbers that its table allows, small ones more often; those of 16 bits at most.
+fn drawn<R: Record + std::fmt::Debug>() -> impl Strategy<Value = R> {
+    let number = |(field, usual): (&Field, i64)| match field.kind {
+        Kind::Number => {
+            let [least, most] = [field.least.max(0), field.most.min(65_535)];
+            prop_oneof![least..=most, least..=most.min(3)].boxed()
+        }
+        Kind::Flag => (0..=1_i64).boxed(),
+        // Without a usual word, there need not be one.
+        Kind::Word(vocabulary) => (usual.min(0)..vocabulary.words.len() as i64).boxed(),
+        Kind::Shape => Just(usual).boxed(),
+    };
+    let numbers: Vec<_> = R::FIELDS.iter().zip(values(&R::USUAL)).map(number).collect();
+    numbers.prop_map(|numbers| R::read(&numbers, &R::USUAL))
 }
 
 prop_compose! {
-    fn layout()(
-        a in any_word(Major::ALL), b in any_word(Major::ALL), c in any_word(Major::ALL)
-    ) -> GemmLayout {
-        GemmLayout { a, b, c }
-    }
-}
-
-prop_compose! {
-    /// Any kernel that an identifier describes completely.
-    fn gemm()(
-        dtype in any_word(Dtype::OF_ELEMENTS), layout in layout(), pipeline in any_word(Pipeline::ALL),
-        epilogue in any_word(Epilogue::ALL), scheduler in any_word(Scheduler::ALL), pad: [bool; 3],
-        tile in mnk(65_535), wave in mnk(255), warp_tile in mnk(255), flags: [bool; 3], split_k in 1..=255u8,
-        elementwise in any_word(Elementwise::ALL), num_d_tensors: u8,
-        stream_k in proptest::option::of(any_word(&StreamKReduction::ALL[1..])),
-    ) -> GemmKernel {
-        let [persistent, structured_sparsity, preshuffle] = flags;
+    /// Any kernel that an identifier describes completely: all but what is named here.
+    fn gemm()(kernel in drawn::<GemmKernel>(), dtype in select(Dtype::OF_ELEMENTS)) -> GemmKernel {
+        let reduction = kernel.variant.stream_k.filter(|reduction| *reduction != StreamKReduction::None);
         GemmKernel {
             dtype_a: dtype,
-            dtype_b: dtype,
-            dtype_c: dtype.result(),
-            dtype_acc: dtype.accumulator(),
-            layout,
             transpose_a: false,
             transpose_b: false,
             grouped: false,
-            split_k,
-            elementwise,
-            num_d_tensors,
-            structured_sparsity,
-            tile,
-            wave,
-            warp_tile,
-            pipeline,
-            scheduler,
-            epilogue,
             block_size: 0,
-            double_buffer: pipeline.double_buffered(),
-            persistent,
-            preshuffle,
             transpose_c: false,
             num_wave_groups: 1,
-            pad,
             vector: [0; 3],
-            variant: GemmVariant { stream_k, ..GemmVariant::default() },
-            arch: None,
+            variant: GemmVariant { stream_k: reduction, ..GemmVariant::default() },
+            ..kernel
         }
-    }
-}
-
-prop_compose! {
-    fn stream_k()(reduction in any_word(StreamKReduction::ALL), persistent: bool) -> StreamK {
-        StreamK { reduction, persistent }
+        .completed()
     }
 }
 
 prop_compose! {
     /// Any kernel that a long name describes completely.
     fn conv()(
-        direction in any_word(Direction::ALL), dtype in any_word(Dtype::OF_ELEMENTS),
-        layout in any_word(ConvLayout::ALL), ndim in 1..=3u8,
-        tile in prop_oneof![mnk(65_535), select(&ConvTile::ALL[..]).prop_map(|row| row.tile)],
-        (wave, warp_tile) in (mnk(255), mnk(255)),
-        (pipeline, scheduler, epilogue, specialization) in (
-            any_word(Pipeline::ALL), any_word(Scheduler::ALL), any_word(Epilogue::ALL),
-            any_word(Specialization::ALL),
-        ),
-        vector in prop_oneof![
-            Just([4, 8, 8]),
-            any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1)))),
-        ],
-        counts in prop_oneof![
-            proptest::array::uniform3(1..=3u32),
-            any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1)))),
-        ],
-        flags: [bool; 4], stream_k in proptest::option::of(stream_k()),
+        kernel in drawn::<ConvKernel>(), dtype in select(Dtype::OF_ELEMENTS),
+        row in proptest::option::of(select(&ConvTile::ALL[..])), usual_vector: bool,
     ) -> ConvKernel {
-        let [block_per_cu, num_wave_groups, num_groups_to_merge] = counts;
-        let [double_smem_buffer, split_image, explicit_gemm, two_stage] = flags;
         ConvKernel {
-            direction,
             dtype_in: dtype,
             dtype_wei: dtype,
             dtype_out: dtype,
-            layout,
-            ndim,
-            tile,
-            wave,
-            warp_tile,
-            pipeline,
-            scheduler,
-            epilogue,
-            vector,
-            block_per_cu,
-            num_wave_groups,
-            num_groups_to_merge,
-            specialization,
-            double_smem_buffer,
-            split_image,
-            explicit_gemm,
-            two_stage,
-            stream_k,
-            arch: None,
+            tile: row.map_or(kernel.tile, |row| row.tile),
+            vector: if usual_vector { [4, 8, 8] } else { kernel.vector },
+            ..kernel
         }
     }
 }
