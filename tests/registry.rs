@@ -502,15 +502,33 @@ fn ms(name: &str) -> f64 {
 }
 
 #[test]
-fn search_measures_once_and_remembers() {
-    let (registry, runs) = measured(Options { mode: Mode::Search, ..off() }, ms);
-    let first = registry.select(&resnet()).unwrap();
-    assert_eq!((first.entry.name(), first.source, first.measured_ms), (FASTEST, Source::Search, Some(0.5)));
-    let tried = runs.load(Ordering::Relaxed);
-    assert!(tried >= 30);
-    let second = registry.select(&resnet()).unwrap();
-    assert_eq!((second.entry.name(), second.source, second.measured_ms), (FASTEST, Source::Store, Some(0.5)));
-    assert_eq!(runs.load(Ordering::Relaxed), tried, "nothing was run again");
+fn search_measures_once_and_remembers_on_a_device_and_on_the_host() {
+    let options = Options { mode: Mode::Search, ..off() };
+    let (registry, runs) = measured(options.clone(), ms);
+    let on_host = Options { host_timing: true, ..options };
+    let host = Registry::new(on_host.clone()).unwrap();
+    let timed = |kernel: Kernel| {
+        let hooks = Box::new(timed(ms(&kernel.name), &runs));
+        new(kernel, Some(hooks))
+    };
+    host.add_all(kernels().into_iter().map(timed).collect()).unwrap();
+    for registry in [&registry, &host] {
+        runs.store(0, Ordering::Relaxed);
+        let first = registry.select(&resnet()).unwrap();
+        let found = (first.entry.name(), first.source, first.measured_ms);
+        assert_eq!(found, (FASTEST, Source::Search, Some(0.5)));
+        let tried = runs.load(Ordering::Relaxed);
+        assert!(tried >= 30);
+        let second = registry.select(&resnet()).unwrap();
+        let found = (second.entry.name(), second.source, second.measured_ms);
+        assert_eq!(found, (FASTEST, Source::Store, Some(0.5)));
+        assert_eq!(runs.load(Ordering::Relaxed), tried, "nothing was run again");
+    }
+    assert!(host.explain(&resnet()).unwrap().contains("search: all kernels, before the model, on host"));
+    let nowhere = Options { arch: None, ..on_host };
+    let error = Registry::new(nowhere.clone()).unwrap_err().to_string();
+    assert!(error.starts_with("host_timing: arch is not set"), "{error}");
+    assert!(host.set_options(nowhere).is_err());
 }
 
 #[test]
@@ -553,26 +571,6 @@ fn without_a_model_a_search_may_be_allowed() {
     assert_eq!(runs.load(Ordering::Relaxed), 0);
     let far = registry.select(&ConvProblem { n: 5000, ..base }.into()).unwrap();
     assert_eq!((far.source, far.out_of_range()), (Source::Search, true));
-}
-
-#[test]
-fn winners_on_disk_serve_other_registries_with_the_same_pool_only() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = |mode| Options { mode, store: Some(folder.path().join("winners.db")), ..off() };
-    let (searching, _) = measured(options(Mode::Search), ms);
-    assert_eq!(searching.select(&resnet()).unwrap().source, Source::Search);
-
-    let (other, runs) = measured(options(Mode::Model), ms);
-    other.set_model(model("conv_small"), None);
-    let selection = other.select(&resnet()).unwrap();
-    assert_eq!((selection.entry.name(), selection.source), (FASTEST, Source::Store));
-    assert_eq!(runs.load(Ordering::Relaxed), 0);
-    assert!(
-        other.explain(&resnet()).unwrap().contains("store: grouped_conv_forward_bf16_2d_16x64x128_compv4")
-    );
-
-    other.retain(|entry| !entry.name().contains("compv5"));
-    assert_eq!(other.select(&resnet()).unwrap().source, Source::Model, "another pool");
 }
 
 #[test]
@@ -692,27 +690,11 @@ fn winners_of_other_processes_are_taken_in_when_asked() {
     let found = reader.select(&resnet()).unwrap();
     assert_eq!((found.source, found.entry.name(), found.measured_ms), (Source::Store, FASTEST, Some(0.5)));
     assert_eq!(runs.load(Ordering::Relaxed), 0);
+    assert!(reader.explain(&resnet()).unwrap().contains(&format!("store: {FASTEST}")));
+    reader.retain(|entry| !entry.name().contains("compv5"));
+    assert_eq!(reader.select(&resnet()).unwrap().source, Source::Model, "another pool");
     // A registry without a store has nothing to take in.
     assert!(!filled(Options::default()).refresh_store().unwrap());
-}
-
-#[test]
-fn the_host_measures_what_runs_on_it() {
-    let options = Options { mode: Mode::Search, host_timing: true, ..off() };
-    let error = Registry::new(Options { arch: None, ..options.clone() }).unwrap_err().to_string();
-    assert!(error.starts_with("host_timing: arch is not set"), "{error}");
-    let registry = Registry::new(options.clone()).unwrap();
-    let runs = Arc::default();
-    let new = kernels().into_iter().map(|kernel| {
-        let hooks = Box::new(timed(ms(&kernel.name), &runs));
-        new(kernel, Some(hooks))
-    });
-    registry.add_all(new.collect()).unwrap();
-    let found = registry.select(&resnet()).unwrap();
-    assert_eq!((found.source, found.entry.name(), found.measured_ms), (Source::Search, FASTEST, Some(0.5)));
-    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Store);
-    assert!(registry.explain(&resnet()).unwrap().contains("search: all kernels, before the model, on host"));
-    assert!(registry.set_options(Options { arch: None, ..options }).is_err());
 }
 
 #[test]

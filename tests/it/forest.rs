@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ck_select::forest::{FeatureInfo, Forest, RowError, Target, Transform};
 
 use crate::counting::{BYTES, PEAK};
-use crate::random_forests::{Numbers as _, Random};
+use crate::random_forests::{Numbers as _, Random, Sizes, VALUES, forest_text};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
 
@@ -191,27 +191,14 @@ fn what_the_text_may_leave_out_is_zero() {
 #[test]
 fn a_chain_of_a_hundred_thousand_nodes_is_walked() {
     const NODES: usize = 100_000;
-    let list = |value: &dyn Fn(usize) -> String| (0..NODES).map(value).collect::<Vec<_>>().join(" ");
-    let text = format!(
-        "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\nfeature_infos=none\nTree=0\n\
-         num_leaves={}\nnum_cat=0\nsplit_feature={}\nthreshold={}\nleft_child={}\nright_child={}\n\
-         leaf_value={} 7\n\nend of trees\n",
-        NODES + 1,
-        list(&|_| "0".into()),
-        list(&|node| node.to_string()),
-        list(&|node| format!("{}", -1 - node as i64)),
-        list(&|node| if node + 1 < NODES {
-            (node + 1).to_string()
-        } else {
-            format!("{}", -1 - NODES as i64)
-        }),
-        list(&|leaf| leaf.to_string()),
-    );
-    let forest = Forest::parse(text.as_bytes()).unwrap();
+    let sizes = Sizes { features: 1, trees: 1, leaves: NODES + 1, chains: true };
+    let forest = Forest::parse(forest_text(&mut Random(1), &sizes).as_bytes()).unwrap();
     assert_eq!(forest.max_depth(), NODES);
-    assert_eq!(forest.predict(&[1e9]), Ok(7.0));
-    assert_eq!(forest.predict(&[99_998.5]), Ok(99_999.0));
-    assert_eq!(forest.contributions(&[1e9]).unwrap().raw_score(), 7.0);
+    for value in VALUES {
+        let row = [value];
+        let row = forest.row(&row).unwrap();
+        assert_eq!(row.contributions().raw_score(), row.raw_score(), "{value}");
+    }
 }
 
 /// The most bytes that were allocated at once while the text was parsed.

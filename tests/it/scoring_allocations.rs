@@ -1,6 +1,5 @@
 //! Scoring does not allocate once its scratch has grown, for pools of every width.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use ck_select::features::{Engine, Extractor};
@@ -13,33 +12,16 @@ use ck_select::scoring::{CallValues, Column, PoolFeatures, PoolScorer, PoolTable
 use ck_select::select::{RankScratch, Ranker};
 
 use crate::counting::ALLOCATIONS;
+use crate::random_forests::{Random, Sizes, forest_text};
 
-/// Balanced trees of eight leaves on three features.
-fn forest(trees: usize) -> Arc<Forest> {
-    let mut text =
-        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=2\n\
-        objective=regression\nfeature_names=a b c\nfeature_infos=[0:1] [0:1] [0:1]\n\n"
-            .to_owned();
-    for tree in 0..trees {
-        let threshold = |node: usize| ((tree * 7 + node * 3) % 11) as f64 / 11.0;
-        let thresholds: Vec<String> = (0..7).map(|node| threshold(node).to_string()).collect();
-        let values: Vec<String> = (0..8).map(|leaf| format!("{}", (leaf * 5 + tree) % 13)).collect();
-        let _ = write!(
-            text,
-            "Tree={tree}\nnum_leaves=8\nnum_cat=0\nsplit_feature=0 1 2 1 2 0 1\nthreshold={}\n\
-             decision_type=2 2 2 2 2 2 2\nleft_child=1 3 5 -1 -3 -5 -7\nright_child=2 4 6 -2 -4 -6 -8\n\
-             leaf_value={}\nis_linear=0\nshrinkage=1\n\n",
-            thresholds.join(" "),
-            values.join(" ")
-        );
-    }
-    text.push_str("end of trees\n");
-    Arc::new(Forest::parse(text.as_bytes()).unwrap())
+fn forest() -> Arc<Forest> {
+    let sizes = Sizes { features: 3, trees: 150, leaves: 8, chains: false };
+    Arc::new(Forest::parse(forest_text(&mut Random(1), &sizes).as_bytes()).unwrap())
 }
 
 #[test]
 fn scoring_does_not_allocate_after_the_first_call() {
-    let forest = forest(150);
+    let forest = forest();
     let columns = [Column::Uniform, Column::Kernel, Column::Pair];
     for kernels in [1, 30, 32, 33, 300, 10_000] {
         let kernel_values: Vec<f64> = (0..kernels).map(|kernel| kernel as f64 / kernels as f64).collect();
@@ -66,7 +48,7 @@ fn scoring_does_not_allocate_after_the_first_call() {
 
 #[test]
 fn shortlists_do_not_allocate_after_the_first() {
-    let forest = forest(150);
+    let forest = forest();
     let columns = [Column::Uniform, Column::Kernel, Column::Kernel];
     let kernel_values: Vec<f64> = (0..600).map(|value| f64::from(value * 37 % 101) / 101.0).collect();
     let table = PoolTable { columns: &columns, classes: &[0; 300], kernel_values: &kernel_values };

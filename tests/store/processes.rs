@@ -131,22 +131,31 @@ fn stored(path: &Path) -> HashMap<Problem, Winner> {
     records.into_iter().map(|record| (record.problem, record.winner)).collect()
 }
 
-#[test]
-fn many_processes_write_at_once() {
+/// What is stored when so many processes have written a hundred winners each, and one that all contend for.
+fn written_by(processes: u32, change: impl Fn(&mut Command)) -> HashMap<Problem, Winner> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     // They also race for making the file.
-    let children: Vec<_> = (0..8).map(|rank| command("some", &path, rank).spawn().unwrap()).collect();
+    let spawned = |rank| {
+        let mut child = command("some", &path, rank);
+        change(&mut child);
+        child.spawn().unwrap()
+    };
+    let children: Vec<_> = (0..processes).map(spawned).collect();
     for child in children {
         assert!(child.wait_with_output().unwrap().status.success());
     }
     let stored = stored(&path);
-    assert_eq!(stored.len(), 801);
-    for rank in 0..8 {
-        for count in 0..100 {
-            assert_eq!(stored[&gemm(rank, count)], winner(rank, count));
-        }
+    assert_eq!(stored.len(), processes as usize * 100 + 1);
+    for rank in 0..processes {
+        assert!((0..100).all(|count| stored[&gemm(rank, count)] == winner(rank, count)), "{rank}");
     }
+    stored
+}
+
+#[test]
+fn many_processes_write_at_once() {
+    let stored = written_by(8, |_| ());
     let contended = &stored[&gemm(1000, 0)];
     assert_eq!(contended, &winner(contended.candidates - 1, contended.repeats - 1));
 }
@@ -289,21 +298,7 @@ fn calls_that_fail_lose_nothing() {
 
 #[test]
 fn a_clock_that_runs_backwards_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.jsonl");
-    let children: Vec<_> = (0..2)
-        .map(|rank| {
-            let mut child = command("some", &path, rank);
-            faulty_calls::backwards(&mut child);
-            child.spawn().unwrap()
-        })
-        .collect();
-    for child in children {
-        assert!(child.wait_with_output().unwrap().status.success());
-    }
-    let stored = stored(&path);
-    assert_eq!(stored.len(), 201);
-    assert!((0..2).all(|rank| (0..100).all(|count| stored[&gemm(rank, count)] == winner(rank, count))));
+    written_by(2, faulty_calls::backwards);
 }
 
 /// What a process without write permission says. Root may write everything, so it becomes somebody else.
