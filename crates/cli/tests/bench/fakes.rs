@@ -6,12 +6,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ck_select::kernel::Kernel;
-use ck_select::pool::ExportOptions;
-use ck_select::pool::Pool;
-use ck_select::registry::{Options, Priority, Registry, UserData};
-use ck_select::vocab::Op;
-
 use crate::common::{Folder, Ran, cc, fake, make_fakes};
 
 /// A folder with a pool, problems, and the fake kernels.
@@ -83,26 +77,6 @@ impl Fakes {
     fn in_library(kernels: Vec<String>, problems: usize, header: &str) -> Self {
         let fakes = Self::new(kernels, problems, header);
         make_fakes(&fakes);
-        fakes
-    }
-
-    /// GEMM kernels in a library, in the pool that a registry of CK exports.
-    pub(crate) fn exported_library(kernels: usize, problems: usize) -> Self {
-        let registry = Registry::new(Options::default()).unwrap();
-        for i in 0..kernels {
-            let name = format!(
-                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{}x128x64_2x2x1\
-                 _32x32x16",
-                64 * (1 + i)
-            );
-            let kernel = Kernel::from_name(&name).unwrap();
-            registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
-        }
-        let export = registry.export_json(Op::Gemm, &ExportOptions::default()).unwrap();
-        let pool = Pool::from_bytes("export", export.as_bytes()).unwrap();
-        let names = pool.iter().map(|kernel| kernel.name.clone()).collect();
-        let fakes = Self::in_library(names, problems, "m,n,k");
-        fakes.write("pool.json", export);
         fakes
     }
 

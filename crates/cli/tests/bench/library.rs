@@ -147,13 +147,6 @@ fn kernels_on_a_device_are_timed_by_its_events() {
     assert_eq!(fakes.meta("a.csv")["sessions"][0]["gpus"]["0"]["target"], "gfx942:sramecc+:xnack-");
 }
 
-#[test]
-fn kernels_of_an_export_are_what_the_library_calls_them() {
-    let fakes = Fakes::exported_library(3, 4);
-    fakes.good("bench --pool pool.json --problems problems.csv --runner runner.json --output sweep.csv");
-    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(0, &CLASSES));
-}
-
 /// A worker of somebody else's making runs in its configuration's folder, may say that it prepares, and is
 /// asked for what a library's worker is asked for.
 #[test]

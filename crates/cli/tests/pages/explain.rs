@@ -18,6 +18,8 @@ fn explained() -> (Folder, Value) {
 fn a_reader_sees_why_one_is_before_the_other() {
     let Some(browser) = browser() else { return };
     let (folder, table) = explained();
+    check_alone(&folder.read("choice.html"));
+    look(browser, &folder.path("choice.html"));
     let found = drive(
         browser,
         &folder.path("choice.html"),
@@ -89,13 +91,5 @@ fn equals_are_not_explained_but_named() {
         page.contains("nothing speaks for either") && !page.contains("The feature with the largest part")
     );
     let Some(browser) = browser() else { return };
-    look(browser, &folder.path("choice.html"));
-}
-
-#[test]
-fn a_page_is_whole_at_every_width() {
-    let Some(browser) = browser() else { return };
-    let (folder, _) = explained();
-    check_alone(&folder.read("choice.html"));
     look(browser, &folder.path("choice.html"));
 }
