@@ -14,7 +14,7 @@ use ck_select::select::{RankScratch, Ranker, most_of_forest, universal_rows};
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 
-use crate::common::{Scripted, conv, filled, new, on, pool, root};
+use crate::common::{Scripted, conv, filled, kernels, new, of_kernels, on, pool, root};
 use crate::counting::ALLOCATIONS;
 
 fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
@@ -208,16 +208,13 @@ fn a_described_gpu_gets_its_own_kernels() {
     let file = folder.path().join("mi300x.json");
     std::fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
     let options = Options { arch: None, hardware: Some(file), embedded_models: true, ..Options::default() };
-    let registry = Registry::new(options).unwrap();
-    let mut kernels = Vec::new();
-    for (kernel, arch) in pool().iter().zip(["gfx950", "gfx942"].iter().cycle()) {
-        let mut kernel = kernel.clone();
+    let kernels = kernels().into_iter().zip(["gfx950", "gfx942"].iter().cycle()).map(|(mut kernel, arch)| {
         if let ck_select::kernel::KernelKind::Conv(conv) = &mut kernel.kind {
             conv.arch = arch.parse().ok();
         }
-        kernels.push(new(kernel, None));
-    }
-    registry.add_all(kernels).unwrap();
+        kernel
+    });
+    let registry = of_kernels(options, kernels);
     for number in 1..20 {
         let chosen = registry.select(&conv(16 * number).into()).unwrap();
         assert_eq!(registry.get(chosen.index).unwrap().arch().unwrap().as_str(), "gfx942");
@@ -236,8 +233,7 @@ fn a_universal_model_ranks_gemms() {
         )
     });
     let kernels: Vec<Kernel> = names.iter().map(|name| Kernel::from_name(name).unwrap()).collect();
-    let registry = Registry::new(Options { embedded_models: true, ..on("gfx942") }).unwrap();
-    registry.add_all(kernels.iter().cloned().map(|kernel| new(kernel, None)).collect()).unwrap();
+    let registry = of_kernels(Options { embedded_models: true, ..on("gfx942") }, kernels.iter().cloned());
     let problem: Problem = GemmProblem::new(4096, 4096, 4096).into();
     let chosen = registry.select(&problem).unwrap();
     assert_eq!((chosen.source, chosen.generic), (Source::Model, true));
@@ -267,8 +263,7 @@ fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {
     let of = |request| GemmProblem { dtype_c: gemm.dtype_c, request, ..GemmProblem::new(512, 512, 512) };
     let scaled: Problem = of(gemm.request()).into();
     let unscaled: Problem = GemmProblem::new(512, 512, 512).into();
-    let registry = Registry::new(Options { embedded_models: true, ..on("gfx942") }).unwrap();
-    registry.add_all(vec![new(kernel(plain), None)]).unwrap();
+    let registry = of_kernels(Options { embedded_models: true, ..on("gfx942") }, [kernel(plain)]);
     let chosen = |problem: &Problem| registry.select(problem).unwrap().model_name().map(str::to_owned);
     assert_eq!(chosen(&unscaled).as_deref(), Some("embedded:universal"));
     registry.add_all(vec![new(kernel(rows), None)]).unwrap();

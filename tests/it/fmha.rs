@@ -3,9 +3,11 @@
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select::listing::ProblemList;
 use ck_select::problem::{FmhaProblem, Problem, ProblemDefaults};
-use ck_select::registry::{Options, Priority, Registry, SelectError, Source, UserData};
+use ck_select::registry::{Options, Registry, SelectError, Source};
 use ck_select::tuning::store::{Mode, Saved, Store};
 use ck_select::vocab::{FmhaApi, FmhaFamily, FmhaMask, FmhaPipeline, Op};
+
+use crate::common::{of_kernels, scope, winner};
 
 fn kernel(family: FmhaFamily, hdim: u16, m0: u16) -> Kernel {
     let tile = FmhaTile { m0, n0: 64, k0: 32, n1: hdim, k1: 32, k0max: hdim };
@@ -18,7 +20,7 @@ fn kernel(family: FmhaFamily, hdim: u16, m0: u16) -> Kernel {
 }
 
 fn registry(kernels: Vec<Kernel>) -> Registry {
-    crate::common::of_kernels(Options { arch: "gfx950".parse().ok(), ..Options::default() }, kernels)
+    of_kernels(Options { arch: "gfx950".parse().ok(), ..Options::default() }, kernels)
 }
 
 fn decode(keys: i64) -> FmhaProblem {
@@ -75,10 +77,7 @@ fn problems_are_captured_overridden_and_stored() {
         override_file: Some(rules),
         ..Options::default()
     };
-    let registry = Registry::new(options).unwrap();
-    for kernel in [&small, &large] {
-        registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), None).unwrap();
-    }
+    let registry = of_kernels(options, [small.clone(), large.clone()]);
     let chosen = |problem: FmhaProblem| {
         let selection = registry.select(&problem.into()).unwrap();
         (selection.source, selection.entry.name().to_owned())
@@ -90,7 +89,7 @@ fn problems_are_captured_overridden_and_stored() {
     let problems: Vec<Problem> = list.problems.iter().map(|one| one.problem).collect();
     assert_eq!(problems, [plain.into(), ruled.into()]);
 
-    let (scope, winner) = (crate::common::scope(), crate::common::winner(&small.name));
+    let (scope, winner) = (scope(), winner(&small.name));
     let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..plain };
     let open = || Store::open(&store, Mode::ReadWrite).unwrap().winners(scope.clone()).unwrap();
     assert_eq!(open().put(&causal.into(), &winner), Ok(Saved::Disk));

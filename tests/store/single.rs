@@ -1,11 +1,13 @@
 //! The store as one process uses it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select::tuning::store::{Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, json_lines};
+use ck_select::tuning::store::{
+    Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, Winners, json_lines,
+};
 use tempfile::TempDir;
 
 use crate::common::{gemm, scope, winner};
@@ -16,6 +18,18 @@ fn folder() -> TempDir {
 
 fn open(path: &Path) -> Store {
     Store::open(path, Mode::ReadWrite).unwrap()
+}
+
+fn winners_of(path: &Path) -> Winners {
+    open(path).winners(scope()).unwrap()
+}
+
+/// The winners of a new store, and where it is.
+fn made() -> (TempDir, PathBuf, Winners) {
+    let folder = folder();
+    let path = folder.path().join("s.jsonl");
+    let winners = winners_of(&path);
+    (folder, path, winners)
 }
 
 fn kernel_of(store: &Store, scope: &Scope, problem: &Problem) -> Option<String> {
@@ -30,7 +44,7 @@ fn winners_outlive_the_store_that_took_them() {
     let path = folder.path().join("deep/er/winners.jsonl");
     let conv: Problem =
         ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into();
-    let winners = open(&path).winners(scope()).unwrap();
+    let winners = winners_of(&path);
     assert_eq!(winners.put(&conv, &winner("kernel_a")), Ok(Saved::Disk));
     assert_eq!(winners.put(&gemm(1), &winner("kernel_b")), Ok(Saved::Disk));
     drop(winners);
@@ -61,8 +75,7 @@ fn whatever_changes_in_the_scope_hides_the_winner() {
 
 #[test]
 fn the_architecture_of_a_problem_is_the_scopes_or_none() {
-    let folder = folder();
-    let winners = open(&folder.path().join("s.jsonl")).winners(scope()).unwrap();
+    let (_folder, _, winners) = made();
     let on = |arch: &str| {
         Problem::Gemm(GemmProblem { arch: Some(arch.parse().unwrap()), ..GemmProblem::new(1, 2, 3) })
     };
@@ -76,9 +89,7 @@ fn the_architecture_of_a_problem_is_the_scopes_or_none() {
 
 #[test]
 fn a_put_replaces_even_a_winner_from_the_future() {
-    let folder = folder();
-    let path = folder.path().join("s.jsonl");
-    let winners = open(&path).winners(scope()).unwrap();
+    let (_folder, path, winners) = made();
     winners.put(&gemm(1), &Winner { measured_at: 4_000_000_000, ..winner("kernel_a") }).unwrap();
     winners.put(&gemm(1), &winner("kernel_b")).unwrap();
     assert_eq!(&*winners.snapshot().get(&gemm(1)).unwrap().kernel, "kernel_b");
@@ -89,7 +100,7 @@ fn a_put_replaces_even_a_winner_from_the_future() {
 fn refreshing_takes_in_what_others_wrote_and_removed() {
     let folder = folder();
     let path = folder.path().join("s.jsonl");
-    let (mine, theirs) = (open(&path).winners(scope()).unwrap(), open(&path).winners(scope()).unwrap());
+    let (mine, theirs) = (winners_of(&path), winners_of(&path));
     assert!(!mine.refresh().unwrap(), "nothing is new");
     for m in 1..=600 {
         theirs.put(&gemm(m), &winner("kernel_a")).unwrap();
@@ -134,7 +145,7 @@ fn a_store_for_reading_waits_for_its_file_and_never_makes_it() {
     assert!(error.to_string().ends_with("read-only: it was opened read-only"), "{error}");
     assert!(reader.snapshot().get(&gemm(1)).is_some(), "known to this process");
 
-    let writer = open(&path).winners(scope()).unwrap();
+    let writer = winners_of(&path);
     writer.put(&gemm(2), &winner("kernel_b")).unwrap();
     assert!(reader.refresh().unwrap());
     assert!(reader.snapshot().get(&gemm(2)).is_some());
@@ -142,9 +153,7 @@ fn a_store_for_reading_waits_for_its_file_and_never_makes_it() {
 
 #[test]
 fn a_store_that_is_deleted_is_made_anew() {
-    let folder = folder();
-    let path = folder.path().join("s.jsonl");
-    let winners = open(&path).winners(scope()).unwrap();
+    let (folder, path, winners) = made();
     winners.put(&gemm(1), &winner("kernel_a")).unwrap();
     for file in fs::read_dir(folder.path()).unwrap() {
         fs::remove_file(file.unwrap().path()).unwrap();
@@ -157,9 +166,7 @@ fn a_store_that_is_deleted_is_made_anew() {
 
 #[test]
 fn lines_that_cannot_be_read_are_counted_and_passed_over() {
-    let folder = folder();
-    let path = folder.path().join("s.jsonl");
-    let winners = open(&path).winners(scope()).unwrap();
+    let (_folder, path, winners) = made();
     for m in 1..=3 {
         winners.put(&gemm(m), &winner("kernel_a")).unwrap();
     }
@@ -168,7 +175,7 @@ fn lines_that_cannot_be_read_are_counted_and_passed_over() {
     let text = text.replacen("search", "oracle", 1).replacen("\"op\"", "\"more\":1,\"op\"", 2);
     let text = text.replacen("\"more\":1,", "", 1);
     fs::write(&path, &text).unwrap();
-    let fresh = open(&path).winners(scope()).unwrap();
+    let fresh = winners_of(&path);
     assert_eq!((fresh.snapshot().count(), fresh.store().records().unwrap().1), (1, 2));
     let fault = fresh.store().check().unwrap_err().to_string();
     assert!(fault.contains("damaged: line 1: unknown source 'oracle', expected one of"), "{fault}");
@@ -185,9 +192,7 @@ fn lines_that_cannot_be_read_are_counted_and_passed_over() {
 /// Whatever an editor, a shell or another program does to the file, readers go on with what it holds.
 #[test]
 fn a_file_that_is_changed_by_hand_is_read_again() {
-    let folder = folder();
-    let path = folder.path().join("s.jsonl");
-    let winners = open(&path).winners(scope()).unwrap();
+    let (folder, path, winners) = made();
     let line = |m: i64, kernel: &str| json_lines(&[Record::new(scope(), &gemm(m), winner(kernel)).unwrap()]);
     let known = || {
         assert!(winners.refresh().unwrap());
@@ -225,26 +230,24 @@ fn a_file_that_is_changed_by_hand_is_read_again() {
 
 #[test]
 fn what_a_killed_process_left_of_a_line_is_cut_off() {
-    let folder = folder();
-    let path = folder.path().join("s.jsonl");
-    let winners = open(&path).winners(scope()).unwrap();
+    let (_folder, path, winners) = made();
     winners.put(&gemm(1), &winner("kernel_a")).unwrap();
     let whole = fs::read(&path).unwrap();
     for cut in [1, 9, 30, whole.len() - 2] {
         fs::write(&path, [&whole, &whole[..cut]].concat()).unwrap();
         assert_eq!(open(&path).records().unwrap().1, 0);
-        open(&path).winners(scope()).unwrap().put(&gemm(2), &winner("kernel_b")).unwrap();
+        winners_of(&path).put(&gemm(2), &winner("kernel_b")).unwrap();
         open(&path).check().unwrap();
         assert_eq!(open(&path).count(), Ok(2), "{cut}");
         // Also if it is all that there is.
         fs::write(&path, &whole[..cut]).unwrap();
-        open(&path).winners(scope()).unwrap().put(&gemm(2), &winner("kernel_b")).unwrap();
+        winners_of(&path).put(&gemm(2), &winner("kernel_b")).unwrap();
         open(&path).check().unwrap();
         assert_eq!(open(&path).count(), Ok(1), "{cut}");
     }
     // A text that is not of a store is left, and the next line does not continue it.
     fs::write(&path, [&whole[..], b"# a note"].concat()).unwrap();
-    open(&path).winners(scope()).unwrap().put(&gemm(2), &winner("kernel_b")).unwrap();
+    winners_of(&path).put(&gemm(2), &winner("kernel_b")).unwrap();
     let counts = open(&path).records().map(|(records, other)| (records.len(), other));
     assert_eq!(counts, Ok((2, 1)));
 }
@@ -324,8 +327,7 @@ fn records_come_in_the_order_in_which_they_were_written() {
 
 #[test]
 fn readers_on_many_threads_never_see_half_a_change() {
-    let folder = folder();
-    let winners = open(&folder.path().join("s.jsonl")).winners(scope()).unwrap();
+    let (_folder, _, winners) = made();
     winners.put(&gemm(1), &winner("kernel_0")).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {
