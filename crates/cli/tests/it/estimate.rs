@@ -115,6 +115,7 @@ fn problem_and_kernels_name_the_gpu() {
     let named = |words: &str| folder.good(&format!("rank --model estimate --format csv {words}"));
     let asked = format!("--pool @pool.json --problem {PROBLEM}");
     assert_eq!(named(&format!("{asked} --arch gfx942")), named(&asked));
+    assert_eq!(folder.run(&format!("rank --model estimate {asked} --arch gfx950")).code, Some(1));
     let by_problem = named(&format!("--pool {POOL} --problem {PROBLEM},arch=gfx942"));
     assert_eq!(rank(&folder, "gfx942"), by_problem);
 }

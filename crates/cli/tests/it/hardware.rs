@@ -1,14 +1,13 @@
 //! What a model is not for, and what it was not trained on, is said; `--arch`: constants of the GPU by the
 //! caller, in every command that computes features.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use ck_select::hardware::Hardware;
 use serde_json::{Map, Value};
 
-use crate::common::{Folder, MODEL as CONV, MODEL_OF_GFX950 as GFX950, POOL, PROBLEM, root, run_in};
+use crate::common::{Folder, MODEL as CONV, MODEL_OF_GFX950 as GFX950, POOL, PROBLEM, column, root, run_in};
 
 /// The model as if it had been trained with other constants: what answers with `--arch` are held to.
 fn train_with(folder: &Folder, name: &str, change: impl Fn(&mut Map<String, Value>)) {
@@ -65,32 +64,16 @@ fn every_command_asks_the_model_with_the_callers_constants() {
             }
         }
     }
+    let of_schema = |more: &str| {
+        let line = "dev features --engine conv_superset --data @rows.csv --allow words";
+        column(&folder.good(&format!("{line} {more}")), "f:hw_num_cus")
+    };
+    assert_eq!((&*of_schema("")[0], &*of_schema("--arch @gpu.json")[0]), ("256.0", "60.0"));
     let said = |arch: &str| folder.both(&format!("rank --model {GFX950} --arch {arch} {pool}")).1;
     let expected = "not what the model was trained with: num_cus 60 instead of 256, \
                     lds_capacity 32768 instead of 163840";
     assert!(said("@gpu.json").contains(expected), "{}", said("@gpu.json"));
     assert_eq!(said("gfx950"), "", "what the model was trained with is no news");
-}
-
-#[test]
-fn features_of_a_schema_have_the_constants_in_them() {
-    let folder = Folder::new();
-    folder.write(
-        "rows.csv",
-        "N,C,K,Hi,Wi,Y,X,block_size,gemm_m_per_block,gemm_n_per_block,gemm_k_per_block,\
-         pipeline\n\
-         1,64,64,8,8,1,1,256,64,64,64,compv3\n",
-    );
-    folder.write("gpu.json", r#"{"num_xcd": 3}"#);
-    let features = |more: &str| {
-        let line = "dev features --engine conv_superset --allow words --data @rows.csv";
-        let rows = folder.good(&format!("{line} {more}"));
-        let (names, row) = rows.trim_end().split_once('\n').unwrap();
-        let cells: HashMap<_, _> = names.split(',').zip(row.split(',')).collect();
-        ["f:hw_num_xcd", "f:hw_num_cus"].map(|name| cells[name].parse::<f64>().unwrap())
-    };
-    assert_eq!(features("")[0], 8.0);
-    assert_eq!(features("--arch @gpu.json"), [3.0, 256.0]);
 }
 
 #[test]

@@ -142,18 +142,6 @@ fn rows_of_a_sweep_are_problems_of_their_kernels() {
     assert_eq!(first("fmha"), causal, "one number, two modes");
 }
 
-#[test]
-fn the_estimate_does_not_rank_kernels_of_another_architecture() {
-    let folder = Folder::new();
-    let kernel = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
-    folder.write("pool.json", format!(r#"[{{"name": "{kernel}", "arch": "gfx942"}}]"#));
-    for (arch, code) in [("gfx942", 0), ("gfx950", 1)] {
-        let problem = "--problem C=64,K=64,Hi=28,Wi=28,Y=3,X=3";
-        let ran = folder.run(&format!("rank --model estimate --pool @pool.json {problem} --arch {arch}"));
-        assert_eq!(ran.code, Some(code), "{arch}");
-    }
-}
-
 /// `enumerate` made GEMMs of fp8 and `shapes` of fp16, and `bench` did not say that this was why it measured
 /// none.
 #[test]
