@@ -1,7 +1,7 @@
 //! Every name reads back, for any kernel; what comes near to one is read alike or refused.
 
 use ck_select::kernel::{ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind};
-use ck_select::vocab::{ConvLayout, Dtype, Epilogue, Specialization, StreamKReduction};
+use ck_select::vocab::{ConvLayout, Dtype, StreamKReduction};
 use ck_select_types::field::{Field, Kind, Record, values};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -63,17 +63,23 @@ prop_compose! {
 fn shortened(kernel: &ConvKernel) -> ConvKernel {
     let table = ConvTile::of(kernel.tile);
     ConvKernel {
+        direction: kernel.direction,
+        ndim: kernel.ndim,
+        dtype_in: kernel.dtype_in,
+        dtype_wei: kernel.dtype_wei,
+        dtype_out: kernel.dtype_out,
         layout: [ConvLayout::Nwgc, ConvLayout::Nhwgc, ConvLayout::Ndhwgc][usize::from(kernel.ndim) - 1],
+        tile: kernel.tile,
         wave: table.wave,
         warp_tile: table.warp_tile,
         vector: table.vector,
-        epilogue: Epilogue::CShuffle,
-        block_per_cu: 1,
-        num_wave_groups: 1,
-        specialization: Specialization::Default,
-        explicit_gemm: false,
-        stream_k: None,
-        ..kernel.clone()
+        pipeline: kernel.pipeline,
+        scheduler: kernel.scheduler,
+        num_groups_to_merge: kernel.num_groups_to_merge,
+        double_smem_buffer: kernel.double_smem_buffer,
+        split_image: kernel.split_image,
+        two_stage: kernel.two_stage,
+        ..ConvKernel::USUAL
     }
 }
 
@@ -81,9 +87,7 @@ fn shortened(kernel: &ConvKernel) -> ConvKernel {
 fn declared(kernel: &ConvKernel) -> ConvKernel {
     ConvKernel {
         layout: kernel.layout,
-        scheduler: kernel.scheduler,
         epilogue: kernel.epilogue,
-        specialization: Specialization::Default,
         wave: kernel.wave,
         warp_tile: kernel.warp_tile,
         num_groups_to_merge: 1,

@@ -43,37 +43,33 @@ fn write_over(desc: &mut CkConvKernelDesc, name: &ConvName) {
     let (kernel, states) = (&name.kernel, |field| name.states(field));
     let is_long = states("layout");
     let is_short = !is_long && !states("wave_m");
+    let was = *desc;
+    // What a grammar writes only when it is not the default, it says by leaving it out, too.
+    if is_long {
+        let CkConvKernelDesc { struct_size, name, arch, dtype_wei, dtype_out, .. } = was;
+        *desc = CkConvKernelDesc { struct_size, name, arch, dtype_wei, dtype_out, ..kernel.to_c() };
+    }
+    if is_short {
+        desc.num_groups_to_merge = kernel.num_groups_to_merge.to_c();
+        desc.double_smem_buffer = kernel.double_smem_buffer.to_c();
+        desc.split_image = kernel.split_image.to_c();
+        desc.two_stage = kernel.two_stage.to_c();
+    } else {
+        desc.specialization = kernel.specialization.to_c();
+    }
     desc.direction = kernel.direction.to_c();
     desc.dtype_in = kernel.dtype_in.to_c();
     desc.ndim = kernel.ndim.to_c();
     desc.tile = kernel.tile.to_c();
     desc.pipeline = kernel.pipeline.to_c();
-    set(&mut desc.layout, &kernel.layout, states("layout"));
-    set(&mut desc.wave, &kernel.wave, states("wave_m"));
-    set(&mut desc.warp_tile, &kernel.warp_tile, states("warp_tile_m"));
-    set(&mut desc.scheduler, &kernel.scheduler, states("scheduler"));
-    set(&mut desc.epilogue, &kernel.epilogue, states("epilogue"));
-    set(&mut desc.vector, &kernel.vector, states("vector_a"));
-    // What a grammar writes only when it is not the default, it says by leaving it out, too.
-    if is_long || is_short {
-        desc.num_groups_to_merge = kernel.num_groups_to_merge.to_c();
-        desc.double_smem_buffer = kernel.double_smem_buffer.to_c();
-        desc.split_image = kernel.split_image.to_c();
-        desc.two_stage = kernel.two_stage.to_c();
-    }
-    if !is_short {
-        desc.specialization = kernel.specialization.to_c();
-    }
-    if is_long {
-        desc.block_per_cu = kernel.block_per_cu.to_c();
-        desc.num_wave_groups = kernel.num_wave_groups.to_c();
-        desc.explicit_gemm = kernel.explicit_gemm.to_c();
-        desc.stream_k = kernel.stream_k.to_c();
-    }
+    desc.wave = either(&kernel.wave, was.wave, states("wave_m"));
+    desc.warp_tile = either(&kernel.warp_tile, was.warp_tile, states("warp_tile_m"));
+    desc.scheduler = either(&kernel.scheduler, was.scheduler, states("scheduler"));
+    desc.epilogue = either(&kernel.epilogue, was.epilogue, states("epilogue"));
+    desc.vector = either(&kernel.vector, was.vector, states("vector_a"));
 }
 
-fn set<T: AsC>(field: &mut T::C, value: &T, is_stated: bool) {
-    if is_stated {
-        *field = value.to_c();
-    }
+/// The name's value or, if it states none, the one that was there.
+fn either<T: AsC>(value: &T, was: T::C, is_stated: bool) -> T::C {
+    if is_stated { value.to_c() } else { was }
 }
