@@ -1,15 +1,21 @@
 //! One row as a JSON object.
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde_json::Value;
 
 use crate::cells::{Cell, Fields};
+use crate::json;
+use crate::problem::InvalidField;
 
 /// Text that is not a row.
 #[derive(Debug, thiserror::Error)]
-#[error("not a JSON object of numbers, words and truth values: {0}")]
-pub struct ObjectError(#[from] serde_json::Error);
+pub enum ObjectError {
+    /// It is no JSON object, or has a name twice.
+    #[error("not a JSON object of numbers, words and truth values: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A list or an object in a cell.
+    #[error("not a JSON object of numbers, words and truth values: {0}")]
+    Cell(#[from] InvalidField),
+}
 
 /// A row from a JSON object. Values are numbers, words, `true` and `false`, or `null` for an absent cell.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +31,20 @@ enum OwnedCell {
 }
 
 impl OwnedCell {
+    /// `None` for an absent cell.
+    fn of_json(name: &str, value: Value) -> Result<Option<Self>, InvalidField> {
+        Ok(match value {
+            Value::Null => None,
+            Value::Bool(flag) => Some(Self::Whole(flag.into())),
+            Value::String(word) => Some(Self::Word(word)),
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => Some(Self::Whole(whole)),
+                None => number.as_f64().map(Self::Number),
+            },
+            value => return Err(InvalidField::new(name, value, "a number, a word, true, false or null")),
+        })
+    }
+
     fn borrowed(&self) -> Cell<'_> {
         match self {
             Self::Whole(value) => Cell::Whole(*value),
@@ -35,12 +55,15 @@ impl OwnedCell {
 }
 
 impl Object {
-    /// Reads a row. Of a repeated name, the last value counts.
+    /// Reads a row, in which each name appears once.
     pub fn from_json(text: &[u8]) -> Result<Self, ObjectError> {
-        let mut reader = serde_json::Deserializer::from_slice(text);
-        let object = reader.deserialize_map(Cells)?;
-        reader.end()?;
-        Ok(object)
+        let mut cells = Vec::new();
+        for (name, value) in json::object(text)? {
+            if let Some(cell) = OwnedCell::of_json(&name, value)? {
+                cells.push((name, cell));
+            }
+        }
+        Ok(Self { cells })
     }
 
     /// Copies the cells of these names.
@@ -78,66 +101,6 @@ impl Fields for Object {
     }
 }
 
-struct Cells;
-
-impl<'de> Visitor<'de> for Cells {
-    type Value = Object;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-        let (mut cells, mut absent) = (Vec::new(), Vec::new());
-        while let Some(name) = map.next_key::<String>()? {
-            match map.next_value::<Option<OwnedCell>>()? {
-                Some(cell) => cells.push((name, cell)),
-                None => absent.push(name),
-            }
-        }
-        let mut names: Vec<&String> = cells.iter().map(|(name, _)| name).chain(&absent).collect();
-        names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(A::Error::custom(format_args!("the key '{}' appears twice", pair[0]))),
-            None => Ok(Object { cells }),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for OwnedCell {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct One;
-        impl Visitor<'_> for One {
-            type Value = OwnedCell;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, a word, true, false or null")
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<OwnedCell, E> {
-                Ok(OwnedCell::Whole(value.into()))
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<OwnedCell, E> {
-                Ok(OwnedCell::Whole(value))
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<OwnedCell, E> {
-                Ok(i64::try_from(value).map_or(OwnedCell::Number(value as f64), OwnedCell::Whole))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<OwnedCell, E> {
-                Ok(OwnedCell::Number(value))
-            }
-
-            fn visit_str<E>(self, value: &str) -> Result<OwnedCell, E> {
-                Ok(OwnedCell::Word(value.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(One)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,8 +130,8 @@ mod tests {
     #[test]
     fn what_is_no_row_is_said() {
         for (text, message) in [
-            ("[1]", "invalid type: sequence, expected an object"),
-            (r#"{"N":[1]}"#, "expected a number, a word, true, false or null at line 1 column 6"),
+            ("[1]", "expected a JSON object"),
+            (r#"{"N":[1]}"#, "N: found [1], expected a number, a word, true, false or null"),
             (r#"{"N":1} x"#, "trailing characters at line 1 column 9"),
             ("", "EOF while parsing"),
             (r#"{"N":NaN}"#, "expected value at line 1 column 6"),
