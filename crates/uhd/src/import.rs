@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use ck_select_model::forest::MAX_VALUE;
+use ck_select_model::forest::{MAX_VALUE, text_head};
 use ck_select_types::problem::InvalidField;
 
 use crate::export::set_at;
@@ -27,13 +27,7 @@ impl Hgbm {
         require(is_named, "num_features", self.num_features, expected)?;
         let expected = "none: LightGBM has one forest for all kernels";
         require(self.groups == 0, "groups", self.groups, expected)?;
-        let mut text = format!(
-            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
-             objective=regression\nfeature_names={}\nfeature_infos={}\n",
-            names.len() - 1,
-            names.join(" "),
-            vec!["none"; names.len()].join(" ")
-        );
+        let mut text = text_head(names);
         let base = [Node::Leaf(self.base_score)];
         let base = (self.base_score != 0.0).then_some(&base[..]);
         let trees = self.trees.iter().map(Vec::as_slice).chain(base);

@@ -86,6 +86,18 @@ impl Header {
     }
 }
 
+/// How the text of a forest of regression begins whose columns have these names, up to its first tree.
+pub fn text_head<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    format!(
+        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
+         objective=regression\nfeature_names={}\nfeature_infos={}\n\n",
+        names.len().saturating_sub(1),
+        names.join(" "),
+        vec!["none"; names.len()].join(" "),
+    )
+}
+
 /// A score is one number: refuses forests that give a number for each of several classes.
 fn require_one_output(fields: &Fields<'_>) -> Result<(), ForestError> {
     let classes = Some(fields.need("num_class")?);

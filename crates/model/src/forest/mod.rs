@@ -86,6 +86,7 @@ pub use categories::CategorySets;
 pub use contributions::Contributions;
 pub use error::ForestError;
 pub use feature_info::FeatureInfo;
+pub use header::text_head;
 pub use node::{Child, Missing, Node, Split, Target, Threshold};
 pub use objective::{Objective, Transform};
 pub use row::{Row, RowError};

@@ -1,5 +1,6 @@
 //! Loading models from a directory, from files or from memory, plain or gzip.
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -10,7 +11,7 @@ use crate::vocab::Op;
 use super::known::names_of;
 use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
 use crate::files;
-use crate::forest::{Forest, ReadError};
+use crate::forest::{Forest, ReadError, text_head};
 use crate::inflate::{self, Limited, TooMuch, inflated_to};
 
 /// Largest forest in bytes, after decompression; upstream's default forest of 2000 x 255 leaves is about 40 MB
@@ -86,15 +87,9 @@ impl Model {
     pub fn of_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
         let spec = format!(r#"{{"op_type":"{op}","ck_select":{{"prior":1,"rank_by":"relative"}}}}"#);
         let names: Vec<&str> = universal_columns(op).iter().map(|column| column.name).collect();
-        let forest = format!(
-            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
-             objective=none\nfeature_names={}\nfeature_infos={}\n\nTree=0\nnum_leaves=1\nnum_cat=0\n\
-             leaf_value=0\n\
-             is_linear=0\nshrinkage=1\n\nend of trees\n",
-            names.len() - 1,
-            names.join(" "),
-            vec!["none"; names.len()].join(" "),
-        );
+        let tree =
+            "Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=0\nis_linear=0\nshrinkage=1\n\nend of trees\n";
+        let forest = text_head(&names) + tree;
         let model = Self::from_bytes("estimate", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())])?;
         Ok(model.on_device(device, None))
     }
@@ -159,6 +154,25 @@ impl Forest {
         let size = file.metadata().map_err(io)?.len();
         read_forest(&name, BufReader::with_capacity(1 << 16, file), size)
     }
+}
+
+/// The text of a target's forest in a model directory, for continued training and for packing; `None` if the
+/// model has none.
+pub fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, ModelError> {
+    let Some(path) = Model::forest_file(directory, target)? else { return Ok(None) };
+    let file = label(&path);
+    let read = || {
+        let bytes = files::read(&path)?;
+        match path.extension().and_then(OsStr::to_str) {
+            Some("packed") => Forest::packed_text(&bytes).map_err(ReadError::Text),
+            Some("gz") => Ok(io::read_to_string(inflate::inflated(&*bytes, bytes.len() as u64))?),
+            _ => Ok(String::from_utf8(bytes).map_err(io::Error::other)?),
+        }
+    };
+    read().map(Some).map_err(|error| match error {
+        ReadError::Text(source) => ModelError::Forest { file, source: Box::new(source) },
+        ReadError::Io(source) => ModelError::Io { file, source },
+    })
 }
 
 fn label(path: &Path) -> String {

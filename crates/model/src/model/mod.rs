@@ -3,7 +3,6 @@
 mod bare;
 mod embedded;
 mod error;
-mod forest_text;
 mod key;
 mod known;
 mod load;
@@ -13,11 +12,11 @@ mod trained;
 
 pub use embedded::EmbeddedModel;
 pub use error::ModelError;
-pub use forest_text::forest_text;
 pub use key::listed;
 pub use key::{Misfit, ModelKey};
 pub use known::Filled;
 pub(crate) use known::names_of;
+pub use load::forest_text;
 pub(crate) use load::spec_bytes;
 pub use range::TrainedRange;
 pub use spec::FeatureSpec;

@@ -16,6 +16,7 @@ use std::time::Instant;
 use ck_select::ffi::{
     CkConvProblem, CkForestBytes, CkKernelHooks, CkModelOptions, CkOptions, CkRegistry, CkSelection, CkStatus,
 };
+use ck_select::forest::text_head;
 use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
@@ -141,15 +142,8 @@ fn check(status: CkStatus) {
 
 fn one_leaf(setting: &Setting) -> Vec<u8> {
     let names = setting.extractor.schema.names();
-    let infos = vec!["none"; names.len()].join(" ");
-    format!(
-        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
-         objective=regression\nfeature_names={}\nfeature_infos={infos}\n\n\
-         Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n",
-        names.len() - 1,
-        names.join(" ")
-    )
-    .into_bytes()
+    let tree = "Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
+    (text_head(&names) + tree).into_bytes()
 }
 
 /// The shared library that cargo built for this program.
