@@ -40,8 +40,13 @@ impl CategorySets {
     ///
     /// If there is no such set; a [`Split`](super::Split) of the same tree always names one.
     pub fn contains(&self, set: u32, value: f64) -> bool {
+        Self::has(self.words(set), value)
+    }
+
+    /// The same for the bits of a set.
+    pub(crate) fn has(words: &[u32], value: f64) -> bool {
         let Some(category) = category(value) else { return false };
-        self.words(set).get(category / 32).is_some_and(|word| word >> (category % 32) & 1 == 1)
+        words.get(category / 32).is_some_and(|word| word >> (category % 32) & 1 == 1)
     }
 
     /// Reads the sets of a tree that announces `num_cat` of them.

@@ -249,15 +249,22 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem};
 
+    /// With a full block of classes and a partial one; every tile is in the pool twice.
     #[test]
     fn rows_of_a_pool_are_the_extractors() {
-        for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97] {
+        for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97, Engine::ConvWork] {
             let extractor = Extractor::of_engine(engine);
-            let kernels: Vec<KernelTerms> =
-                ["16x64x64_compv3", "64x64x64_mem", "16x64x64_compv4", "16x64x64_mem_dsb"]
-                    .map(|rest| Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{rest}")).unwrap())
-                    .map(|kernel| extractor.kernel_side(&kernel.kind).unwrap())
-                    .to_vec();
+            let kernel = |number: i64| {
+                let pipeline = ["compv3", "mem", "compv4", "mem_dsb"][number as usize % 4];
+                let name = format!("grouped_conv_forward_bf16_2d_64x64x64_{pipeline}");
+                let Ok(KernelTerms::Conv(kernel)) =
+                    extractor.kernel_side(&Kernel::from_name(&name).unwrap().kind)
+                else {
+                    panic!()
+                };
+                KernelTerms::Conv(ConvKernelTerms { gemm_m_per_block: 8 + number % 41, ..kernel })
+            };
+            let kernels: Vec<_> = (0..82).map(kernel).collect();
             let features = PoolFeatures::new(&extractor, &kernels).unwrap();
             let (mut row, mut call) = (vec![0.0; extractor.schema.len()], CallValues::default());
             for channels in [3, 64, 65] {
@@ -266,42 +273,15 @@ mod tests {
                 let problem = extractor.problem_side(&problem.into()).unwrap();
                 features.fill(&problem, &mut call);
                 // From the second kernel's second row on.
-                let filled = features.filled(&call, 1..4);
+                let filled = features.filled(&call, 1..82);
                 for (at, kernel) in kernels[2..].iter().enumerate() {
                     extractor.fill(&problem, kernel, &mut row);
                     for (column, value) in row.iter().enumerate() {
-                        let mut found = [f64::NAN; 2];
+                        let mut found = [f64::NAN; 80];
                         filled.column(column, 1, &mut found);
                         assert_eq!(found[at].to_bits(), value.to_bits(), "{} {at}", engine.as_str());
                     }
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn columns_of_many_classes_are_the_extractors() {
-        let extractor = Extractor::of_engine(Engine::ConvWork);
-        let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
-        let Ok(KernelTerms::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!() };
-        // A full block and a partial one; every tile is in the pool twice.
-        let tile = |number: i64| ConvKernelTerms { gemm_m_per_block: 8 + number % 41, ..kernel };
-        let kernels: Vec<_> = (0..82).map(|number| KernelTerms::Conv(tile(number))).collect();
-        let features = PoolFeatures::new(&extractor, &kernels).unwrap();
-        let mut values = CallValues::default();
-        let mut row = vec![0.0; extractor.schema.len()];
-        for channels in [3, 64] {
-            let problem = ConvProblem { n: 3, c: channels, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
-            let problem = extractor.problem_side(&problem.into()).unwrap();
-            features.fill(&problem, &mut values);
-            for (kernel, &class) in kernels.iter().zip(&features.classes) {
-                extractor.fill(&problem, kernel, &mut row);
-                let of =
-                    |scope| features.columns.iter().zip(&row).filter(move |(column, _)| **column == scope);
-                let expected = of(Column::Uniform).chain(of(Column::Pair)).map(|(_, value)| value.to_bits());
-                let pair = values.pair.chunks_exact(41).map(|column| &column[class as usize]);
-                let found = values.uniform.iter().chain(pair).map(|value| value.to_bits());
-                assert!(found.eq(expected), "{channels} channels, class {class}");
             }
         }
     }

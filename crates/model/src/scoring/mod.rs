@@ -26,7 +26,7 @@ mod scratch;
 mod shortlist;
 mod single;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unchecked;
 #[cfg(target_arch = "x86_64")]
 mod vectors;

@@ -11,7 +11,7 @@ use crate::isa::Isa;
 #[path = "../../../../tests/random_forests/mod.rs"]
 mod random_forests;
 
-pub(super) use random_forests::{Numbers, Random, VALUES};
+pub(crate) use random_forests::{Numbers, Random, VALUES};
 use random_forests::{Sizes, forest_text};
 
 pub(super) fn forest(random: &mut Random, features: usize, trees: usize, leaves: usize) -> Arc<Forest> {

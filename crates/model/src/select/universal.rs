@@ -580,8 +580,10 @@ mod tests {
     use crate::forest::texts;
     use crate::model::Target;
     use crate::pool::Pool;
-    use crate::problem::ConvProblem;
+    use crate::problem::{ConvProblem, GemmProblem};
+    use crate::scoring::tests::{Numbers as _, Random};
     use crate::select::{RankScratch, Ranker};
+    use crate::vocab::Dtype;
 
     const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950",
         "feature_names":["est_over_least","est_rounds","C","tile_mn"],
@@ -620,10 +622,7 @@ mod tests {
         let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
         let bits = |one: &crate::ties::Ranked| (one.index, one.split_k, one.score.to_bits());
         for (m, n, k) in [(1, 4096, 4096), (300, 5000, 700), (4096, 4096, 4096), (64, 64, 65536)] {
-            let fp16 = "fp16".parse().unwrap();
-            let sizes = crate::problem::GemmProblem::new(m, n, k);
-            let one: Problem =
-                crate::problem::GemmProblem { dtype_a: fp16, dtype_b: fp16, dtype_c: fp16, ..sizes }.into();
+            let one: Problem = GemmProblem::new(m, n, k).of(Dtype::Fp16).into();
             for (problem, arch) in [(one, "sm_90"), (one, "gfx942"), (one.leaving_split(), "sm_90")] {
                 let arch = Some(arch.parse().unwrap());
                 let checked = || problem.checked().unwrap();
@@ -640,25 +639,26 @@ mod tests {
     }
 
     /// A forest that asks for the columns of `features`, of leaves that are often equal.
-    fn random_forest(random: &mut impl FnMut(usize) -> usize, features: &[&str]) -> String {
+    fn random_forest(random: &mut Random, features: &[&str]) -> String {
         let tree = |_| {
-            let (mut text, leaves) = (String::new(), 2 + random(12));
-            let mut line = |name: &str, count: usize, one: &mut dyn FnMut(usize) -> String| {
-                let all: Vec<String> = (0..count).map(one).collect();
-                text += &[name, "=", &all.join(" "), "\n"].concat();
+            let leaves = 2 + random.below(12);
+            let mut each = |count: usize, one: &mut dyn FnMut(&mut Random, usize) -> String| {
+                (0..count).map(|at| one(random, at)).collect::<Vec<_>>().join(" ")
             };
-            line("num_leaves", 1, &mut |_| leaves.to_string());
-            line("num_cat", 1, &mut |_| 0.to_string());
-            line("split_feature", leaves - 1, &mut |_| random(features.len()).to_string());
+            let nodes = leaves - 1;
+            let asked = each(nodes, &mut |random, _| random.below(features.len()).to_string());
             let thresholds = ["0.3", "0.9", "1.5", "3", "20", "40", "100"];
-            line("threshold", leaves - 1, &mut |_| thresholds[random(thresholds.len())].to_owned());
-            line("decision_type", leaves - 1, &mut |_| 2.to_string());
-            line("left_child", leaves - 1, &mut |node| format!("-{}", node + 1));
-            line("right_child", leaves - 1, &mut |node| {
-                if node + 2 < leaves { (node + 1).to_string() } else { format!("-{leaves}") }
-            });
-            line("leaf_value", leaves, &mut |_| format!("{}", (random(9) as f64 - 4.0) / 16.0));
-            text
+            let thresholds = each(nodes, &mut |random, _| random.pick(&thresholds).to_owned());
+            let types = each(nodes, &mut |_, _| "2".to_owned());
+            let left = each(nodes, &mut |_, node| format!("-{}", node + 1));
+            // A chain, whose last node has a leaf on either side.
+            let next = |node: usize| if node < nodes { node.to_string() } else { format!("-{leaves}") };
+            let right = each(nodes, &mut |_, node| next(node + 1));
+            let values = each(leaves, &mut |random, _| ((random.below(9) as f64 - 4.0) / 16.0).to_string());
+            format!(
+                "num_leaves={leaves}\nnum_cat=0\nsplit_feature={asked}\nthreshold={thresholds}\n\
+                 decision_type={types}\nleft_child={left}\nright_child={right}\nleaf_value={values}\n"
+            )
         };
         texts::forest(features, (0..40).map(tree))
     }
@@ -676,19 +676,14 @@ mod tests {
         );
         let tiles = [16, 32, 48, 64, 96, 128, 192, 256];
         for seed in 0..12 {
-            let mut state = seed;
-            let mut random = |below: usize| {
-                state = (state ^ 0x9e37_79b9_7f4a_7c15_u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                state ^= state >> 29;
-                (state % below as u64) as usize
-            };
-            let forest = random_forest(&mut random, &features);
+            let random = &mut Random(seed);
+            let forest = random_forest(random, &features);
             let model = Model::from_bytes("any", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())]);
             let mut names = std::collections::BTreeSet::new();
             while names.len() < 100 + 40 * seed as usize {
-                let (m, n, k) = (tiles[random(8)], tiles[random(8)], [16, 32, 64][random(3)]);
-                let pipeline = ["compv3_default", "compv4_default", "compv4_cshuffle"][random(3)];
-                let waves = ["1x1x1", "2x2x1", "4x1x1"][random(3)];
+                let (m, n, k) = (random.pick(&tiles), random.pick(&tiles), random.pick(&[16, 32, 64]));
+                let pipeline = random.pick(&["compv3_default", "compv4_default", "compv4_cshuffle"]);
+                let waves = random.pick(&["1x1x1", "2x2x1", "4x1x1"]);
                 names.insert(format!(
                     "gemm_universal_fp16_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}_{waves}_16x16x16"
                 ));
@@ -698,12 +693,8 @@ mod tests {
                 Ranker::new(Arc::new(model.unwrap()), Arc::new(Pool::new(kernels).unwrap())).unwrap();
             let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
             for _ in 0..8 {
-                let sizes = [0; 3].map(|_| 16 << random(9));
-                let fp16 = "fp16".parse().unwrap();
-                let sizes = crate::problem::GemmProblem::new(sizes[0], sizes[1], sizes[2]);
-                let problem: Problem =
-                    crate::problem::GemmProblem { dtype_a: fp16, dtype_b: fp16, dtype_c: fp16, ..sizes }
-                        .into();
+                let [m, n, k] = [0; 3].map(|_| 16 << random.below(9));
+                let problem: Problem = GemmProblem::new(m, n, k).of(Dtype::Fp16).into();
                 let arch = Some("gfx942".parse().unwrap());
                 let bits = |one: &crate::ties::Ranked| (one.index, one.score.to_bits());
                 ranker.ranking(problem.checked().unwrap(), arch, usize::MAX, &mut whole).unwrap();
@@ -727,7 +718,7 @@ mod tests {
             "gemm_universal_fp8_rcr_compv4_default_intrawave_False_False_False_False_16x32x32_1x2x1_16x16x16";
         let pool = Arc::new(Pool::new(vec![crate::kernel::Kernel::from_name(name).unwrap()]).unwrap());
         let ranker = Ranker::new(Arc::new(Model::load(folder).unwrap()), pool).unwrap();
-        let problem: Problem = crate::problem::GemmProblem::new(64, 64, 64).into();
+        let problem: Problem = GemmProblem::new(64, 64, 64).into();
         let (arch, mut scratch) = (Some("sm_80".parse().unwrap()), RankScratch::default());
         let error = ranker.ranking(problem.checked().unwrap(), arch, 4, &mut scratch).err().unwrap();
         assert!(error.to_string().ends_with("does not: it has no estimate there"), "{error}");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::forest::{Forest, Missing, Split, ZERO_THRESHOLD};
+use crate::forest::{CategorySets, Forest, Missing, Split, ZERO_THRESHOLD};
 use crate::scoring::compile::lanes::Column;
 
 /// The number of a question in a forest. Equal questions of different nodes share it.
@@ -88,19 +88,9 @@ impl Ladder {
                 let value = if zero || value.is_nan() { 0.0 } else { value };
                 thresholds.partition_point(|&threshold| threshold < value)
             }
-            Rule::Categorical { words } => usize::from(!contains(words, value)),
+            Rule::Categorical { words } => usize::from(!CategorySets::has(words, value)),
         }
     }
-}
-
-/// Membership as in [`CategorySets::contains`](crate::forest::CategorySets::contains).
-fn contains(words: &[u32], value: f64) -> bool {
-    const END: f64 = 2_147_483_648.0;
-    if !(value > -1.0 && value < END) {
-        return false;
-    }
-    let category = value as usize;
-    words.get(category / 32).is_some_and(|word| word >> (category % 32) & 1 == 1)
 }
 
 /// All questions of a forest, in a reproducible order.
