@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use ck_select::cells::Fields;
-use ck_select::features::{Engine, Extractor, RowInputs, Schema, Uncoded};
+use ck_select::features::{Engine, Extractor, Schema, Uncoded};
 
 struct Table {
     header: Vec<String>,
@@ -37,9 +37,8 @@ fn compare(file: &str, extractor: &Extractor) -> usize {
     for (line, row) in table.rows.iter().enumerate() {
         let fields =
             Row(table.header.iter().map(String::as_str).zip(row.iter().map(String::as_str)).collect());
-        let inputs =
-            RowInputs::read(extractor, &fields).unwrap_or_else(|e| panic!("{file} line {}: {e}", line + 2));
-        extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row_values);
+        let filled = extractor.fill_row(&fields, &mut row_values);
+        filled.unwrap_or_else(|error| panic!("{file} line {}: {error}", line + 2));
         for (name, value) in names.iter().zip(&row_values) {
             let cell =
                 fields.get(&format!("f:{name}")).unwrap_or_else(|| panic!("{file}: no column f:{name}"));
@@ -70,6 +69,8 @@ fn all_golden_rows_are_reproduced() {
         ("gemm78vec", Engine::Gemm78Vec, 500),
         ("conv97", Engine::Conv97, 1000),
         ("conv_superset", Engine::ConvSuperset, 1000),
+        ("fmha68", Engine::Fmha68, 40),
+        ("fmha68_python", Engine::Fmha68Python, 40),
     ] {
         let cells = compare(file, &upstream(engine));
         assert_eq!(cells, rows * engine.feature_names().len(), "{file}");
@@ -113,9 +114,10 @@ fn by_default_absent_and_unknown_words_are_errors() {
             // What names and problems may leave out, cells may, too.
             let neutral = ["dilation_", "wave_mode", "has_", "Di", "Z", "stride_d", "pad_d"];
             let needed = |name: &str| !neutral.iter().chain(&["f:"]).any(|start| name.starts_with(start));
+            let mut values = vec![0.0; extractor.schema.len()];
             let absent = cells.iter().any(|(name, cell)| cell.is_empty() && needed(name));
-            match RowInputs::read(&extractor, &Row(cells)) {
-                Ok(_) => {
+            match extractor.fill_row(&Row(cells), &mut values) {
+                Ok(()) => {
                     assert!(!absent, "an absent cell was accepted");
                     accepted += 1;
                 }

@@ -4,70 +4,45 @@
 //! [`Upstream`](super::Uncoded::Upstream) does exactly that, for parity; [`Error`](super::Uncoded::Error)
 //! refuses both.
 
-use super::aliases;
 use super::named::Named;
-use super::operation::KernelTermsOf;
 use super::reader::Reader;
 use super::schema::{Features, Picked};
 use super::sides::{KernelFeatures as _, OperationFeatures};
 use super::{Extractor, FieldError, KernelTerms, ProblemTerms, Uncoded};
-use crate::cells::Fields;
+use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
+use crate::problem::{InvalidField, Problem, ProblemDefaults};
 use crate::vocab::Op;
 use ck_select_types::each_operation;
-
-/// The inputs of one feature row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RowInputs {
-    /// What features know about the problem.
-    pub problem: ProblemTerms,
-    /// What they know about the kernel.
-    pub kernel: KernelTerms,
-    /// The constants of the GPU.
-    pub hardware: Hardware,
-}
-
-impl RowInputs {
-    /// Reads the inputs of an extractor's features from named cells.
-    ///
-    /// The hardware is the extractor's, overridden by `hw_*` cells.
-    pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
-        let (problem, kernel) = sides(extractor, fields)?;
-        let reader = Reader::new(extractor, fields);
-        // Upstream's C++ header for attention assumes a profile of zeros.
-        let zeros = extractor.schema.op() == Op::Fmha && reader.is_lenient();
-        let least = i64::from(!zeros);
-        Ok(Self { problem, kernel, hardware: reader.hardware(extractor.hardware, least)? })
-    }
-}
-
-/// Reads both sides of a row: the kernel from its name if it has one, otherwise from its cells.
-fn sides(extractor: &Extractor, row: &dyn Fields) -> Result<(ProblemTerms, KernelTerms), FieldError> {
-    match Named::read(extractor, row)? {
-        Some(named) => {
-            named.check_variant(extractor, row)?;
-            let kernel = named.side(extractor)?;
-            Ok((named.into_problem().complete(extractor, row)?, kernel))
-        }
-        None => Ok((ProblemTerms::read(extractor, row)?, KernelTerms::read_cells(extractor, row)?)),
-    }
-}
+use ck_select_types::operation::OperationProblem;
 
 impl Extractor {
-    /// Fills the features of a row of cells, of which it is known whether it names its kernel.
+    /// Fills the features of a row of named cells. The hardware is the extractor's, overridden by `hw_*`
+    /// cells.
+    pub fn fill_row(&self, cells: &dyn Fields, row: &mut [f64]) -> Result<(), FieldError> {
+        let (named, reader) = (Named::read(self, cells)?, Reader::new(self, cells));
+        // Upstream's C++ header for attention assumes a profile of zeros.
+        let zeros = self.schema.op() == Op::Fmha && reader.is_lenient();
+        let hardware = reader.hardware(self.hardware, i64::from(!zeros))?;
+        self.fill_cells(cells, named, &hardware, row)
+    }
+
+    /// The same for a GPU with these constants, whatever cells say, and a row of which it is known whether it
+    /// names its kernel.
     pub(crate) fn fill_cells(
         &self,
         cells: &dyn Fields,
         named: Option<Named>,
+        hardware: &Hardware,
         row: &mut [f64],
     ) -> Result<(), FieldError> {
         let Some(named) = named else {
             let Some(columns) = self.schema.picked() else { return Ok(()) };
-            return each_operation!(columns, Picked(features) => fill(features, self, cells, row));
+            return each_operation!(columns, Picked(features) => fill(features, self, hardware, cells, row));
         };
         named.check_variant(self, cells)?;
         let kernel = named.side(self)?;
-        self.fill(&named.into_problem().complete(self, cells)?, &kernel, row);
+        self.schema.fill(&named.into_problem().complete(self, cells)?, &kernel, hardware, row);
         Ok(())
     }
 }
@@ -75,12 +50,13 @@ impl Extractor {
 fn fill<P: OperationFeatures>(
     features: &Features<P>,
     extractor: &Extractor,
+    hardware: &Hardware,
     cells: &dyn Fields,
     row: &mut [f64],
 ) -> Result<(), FieldError> {
     let problem = problem_terms::<P>(extractor, cells)?;
     let kernel = P::Kernel::terms_of_cells(extractor, cells)?;
-    features.fill(&problem, &kernel, &extractor.hardware, extractor.schema.needs_own(), row);
+    features.fill(&problem, &kernel, hardware, extractor.schema.needs_own(), row);
     Ok(())
 }
 
@@ -103,8 +79,8 @@ fn problem_terms<P: OperationFeatures>(
         return P::terms_of_cells(extractor, fields);
     }
     let op = extractor.schema.op();
-    aliases::check_op(op, fields)?;
-    P::terms_of_strict_cells(extractor, fields, &aliases::AliasedFields { op, row: fields })
+    check_op(op, fields)?;
+    P::terms_of_strict_cells(extractor, fields, &AliasedFields { op, row: fields })
 }
 
 impl KernelTerms {
@@ -121,13 +97,50 @@ impl KernelTerms {
     /// The same for a row that names no kernel.
     pub(crate) fn read_cells(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let op = extractor.schema.op();
-        each_operation!(op, Own => kernel_terms::<Own>(extractor, fields).map(Self::from))
+        each_operation!(op, Own => {
+            <Own as OperationProblem>::Kernel::terms_of_cells(extractor, fields).map(Self::from)
+        })
     }
 }
 
-fn kernel_terms<P: OperationFeatures>(
-    extractor: &Extractor,
-    row: &dyn Fields,
-) -> Result<KernelTermsOf<P>, FieldError> {
-    P::Kernel::terms_of_cells(extractor, row)
+/// A row in which each field of a problem is found under any of its names.
+struct AliasedFields<'a> {
+    op: Op,
+    row: &'a dyn Fields,
+}
+
+impl Fields for AliasedFields<'_> {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        let other = || {
+            let field =
+                Problem::fields(self.op).iter().find(|field| field.names().any(|known| known == name))?;
+            field.names().find_map(|name| self.row.cell(name))
+        };
+        self.row.cell(name).or_else(other)
+    }
+}
+
+/// Refuses a row of another operation.
+fn check_op(op: Op, row: &dyn Fields) -> Result<(), FieldError> {
+    for column in ["op_type", "op"] {
+        if let Some(Cell::Word(word)) = row.cell(column)
+            && word.parse() != Ok(op)
+            // Upstream's converters write this word where they could not read a kernel's name.
+            && word != "grouped"
+        {
+            return Err(InvalidField::new(
+                column,
+                format_args!("'{word}'"),
+                format!("{op}, as of the model"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The problem of a row where absent cells are errors: read and validated as everywhere else.
+pub(crate) fn asked_problem(extractor: &Extractor, row: &dyn Fields) -> Result<Problem, FieldError> {
+    let op = extractor.schema.op();
+    let defaults = ProblemDefaults { direction: extractor.direction, ..ProblemDefaults::of(op) };
+    Problem::from_fields(op, row, &defaults)
 }

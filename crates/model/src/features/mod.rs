@@ -11,7 +11,6 @@
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 #![allow(clippy::inline_always)]
 
-mod aliases;
 mod axis;
 mod block;
 mod claims;
@@ -30,7 +29,6 @@ mod rules;
 mod schema;
 mod sides;
 
-pub(crate) use aliases::read as asked_problem;
 pub(crate) use block::BLOCK;
 pub(crate) use block::InBlocks;
 pub use claims::NameClaim;
@@ -38,7 +36,7 @@ pub use conv::ConvPair;
 pub use conv::work as conv_work;
 pub use engine::Engine;
 pub(crate) use engine::{NamedEngine, named as named_engines};
-pub use fields::RowInputs;
+pub(crate) use fields::asked_problem;
 pub use gemm::GemmPair;
 pub use named::{NAME_COLUMNS, cells_of_name};
 pub(crate) use named::{Named, NamedProblem, Overlay};

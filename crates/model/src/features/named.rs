@@ -1,10 +1,9 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
-use super::aliases;
 use super::claims::{Claims, NameClaim, claims};
 use super::reader::Reader;
 use super::sides::{KernelFeatures, NameCell};
-use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded};
+use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded, asked_problem};
 use crate::cells::{Cell, Fields};
 use crate::inputs;
 use crate::kernel::{GemmKernel, Kernel, KernelKind};
@@ -139,7 +138,7 @@ impl Named {
     /// Refuses a GEMM kernel of another variant than the row's problem, if absent cells are errors.
     pub(crate) fn check_variant(&self, extractor: &Extractor, row: &dyn Fields) -> Result<(), FieldError> {
         if let (KernelKind::Gemm(kernel), Uncoded::Error) = (&self.kernel, extractor.rules.uncoded)
-            && let Problem::Gemm(asked) = self.problem.over(row, |all| aliases::read(extractor, all))?
+            && let Problem::Gemm(asked) = self.problem.over(row, |all| asked_problem(extractor, all))?
             && !kernel.answers(&asked)
         {
             let expected = "one for the row's batch, groups, stream_k, num_d, preshuffle and quant";

@@ -31,7 +31,7 @@ pub fn engine_features(
         features.resize(rows.len() * width, 0.0);
         for ((row, cells), features) in rows.enumerate().zip(features.chunks_exact_mut(width.max(1))) {
             let filled = Named::read(&extractor, &cells)
-                .and_then(|named| extractor.fill_cells(&cells, named, features));
+                .and_then(|named| extractor.fill_cells(&cells, named, &extractor.hardware, features));
             filled.map_err(|source| RowsError::Row { row, source })?;
         }
         Ok(features)

@@ -259,7 +259,7 @@ impl RowModel {
                 None => refuse_others(&self.model, row)?,
             }
         }
-        extractor.fill_cells(row, named, features)
+        extractor.fill_cells(row, named, &extractor.hardware, features)
     }
 }
 

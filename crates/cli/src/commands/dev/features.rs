@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ck_select::features::{Engine, Extractor, RowInputs, Schema, Uncoded};
+use ck_select::features::{Engine, Extractor, Schema, Uncoded};
 use ck_select::inputs;
 use csv::StringRecord;
 
@@ -81,8 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut any = false;
     while file.next(&mut record)? {
         let fields = NamedRow { columns: &columns, record: &record };
-        let inputs = RowInputs::read(&extractor, &fields).map_err(|error| file.fault(&record, error))?;
-        extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row);
+        extractor.fill_row(&fields, &mut row).map_err(|error| file.fault(&record, error))?;
         rows.push(row.iter().copied().map(Cell::Real).collect())?;
         any = true;
     }

@@ -5,7 +5,7 @@ use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::coded_element_bytes;
 use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
-use super::super::{Extractor, Feature, FieldError, KTile, KernelMapping, SideError, aliases};
+use super::super::{Extractor, Feature, FieldError, KTile, KernelMapping, SideError, asked_problem};
 use super::tile_cells::{self, TILE_CELLS};
 use super::{ConvKernelTerms, ConvTerms, PipelineFlags};
 use crate::cells::{Cell, Fields};
@@ -65,7 +65,7 @@ impl OperationFeatures for ConvProblem {
         aliased: &dyn Fields,
     ) -> Result<ConvTerms, FieldError> {
         require(&Reader::new(extractor, aliased))?;
-        let problem = aliases::read(extractor, row)?;
+        let problem = asked_problem(extractor, row)?;
         problem.check_split()?;
         match problem {
             Problem::Conv(problem) if extractor.schema.universal_columns().is_none() => {

@@ -286,6 +286,10 @@ pub static FEATURES: &[Feature<FmhaTerms, FmhaKernelTerms>] = features! { <FmhaT
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::{Engine, Extractor};
+    use crate::kernel::Kernel;
+    use crate::problem::{Problem, ProblemDefaults};
+    use crate::vocab::Op;
 
     #[test]
     fn names_are_unique_and_as_many_as_upstreams() {
@@ -301,5 +305,29 @@ mod tests {
         assert_eq!((python.hk, header.hk), (0, 1));
         assert_eq!(python.product([python.sq, 3]), float(3 * ((1 << 53) + 1)));
         assert_eq!(header.product([header.sq, 3]), 3.0 * EXACT);
+    }
+
+    /// What kernels and problems as values are in the two encodings.
+    #[test]
+    fn encodings_differ() {
+        let problem = "seqlen_q=1024,nhead_q=40,nhead_k=1,hdim_q=128,dtype=fp8bf16,bias=bias";
+        let problem = Problem::parse(Op::Fmha, problem, &ProblemDefaults::of(Op::Fmha)).unwrap();
+        let kernel = "fmha_fwd_fp8bf16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x32_pad1111_mask=no\
+                      _bias=bias_qs=pertensor_bpc=-1";
+        let kernel = Kernel::from_name(kernel).unwrap();
+        let value = |engine: Engine, name: &str| {
+            let extractor = Extractor::of_engine(engine);
+            let place = extractor.schema.names().iter().position(|known| *known == name).unwrap();
+            extractor.row(&problem, &kernel.kind).unwrap()[place]
+        };
+        for (name, header, python) in [("bias", 1.0, 0.0), ("qscale", 0.0, 1.0), ("feature_count", 1.0, 0.0)]
+        {
+            assert_eq!(
+                [Engine::Fmha68, Engine::Fmha68Python].map(|engine| value(engine, name)),
+                [header, python]
+            );
+        }
+        let intensity = |engine| value(engine, "arithmetic_intensity");
+        assert_eq!(intensity(Engine::Fmha68), 2.0 * intensity(Engine::Fmha68Python));
     }
 }

@@ -8,7 +8,7 @@ use super::super::reader::Reader;
 use super::super::rules::{coded_element_bytes, coded_word};
 use super::super::schema::SCHEDULERS;
 use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
-use super::super::{Extractor, Feature, FieldError, aliases};
+use super::super::{Extractor, Feature, FieldError, asked_problem};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{FEATURES, GemmBuild, GemmKernelTerms, GemmTerms};
 use crate::cells::Fields;
@@ -95,7 +95,7 @@ impl OperationFeatures for GemmProblem {
         aliased: &dyn Fields,
     ) -> Result<GemmTerms, FieldError> {
         let terms = Self::terms_of_cells(extractor, aliased)?;
-        aliases::read(extractor, row).map(|_| terms)
+        asked_problem(extractor, row).map(|_| terms)
     }
 }
 
