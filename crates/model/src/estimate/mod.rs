@@ -14,7 +14,7 @@
 //! - `formula`: what an operation's folder says: which formula it has, and what the formula computes
 //! - `terms`: the formula of GEMMs, in numbers (`real`) of a kernel or of four side by side
 //! - `conv`, `gemm`: what both take from problem and kernel; `fmha`: all of it for attention
-//! - `kernels`: many kernels on a device; `rank`: those of a pool, ordered by the estimate
+//! - `rank`: many kernels on a device, and those of a pool, ordered by the estimate
 //! - `columns`: the columns that universal models derive from it
 //!
 //! `docs/estimate.md` explains each term, what is left out, and how good the order is in each setting. The
@@ -31,7 +31,6 @@ mod fmha;
 mod formula;
 mod gemm;
 mod gpu_override;
-mod kernels;
 mod load;
 mod profiles;
 mod rank;
@@ -44,8 +43,7 @@ pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FmhaLoad, FmhaShape};
 pub use formula::UniversalColumn;
 pub use gpu_override::{GpuOverride, GpuOverrideError, GpuOverrideFault, PerDevice, constants_of};
-pub use kernels::EstimatedKernels;
-pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
+pub use rank::{EstimateError, EstimateScratch, Estimated, EstimatedKernels, PoolEstimate};
 pub use shape::ShapeError;
 pub use terms::Terms;
 

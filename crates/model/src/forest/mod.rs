@@ -54,9 +54,9 @@
 
 // How the files divide the work. `parts` reads the bytes tree by tree, `text` cuts them into lines and lists,
 // `number` reads numbers. `packed` reads numbers that are stored as bytes.
-// `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`)
-// and `sections` interpret the keys and check them. `tree` stores what they accept, and `row`, `together`
-// and `contributions` walk it without further checks. `error` has the errors of all of them.
+// `fields` sorts the lines of a header or tree by key. `header` and `tree_text` (with `categories` and
+// `shape`) interpret the keys and check them. `tree` stores what they accept, and `row`, `together` and
+// `contributions` walk it without further checks. `error` has the errors of all of them.
 
 mod categories;
 mod contributions;
@@ -70,7 +70,6 @@ mod objective;
 mod packed;
 mod parts;
 mod row;
-mod sections;
 mod shape;
 mod statistics;
 mod text;

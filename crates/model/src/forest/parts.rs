@@ -10,7 +10,7 @@ use super::fields::Fields;
 use super::header::Header;
 use super::text::{Field, Lines};
 use super::tree::Tree;
-use super::{sections, tree_text};
+use super::tree_text;
 
 const TREE: &[u8] = b"Tree=";
 const END: &[u8] = b"end of trees";
@@ -57,7 +57,31 @@ pub(super) fn end(
     let mut lines = Lines::after(utf8(text, before)?, before.lines);
     lines.next();
     header.validate_trees(trees, lines.place())?;
-    Ok(sections::parameters(lines)?.map(str::to_owned))
+    Ok(parameters(lines)?.map(str::to_owned))
+}
+
+/// Maximum size of the parameters; LightGBM writes about five thousand bytes.
+const MOST_PARAMETERS: usize = 1 << 20;
+
+/// The lines between `parameters:` and `end of parameters`, if the text has them.
+fn parameters(mut lines: Lines<'_>) -> Result<Option<&str>, ForestError> {
+    if !lines.any(|line| line == "parameters:") {
+        return Ok(None);
+    }
+    let start = lines.place();
+    let text = lines.rest();
+    loop {
+        // The section ends where the end's line begins, so that it is kept verbatim.
+        let before = text.len() - lines.rest().len();
+        match lines.next() {
+            Some("end of parameters") if before <= MOST_PARAMETERS => return Ok(Some(text[..before].trim())),
+            Some("end of parameters") => {
+                return Err(start.found(&format!("{before} bytes of parameters"), "at most 1 MiB"));
+            }
+            Some(_) => {}
+            None => return Err(lines.place().truncated("`end of parameters`")),
+        }
+    }
 }
 
 /// A text that is read part by part.
@@ -234,5 +258,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn found(text: &str) -> Result<Option<&str>, String> {
+        parameters(Lines::new(text)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn parameters_are_kept_as_they_stand() {
+        assert_eq!(found("a:\n\nb\n"), Ok(None));
+        assert_eq!(found("parameters:\nend of parameters\n"), Ok(Some("")));
+        let text =
+            "importances:\r\na=1\r\n\r\nparameters:\r\n[a: b]\r\n# c\r\n\r\n[d: ]\r\n\r\nend of parameters";
+        assert_eq!(found(text), Ok(Some("[a: b]\r\n# c\r\n\r\n[d: ]")));
+    }
+
+    #[test]
+    fn the_length_of_parameters_is_bounded() {
+        let text = |length| format!("parameters:\n{}\nend of parameters\n", "x".repeat(length));
+        assert!(found(&text(MOST_PARAMETERS - 1)).is_ok());
+        assert_eq!(
+            found(&text(MOST_PARAMETERS)).unwrap_err(),
+            "line 1: found `1048577 bytes of parameters`, expected at most 1 MiB"
+        );
     }
 }
