@@ -150,9 +150,22 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use super::super::OperationTerms as _;
     use super::super::gemm::VECTOR;
     use super::*;
 
+    #[test]
+    fn names_of_features_are_unique() {
+        for (op, count) in [(Op::Gemm, 99), (Op::Conv, 150), (Op::Fmha, 68)] {
+            let names: Vec<_> = each_operation!(op, Own => Own::features().map(|one| one.name).collect());
+            assert_eq!(names.len(), count, "{op}");
+            assert_eq!(names.iter().collect::<HashSet<_>>().len(), count, "{op}");
+        }
+    }
+
+    /// A list of dropped features with a name that none has would leave too many.
     #[test]
     fn engines_have_the_sizes_that_their_models_have() {
         let sizes = Engine::ALL.iter().map(|engine| engine.feature_names().len()).collect::<Vec<_>>();

@@ -416,6 +416,26 @@ mod tests {
                 r#"{"ck_select":{"trained_range":{"M":[3]}}}"#,
                 "invalid length 1, expected an array of length 2",
             ),
+            (
+                r#"{"op_type":"grouped_conv","ck_select":{"trained_on":{"numbers":{"H":[1,2]}}}}"#,
+                "ck_select.trained_on.numbers: found H, expected one of ndim, N, C, K, G",
+            ),
+            (
+                r#"{"op_type":"grouped_conv","ck_select":{"trained_on":{"numbers":{"N":[2,1]}}}}"#,
+                "ck_select.trained_on.N: found [2, 1], expected the smallest value",
+            ),
+            (
+                r#"{"op_type":"grouped_conv","ck_select":{"trained_on":{"words":{"dtype":["bf16"]}}}}"#,
+                "ck_select.trained_on.words: found dtype, expected one of direction",
+            ),
+            (
+                r#"{"op_type":"grouped_conv","ck_select":{"trained_on":{"words":{"layout":["x"]}}}}"#,
+                "ck_select.trained_on.layout: found 'x', expected a word of the field",
+            ),
+            (
+                r#"{"op_type":"grouped_conv","ck_select":{"trained_on":{"number":{}}}}"#,
+                "unknown field `number`",
+            ),
         ] {
             let error = spec(json).unwrap_err();
             assert!(error.contains(message), "{json}: {error}");

@@ -390,31 +390,4 @@ mod tests {
         }
         assert_eq!(TrainedOn::default().unmeasured(&kernel("compv5")), None, "nobody wrote it down");
     }
-
-    #[test]
-    fn every_mistake_is_named() {
-        for (json, message) in [
-            (
-                r#"{"numbers":{"H":[1,2]}}"#,
-                "ck_select.trained_on.numbers: found H, expected one of ndim, N, C, K, G",
-            ),
-            (
-                r#"{"numbers":{"N":[2,1]}}"#,
-                "ck_select.trained_on.N: found [2, 1], expected the smallest value",
-            ),
-            (
-                r#"{"words":{"dtype":["bf16"]}}"#,
-                "ck_select.trained_on.words: found dtype, expected one of direction",
-            ),
-            (
-                r#"{"words":{"layout":["x"]}}"#,
-                "ck_select.trained_on.layout: found 'x', expected a word of the field",
-            ),
-            (r#"{"number":{}}"#, "unknown field `number`"),
-        ] {
-            let spec = format!(r#"{{"op_type": "grouped_conv", "ck_select": {{"trained_on": {json}}}}}"#);
-            let error = FeatureSpec::from_json("spec", spec.as_bytes()).unwrap_err().to_string();
-            assert!(error.contains(message), "{error}");
-        }
-    }
 }

@@ -249,19 +249,20 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem};
 
+    fn conv_kernel(extractor: &Extractor, pipeline: &str) -> ConvKernelTerms {
+        let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_64x32x64_{pipeline}")).unwrap();
+        let Ok(KernelTerms::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!("{pipeline}") };
+        kernel
+    }
+
     /// With a full block of classes and a partial one; every tile is in the pool twice.
     #[test]
     fn rows_of_a_pool_are_the_extractors() {
         for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97, Engine::ConvWork] {
             let extractor = Extractor::of_engine(engine);
             let kernel = |number: i64| {
-                let pipeline = ["compv3", "mem", "compv4", "mem_dsb"][number as usize % 4];
-                let name = format!("grouped_conv_forward_bf16_2d_64x64x64_{pipeline}");
-                let Ok(KernelTerms::Conv(kernel)) =
-                    extractor.kernel_side(&Kernel::from_name(&name).unwrap().kind)
-                else {
-                    panic!()
-                };
+                let kernel =
+                    conv_kernel(&extractor, ["compv3", "mem", "compv4", "mem_dsb"][number as usize % 4]);
                 KernelTerms::Conv(ConvKernelTerms { gemm_m_per_block: 8 + number % 41, ..kernel })
             };
             let kernels: Vec<_> = (0..82).map(kernel).collect();
@@ -309,19 +310,7 @@ mod tests {
         let problem = ConvProblem { n: 3, c: 48, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
         let Ok(ProblemTerms::Conv(problem)) = extractor.problem_side(&problem.into()) else { panic!() };
         for word in ["compv3", "compv4", "mem"] {
-            let kernel = ConvKernelTerms {
-                block_size: 256,
-                gemm_m_per_block: 64,
-                gemm_n_per_block: 32,
-                gemm_k_per_block: 64,
-                k_tile: 64,
-                pipeline_code: 1.0,
-                pipeline: conv::PipelineFlags::of(word),
-                intrawave: true,
-                has_dsb: 0,
-                has_si: 0,
-                two_stage: false,
-            };
+            let kernel = conv_kernel(&extractor, word);
             let pipeline = conv::PipelineFlags {
                 half_lds: kernel.pipeline.half_lds,
                 mem: kernel.pipeline.mem,

@@ -292,12 +292,6 @@ mod tests {
     use crate::vocab::Op;
 
     #[test]
-    fn names_are_unique_and_as_many_as_upstreams() {
-        let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len()), (68, 68));
-    }
-
-    #[test]
     fn encodings_differ_in_arithmetic_beyond_what_floats_hold() {
         let problem = FmhaProblem { nhead_k: 0, ..FmhaProblem::new([(1 << 53) + 1, 8], 3, 64) };
         let [python, header] = [FmhaEncoding::Python, FmhaEncoding::Header]

@@ -173,13 +173,6 @@ mod tests {
     use crate::problem::GemmProblem;
     use crate::vocab::{Dtype, Op};
 
-    #[test]
-    fn names_are_unique_and_complete() {
-        let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len()), (99, 99));
-        assert!(VECTOR.iter().chain(BUILD).all(|name| names.contains(name)));
-    }
-
     /// By hand: 24 tiles on 16 compute units are two rounds, of six steps of 32 KiB each.
     #[test]
     fn transfers_of_aiters_names_and_the_rounds_of_a_compute_unit() {
