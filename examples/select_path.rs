@@ -150,7 +150,7 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     }
     registry.prepare();
     if case == "conv-counted" {
-        registry.tune(&TuneBudget::of(Duration::ZERO))?;
+        registry.tune(&TuneBudget::new(Duration::ZERO))?;
     }
     let problems: Vec<Problem> = match case {
         "conv-again" | "conv-counted" | "c-again" | "fmha-again" => vec![problem(1); CALLS as usize],

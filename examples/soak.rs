@@ -154,7 +154,7 @@ impl Soak {
 
     fn tune(&self) {
         while self.goes_on() {
-            match self.measuring.tune(&TuneBudget::of(Duration::from_millis(20))) {
+            match self.measuring.tune(&TuneBudget::new(Duration::from_millis(20))) {
                 Ok(report) => self.measured.fetch_add(report.measured as u64, Ordering::Relaxed),
                 Err(error) => {
                     self.fail(error);
@@ -226,7 +226,7 @@ fn run(seconds: u64, threads: usize) -> Result<(), Failure> {
     let path = folder.join("winners.db");
     let soak = Soak::new(&path)?;
     // Tuning begins with the first call; what is asked before is not counted.
-    soak.measuring.tune(&TuneBudget::of(Duration::ZERO))?;
+    soak.measuring.tune(&TuneBudget::new(Duration::ZERO))?;
     let (mut memory, mut changes, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let began = Instant::now();
     println!("{threads} threads, {seconds} s; counts so far\n");

@@ -281,7 +281,7 @@ mod tests {
 
     fn read(path: &Path) -> (Vec<Problem>, PassedOver) {
         let text = std::fs::read(path).unwrap();
-        let list = ProblemList::parse("capture", &text, Op::Gemm, &ProblemDefaults::of(Op::Gemm)).unwrap();
+        let list = ProblemList::parse("capture", &text, Op::Gemm, &ProblemDefaults::new(Op::Gemm)).unwrap();
         (list.problems.iter().map(|listed| listed.problem).collect(), list.passed)
     }
 

@@ -21,7 +21,7 @@ use hip_double::Double;
 
 static DOUBLE: LazyLock<PathBuf> = LazyLock::new(|| hip_double::build("hip6_for_faults", 6, &[]));
 
-const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(60));
+const LONG: TuneBudget = TuneBudget::new(Duration::from_secs(60));
 
 type Run = Arc<dyn Fn() -> RunOutcome + Send + Sync>;
 

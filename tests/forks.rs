@@ -10,7 +10,7 @@ use ck_select::registry::{Options, Source, TuneBudget};
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
 use common::{kernels, running, small_conv as problem, times};
 
-const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(60));
+const LONG: TuneBudget = TuneBudget::new(Duration::from_secs(60));
 
 unsafe extern "C" {
     fn fork() -> i32;

@@ -30,9 +30,9 @@ fuzz_target!(|bytes: &[u8]| {
         let read = |name: &str| FmhaKernel::parse_name(name).expect("what was printed");
         assert_eq!(read(&kernel.identifier()).identifier(), kernel.identifier());
     }
-    let Ok(problem) = Problem::parse(Op::Fmha, asked, &ProblemDefaults::of(Op::Fmha)) else { return };
+    let Ok(problem) = Problem::parse(Op::Fmha, asked, &ProblemDefaults::new(Op::Fmha)) else { return };
     let printed = problem.to_string();
-    assert_eq!(Problem::parse(Op::Fmha, &printed, &ProblemDefaults::of(Op::Fmha)).as_ref(), Ok(&problem));
+    assert_eq!(Problem::parse(Op::Fmha, &printed, &ProblemDefaults::new(Op::Fmha)).as_ref(), Ok(&problem));
     assert!(problem.flops() >= 0.0);
     let Some(kernel) = kernel else { return };
     let _ = (kernel.answers(&problem), kernel.has_types_of(&problem));

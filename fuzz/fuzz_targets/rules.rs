@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 
 fn as_problems(text: &str, op: Op) {
     let source = Box::new(Cursor::new(text.as_bytes()));
-    let mut reader = match ProblemReader::new("fuzz", source, op, ProblemDefaults::of(op)) {
+    let mut reader = match ProblemReader::new("fuzz", source, op, ProblemDefaults::new(op)) {
         Ok(reader) => reader,
         Err(error) => return assert!(error.to_string().starts_with("fuzz"), "{error}"),
     };
@@ -24,7 +24,7 @@ fn as_problems(text: &str, op: Op) {
                 problem.validate().expect("a good problem");
                 let text = problem.to_string();
                 assert_eq!(
-                    Problem::parse(op, &text, &ProblemDefaults::of(op)).as_ref(),
+                    Problem::parse(op, &text, &ProblemDefaults::new(op)).as_ref(),
                     Ok(&problem),
                     "{text}"
                 );

@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     for (op, engine) in
         [(Op::Conv, Engine::ConvSuperset), (Op::Gemm, Engine::Gemm78Vec), (Op::Fmha, Engine::Fmha68)]
     {
-        let defaults = ProblemDefaults::of(op);
+        let defaults = ProblemDefaults::new(op);
         if let Ok(problem) = Problem::parse(op, text, &defaults) {
             assert_eq!(Problem::parse(op, &problem.to_string(), &defaults), Ok(problem));
             let _ = Extractor::of_engine(engine).problem_side(&problem);

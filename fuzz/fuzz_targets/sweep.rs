@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
             asked.problem.validate().expect("a good problem");
             let text = asked.problem.to_string();
             assert_eq!(
-                Problem::parse(op, &text, &ProblemDefaults::of(op)).as_ref(),
+                Problem::parse(op, &text, &ProblemDefaults::new(op)).as_ref(),
                 Ok(&asked.problem),
                 "{text}"
             );

@@ -121,7 +121,7 @@ fn read_budget(raw: &CkTuneBudget) -> Result<TuneBudget, Failure> {
     };
     let time = Duration::try_from_secs_f64(raw.time_ms / 1e3)
         .map_err(|_| refused("time_ms", &raw.time_ms, "milliseconds"))?;
-    let usual = TuneBudget::of(time);
+    let usual = TuneBudget::new(time);
     let kernels = match usize::try_from(raw.kernels) {
         Ok(0) => usual.kernels,
         Ok(kernels) if kernels >= 2 => kernels,

@@ -32,7 +32,7 @@ pub(super) struct Key {
 
 impl Key {
     /// `None` if the problem cannot be valid.
-    pub(super) fn of(problem: &Problem) -> Option<Self> {
+    pub(super) fn new(problem: &Problem) -> Option<Self> {
         let words = problem.words()?;
         // Two chains, because each multiplication waits for the one before it.
         let (mut a, mut b) = (0x9e37_79b9_7f4a_7c15u64, 0xc2b2_ae3d_27d4_eb4fu64);
@@ -161,13 +161,13 @@ mod tests {
             arch_unknown: number.is_multiple_of(6),
             no_model: number.is_multiple_of(9),
             generic: number.is_multiple_of(5),
-            model: (number.is_multiple_of(5)).then(|| ModelName::of("a model")),
+            model: (number.is_multiple_of(5)).then(|| ModelName::new("a model")),
             generation,
         }
     }
 
     fn key(m: i64) -> Key {
-        Key::of(&GemmProblem::new(m, 1, 1).into()).unwrap()
+        Key::new(&GemmProblem::new(m, 1, 1).into()).unwrap()
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Registry {
     }
 
     fn choose(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
-        let key = Key::of(problem);
+        let key = Key::new(problem);
         if let Some(key) = &key
             && let Some(selection) = self.remembered(key, problem)
         {

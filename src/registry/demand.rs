@@ -264,7 +264,7 @@ mod tests {
 
     fn unmeasured(m: i64, run_ms: f64) -> Unmeasured {
         let problem = GemmProblem::new(m, 1, 1).into();
-        Unmeasured { problem, key: Key::of(&problem).unwrap(), run_ms, share: 0.5 }
+        Unmeasured { problem, key: Key::new(&problem).unwrap(), run_ms, share: 0.5 }
     }
 
     fn order(demand: &Demand) -> Vec<i64> {

@@ -11,7 +11,7 @@ static NAMES: boxcar::Vec<CString> = boxcar::Vec::new();
 pub(super) struct ModelName(u32);
 
 impl ModelName {
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         static NEW: Mutex<()> = Mutex::new(());
         let name: Vec<u8> = name.bytes().take_while(|&byte| byte != 0).collect();
         let _one_at_a_time = NEW.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,11 +47,11 @@ mod tests {
 
     #[test]
     fn a_name_is_kept_once() {
-        let name = ModelName::of("a model of this test");
-        assert_eq!(name, ModelName::of("a model of this test"));
-        assert_ne!(name, ModelName::of("another model of this test"));
+        let name = ModelName::new("a model of this test");
+        assert_eq!(name, ModelName::new("a model of this test"));
+        assert_ne!(name, ModelName::new("another model of this test"));
         assert_eq!(name.as_c_str(), c"a model of this test");
-        assert_eq!(ModelName::of("cut\0off").as_c_str(), c"cut");
+        assert_eq!(ModelName::new("cut\0off").as_c_str(), c"cut");
         for kept in [None, Some(name)] {
             assert_eq!(ModelName::from_number(ModelName::number(kept)), kept);
         }

@@ -125,7 +125,7 @@ fn in_parts(text: &str) -> Result<(&str, Option<i32>), String> {
 /// What a problem says that names neither direction, types nor layout: what the kernel's name says.
 fn defaults(op: Op, kernel: &str) -> ProblemDefaults {
     let kernel = Kernel::from_name(kernel).ok().filter(|kernel| kernel.op() == op);
-    kernel.map_or_else(|| ProblemDefaults::of(op), |kernel| kernel.kind.defaults())
+    kernel.map_or_else(|| ProblemDefaults::new(op), |kernel| kernel.kind.defaults())
 }
 
 #[cfg(test)]

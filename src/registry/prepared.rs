@@ -150,7 +150,7 @@ impl PreparedModel {
             Ok(ranker) => (Some(Arc::new(ranker)), None),
             Err(reason) => (None, Some(reason)),
         };
-        let (name, kernels) = (ModelName::of(model.name()), Arc::clone(kernels));
+        let (name, kernels) = (ModelName::new(model.name()), Arc::clone(kernels));
         Self { model, name, key, described, kernels, ranker, fault, of_pool }
     }
 

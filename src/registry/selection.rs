@@ -65,7 +65,7 @@ pub struct Selection<'r> {
 
 impl<'r> Selection<'r> {
     /// A selection with the fields that all sources have.
-    pub(super) const fn of(entry: Registered<'r>, choice: Choice, source: Source, generation: u64) -> Self {
+    pub(super) const fn new(entry: Registered<'r>, choice: Choice, source: Source, generation: u64) -> Self {
         Self {
             entry,
             index: choice.kernel.get(),

@@ -269,7 +269,7 @@ fn embedded() -> Result<Vec<LoadedModel>, ModelError> {
         let others: Vec<Model> = others.filter_map(|&op| model.for_op(op)).collect();
         let all = std::iter::once(model).chain(others);
         loaded.extend(all.map(|model| LoadedModel {
-            key: ModelKey::of(model.spec()),
+            key: ModelKey::new(model.spec()),
             model: Arc::new(model),
             embedded: true,
         }));

@@ -39,7 +39,7 @@ pub struct TuneBudget {
 
 impl TuneBudget {
     /// The best three kernels of each problem, on the stream of the options.
-    pub const fn of(time: Duration) -> Self {
+    pub const fn new(time: Duration) -> Self {
         Self { time, kernels: 3, stream: None }
     }
 }

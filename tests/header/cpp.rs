@@ -195,7 +195,7 @@ fn kernel(op: Op, header: &str) -> String {
     let (c, kernel) = (snake(&format!("{op:?}")), format!("{op:?}Kernel"));
     let struct_name = format!("Ck{kernel}Desc");
     let members = each_operation!(op, Own => members::<<Own as OperationProblem>::Kernel>(&struct_name));
-    let words: Vec<Word> = members.iter().filter_map(|member| Word::of(member, header)).collect();
+    let words: Vec<Word> = members.iter().filter_map(|member| Word::new(member, header)).collect();
     let declared: String = words.iter().map(Word::declaration).collect();
     let passed: String = words.iter().map(Word::passed).collect();
     format!(
@@ -227,7 +227,7 @@ struct Word {
 }
 
 impl Word {
-    fn of(member: &Member, header: &str) -> Option<Self> {
+    fn new(member: &Member, header: &str) -> Option<Self> {
         let path = match member.rust.rsplit_once("::") {
             None if member.rust == "*const i8" => member.path.clone(),
             Some((_, inner)) => format!("{}.{}", member.path, first_word(header, inner)?),

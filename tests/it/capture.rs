@@ -39,7 +39,7 @@ struct Captured {
 
 fn read(path: &Path) -> Captured {
     let (op, text) = (Op::Conv, fs::read(path).unwrap());
-    let list = ProblemList::parse("capture", &text, op, &ProblemDefaults::of(op)).unwrap();
+    let list = ProblemList::parse("capture", &text, op, &ProblemDefaults::new(op)).unwrap();
     let problems = list.problems.iter().map(|listed| listed.problem).collect();
     Captured { problems, others: list.passed.others, torn: list.passed.torn }
 }

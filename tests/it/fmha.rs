@@ -85,7 +85,7 @@ fn problems_are_captured_overridden_and_stored() {
     assert_eq!(chosen(plain), (Source::Estimate, large.name.clone()));
     assert_eq!(chosen(ruled), (Source::Override, small.name.clone()));
     let text = std::fs::read(&seen).unwrap();
-    let list = ProblemList::parse("seen", &text, Op::Fmha, &ProblemDefaults::of(Op::Fmha)).unwrap();
+    let list = ProblemList::parse("seen", &text, Op::Fmha, &ProblemDefaults::new(Op::Fmha)).unwrap();
     let problems: Vec<Problem> = list.problems.iter().map(|one| one.problem).collect();
     assert_eq!(problems, [plain.into(), ruled.into()]);
 

@@ -61,7 +61,7 @@ prop_compose! {
 
 /// What is left of a kernel in its short name.
 fn shortened(kernel: &ConvKernel) -> ConvKernel {
-    let table = ConvTile::of(kernel.tile);
+    let table = ConvTile::new(kernel.tile);
     ConvKernel {
         direction: kernel.direction,
         ndim: kernel.ndim,

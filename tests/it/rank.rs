@@ -34,7 +34,7 @@ fn gemm() -> Ranker {
 
 fn parse(ranker: &Ranker, text: &str) -> Problem {
     let op = ranker.model().spec().op();
-    Problem::parse(op, text, &ProblemDefaults::of(op)).unwrap()
+    Problem::parse(op, text, &ProblemDefaults::new(op)).unwrap()
 }
 
 /// The expected rankings by problem: kernels and score bits, best first.

@@ -294,7 +294,7 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
         object(&serde_json::Value::Object(cells).to_string())
     };
     let text = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1,pad_h_right=2,pad_w_right=3";
-    let problem = Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv)).unwrap();
+    let problem = Problem::parse(Op::Conv, text, &ProblemDefaults::new(Op::Conv)).unwrap();
     let features = model.model().extractor().row(&problem, &Kernel::from_name(NAME).unwrap().kind).unwrap();
     let forest = model.model().forest(Target::Tflops).unwrap();
     let expected = model.model().score(Target::Tflops, forest.predict(&features).unwrap());

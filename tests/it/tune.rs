@@ -15,7 +15,7 @@ use ck_select::tuning::search::{RunOutcome, SearchOptions};
 
 use crate::common::{new, small_conv as problem};
 
-const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(600));
+const LONG: TuneBudget = TuneBudget::new(Duration::from_secs(600));
 
 type Run = Arc<dyn Fn(usize, &Problem) -> RunOutcome + Send + Sync>;
 
@@ -158,7 +158,7 @@ fn short_calls_get_as_far_as_a_long_one() {
         // A run and a half: one run begins within the time, mostly two.
         let time = run_time * 3 / 2;
         *end.lock().unwrap() = Some(Instant::now() + time);
-        let report = registry.tune(&TuneBudget::of(time)).unwrap();
+        let report = registry.tune(&TuneBudget::new(time)).unwrap();
         // One run may have been about to begin when the time ended.
         assert!(late.swap(0, Ordering::Relaxed) <= 1);
         measured += report.measured;
@@ -216,7 +216,7 @@ fn a_stream_that_cannot_be_measured_on_is_an_error_and_loses_nothing() {
         let error = registry.tune(&LONG).unwrap_err().to_string();
         assert_eq!(error, "nothing can be measured: the stream is being captured into a graph");
     }
-    assert_eq!(registry.tune(&TuneBudget::of(Duration::ZERO)).unwrap().waiting, 1);
+    assert_eq!(registry.tune(&TuneBudget::new(Duration::ZERO)).unwrap().waiting, 1);
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn others_see_a_guess_or_a_winner_and_nothing_else() {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     registry
-                        .tune(&TuneBudget { kernels: 6, ..TuneBudget::of(Duration::from_millis(2)) })
+                        .tune(&TuneBudget { kernels: 6, ..TuneBudget::new(Duration::from_millis(2)) })
                         .unwrap();
                 }
             });

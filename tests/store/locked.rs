@@ -46,7 +46,7 @@ struct Holder {
 }
 
 impl Holder {
-    fn of(path: &Path) -> Self {
+    fn new(path: &Path) -> Self {
         let mut command = crate::common::child("locked::child");
         command.env(PATH, path).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -117,7 +117,7 @@ fn status(registry: *const CkRegistry) -> (usize, Option<String>) {
 fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
     let (_folder, path) = store();
     assert_eq!(logged(&path), Vec::<String>::new());
-    let holder = Holder::of(&path);
+    let holder = Holder::new(&path);
     let registry = searching(&path);
     let start = Instant::now();
     measure(&registry, 1..11);
@@ -155,7 +155,7 @@ fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
 #[test]
 fn what_waits_is_written_with_a_later_winner() {
     let (_folder, path) = store();
-    let holder = Holder::of(&path);
+    let holder = Holder::new(&path);
     let registry = searching(&path);
     measure(&registry, 1..4);
     holder.release();
@@ -174,7 +174,7 @@ fn what_waits_is_written_with_a_later_winner() {
 #[test]
 fn what_waits_is_written_when_the_registry_ends_whatever_became_of_its_pool() {
     let (_folder, path) = store();
-    let holder = Holder::of(&path);
+    let holder = Holder::new(&path);
     let registry = searching(&path);
     measure(&registry, 1..4);
     let other = Kernel::from_name(&NAME.replace("128x128x64", "64x64x64")).unwrap();
@@ -190,7 +190,7 @@ fn what_waits_is_written_when_the_registry_ends_whatever_became_of_its_pool() {
 fn winners_that_cannot_be_written_to_the_end_are_named_in_the_log() {
     let (_folder, path) = store();
     logged(&path);
-    let holder = Holder::of(&path);
+    let holder = Holder::new(&path);
     let registry = searching(&path);
     measure(&registry, 1..4);
     let start = Instant::now();
@@ -206,7 +206,7 @@ fn winners_that_cannot_be_written_to_the_end_are_named_in_the_log() {
 fn a_locked_store_is_read() {
     let (_folder, path) = store();
     measure(&searching(&path), 1..4);
-    let holder = Holder::of(&path);
+    let holder = Holder::new(&path);
     let second = searching(&path);
     assert_eq!(second.select(&gemm(1)).unwrap().source, Source::Store);
     measure(&second, 7..8);
@@ -219,7 +219,7 @@ fn a_locked_store_is_read() {
 #[test]
 fn a_store_of_a_users_own_waits_as_long_as_told() {
     let (_folder, path) = store();
-    let holder = Holder::of(&path);
+    let holder = Holder::new(&path);
     let wait = Duration::from_millis(300);
     let store = Store::open_with(&path, StoreMode::ReadWrite, wait).unwrap();
     let start = Instant::now();

@@ -39,7 +39,7 @@ pub struct Spread {
 
 impl Spread {
     /// The spread of some values.
-    pub fn of(mut values: Vec<f64>) -> Self {
+    pub fn new(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self {
             count: values.len(),
@@ -64,7 +64,7 @@ pub struct Errors {
 
 impl Errors {
     /// Over pairs of (measured, predicted); `None` without pairs.
-    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+    pub fn new(pairs: &[(f64, f64)]) -> Option<Self> {
         if pairs.is_empty() {
             return None;
         }
@@ -97,15 +97,15 @@ mod tests {
 
     #[test]
     fn a_spread_sorts_first() {
-        let spread = Spread::of(vec![1.0, 0.5, 0.75]);
+        let spread = Spread::new(vec![1.0, 0.5, 0.75]);
         assert_eq!((spread.count, spread.mean, spread.p50, spread.min), (3, 0.75, 0.75, 0.5));
-        assert!(Spread::of(Vec::new()).mean.is_nan());
+        assert!(Spread::new(Vec::new()).mean.is_nan());
     }
 
     #[test]
     fn errors_by_hand() {
-        let errors = Errors::of(&[(1.0, 1.0), (3.0, 2.0)]).unwrap();
+        let errors = Errors::new(&[(1.0, 1.0), (3.0, 2.0)]).unwrap();
         assert_eq!((errors.r2, errors.rmse, errors.mae), (0.5, 0.5f64.sqrt(), 0.5));
-        assert_eq!(Errors::of(&[]), None);
+        assert_eq!(Errors::new(&[]), None);
     }
 }

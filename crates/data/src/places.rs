@@ -43,7 +43,7 @@ pub struct GpuFigures {
 
 impl GpuFigures {
     /// Figures over some shapes of a pool; `None` without a shape.
-    pub fn of(name: String, kernels: usize, placed: &[Placed]) -> Option<Self> {
+    pub fn new(name: String, kernels: usize, placed: &[Placed]) -> Option<Self> {
         let mut by_pair: BTreeMap<&str, Vec<&Placed>> = BTreeMap::new();
         for one in placed {
             by_pair.entry(&one.pair).or_default().push(one);

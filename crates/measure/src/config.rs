@@ -81,7 +81,7 @@ impl RunnerConfig {
 
 impl LibraryConfig {
     /// The configuration for one library that holds all kernels.
-    pub fn of(library: &Path) -> Result<Self, MeasureError> {
+    pub fn new(library: &Path) -> Result<Self, MeasureError> {
         let library = std::path::absolute(library).map_err(at(library))?;
         Ok(Self { library, device: DeviceKind::default(), environment: BTreeMap::new() })
     }

@@ -80,7 +80,7 @@ const fn once() -> u32 {
 
 impl Measurement {
     /// A time without further details.
-    pub fn of(latency_ms: f64, flops: f64) -> Self {
+    pub fn new(latency_ms: f64, flops: f64) -> Self {
         Self {
             latency_ms,
             tflops: flops / latency_ms / 1e9,
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn what_no_device_can_do_is_no_time() {
         let problem: Problem = ck_select::problem::GemmProblem::new(4096, 4096, 4096).into();
-        let of = |ms| Outcome::Measured(Measurement::of(ms, problem.flops()));
+        let of = |ms| Outcome::Measured(Measurement::new(ms, problem.flops()));
         assert_eq!(of(1.0).plausible(&problem), of(1.0));
         let Outcome::Failed(failure) = of(1e-6).plausible(&problem) else { panic!() };
         assert_eq!(failure.class, FailureClass::NotATime);

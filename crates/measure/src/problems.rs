@@ -54,7 +54,7 @@ impl ProblemSet {
             MeasureError::file(label, format!("{line}{}", error.fault))
         };
         let mut reader =
-            ProblemReader::new(&name, Box::new(bytes), op, ProblemDefaults::of(op)).map_err(of_file)?;
+            ProblemReader::new(&name, Box::new(bytes), op, ProblemDefaults::new(op)).map_err(of_file)?;
         let mut seen = HashSet::new();
         let mut problems = Vec::new();
         while let Some(ListedProblem { number, problem, stated }) = reader.next().map_err(of_file)? {

@@ -24,7 +24,7 @@ pub struct Columns {
 impl Columns {
     /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but some
     /// problems need to be told apart.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn new(plan: &Plan) -> Self {
         let op = plan.kernels().first().map_or(Op::Conv, |kernel| kernel.kind.op());
         let Operation { columns, more_columns, .. } = Operation::get(op);
         let differs = |name: &&str| {
@@ -164,7 +164,7 @@ mod tests {
     use crate::plan::plan;
 
     fn lines(plan: &Plan, outcome: &Outcome) -> (String, String) {
-        let columns = Columns::of(plan);
+        let columns = Columns::new(plan);
         let pair = plan.pairs().next().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (text(columns.header()), text(columns.line(plan, pair, outcome)))
@@ -175,8 +175,10 @@ mod tests {
     #[test]
     fn convolutions_have_upstreams_columns_and_the_error() {
         let plan = plan(CONV_POOL, "problem_idx,N,C,K,Hi,Wi,Y,X,pad_h,pad_w\n5,2,64,128,28,29,3,3,1,1\n");
-        let (header, row) =
-            lines(&plan, &Outcome::Measured(Measurement { non_zero: Some(9), ..Measurement::of(0.25, 1e9) }));
+        let (header, row) = lines(
+            &plan,
+            &Outcome::Measured(Measurement { non_zero: Some(9), ..Measurement::new(0.25, 1e9) }),
+        );
         assert_eq!(
             header,
             "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
@@ -192,7 +194,7 @@ mod tests {
     #[test]
     fn what_upstreams_columns_cannot_say_gets_its_own() {
         let plan = plan(CONV_POOL, "C,K,Hi,Wi,Y,X,split_k,pad_h_left\n64,64,8,8,3,3,2,1\n");
-        let (header, row) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e9)));
+        let (header, row) = lines(&plan, &Outcome::Measured(Measurement::new(1.0, 1e9)));
         assert!(header.contains(",dilation_w,split_k,pad_d_right,pad_h_right,pad_w_right,latency_ms,"));
         assert!(row.ends_with(",1,1,1,2,0,0,0,1.0,1.0,-1,\n"), "{row}");
     }
@@ -202,7 +204,7 @@ mod tests {
         let pool = "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64\
                     _2x2x1_32x32x16";
         let plan = plan(pool, "m,n,k\n1000,500,100\n");
-        let (header, row) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e8)));
+        let (header, row) = lines(&plan, &Outcome::Measured(Measurement::new(1.0, 1e8)));
         assert_eq!(
             header,
             "kernel,problem_idx,m,n,k,split_k,dtype,layout,latency_ms,tflops,bandwidth_gb_s,non_zero,\
@@ -219,7 +221,7 @@ mod tests {
         let plan = plan(pool, "seqlen_q,nhead_q,hdim_q,has_seqlen_k_ptr\n64,1,128,0\n64,1,128,1\n");
         let (header, line) = lines(&plan, &Outcome::CutOff { fastest_ms: 1.0 });
         assert!(header.contains(",window_right,has_seqlen_k_ptr,latency_ms,"), "{header}");
-        let columns = Columns::of(&plan);
+        let columns = Columns::new(&plan);
         let all: Vec<Vec<String>> = plan.pairs().map(|pair| columns.problem(&plan.problem(pair))).collect();
         assert!(all.len() == 2 && all[0] != all[1], "{line} {all:?}");
     }
@@ -234,16 +236,16 @@ mod tests {
         assert!(line.contains(",fp16,rcr,4,,"), "{line}");
         // All of a batch moves; the log once counted one GEMM of it: 4 * 3 * 64 * 64 * 2 bytes in a
         // millisecond.
-        let (_, line) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e8)));
+        let (_, line) = lines(&plan, &Outcome::Measured(Measurement::new(1.0, 1e8)));
         assert!(line.contains(",1.0,0.1,0.098304,"), "{line}");
     }
 
     #[test]
     fn rows_read_back() {
         let plan = plan(CONV_POOL, "C,K,Hi,Wi,Y,X\n64,64,8,8,3,3\n");
-        let columns = Columns::of(&plan);
+        let columns = Columns::new(&plan);
         for outcome in [
-            Outcome::Measured(Measurement::of(0.1 + 0.2, 1e9)),
+            Outcome::Measured(Measurement::new(0.1 + 0.2, 1e9)),
             Outcome::failed(FailureClass::Garbage, "a,\"b\""),
         ] {
             let (_, row) = lines(&plan, &outcome);

@@ -30,7 +30,7 @@ pub struct Files {
 
 impl Files {
     /// The files of a log.
-    pub fn of(log: &Path) -> Self {
+    pub fn new(log: &Path) -> Self {
         let beside = |ending: &str| {
             let mut name = log.as_os_str().to_owned();
             name.push(ending);
@@ -80,7 +80,7 @@ pub struct PlanFacts {
 
 impl PlanFacts {
     /// The facts of a part of a plan.
-    pub fn of(plan: &Plan, shard: Shard) -> Self {
+    pub fn new(plan: &Plan, shard: Shard) -> Self {
         let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
         let (fingerprint, kernels, pairs) = (plan.fingerprint(), plan.kernels().len(), plan.len());
         Self { fingerprint, kernels, problems, pairs, shard: shard.to_string() }

@@ -121,7 +121,7 @@ impl Family {
         }
         let spec = json!({
             "op_type": self.engine.op().as_str(),
-            "dtype": ProblemDefaults::of(self.engine.op()).dtype.as_str(),
+            "dtype": ProblemDefaults::new(self.engine.op()).dtype.as_str(),
             "arch": "gfx950",
             "feature_names": names,
             "categorical_features": categories,
@@ -161,7 +161,7 @@ impl Family {
     fn rank(&self, extractor: &Extractor, booster: &Booster, out: &mut String) -> Result<(), Box<dyn Error>> {
         let op = self.engine.op();
         for text in self.asked {
-            let problem = Problem::parse(op, text, &ProblemDefaults::of(op))?;
+            let problem = Problem::parse(op, text, &ProblemDefaults::new(op))?;
             let mut rows = Vec::new();
             for kernel in &self.pool {
                 rows.extend(extractor.row(&problem, &kernel.kind)?);

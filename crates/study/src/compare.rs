@@ -87,7 +87,7 @@ impl Comparison {
     pub fn new(old: &[Outcome], new: &[Outcome], limits: &Limits) -> Self {
         let pairs: Vec<(&Outcome, &Outcome)> =
             old.iter().zip(new).filter(|(old, new)| old.problem == new.problem).collect();
-        let spread = |side: fn(&(&Outcome, &Outcome)) -> f64| Spread::of(pairs.iter().map(side).collect());
+        let spread = |side: fn(&(&Outcome, &Outcome)) -> f64| Spread::new(pairs.iter().map(side).collect());
         let (before, after) = (spread(|pair| pair.0.efficiency), spread(|pair| pair.1.efficiency));
         let chosen = |outcome: &Outcome| outcome.selected.map(|chosen| chosen.kernel);
         let mut changes: Vec<Change> = pairs

@@ -149,7 +149,7 @@ impl Sheet {
         let problem = match Kernel::from_name(kernel) {
             Ok(kernel) if kernel.op() == op => problem_of(&kernel, self, self.arch),
             _ => {
-                let defaults = ProblemDefaults { arch: self.arch, ..ProblemDefaults::of(op) };
+                let defaults = ProblemDefaults { arch: self.arch, ..ProblemDefaults::new(op) };
                 Problem::from_fields(op, self, &defaults).map_err(|error| error.to_string())
             }
         };

@@ -26,8 +26,8 @@ pub struct Efficiency {
 impl Efficiency {
     /// From pairs of the first choice's efficiency and the best among the first three. `None` without
     /// problems.
-    pub(super) fn of(choices: &[(f64, f64)]) -> Option<Self> {
-        let first = Spread::of(choices.iter().map(|choice| choice.0).collect());
+    pub(super) fn new(choices: &[(f64, f64)]) -> Option<Self> {
+        let first = Spread::new(choices.iter().map(|choice| choice.0).collect());
         (first.count > 0).then(|| Self {
             mean: first.mean,
             median: first.p50,
@@ -118,9 +118,9 @@ mod tests {
     fn problems_are_independent() {
         let found = choices(&[1.0, 2.0, 9.0, 8.0], &[10.0, 5.0, 4.0, 4.0], &[0..2, 2..4]);
         assert_eq!(found, [(0.5, 1.0), (1.0, 1.0)]);
-        let summary = Efficiency::of(&found).unwrap();
+        let summary = Efficiency::new(&found).unwrap();
         assert_eq!((summary.mean, summary.median, summary.min, summary.problems), (0.75, 0.75, 0.5, 2));
         assert!((summary.p10 - 0.55).abs() < 1e-15);
-        assert_eq!(Efficiency::of(&[]), None);
+        assert_eq!(Efficiency::new(&[]), None);
     }
 }

@@ -79,7 +79,7 @@ impl Params {
     ///
     /// Upstream lists a `subsample` of 0.85 that has no effect, because LightGBM's `bagging_freq` stays 0.
     /// Here it is 1, as upstream's models were actually trained.
-    pub fn of(objective: Objective) -> Self {
+    pub fn new(objective: Objective) -> Self {
         let values: &[(&str, f64)] = if objective.only_ranks() {
             &[
                 ("n_estimators", SMALL_TREES[0]),
@@ -117,7 +117,7 @@ impl Params {
     /// GEMMs. Trees that see all columns fit those devices better, and others worse; so do many trees on few
     /// problems.
     pub fn universal() -> Self {
-        Self::of(Objective::Listwise).with(&[
+        Self::new(Objective::Listwise).with(&[
             ("n_estimators", 500.0),
             ("learning_rate", 0.15),
             ("num_leaves", 31.0),
@@ -134,7 +134,7 @@ impl Params {
     pub fn of_winners(objective: Objective) -> Self {
         let values =
             [("n_estimators", 105.0), ("learning_rate", 0.1), ("num_leaves", 24.0), ("reg_lambda", 1.0)];
-        let params = Self::of(objective).with(&values);
+        let params = Self::new(objective).with(&values);
         if objective == Objective::Listwise { params.with(&[("sharpness", 1.0)]) } else { params }
     }
 
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn either_name_sets_a_parameter_and_lightgbm_gets_its_own() {
-        let mut params = Params::of(Objective::Relative);
+        let mut params = Params::new(Objective::Relative);
         params.set("feature_fraction", "0.5").unwrap();
         params.set("num_leaves", "31").unwrap();
         let text = params.to_lightgbm();
@@ -309,7 +309,7 @@ mod tests {
             names.map(|name| params.get(name))
         };
         let (small, half) = ([800.0, 0.05].map(Some), [400.0, 0.1].map(Some));
-        let params = Params::of(Objective::Lambdarank);
+        let params = Params::new(Objective::Lambdarank);
         for (objective, kernels, level, [trees, step]) in [
             (Objective::Lambdarank, 100, None, small),
             (Objective::Lambdarank, 546, Some(5.0), half),
@@ -318,7 +318,7 @@ mod tests {
             assert_eq!(of(&params, objective, kernels), [level, trees, step], "{kernels}");
         }
         let quantized = |objective, kernels| {
-            let params = Params::of(Objective::Relative).for_pool(objective, kernels);
+            let params = Params::new(Objective::Relative).for_pool(objective, kernels);
             params.to_lightgbm().contains("use_quantized_grad=true")
         };
         assert!(quantized(Objective::Log1p, 546) && !quantized(Objective::Log1p, 100));
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn what_would_do_nothing_is_refused() {
-        let mut params = Params::of(Objective::Log1p);
+        let mut params = Params::new(Objective::Log1p);
         params.set("subsample", "0.85").unwrap();
         let error = params.validate().unwrap_err().to_string();
         assert!(error.contains("subsample: found 0.85, expected subsample_freq"), "{error}");
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn unknown_names_and_values_out_of_range_are_named() {
-        let mut params = Params::of(Objective::Relative);
+        let mut params = Params::new(Objective::Relative);
         for (name, text, message) in [
             ("boosting", "dart", "boosting: found no parameter, expected one of n_estimators"),
             ("num_leaves", "1", "num_leaves: found '1', expected a whole number from 2 to 131072"),

@@ -57,7 +57,7 @@ impl Method {
     fn params(self) -> Params {
         match self {
             Self::Tuned => own_params(),
-            Self::Alone | Self::Upstream => Params::of(self.objective()),
+            Self::Alone | Self::Upstream => Params::new(self.objective()),
         }
     }
 }
@@ -224,10 +224,10 @@ impl<'a> Simulation<'a> {
             let gains: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.0 - before.0).collect();
             gains.len() >= 2 * LEAST && is_clearly_negative(&gains)
         });
-        let expected = expected.and_then(|choices| Efficiency::of(&choices));
-        let before = before.and_then(|choices| Efficiency::of(&choices));
+        let expected = expected.and_then(|choices| Efficiency::new(&choices));
+        let before = before.and_then(|choices| Efficiency::new(&choices));
         let found = found
-            .and_then(|choices| Efficiency::of(&choices))
+            .and_then(|choices| Efficiency::new(&choices))
             .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: LEAST })?;
         let measured = measured.into_iter().map(|place| self.data.problems[place].problem).collect();
         Ok(Draw { seed, measured, expected, before, misled, found })

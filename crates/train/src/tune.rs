@@ -29,13 +29,13 @@ use super::{Objective, Params};
 pub fn own_params() -> Params {
     let sharpness = Params::universal().sharpness();
     let values = [("n_estimators", 400.0), ("problems_a_tree", 0.1), ("sharpness", sharpness)];
-    Params::of(Objective::Listwise).with(&values)
+    Params::new(Objective::Listwise).with(&values)
 }
 
 /// Parameters of the forest of these problems alone: those of a model for one GPU, with fewer trees for few
 /// problems.
 pub(super) fn alone_params() -> Params {
-    Params::of(Objective::Listwise).with(&[("problems_a_tree", 0.1)])
+    Params::new(Objective::Listwise).with(&[("problems_a_tree", 0.1)])
 }
 
 /// How many problems have to be measured for the forest of these problems alone to count as much as the
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!([1, 10, 40, 500].map(|problems| own_params().trees_for(problems)), [10, 100, 400, 400]);
         assert_eq!([1, 330, 5000].map(|problems| Params::universal().trees_for(problems)), [1, 42, 500]);
         assert_eq!(
-            Params::of(Objective::Listwise).trees_for(1),
+            Params::new(Objective::Listwise).trees_for(1),
             800,
             "others have as many as they are given"
         );

@@ -111,7 +111,7 @@ pub(super) fn validate(
         validation.rounds.push(fold.rounds);
     }
     if task.chooses() {
-        validation.efficiency = Efficiency::of(&choices);
+        validation.efficiency = Efficiency::new(&choices);
     }
     Ok(validation)
 }
@@ -126,8 +126,8 @@ fn judge(
     trees: usize,
 ) -> FoldMetrics {
     let pairs = task.data.rows_of(held).zip(scores).map(|(row, &score)| (task.labels[row], score));
-    let errors = if task.objective.predicts() { Errors::of(&pairs.collect::<Vec<_>>()) } else { None };
-    let efficiency = if task.chooses() { Efficiency::of(choices) } else { None };
+    let errors = if task.objective.predicts() { Errors::new(&pairs.collect::<Vec<_>>()) } else { None };
+    let efficiency = if task.chooses() { Efficiency::new(choices) } else { None };
     let figure = |of: fn(&Efficiency) -> f64| efficiency.as_ref().map(of);
     FoldMetrics {
         fold,

@@ -13,7 +13,7 @@ impl Ends {
 
     /// Those of a text.
     #[inline(always)]
-    pub fn of(letters: &[u8]) -> Self {
+    pub fn new(letters: &[u8]) -> Self {
         if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {
             return Self(u64::from_le_bytes(*first), u64::from_le_bytes(*last), letters.len());
         }

@@ -194,7 +194,7 @@ impl Operation {
 impl ProblemDefaults {
     /// Upstream's defaults: forward, `bf16` for convolutions, `fp8` for GEMMs, `fp16` for attention, no
     /// architecture, `nhwgc`, `rcr`.
-    pub const fn of(op: Op) -> Self {
+    pub const fn new(op: Op) -> Self {
         Self {
             direction: Direction::Forward,
             dtype: Operation::get(op).dtype,

@@ -84,7 +84,7 @@ impl<'a> Table<'a> {
                 return Err(fault(format!("{len} cells, the table has {rows} rows")));
             }
             table.spots[free] =
-                Spot { ends: Ends::of(column.name.as_bytes()), place: table.columns.len() as u32 + 1 };
+                Spot { ends: Ends::new(column.name.as_bytes()), place: table.columns.len() as u32 + 1 };
             table.columns.push(column);
         }
         Ok(table)
@@ -93,7 +93,7 @@ impl<'a> Table<'a> {
     /// A column by its name, otherwise the free spot where it would be.
     #[inline(always)]
     fn find(&self, name: &str) -> Result<&Column<'a>, usize> {
-        let ends = Ends::of(name.as_bytes());
+        let ends = Ends::new(name.as_bytes());
         let at = ends.begin(self.spots.len());
         let spot = self.spots[at];
         if spot.place == 0 {

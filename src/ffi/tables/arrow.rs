@@ -104,7 +104,7 @@ enum Form {
 impl Form {
     /// # Safety
     /// A live schema.
-    unsafe fn of(schema: &Schema) -> Option<Self> {
+    unsafe fn new(schema: &Schema) -> Option<Self> {
         // SAFETY: by contract, a text.
         Some(match unsafe { CStr::from_ptr(schema.format) }.to_bytes() {
             b"n" => Self::Absent,
@@ -159,9 +159,9 @@ unsafe fn wanted(schema: &Schema, drafts: &mut Drafts) -> Option<Vec<Option<Want
             continue;
         };
         // SAFETY: live schemas.
-        let (form, words) = unsafe { (Form::of(column)?, column.dictionary.as_ref()) };
+        let (form, words) = unsafe { (Form::new(column)?, column.dictionary.as_ref()) };
         // SAFETY: a live schema.
-        let words = words.map(|words| unsafe { Form::of(words) }.filter(|form| form.is_text()));
+        let words = words.map(|words| unsafe { Form::new(words) }.filter(|form| form.is_text()));
         wanted.push(Some(Wanted { draft, form, words: words.map_or(Some(None), |form| form.map(Some))? }));
     }
     names.sort_unstable();

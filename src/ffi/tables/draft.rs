@@ -104,7 +104,7 @@ const FEW: usize = 16;
 
 impl Met {
     fn find(&self, word: &[u8]) -> Option<i32> {
-        let ends = Ends::of(word);
+        let ends = Ends::new(word);
         match self.few.iter().find(|(known, _)| *known == ends) {
             Some((_, code)) if word.len() <= Ends::ALL => Some(*code),
             _ => self.words.get(word).copied(),
@@ -113,7 +113,7 @@ impl Met {
 
     fn add(&mut self, word: &[u8], code: i32) {
         if word.len() <= Ends::ALL && self.few.len() < FEW {
-            self.few.push((Ends::of(word), code));
+            self.few.push((Ends::new(word), code));
         }
         self.words.insert(word.to_vec(), code);
     }

@@ -69,7 +69,7 @@ impl<'r, 's> Call<'r, 's> {
 
     /// A selection with the fields that all sources have.
     pub(super) fn selection(self, choice: Choice, entry: &Entry, source: Source) -> Selection<'r> {
-        Selection::of(self.registry.registered(entry), choice, source, self.state.generation())
+        Selection::new(self.registry.registered(entry), choice, source, self.state.generation())
     }
 
     /// A choice in words.

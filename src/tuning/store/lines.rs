@@ -74,7 +74,7 @@ impl Line {
 
     /// Checks every value.
     fn record(self) -> Result<Record, String> {
-        let problem = Problem::parse(self.op, &self.problem, &ProblemDefaults::of(self.op))
+        let problem = Problem::parse(self.op, &self.problem, &ProblemDefaults::new(self.op))
             .map_err(|error| format!("problem: {error}"))?;
         let (kernel, split_k) = (self.kernel.into(), self.split_k.unwrap_or(problem.split_k()));
         let Self { median_ms, cv, repeats, candidates, measured_at, .. } = self;

@@ -319,7 +319,7 @@ fn made(
         Some(model) => model.map(ModelPlace::Embedded),
         None => Ok(ModelPlace::Directory(path)),
     });
-    let made = Made::of(crate::timestamp::timestamp(), place.transpose()?, measurements);
+    let made = Made::new(crate::timestamp::timestamp(), place.transpose()?, measurements);
     made.map_err(|(file, error)| CliError::io(file, &error))
 }
 

@@ -105,7 +105,7 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
             sidecars.push(Sidecar::beside(&file)?);
         }
     }
-    Survey::of(measurements, sidecars).ok_or_else(|| {
+    Survey::new(measurements, sidecars).ok_or_else(|| {
         let rows = measurements.rows().len();
         CliError::failed(format!("nothing to report: none of {rows} rows has a time"))
     })

@@ -74,7 +74,7 @@ impl Open {
     }
 
     fn choice(&self, op: Op) -> Choice {
-        let usual = Choice::new(self.dtype.unwrap_or(ProblemDefaults::of(op).dtype));
+        let usual = Choice::new(self.dtype.unwrap_or(ProblemDefaults::new(op).dtype));
         Choice {
             direction: self.direction.unwrap_or(usual.direction),
             any_dtype: self.dtype.is_none(),

@@ -111,7 +111,7 @@ pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Re
     let recorded = recorded.map(|word| word.parse::<Arch>().map_err(|error| format!("{GFX_NAME}: {error}")));
     let recorded = recorded.transpose()?;
     // The reader parses the architecture that is assumed, because it can report where it is.
-    let defaults = ProblemDefaults { arch: recorded.or(arch), ..ProblemDefaults::of(kernel.op()) };
+    let defaults = ProblemDefaults { arch: recorded.or(arch), ..ProblemDefaults::new(kernel.op()) };
     let problem = each_operation!(&kernel.kind, KernelKind(own) as Own => {
         Own::of_row((&kernel.name, own), cells, &defaults).map(Problem::from)?
     });

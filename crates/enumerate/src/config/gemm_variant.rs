@@ -56,7 +56,7 @@ pub struct GemmScales {
 
 impl GemmScales {
     /// None shuffled, in groups of 128 elements along k.
-    pub(crate) const fn of(mode: QuantMode, grouped: bool) -> Self {
+    pub(crate) const fn new(mode: QuantMode, grouped: bool) -> Self {
         Self { mode, grouped, shuffled: [Vec::new(), Vec::new()], group_k: 128, group_n: Vec::new() }
     }
 
@@ -164,14 +164,14 @@ const VARIANTS: [(&str, Start); 15] = [
     ("batched_gemm", || GemmVariants::Batched),
     ("grouped_gemm", || GemmVariants::Grouped),
     ("gemm_quant", || GemmVariants::Profiles(GemmProfiles::default())),
-    ("gemm_aquant", || GemmVariants::Scaled(GemmScales::of(QuantMode::A, false))),
-    ("gemm_bquant", || GemmVariants::Scaled(GemmScales::of(QuantMode::B, false))),
-    ("gemm_abquant", || GemmVariants::Scaled(GemmScales::of(QuantMode::AB, false))),
-    ("gemm_rowcolquant", || GemmVariants::Scaled(GemmScales::of(QuantMode::RowCol, false))),
-    ("gemm_tensor_quant", || GemmVariants::Scaled(GemmScales::of(QuantMode::Tensor, false))),
-    ("grouped_gemm_rowcolquant", || GemmVariants::Scaled(GemmScales::of(QuantMode::RowCol, true))),
-    ("grouped_gemm_tensorquant", || GemmVariants::Scaled(GemmScales::of(QuantMode::Tensor, true))),
-    ("mx_gemm", || GemmVariants::Scaled(GemmScales::of(QuantMode::Mx, false))),
+    ("gemm_aquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::A, false))),
+    ("gemm_bquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::B, false))),
+    ("gemm_abquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::AB, false))),
+    ("gemm_rowcolquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::RowCol, false))),
+    ("gemm_tensor_quant", || GemmVariants::Scaled(GemmScales::new(QuantMode::Tensor, false))),
+    ("grouped_gemm_rowcolquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::RowCol, true))),
+    ("grouped_gemm_tensorquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::Tensor, true))),
+    ("mx_gemm", || GemmVariants::Scaled(GemmScales::new(QuantMode::Mx, false))),
 ];
 
 /// Advice for keys of variants other than the chosen one, at the root and in `trait_config`.

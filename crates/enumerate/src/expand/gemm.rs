@@ -89,7 +89,7 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
 
 /// Configurations of microscaled GEMMs have no key of their own; types and pipelines may give them away.
 fn perhaps_mx(shared: Shared<'_>, ranges: &GemmRanges) -> Option<String> {
-    let mx = GemmVariants::Scaled(GemmScales::of(QuantMode::Mx, false)).as_str();
+    let mx = GemmVariants::Scaled(GemmScales::new(QuantMode::Mx, false)).as_str();
     let family = shared.rules.gemm_families.families.get(mx)?;
     let of_family = |pipeline: &Pipeline| family.built.iter().any(|rule| rule.pipelines.contains(pipeline));
     let hint = shared.dtype == Dtype::PkFp4 || ranges.pipelines.iter().any(of_family);

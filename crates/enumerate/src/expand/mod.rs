@@ -39,7 +39,7 @@ pub struct Request {
 impl Request {
     /// Everything for an architecture; GEMMs of the type and layout that problems have by default.
     pub fn new(target: impl Into<String>) -> Self {
-        let ProblemDefaults { dtype, gemm_layout, .. } = ProblemDefaults::of(Op::Gemm);
+        let ProblemDefaults { dtype, gemm_layout, .. } = ProblemDefaults::new(Op::Gemm);
         Self {
             target: target.into(),
             ndim: None,

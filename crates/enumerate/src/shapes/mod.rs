@@ -236,7 +236,7 @@ impl Set {
     /// Adds the problems of a line.
     fn product(&self, line: &str, choice: &Choice, problems: &mut Vec<Problem>) -> Result<(), String> {
         let Choice { direction, dtype, .. } = *choice;
-        let defaults = ProblemDefaults { direction, dtype, ..ProblemDefaults::of(self.op()) };
+        let defaults = ProblemDefaults { direction, dtype, ..ProblemDefaults::new(self.op()) };
         let words: Vec<&str> = line.split_whitespace().collect();
         product::expand(&words, &choice.batches, &mut product::Values::default(), &mut |values| {
             let read = Problem::from_fields(self.op(), values, &defaults);

@@ -185,7 +185,7 @@ mod tests {
         // By the pool's order the first kernel is the fastest, by the estimate's it is left out or not.
         let mut answers = Recorded::new("records");
         for (place, pair) in plan.pairs().enumerate() {
-            let outcome = Outcome::Measured(Measurement::of((place % 3 + 1) as f64, 1.0));
+            let outcome = Outcome::Measured(Measurement::new((place % 3 + 1) as f64, 1.0));
             answers.insert(&plan.kernel(pair).name, &plan.problem(pair), outcome);
         }
         let first = ordered.clone().first(1);

@@ -43,7 +43,7 @@ impl Answers for Analytic {
         let habit = 0.15 * hash(&[&kernel.name]) + 0.03 * hash(&[&kernel.name, &problem.to_string()]);
         let ms = ms * (1.0 + habit);
         if ms > 0.0 && ms.is_finite() {
-            Outcome::Measured(Measurement::of(ms, problem.flops()))
+            Outcome::Measured(Measurement::new(ms, problem.flops()))
         } else {
             Outcome::failed(FailureClass::NotATime, format!("computed as {ms} ms"))
         }
@@ -69,7 +69,7 @@ mod tests {
 
     fn ms(tile: &str, problem: &str) -> f64 {
         let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile}_compv3")).unwrap();
-        let defaults = ProblemDefaults::of(Op::Conv);
+        let defaults = ProblemDefaults::new(Op::Conv);
         let problem = Problem::parse(Op::Conv, problem, &defaults).unwrap();
         Analytic::new().unwrap().answer(&kernel, &problem).latency_ms().unwrap()
     }

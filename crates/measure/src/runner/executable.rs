@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_median_is_a_sample_with_the_spread_of_all() {
-        let sample = |ms| Measurement { tflops: 1.0 / ms, ..Measurement::of(ms, 1.0) };
+        let sample = |ms| Measurement { tflops: 1.0 / ms, ..Measurement::new(ms, 1.0) };
         let middle = median(vec![sample(3.0), sample(1.0), sample(2.0)]).unwrap();
         assert_eq!((middle.latency_ms, middle.tflops, middle.cv, middle.samples), (2.0, 0.5, Some(0.5), 3));
         assert_eq!(median(vec![sample(4.0), sample(1.0)]).unwrap().latency_ms, 1.0);
@@ -262,7 +262,7 @@ mod tests {
         assert!(ExecutableRunner::new("bin".into(), Op::Conv).is_err());
         assert!(ExecutableRunner::new("bin".into(), Op::Gemm).is_ok());
         let dropped = |more: &str| {
-            let defaults = ck_select::problem::ProblemDefaults::of(Op::Gemm);
+            let defaults = ck_select::problem::ProblemDefaults::new(Op::Gemm);
             let problem = Problem::parse(Op::Gemm, &format!("M=128,N=1536,K=7168{more}"), &defaults).unwrap();
             ExecutableRunner::dropped(&problem).map(|failure| failure.message)
         };

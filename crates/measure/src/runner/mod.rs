@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn the_steadiest_counts_and_says_how_often_it_was_timed() {
         let timed =
-            |timed, cv| Outcome::Measured(Measurement { timed, cv: Some(cv), ..Measurement::of(1.0, 1.0) });
+            |timed, cv| Outcome::Measured(Measurement { timed, cv: Some(cv), ..Measurement::new(1.0, 1.0) });
         let of = |cv| timed(1, cv);
         let failed = || Outcome::failed(FailureClass::Crash, "");
         let settings = Settings { max_cv: 0.1, remeasure: 2, ..Settings::default() };

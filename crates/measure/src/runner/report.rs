@@ -29,7 +29,7 @@ pub(super) fn parse(output: &[u8], kernel: &str, problem: &Problem) -> Result<Me
         None if odd => return Err(not_a_time("latency(ms) is not a finite number".to_owned())),
         None => return Err(Failure::new(FailureClass::Garbage, "perf_result has no number 'latency(ms)'")),
     };
-    let computed = Measurement::of(latency_ms, problem.flops());
+    let computed = Measurement::new(latency_ms, problem.flops());
     Ok(Measurement {
         tflops: number("tflops(TFlops)").filter(|&tflops| tflops > 0.0).unwrap_or(computed.tflops),
         bandwidth_gb_s: number("bandwidth(GB/s)").filter(|&rate| rate >= 0.0),
@@ -132,7 +132,7 @@ mod tests {
     fn the_last_result_among_other_text_counts() {
         let early = object("\"latency(ms)\": 9.0");
         let output = format!("Run {{x}} {{\"a\": 1}}\n{early}\nnote\n{}\nbye }}", object(GOOD));
-        let expected = Measurement { tflops: 2.25, bandwidth_gb_s: Some(7.5), ..Measurement::of(0.5, 1e9) };
+        let expected = Measurement { tflops: 2.25, bandwidth_gb_s: Some(7.5), ..Measurement::new(0.5, 1e9) };
         assert_eq!(read(&output), Ok(expected));
         assert_eq!(read(&early).unwrap().tflops, 1e9 / 9.0 / 1e9, "without tflops they are computed");
     }

@@ -102,7 +102,9 @@ impl Answers for ModelAnswers {
         };
         let by_speed = predictions.tflops.map(|tflops| problem.flops() / tflops / 1e9);
         match by_speed.or(predictions.latency_ms) {
-            Some(ms) if ms > 0.0 && ms.is_finite() => Outcome::Measured(Measurement::of(ms, problem.flops())),
+            Some(ms) if ms > 0.0 && ms.is_finite() => {
+                Outcome::Measured(Measurement::new(ms, problem.flops()))
+            }
             Some(ms) => Outcome::failed(FailureClass::NotATime, format!("predicted as {ms} ms")),
             None => Outcome::failed(FailureClass::Missing, "the model predicts neither tflops nor latency"),
         }

@@ -38,7 +38,7 @@ pub(super) struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     pub(super) fn open(sweep: &Sweep<'a>, how: Value, max_cv: f64) -> Result<Self, MeasureError> {
-        let files = Files::of(sweep.output);
+        let files = Files::new(sweep.output);
         let made = files.missing();
         // The log comes first, since its lock keeps other runs away from all the files.
         let log = Log::open(&files.log)?.ok_or_else(|| in_use(&files))?;
@@ -59,8 +59,8 @@ impl<'a> Ledger<'a> {
         max_cv: f64,
     ) -> Result<Self, MeasureError> {
         let &Sweep { plan, retry, start, .. } = sweep;
-        let facts = PlanFacts::of(plan, sweep.shard);
-        let columns = Columns::of(plan);
+        let facts = PlanFacts::new(plan, sweep.shard);
+        let columns = Columns::new(plan);
         let known = match start {
             Start::Fresh => {
                 check_free(&files.log)?;

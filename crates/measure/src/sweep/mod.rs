@@ -37,7 +37,7 @@ pub enum Start {
 
 /// Fails if a non-empty log, or the sidecar of one, is in the place of a fresh log.
 pub fn check_free(log: &Path) -> Result<(), MeasureError> {
-    let Files { log, meta, .. } = Files::of(log);
+    let Files { log, meta, .. } = Files::new(log);
     let is_there = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| *path == meta || file.len() > 0);
     let Some(path) = [&log, &meta].into_iter().find(|path| is_there(path)) else { return Ok(()) };
     let path = path.display();

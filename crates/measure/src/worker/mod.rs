@@ -112,7 +112,7 @@ impl<'a> Worker<'a> {
             Ok(op) => op,
             Err(error) => return failed(FailureClass::Load, UnknownWord::to_string(&error)),
         };
-        let problem = match Problem::parse(op, &item.problem, &ProblemDefaults::of(op)) {
+        let problem = match Problem::parse(op, &item.problem, &ProblemDefaults::new(op)) {
             Ok(problem) => problem,
             Err(error) => return failed(FailureClass::Load, format!("problem: {error}")),
         };
@@ -192,7 +192,7 @@ fn outcome(report: &SearchReport, problem: &Problem) -> (Outcome, bool) {
         Verdict::Measured { median_ms, cv, repeats, .. } => Outcome::Measured(Measurement {
             cv: *cv,
             samples: *repeats,
-            ..Measurement::of(*median_ms, problem.flops())
+            ..Measurement::new(*median_ms, problem.flops())
         }),
         Verdict::CutOff { fastest_ms } => Outcome::CutOff { fastest_ms: *fastest_ms },
         Verdict::TimedOut { .. } | Verdict::OverBudget => {

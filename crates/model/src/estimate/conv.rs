@@ -64,7 +64,7 @@ impl KernelEstimate for ConvKernel {
     type Shape = Shape;
 
     fn shape(&self, device: &Device) -> Result<Shape, ShapeError> {
-        let shape = Shape::of(&Kernel::of_conv(self), device, self.library(device))?;
+        let shape = Shape::new(&Kernel::of_conv(self), device, self.library(device))?;
         Ok(Shape {
             merged: f64::from(self.num_groups_to_merge.max(1)),
             explicit: self.explicit_gemm,

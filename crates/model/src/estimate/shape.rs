@@ -104,7 +104,7 @@ pub(super) struct Kernel {
 }
 
 impl Shape {
-    pub(super) fn of(kernel: &Kernel, device: &Device, library: Library) -> Result<Self, ShapeError> {
+    pub(super) fn new(kernel: &Kernel, device: &Device, library: Library) -> Result<Self, ShapeError> {
         let constants = Constants::of(library);
         let [a, b, result] = kernel.types;
         let dtype = multiplied(a, b);
@@ -119,7 +119,7 @@ impl Shape {
         // Of the kernels that read B directly, the first version prefetches, too.
         let ahead = match kernel.pipeline {
             Pipeline::CompV1 if kernel.direct_b => Ahead::One,
-            pipeline => Ahead::of(pipeline),
+            pipeline => Ahead::new(pipeline),
         };
         let buffered = ahead == Ahead::Buffered;
         let stages = if constants.staged_by_number { kernel.pipeline.stages().map(f64::from) } else { None };
@@ -353,7 +353,7 @@ fn waves_of_blocks([m, n]: [f64; 2], waves: f64) -> [f64; 2] {
 }
 
 impl Ahead {
-    const fn of(pipeline: Pipeline) -> Self {
+    const fn new(pipeline: Pipeline) -> Self {
         match pipeline {
             Pipeline::Mem
             | Pipeline::CompV1

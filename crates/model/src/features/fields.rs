@@ -141,6 +141,6 @@ fn check_op(op: Op, row: &dyn Fields) -> Result<(), FieldError> {
 /// The problem of a row where absent cells are errors: read and validated as everywhere else.
 pub(crate) fn asked_problem(extractor: &Extractor, row: &dyn Fields) -> Result<Problem, FieldError> {
     let op = extractor.schema.op();
-    let defaults = ProblemDefaults { direction: extractor.direction, ..ProblemDefaults::of(op) };
+    let defaults = ProblemDefaults { direction: extractor.direction, ..ProblemDefaults::new(op) };
     Problem::from_fields(op, row, &defaults)
 }

@@ -40,7 +40,7 @@ mod tests {
         let kernel = Kernel::from_name(kernel).unwrap();
         let mut found = BTreeSet::new();
         for text in problems {
-            let problem = Problem::parse(op, text, &ProblemDefaults::of(op)).unwrap();
+            let problem = Problem::parse(op, text, &ProblemDefaults::new(op)).unwrap();
             let row = |factor: i64| {
                 let mut hardware = Hardware::default();
                 for name in Hardware::NAMES {

@@ -110,7 +110,7 @@ impl Named {
             let expected = format!("a {} kernel", extractor.schema.op());
             return Err(InvalidField::new(column, format_args!("'{name}'"), expected));
         }
-        let mut problem = NamedProblem::of(&kernel);
+        let mut problem = NamedProblem::new(&kernel);
         let cell = NameCell(column, name);
         if !reader.is_lenient() {
             problem.0.extend(each_operation!(&kernel, KernelKind(own) => other_types(own)));
@@ -178,7 +178,7 @@ fn same_layout(one: &str, other: Option<&str>) -> bool {
 }
 
 impl NamedProblem {
-    fn of(kernel: &KernelKind) -> Self {
+    fn new(kernel: &KernelKind) -> Self {
         let mut claims = each_operation!(kernel, KernelKind(own) => of_problems(own));
         if matches!(kernel, KernelKind::Conv(kernel) if kernel.ndim < 3) {
             let neutral = [("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];

@@ -276,7 +276,7 @@ mod tests {
                 gemm_k_per_block: k,
                 k_tile: k,
                 pipeline_code: 0.0,
-                pipeline: PipelineFlags::of(word),
+                pipeline: PipelineFlags::new(word),
                 intrawave: true,
                 has_dsb: 0,
                 has_si: 0,

@@ -99,7 +99,7 @@ mod tests {
         let path = folder.path().join("model_tflops.lgbm");
         std::fs::write(&path, forest()).unwrap();
         let spec = FeatureSpec::of_bare(Engine::Fmha68Python, "gfx950".parse().unwrap()).unwrap();
-        let key = crate::model::ModelKey::of(Model::load_bare(&path, &spec).unwrap().spec());
+        let key = crate::model::ModelKey::new(Model::load_bare(&path, &spec).unwrap().spec());
         let forward = FmhaProblem::new([128, 128], 1, 64);
         assert!(key.fit(&forward.into(), None).is_some());
         let backward = FmhaProblem { api_family: crate::vocab::FmhaApi::Bwd, ..forward };

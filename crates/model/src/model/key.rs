@@ -77,7 +77,7 @@ impl KeyFields {
         self.family.is_none_or(FmhaFamily::is_forward)
     }
 
-    fn of(kernel: &Kernel) -> Self {
+    fn new(kernel: &Kernel) -> Self {
         let kind = &kernel.kind;
         Self {
             op: kind.op(),
@@ -93,7 +93,7 @@ impl KeyFields {
 
 impl ModelKey {
     /// The problems that a model serves according to its spec.
-    pub const fn of(spec: &FeatureSpec) -> Self {
+    pub const fn new(spec: &FeatureSpec) -> Self {
         Self {
             op: spec.op(),
             direction: spec.direction,
@@ -117,7 +117,7 @@ impl ModelKey {
 
     /// Whether the model serves the kernel. A kernel without an architecture matches any.
     pub fn fits_kernel(&self, kernel: &Kernel) -> bool {
-        self.fit_of(KeyFields::of(kernel)).is_some()
+        self.fit_of(KeyFields::new(kernel)).is_some()
     }
 
     /// Why the model does not serve a problem, field by field; empty if it does.
@@ -127,7 +127,7 @@ impl ModelKey {
 
     /// Why the model does not serve a kernel, field by field; empty if it does.
     pub fn kernel_misfits(&self, kernel: &Kernel) -> Vec<Misfit> {
-        self.misfits_of(KeyFields::of(kernel))
+        self.misfits_of(KeyFields::new(kernel))
     }
 
     fn fit_of(&self, asked: KeyFields) -> Option<u32> {

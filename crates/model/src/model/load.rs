@@ -124,7 +124,7 @@ impl Model {
         if forests[rank_by as usize].is_none() {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
-        let key = ModelKey::of(&spec);
+        let key = ModelKey::new(&spec);
         let constants = spec.own_hardware.filter(|_| spec.prior.is_some());
         Ok(Self {
             name,

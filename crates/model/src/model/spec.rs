@@ -239,7 +239,7 @@ impl FeatureSpec {
 
     /// Defaults for problems: what the model was trained on, otherwise upstream's defaults.
     pub fn problem_defaults(&self) -> ProblemDefaults {
-        let base = ProblemDefaults::of(self.op());
+        let base = ProblemDefaults::new(self.op());
         ProblemDefaults {
             direction: self.direction.unwrap_or(base.direction),
             dtype: self.dtype.unwrap_or(base.dtype),

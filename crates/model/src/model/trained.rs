@@ -243,7 +243,7 @@ impl Trained {
 
 impl TrainedFields {
     /// The fields as far as a spec records them.
-    pub(crate) fn of(spec: &FeatureSpec) -> Self {
+    pub(crate) fn new(spec: &FeatureSpec) -> Self {
         let op = spec.op();
         let mut trained = Self { op, fields: [Trained::ANY; MOST_FIELDS], arch: spec.arch };
         let by_spec = |name: &str| match name {
@@ -326,7 +326,7 @@ mod tests {
         let trained = TrainedOn::new(&problems, [], Vec::new());
         let spec = spec(&trained, "grouped_conv");
         assert_eq!(spec.trained_on.as_ref(), Some(&trained), "it reads back as it was written");
-        let fields = TrainedFields::of(&spec);
+        let fields = TrainedFields::new(&spec);
         let outside = |problem: ConvProblem, arch: &str| {
             let outside = fields.outside(&problem.into(), arch.parse().ok());
             outside.names(Op::Conv).collect::<Vec<_>>()
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn gemms_have_fields_of_their_own() {
         let trained = TrainedOn::new(&[GemmProblem::new(16, 1536, 7168).into()], [], Vec::new());
-        let fields = TrainedFields::of(&spec(&trained, "gemm_universal"));
+        let fields = TrainedFields::new(&spec(&trained, "gemm_universal"));
         let other =
             GemmProblem { layout: "rrr".parse().unwrap(), split_k: 2, ..GemmProblem::new(17, 1536, 7168) };
         let outside = fields.outside(&other.of(Dtype::Bf16).into(), "gfx942".parse().ok());
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn an_old_spec_holds_a_problem_to_what_it_is_for() {
         let spec = br#"{"op_type": "grouped_conv", "dtype": "bf16", "variant": "forward", "arch": "gfx950"}"#;
-        let fields = TrainedFields::of(&FeatureSpec::from_json("spec", spec).unwrap());
+        let fields = TrainedFields::new(&FeatureSpec::from_json("spec", spec).unwrap());
         let other = ConvProblem { g: 64, dtype_in: Dtype::Fp16, ..problem(1 << 30) };
         let outside = fields.outside(&other.into(), None);
         assert_eq!(outside.names(Op::Conv).collect::<Vec<_>>(), ["dtype_in"]);

@@ -67,7 +67,7 @@ impl Object {
     }
 
     /// Copies the cells of these names.
-    pub fn of(fields: &dyn Fields, names: &[&str]) -> Self {
+    pub fn new(fields: &dyn Fields, names: &[&str]) -> Self {
         let cell = |name: &&str| {
             let cell = match fields.cell(name)? {
                 Cell::Whole(value) => OwnedCell::Whole(value),
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((object.get("dtype"), object.cell("pad")), (Some("bf16"), Some(Cell::Whole(1))));
         assert_eq!((object.cell("none"), object.cell("empty"), object.cell("absent")), (None, None, None));
         assert_eq!(object.cell("N2"), Some(Cell::Number(9_223_372_036_854_775_808.0)));
-        let copied = Object::of(&object, &["dtype", "N", "absent"]);
+        let copied = Object::new(&object, &["dtype", "N", "absent"]);
         assert_eq!(
             (copied.cell("N"), copied.cell("C"), copied.cells.len()),
             (Some(Cell::Whole(16)), None, 2)

@@ -312,7 +312,7 @@ impl RowKernels {
         if extractor.rules.uncoded == Uncoded::Error {
             self.serves.push(match &kernel {
                 Some(kernel @ (KernelKind::Gemm(_) | KernelKind::Fmha(_))) => Serves::Named(kernel.clone()),
-                None if !shared.is_empty() => Serves::Signed(Object::of(row, shared)),
+                None if !shared.is_empty() => Serves::Signed(Object::new(row, shared)),
                 _ => Serves::Any,
             });
         }
@@ -321,7 +321,7 @@ impl RowKernels {
             None => KernelTerms::read_cells(extractor, row)?,
         });
         let named = named.map(Named::into_problem).unwrap_or_default();
-        self.owns.push(Own { cells: Object::of(row, inputs), named });
+        self.owns.push(Own { cells: Object::new(row, inputs), named });
         self.named.extend(kernel);
         Ok(())
     }

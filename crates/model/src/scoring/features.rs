@@ -314,7 +314,7 @@ mod tests {
             let pipeline = conv::PipelineFlags {
                 half_lds: kernel.pipeline.half_lds,
                 mem: kernel.pipeline.mem,
-                ..conv::PipelineFlags::of("basic_v1")
+                ..conv::PipelineFlags::new("basic_v1")
             };
             let other = ConvKernelTerms {
                 block_size: 1,

@@ -158,7 +158,7 @@ impl Ranker {
             let reason = Box::new(LeftOutReason::NotFor(key.kernel_misfits(first)));
             return Err(RankError::NothingToRank { kernels: pool.len(), first: first.name.clone(), reason });
         }
-        let known = Arc::new(Known::of(&model));
+        let known = Arc::new(Known::new(&model));
         let (places, left_out, unmeasured) = Default::default();
         let (segments, ties) = Default::default();
         let mut ranker = Self { model, key, pool, places, left_out, unmeasured, segments, known, ties };

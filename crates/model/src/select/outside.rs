@@ -32,8 +32,8 @@ impl Range {
 }
 
 impl Known {
-    pub(super) fn of(model: &Model) -> Self {
-        Self { fields: TrainedFields::of(model.spec()), ranges: ranges(model) }
+    pub(super) fn new(model: &Model) -> Self {
+        Self { fields: TrainedFields::new(model.spec()), ranges: ranges(model) }
     }
 
     /// The fields in which a problem is outside; `uniform` has its features.

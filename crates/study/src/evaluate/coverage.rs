@@ -48,7 +48,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    pub(super) fn of(
+    pub(super) fn new(
         ranker: &Ranker,
         measurements: &Measurements,
         trials: &[Trial],

@@ -139,7 +139,7 @@ impl Evaluation {
         };
         let orders = judge.orders(measurements, &trials)?;
         let (trials, orders, without) = chosen(trials, orders)?;
-        let coverage = Coverage::of(judge.ranker(), measurements, &trials, &orders);
+        let coverage = Coverage::new(judge.ranker(), measurements, &trials, &orders);
         let trained_files = were_trained_on(model.spec(), measurements).map_err(StudyError::new)?;
         let evaluation = Self::new(measurements, trials, orders);
         Ok(Self { problems_without_choice: without, coverage, trained_files, ..evaluation })
@@ -161,7 +161,7 @@ impl Evaluation {
     pub fn of_measured_choices(&self) -> Option<Spread> {
         let measured = self.outcomes.iter().zip(&self.orders).filter(|(_, order)| order.unmeasured.is_none());
         let measured: Vec<f64> = measured.map(|(outcome, _)| outcome.efficiency).collect();
-        (measured.len() < self.outcomes.len()).then(|| Spread::of(measured))
+        (measured.len() < self.outcomes.len()).then(|| Spread::new(measured))
     }
 
     /// The share of problems whose fastest kernel is among the first ones.
@@ -178,13 +178,13 @@ impl Evaluation {
     /// Judges choices, at least one, of a model that was not trained on the measurements, as far as is known.
     pub(crate) fn new(measurements: &Measurements, trials: Vec<Trial>, orders: Vec<Order>) -> Self {
         let outcomes: Vec<Outcome> =
-            trials.iter().zip(&orders).map(|(trial, order)| Outcome::of(trial, order)).collect();
+            trials.iter().zip(&orders).map(|(trial, order)| Outcome::new(trial, order)).collect();
         Self {
-            efficiency: Spread::of(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
+            efficiency: Spread::new(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
             errors: errors(&trials, &orders),
             rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
             top_k: best_of_each_top(&trials, &orders),
-            baselines: Baselines::of(&trials),
+            baselines: Baselines::new(&trials),
             problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
             problems_without_choice: 0,
             invalid_rows: measurements.rows().iter().filter(|row| !row.is_valid).count(),
@@ -200,7 +200,7 @@ impl Evaluation {
 
 impl Outcome {
     /// Judges one order.
-    pub fn of(trial: &Trial, order: &Order) -> Self {
+    pub fn new(trial: &Trial, order: &Order) -> Self {
         let selected = order.tries(1).next().map(|place| trial.candidates[place]);
         let before = usize::from(order.unmeasured.is_some());
         let oracle_rank = order.places.iter().position(|&place| place == trial.oracle);
@@ -227,11 +227,11 @@ fn errors(trials: &[Trial], orders: &[Order]) -> Option<Errors> {
         measured.zip(order.predicted.iter().copied()).collect::<Vec<_>>()
     };
     let pairs = trials.iter().zip(orders).flat_map(of_trial).filter(|(_, predicted)| !predicted.is_nan());
-    Errors::of(&pairs.collect::<Vec<_>>())
+    Errors::new(&pairs.collect::<Vec<_>>())
 }
 
 impl Baselines {
-    fn of(trials: &[Trial]) -> Self {
+    fn new(trials: &[Trial]) -> Self {
         let mut sums: BTreeMap<(u32, i32), f64> = BTreeMap::new();
         for trial in trials {
             for (place, candidate) in trial.candidates.iter().enumerate() {

@@ -77,7 +77,7 @@ pub(super) fn slices(
 
 /// By name, and by number where names begin with one.
 fn spreads(lists: BTreeMap<String, Vec<f64>>) -> Vec<Slice> {
-    let slice = |(name, list)| Slice { name, efficiency: Spread::of(list) };
+    let slice = |(name, list)| Slice { name, efficiency: Spread::new(list) };
     let mut slices: Vec<Slice> = lists.into_iter().map(slice).collect();
     slices.sort_by_key(|slice| leading_number(&slice.name));
     slices

@@ -16,15 +16,15 @@ fn order(places: &[usize]) -> Order {
 #[test]
 fn the_best_choice_is_one_and_the_worst_its_share() {
     let trial = trial(0, &[100.0, 200.0]);
-    let good = Outcome::of(&trial, &order(&[1, 0]));
+    let good = Outcome::new(&trial, &order(&[1, 0]));
     assert_eq!((good.efficiency, good.oracle_rank, good.selected), (1.0, Some(0), Some(trial.candidates[1])));
-    let bad = Outcome::of(&trial, &order(&[0, 1]));
+    let bad = Outcome::new(&trial, &order(&[0, 1]));
     assert_eq!((bad.efficiency, bad.oracle_rank, bad.selected_tflops()), (0.5, Some(1), 100.0));
 }
 
 #[test]
 fn an_unranked_problem_counts_as_nothing() {
-    let outcome = Outcome::of(&trial(0, &[5.0]), &order(&[]));
+    let outcome = Outcome::new(&trial(0, &[5.0]), &order(&[]));
     assert_eq!((outcome.efficiency, outcome.selected, outcome.oracle_rank), (0.0, None, None));
 }
 

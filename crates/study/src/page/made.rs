@@ -32,7 +32,7 @@ pub enum ModelPlace<'a> {
 
 impl Made {
     /// Reads the digests of a model, if there is one, and of measurements. Errors name the file.
-    pub fn of(
+    pub fn new(
         at: String,
         model: Option<ModelPlace<'_>>,
         measurements: &Measurements,

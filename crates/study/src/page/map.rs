@@ -33,7 +33,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn of(survey: &Survey) -> Self {
+    pub(super) fn new(survey: &Survey) -> Self {
         let mut kernels: Vec<u32> = (0..).take(survey.kernels.len()).collect();
         let figures = |kernel: u32| &survey.kernels[kernel as usize];
         let mean = |kernel: u32| if figures(kernel).ran > 0 { figures(kernel).mean } else { -1.0 };

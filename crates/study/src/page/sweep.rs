@@ -41,7 +41,7 @@ pub fn sweep(
 
 /// All that measurements say.
 fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
-    let shown = Shown::of(survey);
+    let shown = Shown::new(survey);
     page.section("Kernels by problems", |page| {
         if let Some(text) = shown.left_out(survey) {
             page.text(&text);

@@ -33,7 +33,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    fn of(measurements: &Measurements) -> Self {
+    fn new(measurements: &Measurements) -> Self {
         let valid = measurements.rows().iter().filter(|row| row.is_valid);
         let mut pairs: Vec<(u32, u32)> = valid.map(|row| (row.problem, row.kernel)).collect();
         pairs.sort_unstable();
@@ -88,17 +88,17 @@ pub struct Survey {
 
 impl Survey {
     /// Summarises measurements and the sidecars of their files; `None` if no row has a time.
-    pub fn of(measurements: &Measurements, sidecars: Vec<Sidecar>) -> Option<Self> {
+    pub fn new(measurements: &Measurements, sidecars: Vec<Sidecar>) -> Option<Self> {
         let trials = trials(measurements);
         if trials.is_empty() {
             return None;
         }
         let kernels = winners::kernels(measurements, &trials);
         Some(Self {
-            coverage: Coverage::of(measurements),
-            pool: GreedyPool::of(&trials, measurements.kernels().len()),
-            roofline: Roofline::of(measurements, &trials),
-            noise: Noise::of(measurements),
+            coverage: Coverage::new(measurements),
+            pool: GreedyPool::new(&trials, measurements.kernels().len()),
+            roofline: Roofline::new(measurements, &trials),
+            noise: Noise::new(measurements),
             failures: failures(measurements),
             run_ms: kernels.iter().map(|kernel| kernel.run_ms).sum(),
             slowest_tenth: slowest_tenth(measurements),

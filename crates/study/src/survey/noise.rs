@@ -33,7 +33,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    pub(super) fn of(measurements: &Measurements) -> Self {
+    pub(super) fn new(measurements: &Measurements) -> Self {
         let rows = measurements.rows();
         let mut places: Vec<u32> =
             (0u32..).zip(rows).filter(|(_, row)| row.is_valid).map(|(place, _)| place).collect();

@@ -67,7 +67,7 @@ impl GreedyPool {
         sizes.filter_map(move |size| Some((size, self.steps.get(size.checked_sub(1)?)?)))
     }
 
-    pub(super) fn of(trials: &[Trial], kernels: usize) -> Self {
+    pub(super) fn new(trials: &[Trial], kernels: usize) -> Self {
         let mut cells: Vec<Vec<(u32, f64)>> = vec![Vec::new(); kernels];
         for (number, trial) in (0u32..).zip(trials) {
             for (place, candidate) in trial.candidates.iter().enumerate() {
@@ -133,7 +133,7 @@ mod tests {
             trial(1, &[40.0, 80.0, 100.0, 20.0]),
             trial(2, &[30.0, 100.0, 50.0, 100.0]),
         ];
-        let pool = GreedyPool::of(&trials, 4);
+        let pool = GreedyPool::new(&trials, 4);
         let found: Vec<(u32, f64)> = pool.steps.iter().map(|step| (step.kernel, step.share)).collect();
         assert_eq!(found, [(1, 2.6 / 3.0), (0, 2.8 / 3.0), (2, 1.0)]);
         assert_eq!(pool.steps.iter().map(|step| step.worst).collect::<Vec<_>>(), [0.8, 0.8, 1.0]);
@@ -147,7 +147,7 @@ mod tests {
     fn problems_that_no_kept_kernel_runs_are_counted() {
         let mut only_last = trial(1, &[10.0]);
         only_last.candidates[0].kernel = 2;
-        let pool = GreedyPool::of(&[trial(0, &[10.0, 5.0]), only_last], 3);
+        let pool = GreedyPool::new(&[trial(0, &[10.0, 5.0]), only_last], 3);
         let found: Vec<_> = pool.steps.iter().map(|step| (step.kernel, step.share, step.without)).collect();
         assert_eq!(found, [(0, 0.5, 1), (2, 1.0, 0)]);
     }

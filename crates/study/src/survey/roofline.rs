@@ -55,7 +55,7 @@ pub struct Roofline {
 
 impl Roofline {
     /// Computes the roofline; the error says why there is none.
-    pub(super) fn of(measurements: &Measurements, trials: &[Trial]) -> Result<Self, String> {
+    pub(super) fn new(measurements: &Measurements, trials: &[Trial]) -> Result<Self, String> {
         let arch = measurements.common_arch().map_err(|error| error.to_string())?;
         let arch = arch.ok_or("the data does not say what it was measured on: give it with --arch")?;
         let device = measurements.device(arch).map_err(|error| error.to_string())?;

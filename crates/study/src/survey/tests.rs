@@ -45,7 +45,7 @@ fn a_survey_counts_what_was_measured() {
             (3, 64, 64, Ok(8.0)),
         ],
     );
-    let survey = Survey::of(&measurements, Vec::new()).unwrap();
+    let survey = Survey::new(&measurements, Vec::new()).unwrap();
     assert_eq!(survey.trials.len(), 4);
     let kernels: Vec<_> =
         survey.kernels.iter().map(|one| (one.ran, one.wins, one.near, one.failed)).collect();
@@ -63,14 +63,14 @@ fn a_survey_counts_what_was_measured() {
 
 #[test]
 fn a_sweep_without_a_time_has_no_survey() {
-    assert!(Survey::of(&measured("a.csv", &[(0, 64, 32, Err("crash"))]), Vec::new()).is_none());
+    assert!(Survey::new(&measured("a.csv", &[(0, 64, 32, Err("crash"))]), Vec::new()).is_none());
 }
 
 /// By hand: 128 channels to 64 over 64 pixels in bf16 are 2 * 64 * 64 * 128 operations and 2 * (64 * 128 + 64
 /// * 128 + 64 * 64) bytes.
 #[test]
 fn a_roofline_is_of_the_devices_peaks() {
-    let survey = Survey::of(&measured("a.csv", &[(0, 128, 32, Ok(10.0))]), Vec::new()).unwrap();
+    let survey = Survey::new(&measured("a.csv", &[(0, 128, 32, Ok(10.0))]), Vec::new()).unwrap();
     let roofline = survey.roofline.unwrap();
     assert_eq!(roofline.memory_gb_s, 5300.0);
     assert_eq!(roofline.roofs.len(), 1);

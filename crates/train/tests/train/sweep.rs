@@ -76,7 +76,7 @@ pub(crate) fn measurements(problems: usize) -> Measurements {
 
 /// A small training; `pairs` are parameters.
 pub(crate) fn goal(target: Target, objective: Objective, pairs: &[(&str, &str)]) -> Goal {
-    let mut params = Params::of(objective);
+    let mut params = Params::new(objective);
     for (name, value) in
         [("n_estimators", "20"), ("num_leaves", "7"), ("learning_rate", "0.1"), ("min_child_samples", "5")]
     {

@@ -48,7 +48,7 @@ impl ConvTile {
 
     /// The table's row for `tile`, or what upstream's builder assumes for a tile outside its table: waves
     /// 2x2x1, instruction 32x32x16, and not for `compv4`.
-    pub fn of(tile: Mnk) -> Self {
+    pub fn new(tile: Mnk) -> Self {
         let [m, n, k] = [tile.m, tile.n, tile.k];
         Self::get(tile).unwrap_or(row([m, n, k], [2, 2, 1], [32, 32, 16], false))
     }
@@ -73,7 +73,7 @@ mod tests {
     fn unlisted_tiles_take_the_fallback() {
         let tile = Mnk::new(256, 64, 64);
         assert_eq!(ConvTile::get(tile), None);
-        let row = ConvTile::of(tile);
+        let row = ConvTile::new(tile);
         assert_eq!((row.tile, row.wave, row.warp_tile), (tile, Mnk::new(2, 2, 1), Mnk::new(32, 32, 16)));
     }
 }

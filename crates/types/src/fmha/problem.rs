@@ -414,7 +414,7 @@ mod tests {
     use crate::vocab::Op;
 
     fn parse(text: &str) -> Result<FmhaProblem, String> {
-        match Problem::parse(Op::Fmha, text, &ProblemDefaults::of(Op::Fmha)) {
+        match Problem::parse(Op::Fmha, text, &ProblemDefaults::new(Op::Fmha)) {
             Ok(Problem::Fmha(problem)) => Ok(problem),
             Ok(_) => unreachable!("the operation was given"),
             Err(error) => Err(error.to_string()),

@@ -643,7 +643,7 @@ mod tests {
         let [rows, groups, batch] = [0, 3, 2].map(|place| read(NAMES[place].0));
         let computes = |kernel: &GemmKernel, fields: &str| {
             let text = format!("M=64,N=64,K=128,{fields}");
-            let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap();
+            let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
             KernelKind::Gemm(kernel.clone()).computes(&problem)
         };
         for (fields, expected) in [
@@ -678,7 +678,7 @@ mod tests {
                 [("M=3,N=256,K=512", true), ("M=3,N=272,K=512", false), ("M=3,N=256,K=560", false)]
             {
                 let text = format!("{shape},dtype_c=bf16,{request}");
-                let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap();
+                let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
                 assert_eq!(kernel.computes(&problem), is_whole || !whole, "{} {text}", NAMES[place].0);
                 let kernel = Kernel { name: String::new(), kind: kernel.clone() };
                 assert_eq!(kernel.misfit(&problem).is_none(), is_whole || !whole);

@@ -127,7 +127,7 @@ mod tests {
             let kernel = Kernel::from_name(name).unwrap();
             for (other, request) in &variants {
                 let text = format!("M=64,N=64,K=64{request}");
-                let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap();
+                let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
                 assert_eq!(kernel.answers(&problem), name == other, "{name} {request}");
                 // Why not names the field of the problem.
                 let why = kernel.misfit(&problem).filter(|why| !why.starts_with("its types"));
@@ -164,7 +164,7 @@ mod tests {
             ("_gm8", "Y=3,X=3,G=8", false),
         ] {
             let text = format!("{plain},{problem},dtype=fp16");
-            let defaults = ProblemDefaults::of(Op::Conv);
+            let defaults = ProblemDefaults::new(Op::Conv);
             let problem = Problem::parse(Op::Conv, &text, &defaults).unwrap();
             let kernel = name("fwd", end);
             assert_eq!(kernel.answers(&problem), expected, "{end} {text}");
@@ -172,7 +172,7 @@ mod tests {
         }
         // Kernels of other directions read along groups of several channels, too.
         let text = format!("{plain},Y=3,X=3,G=8,dtype=fp16,direction=bwd_weight");
-        let problem = Problem::parse(Op::Conv, &text, &ProblemDefaults::of(Op::Conv)).unwrap();
+        let problem = Problem::parse(Op::Conv, &text, &ProblemDefaults::new(Op::Conv)).unwrap();
         assert!(name("bwdw", "_gm8").answers(&problem), "{text}");
     }
 
@@ -207,7 +207,7 @@ mod tests {
             (",preshuffle=true", [false, false, true]),
         ] {
             let text = format!("M=64,N=64,K=64{request}");
-            let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap();
+            let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
             let found =
                 [&plain, &two, &shuffled].map(|name| Kernel::from_name(name).unwrap().answers(&problem));
             assert_eq!(found, expected, "{request}");

@@ -69,7 +69,7 @@ impl KernelKind {
 
     /// The defaults of problems for it: what it says about them.
     pub fn defaults(&self) -> ProblemDefaults {
-        let mut defaults = ProblemDefaults::of(self.op());
+        let mut defaults = ProblemDefaults::new(self.op());
         each_operation!(self, Self(kernel) as Own => Own::tell(kernel, &mut defaults));
         defaults
     }

@@ -77,7 +77,7 @@ mod tests {
     use crate::vocab::Op;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        let list = ProblemList::parse("p.json", text.as_bytes(), Op::Fmha, &ProblemDefaults::of(Op::Fmha));
+        let list = ProblemList::parse("p.json", text.as_bytes(), Op::Fmha, &ProblemDefaults::new(Op::Fmha));
         let list = list.map_err(|error| error.to_string())?;
         Ok(list.problems.iter().map(|listed| listed.problem.to_string()).collect())
     }

@@ -80,7 +80,7 @@ loading: 50%|###\rloading: 100%
         let defaults = ProblemDefaults {
             gemm_request: GemmRequest { batch: 0, ..kernel.request() },
             dtype_c: Some(kernel.dtype_c),
-            ..ProblemDefaults::of(Op::Gemm)
+            ..ProblemDefaults::new(Op::Gemm)
         };
         ProblemList::parse("vllm.log", text.as_bytes(), Op::Gemm, &defaults)
     }

@@ -101,7 +101,7 @@ impl ProblemList {
     /// use ck_select_types::vocab::Op;
     ///
     /// let text = "op=gemm_universal M=1,N=2,K=3\nM=4,N=5,K=6,op=gemm_univ";
-    /// let list = ProblemList::parse("seen.txt", text.as_bytes(), Op::Gemm, &ProblemDefaults::of(Op::Gemm))?;
+    /// let list = ProblemList::parse("seen.txt", text.as_bytes(), Op::Gemm, &ProblemDefaults::new(Op::Gemm))?;
     /// assert_eq!((list.problems.len(), list.passed.first_torn), (1, 2));
     /// # Ok::<(), ck_select_types::listing::ProblemListError>(())
     /// ```
@@ -452,7 +452,7 @@ pub fn problem_line(problem: &Problem) -> String {
 impl ProblemLine {
     /// Reads a line that names its operation. A problem without types has upstream's defaults.
     pub fn parse(line: &str) -> Result<Self, ProblemLineFault> {
-        parse_line(line, Op::Conv, &ProblemDefaults::of(Op::Conv))
+        parse_line(line, Op::Conv, &ProblemDefaults::new(Op::Conv))
     }
 }
 
@@ -487,7 +487,7 @@ fn behind(text: &str) -> Option<Problem> {
         if !BEGINNINGS.iter().any(|begins| begins.starts_with(start) || start.starts_with(begins)) {
             return None;
         }
-        match parse_pairs(end, Op::Conv, &ProblemDefaults::of(Op::Conv)) {
+        match parse_pairs(end, Op::Conv, &ProblemDefaults::new(Op::Conv)) {
             Ok(ProblemLine::Problem(problem)) if problem_line(&problem) == end => Some(problem),
             _ => None,
         }
@@ -502,7 +502,7 @@ fn parse_pairs(line: &str, mine: Op, defaults: &ProblemDefaults) -> Result<Probl
         Err(unknown) => return Err(ProblemLineFault::Op(unknown)),
     };
     let others: Vec<&str> = line.split(separates).filter(|part| !part.starts_with("op=")).collect();
-    let defaults = if op == mine { *defaults } else { ProblemDefaults::of(op) };
+    let defaults = if op == mine { *defaults } else { ProblemDefaults::new(op) };
     Problem::parse(op, &others.join(","), &defaults)
         .map(ProblemLine::Problem)
         .map_err(ProblemLineFault::Problem)
@@ -516,7 +516,7 @@ fn parse_silent_line(
 ) -> Result<ProblemLine, ProblemLineFault> {
     let by_another = || {
         let mut others = Op::ALL.iter().filter(|op| **op != mine);
-        others.find_map(|&op| Problem::parse(op, line, &ProblemDefaults::of(op)).ok())
+        others.find_map(|&op| Problem::parse(op, line, &ProblemDefaults::new(op)).ok())
     };
     let read = match Problem::parse(mine, line, defaults) {
         Err(error @ ProblemError::UnknownKey { .. }) => by_another().ok_or(error),
@@ -538,7 +538,7 @@ mod tests {
     }
 
     fn read(op: Op, text: &str) -> Result<ProblemList, String> {
-        ProblemList::parse("l", text.as_bytes(), op, &ProblemDefaults::of(op))
+        ProblemList::parse("l", text.as_bytes(), op, &ProblemDefaults::new(op))
             .map_err(|error| error.to_string())
     }
 
@@ -599,7 +599,7 @@ mod tests {
         let fmha = Problem::parse(
             Op::Fmha,
             "seqlen_q=5,nhead_q=2,hdim_q=64,page_size=16,api_family=fwd_pagedkv",
-            &ProblemDefaults::of(Op::Fmha),
+            &ProblemDefaults::new(Op::Fmha),
         );
         let all: Vec<Problem> = problems().into_iter().chain([fmha.unwrap()]).collect();
         for (torn, whole) in all.iter().flat_map(|torn| all.iter().map(move |whole| (torn, whole))) {
@@ -637,7 +637,7 @@ mod tests {
             error.starts_with("l: line 2: K, Hi, Wi, Y, X: found nothing, expected a value for each"),
             "{error}"
         );
-        let defaults = ProblemDefaults { direction: Direction::BwdData, ..ProblemDefaults::of(Op::Conv) };
+        let defaults = ProblemDefaults { direction: Direction::BwdData, ..ProblemDefaults::new(Op::Conv) };
         for text in ["C=64,K=64,Hi=8,Wi=8,Y=1,X=1", "C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv"] {
             let list = ProblemList::parse("l", text.as_bytes(), Op::Conv, &defaults).unwrap();
             let Problem::Conv(problem) = list.problems[0].problem else { panic!() };

@@ -187,7 +187,7 @@ mod tests {
         all.extend(["gfx950", "gfx1250", "sm_90"].map(|arch| all[0].on(arch.parse().ok())));
         for groups in ["group_a=1x1x64", "group_b=1x128x128"] {
             let text = format!("M=1,N=1,K=1,quant=abquant,{groups}");
-            all.push(Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap());
+            all.push(Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap());
         }
         for problem in all {
             assert!(seen.insert(problem.words().unwrap()), "{problem}");

@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn auto_is_a_number_of_parts_where_there_are_any() {
         let parse =
-            |op, text: &str| Problem::parse(op, text, &ProblemDefaults::of(op)).map_err(|e| e.to_string());
+            |op, text: &str| Problem::parse(op, text, &ProblemDefaults::new(op)).map_err(|e| e.to_string());
         let gemm = parse(Op::Gemm, "M=1,N=2,K=3,split_k=auto").unwrap();
         assert_eq!(gemm, GemmProblem { split_k: AUTO, ..GemmProblem::new(1, 2, 3) }.into());
         assert!(gemm.to_string().contains(",split_k=auto,"), "{gemm}");

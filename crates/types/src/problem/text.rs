@@ -67,7 +67,7 @@ impl Problem {
     /// use ck_select_types::problem::{Problem, ProblemDefaults};
     /// use ck_select_types::vocab::Op;
     ///
-    /// let defaults = ProblemDefaults::of(Op::Conv);
+    /// let defaults = ProblemDefaults::new(Op::Conv);
     /// let problem = Problem::parse(Op::Conv, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1", &defaults)?;
     /// assert_eq!(problem.flops(), 7_398_752_256.0);
     /// # Ok::<(), ck_select_types::problem::ProblemError>(())
@@ -161,11 +161,11 @@ mod tests {
     use crate::{conv, fmha, gemm};
 
     fn conv(text: &str) -> Result<Problem, ProblemError> {
-        Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv))
+        Problem::parse(Op::Conv, text, &ProblemDefaults::new(Op::Conv))
     }
 
     fn gemm(text: &str) -> Result<Problem, ProblemError> {
-        Problem::parse(Op::Gemm, text, &ProblemDefaults::of(Op::Gemm))
+        Problem::parse(Op::Gemm, text, &ProblemDefaults::new(Op::Gemm))
     }
 
     /// One at a time, it took six attempts to write a convolution.
@@ -177,7 +177,7 @@ mod tests {
             (Op::Gemm, "K=8", "M, N"),
             (Op::Fmha, "batch=2,hdim_q=128", "seqlen_q, nhead_q"),
         ] {
-            let error = Problem::parse(op, text, &ProblemDefaults::of(op)).unwrap_err().to_string();
+            let error = Problem::parse(op, text, &ProblemDefaults::new(op)).unwrap_err().to_string();
             assert_eq!(error, format!("{absent}: found nothing, expected a value for each"));
         }
     }
@@ -308,7 +308,7 @@ mod tests {
             let text: Vec<(&str, String)> =
                 given.map(|(field, value)| (field.name, field.text(*value))).collect();
             let pairs = Pairs::new(text.iter().map(|(name, value)| (*name, value.as_str())).collect());
-            let defaults = ProblemDefaults::of(op);
+            let defaults = ProblemDefaults::new(op);
             let problem = match op {
                 Op::Conv => settled(conv::read(&pairs, &defaults).ok()?).into(),
                 Op::Gemm => gemm::read(&pairs, &defaults).ok()?.into(),
@@ -354,7 +354,7 @@ mod tests {
         ) {
             let (problem, other) = pair;
             let (op, text) = (problem.op(), problem.to_string());
-            let parse = |text: &str| Problem::parse(op, text, &ProblemDefaults::of(op));
+            let parse = |text: &str| Problem::parse(op, text, &ProblemDefaults::new(op));
             prop_assert_eq!(parse(&text), Ok(problem));
             let (first, others) = text.split_once(',').unwrap();
             prop_assert_eq!(parse(&format!("{others},{first}")), Ok(problem));

@@ -534,7 +534,7 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
     let is_library =
         path.to_string_lossy().contains(".so") || path.exists() && (!path.is_dir() || Folder::is_at(path));
     if is_library {
-        library(LibraryConfig::of(path)?)
+        library(LibraryConfig::new(path)?)
     } else {
         let runner = ExecutableRunner::new(path.clone(), pool.op());
         Ok(Box::new(runner.map_err(|error| CliError::usage(error.to_string()))?))

@@ -41,6 +41,6 @@ fn outcome(measurements: &Measurements, row: &Row) -> Outcome {
     Outcome::Measured(Measurement {
         tflops: row.tflops,
         bandwidth_gb_s: Some(row.bandwidth_gb_s).filter(|speed| speed.is_finite()),
-        ..Measurement::of(row.latency_ms, 0.0)
+        ..Measurement::new(row.latency_ms, 0.0)
     })
 }

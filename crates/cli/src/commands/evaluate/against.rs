@@ -130,7 +130,7 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
         .iter()
         .zip(old.iter().zip(&new))
         .filter_map(|(trial, (old, new))| {
-            Some((Outcome::of(trial, old.as_ref()?), Outcome::of(trial, new.as_ref()?)))
+            Some((Outcome::new(trial, old.as_ref()?), Outcome::new(trial, new.as_ref()?)))
         })
         .collect();
     let (old, new): (Vec<Outcome>, Vec<Outcome>) = both.into_iter().unzip();

@@ -76,7 +76,7 @@ fn judge(
         };
         let placed = placed(model, tables, (file, gpu), pool)?;
         let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
-        all.extend(GpuFigures::of(format!("{file}{gpu}"), pool.len(), &placed));
+        all.extend(GpuFigures::new(format!("{file}{gpu}"), pool.len(), &placed));
     }
     Ok(())
 }

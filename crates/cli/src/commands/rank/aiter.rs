@@ -17,7 +17,7 @@ use crate::output::Output;
 /// The embedded model of such kernels, if there is one.
 pub(super) fn model(pool: &Pool) -> Result<Option<Model>, CliError> {
     for embedded in embedded::all() {
-        let key = ModelKey::of(&embedded.spec()?);
+        let key = ModelKey::new(&embedded.spec()?);
         if key.library.is_some() && pool.iter().all(|kernel| key.fits_kernel(kernel)) {
             return Ok(Some(embedded.load()?));
         }

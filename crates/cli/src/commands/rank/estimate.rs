@@ -26,7 +26,7 @@ fn say_left_out(ranked: &PoolEstimate) {
 
 pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
     let op = pool.op();
-    let mut defaults = ProblemDefaults::of(op);
+    let mut defaults = ProblemDefaults::new(op);
     take_what_is_common(&pool, &mut defaults, true, true);
     let parse = |text| Problem::parse(op, text, &defaults);
     let one = args.problem.as_deref().map(parse).transpose();

@@ -140,7 +140,7 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
     if ranks {
         let params = match (args.universal, args.winners.is_empty()) {
             (true, _) => Params::universal(),
-            (false, true) => Params::of(objective),
+            (false, true) => Params::new(objective),
             (false, false) => Params::of_winners(objective),
         };
         goals.push(Goal { target: Target::Relative, objective, params });
@@ -169,7 +169,7 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
             _ => Objective::Log1p,
         };
         // Beside a forest that ranks, small trees are enough, as for one that only ranks.
-        let params = Params::of(if ranks { Objective::Relative } else { objective });
+        let params = Params::new(if ranks { Objective::Relative } else { objective });
         goals.push(Goal { target, objective, params });
     }
     let usage = |error: TrainError| CliError::usage(format!("--params: {error}"));

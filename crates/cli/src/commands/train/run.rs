@@ -161,7 +161,7 @@ impl Tables {
             *kernels = self.pools[Winners::pool_among(shape, self.pools.len())].len();
             all.push(Placed::new(shape, before, us));
         }
-        placed.into_iter().filter_map(|(name, (kernels, all))| GpuFigures::of(name, kernels, &all)).collect()
+        placed.into_iter().filter_map(|(name, (kernels, all))| GpuFigures::new(name, kernels, &all)).collect()
     }
 }
 

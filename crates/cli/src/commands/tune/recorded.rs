@@ -105,7 +105,7 @@ pub(super) fn point(way: &'static str, measured: usize, of: &Efficiency) -> Curv
 /// The median of each figure over draws.
 pub(super) fn medians(draws: &[Draw]) -> Option<Efficiency> {
     let median =
-        |of: fn(&Efficiency) -> f64| Spread::of(draws.iter().map(|draw| of(&draw.found)).collect()).p50;
+        |of: fn(&Efficiency) -> f64| Spread::new(draws.iter().map(|draw| of(&draw.found)).collect()).p50;
     Some(Efficiency {
         mean: median(|found| found.mean),
         median: median(|found| found.median),

@@ -126,7 +126,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
     }
     if let (Some(found), [first, _, ..]) = (medians(draws), draws) {
         let expected: Vec<f64> = draws.iter().filter_map(expected).collect();
-        let expected = (!expected.is_empty()).then(|| Spread::of(expected).p50);
+        let expected = (!expected.is_empty()).then(|| Spread::new(expected).p50);
         push("median".to_owned(), first, expected, &found);
     }
     table.print(args.format)

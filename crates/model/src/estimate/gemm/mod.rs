@@ -117,7 +117,7 @@ impl KernelEstimate for GemmKernel {
     type Shape = Shape;
 
     fn shape(&self, device: &Device) -> Result<Shape, ShapeError> {
-        let shape = Shape::of(&Kernel::of_gemm(self), device, self.library(device))?;
+        let shape = Shape::new(&Kernel::of_gemm(self), device, self.library(device))?;
         let alone = self.persistent && shape.constants.staged_by_number;
         Ok(Shape {
             resident: if alone { 1.0 } else { shape.resident },

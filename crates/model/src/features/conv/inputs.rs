@@ -131,7 +131,7 @@ fn plain(k_tile: KTile, blocks: [i64; 4], (pipeline, pipeline_code): (&str, f64)
         gemm_k_per_block,
         k_tile: if k_tile == KTile::BlockSize { block_size } else { gemm_k_per_block },
         pipeline_code,
-        pipeline: PipelineFlags::of(pipeline),
+        pipeline: PipelineFlags::new(pipeline),
         intrawave: false,
         has_dsb: 0,
         has_si: 0,

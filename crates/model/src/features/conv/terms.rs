@@ -213,7 +213,7 @@ pub struct PipelineFlags {
 
 impl PipelineFlags {
     /// The flags of a word, known or not.
-    pub fn of(word: &str) -> Self {
+    pub fn new(word: &str) -> Self {
         Self {
             compv1: word == "compv1",
             compv3: word == "compv3",

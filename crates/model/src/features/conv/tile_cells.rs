@@ -71,7 +71,7 @@ impl Extractor {
         let [m, n, k] = tile;
         let blocks = match self.rules.kernel_mapping {
             KernelMapping::NameOrder => [m, n, k, m],
-            KernelMapping::Tile => [self.threads(ConvTile::of(mnk(tile)?).wave, None), m, n, k],
+            KernelMapping::Tile => [self.threads(ConvTile::new(mnk(tile)?).wave, None), m, n, k],
         };
         // A model in the order of names has its own reading of any tile, the other one guesses its waves.
         let may_be_threads = self.rules.kernel_mapping == KernelMapping::Tile

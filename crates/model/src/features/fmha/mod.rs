@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn encodings_differ() {
         let problem = "seqlen_q=1024,nhead_q=40,nhead_k=1,hdim_q=128,dtype=fp8bf16,bias=bias";
-        let problem = Problem::parse(Op::Fmha, problem, &ProblemDefaults::of(Op::Fmha)).unwrap();
+        let problem = Problem::parse(Op::Fmha, problem, &ProblemDefaults::new(Op::Fmha)).unwrap();
         let kernel = "fmha_fwd_fp8bf16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x32_pad1111_mask=no\
                       _bias=bias_qs=pertensor_bpc=-1";
         let kernel = Kernel::from_name(kernel).unwrap();

@@ -115,7 +115,7 @@ impl KernelFeatures for GemmKernel {
             wave: triple(self.wave),
             warp_tile: triple(self.warp_tile),
             pipeline_code: extractor.pipeline_code(self.pipeline.as_str())?,
-            half_lds: PipelineFlags::of(self.pipeline.as_str()).half_lds,
+            half_lds: PipelineFlags::new(self.pipeline.as_str()).half_lds,
             scheduler_code: if extractor.schema.needs.scheduler {
                 coded_word("scheduler", self.scheduler.as_str(), SCHEDULERS, extractor.rules.uncoded)?
             } else {
@@ -125,7 +125,7 @@ impl KernelFeatures for GemmKernel {
             pad: extractor.rules.mem_pads.of(self.pipeline.as_str(), self.pad),
             persistent: self.persistent,
             vector,
-            build: GemmBuild::of(self),
+            build: GemmBuild::new(self),
         })
     }
 
@@ -146,7 +146,7 @@ impl KernelFeatures for GemmKernel {
         let (pipeline_code, half_lds) = match pipeline {
             None if reader.is_lenient() => (1.0, false),
             None => return Err(Reader::absent("pipeline", "a word")),
-            Some(word) => (reader.pipeline_code(extractor, word)?, PipelineFlags::of(word).half_lds),
+            Some(word) => (reader.pipeline_code(extractor, word)?, PipelineFlags::new(word).half_lds),
         };
         let epilogue = reader.word("epilogue", "cshuffle")?;
         let vector = if with_vector { Some(reader.vector_widths()?) } else { None };

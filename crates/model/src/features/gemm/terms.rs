@@ -92,7 +92,7 @@ pub struct GemmBuild {
 
 impl GemmBuild {
     /// That of a kernel.
-    pub fn of(kernel: &GemmKernel) -> Self {
+    pub fn new(kernel: &GemmKernel) -> Self {
         let GemmVariant { quant, block_per_cu, loaders, storers, shuffle, batched, row_scales, .. } =
             kernel.variant;
         Self {

@@ -127,7 +127,7 @@ impl ConvName {
             }
         }
         let mut kernel: ConvKernel = reader.kernel(&ConvKernel::USUAL);
-        let table = ConvTile::of(kernel.tile);
+        let table = ConvTile::new(kernel.tile);
         if !reader.has(&LAYOUT) {
             kernel.layout = match ndim {
                 1 => ConvLayout::Nwgc,
@@ -181,7 +181,7 @@ impl ConvKernel {
     /// | dsl | `grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x64x64` | CK DSL's tools; waves 2x2x1 |
     ///
     /// What a name leaves out: all three operands have its dtype; layout `nwgc`, `nhwgc` or `ndhwgc` by the
-    /// number of dimensions; waves, instruction tile and vector widths as [`ConvTile::of`] says for the tile;
+    /// number of dimensions; waves, instruction tile and vector widths as [`ConvTile::new`] says for the tile;
     /// scheduler `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
     pub fn parse_name(name: &str) -> Result<Self, NameError> {
         ConvName::parse(name).map(|name| name.kernel)
@@ -224,7 +224,7 @@ impl ConvKernel {
     }
 
     fn without_suffixes(&self) -> Self {
-        Self { vector: ConvTile::of(self.tile).vector, ..Self::USUAL }
+        Self { vector: ConvTile::new(self.tile).vector, ..Self::USUAL }
     }
 }
 
