@@ -97,14 +97,14 @@ fn problem(number: u64) -> Problem {
 
 /// What each thread asks for.
 #[derive(Clone, Copy, PartialEq)]
-enum Asked {
+enum Problems {
     Repeated,
     New,
 }
 
 /// What threads have in common, and whether something changes meanwhile.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum Sharing {
     Shared,
     Written,
     Apart,
@@ -115,7 +115,7 @@ enum Way {
 struct Case<'a> {
     /// One for all threads, or one for each.
     registries: &'a [Registry],
-    asked: Asked,
+    asked: Problems,
     threads: usize,
     time: Duration,
     /// What no problem was asked by yet.
@@ -153,8 +153,8 @@ impl Case<'_> {
         let repeated: Vec<Problem> = (0..16).map(|number| problem(number * 64)).collect();
         while !stop.load(Ordering::Relaxed) {
             let asked = match self.asked {
-                Asked::Repeated => repeated[calls as usize % repeated.len()],
-                Asked::New => problem(first + calls),
+                Problems::Repeated => repeated[calls as usize % repeated.len()],
+                Problems::New => problem(first + calls),
             };
             let began = timed.then(Instant::now);
             let _ = black_box(registry.select(black_box(&asked)));
@@ -207,15 +207,16 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
         let most = threads.iter().copied().max().unwrap_or(1);
         let registries: Vec<Registry> = (0..most).map(|_| registry()).collect::<Result<_, _>>()?;
         let unasked = registry()?;
-        for asked in [Asked::Repeated, Asked::New] {
-            for way in [Way::Shared, Way::Apart, Way::Beside, Way::Written] {
+        for asked in [Problems::Repeated, Problems::New] {
+            for sharing in [Sharing::Shared, Sharing::Apart, Sharing::Beside, Sharing::Written] {
                 let mut alone = None;
                 for &threads in threads {
-                    let registries = if way == Way::Apart { &registries[..] } else { &registries[..1] };
-                    let written = match way {
-                        Way::Shared | Way::Apart => None,
-                        Way::Beside => Some(&unasked),
-                        Way::Written => Some(&registries[0]),
+                    let registries =
+                        if sharing == Sharing::Apart { &registries[..] } else { &registries[..1] };
+                    let written = match sharing {
+                        Sharing::Shared | Sharing::Apart => None,
+                        Sharing::Beside => Some(&unasked),
+                        Sharing::Written => Some(&registries[0]),
                     };
                     let case = Case { registries, asked, threads, time, numbers: &numbers };
                     let stop = AtomicBool::new(false);
@@ -235,12 +236,12 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
                     println!(
                         "| {count} | {} | {} | {threads} | {rate:.0} | {:.1} % | {:.3} | {:.3} | {:.1} | \
                          {:.1} |",
-                        if asked == Asked::Repeated { "repeated" } else { "new" },
-                        match way {
-                            Way::Shared => "no",
-                            Way::Written => "yes",
-                            Way::Apart => "apart",
-                            Way::Beside => "beside",
+                        if asked == Problems::Repeated { "repeated" } else { "new" },
+                        match sharing {
+                            Sharing::Shared => "no",
+                            Sharing::Written => "yes",
+                            Sharing::Apart => "apart",
+                            Sharing::Beside => "beside",
                         },
                         100.0 * rate / (one * threads.min(cores) as f64),
                         median / 1e3,

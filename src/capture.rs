@@ -312,7 +312,7 @@ mod tests {
 
     /// Another writer may take any time.
     #[test]
-    fn nobody_waits_for_the_one_who_writes() {
+    fn callers_do_not_wait_for_the_writer() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen");
         let capture = Capture::open(&path).unwrap();

@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(Problem::parse(Op::Fmha, &printed, &ProblemDefaults::new(Op::Fmha)).as_ref(), Ok(&problem));
     assert!(problem.flops() >= 0.0);
     let Some(kernel) = kernel else { return };
-    let _ = (kernel.answers(&problem), kernel.has_types_of(&problem));
+    let _ = (kernel.matches_request(&problem), kernel.matches_types(&problem));
     let device = Device::for_arch("gfx942".parse().expect("a known one")).expect("it has a profile");
     let estimator = Estimator::new(device);
     if let Ok(shape) = estimator.shape(&kernel.kind) {

@@ -26,11 +26,11 @@ const MOST_LISTED: usize = 10_000;
 
 /// Counts of one thread, by place in the decision cache.
 #[repr(align(64))]
-struct Table([AtomicU64; SLOTS]);
+struct DemandSlots([AtomicU64; SLOTS]);
 
 /// How often each place was requested.
 struct Counters {
-    tables: [OnceLock<Box<Table>>; TABLES],
+    tables: [OnceLock<Box<DemandSlots>>; TABLES],
 }
 
 thread_local! {
@@ -57,12 +57,12 @@ impl Counters {
 
     /// The table of a thread that has not counted here yet.
     #[cold]
-    fn first(&self) -> &Table {
+    fn first(&self) -> &DemandSlots {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         if TABLE.get() >= TABLES {
             TABLE.set(NEXT.fetch_add(1, Ordering::Relaxed) % TABLES);
         }
-        let make = || Box::new(Table(std::array::from_fn(|_| AtomicU64::new(0))));
+        let make = || Box::new(DemandSlots(std::array::from_fn(|_| AtomicU64::new(0))));
         self.tables[TABLE.get()].get_or_init(make)
     }
 
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_gained_most_by_comes_first() {
+    fn largest_gain_first() {
         let demand = Demand::new();
         for (m, stake, times) in [(1, 1.0, 5), (2, 4.0, 2), (3, 0.5, 4)] {
             demand.note(&unmeasured(m, stake));

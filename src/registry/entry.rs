@@ -243,8 +243,8 @@ impl Entry {
 
     /// Whether it computes the problem, in its types and layout, on its architecture; `supports` is not
     /// called.
-    pub fn fits(&self, problem: &Problem, arch: Option<Arch>) -> bool {
-        self.kernel.runs_on(problem.arch().or(arch)) && self.kernel.computes(problem)
+    pub fn is_eligible(&self, problem: &Problem, arch: Option<Arch>) -> bool {
+        self.kernel.runs_on(problem.arch().or(arch)) && self.kernel.matches(problem)
     }
 
     /// Whether its hooks support the problem; true without hooks.

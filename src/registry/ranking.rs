@@ -62,7 +62,7 @@ impl Registry {
         }
         let fits = |left_out: &&LeftOut| {
             let entry = ranked.model.kernel(left_out.index).and_then(|index| state.entry(index));
-            entry.is_some_and(|entry| call.fits(entry))
+            entry.is_some_and(|entry| call.is_eligible(entry))
         };
         let left_out = ranked.ranker.left_out().iter().filter(fits).count();
         Ok(Ranking { places, left_out, outside })
@@ -74,7 +74,7 @@ impl Registry {
         let state = self.state();
         let (ranker, at) = self.ranker_with(&state, &problem, index)?;
         if let Some(entry) = state.entry(KernelIndex::new(index))
-            && !entry.fits(&problem, state.options().arch)
+            && !entry.is_eligible(&problem, state.options().arch)
         {
             return Err(SelectError::Mismatch { kernel: entry.name().to_owned() });
         }

@@ -209,7 +209,7 @@ impl State {
         arch: Option<Arch>,
     ) -> bool {
         let is_ranked =
-            |entry: &Arc<Entry>| loaded.key.fits_kernel(entry.kernel()) && entry.fits(problem, arch);
+            |entry: &Arc<Entry>| loaded.key.fits_kernel(entry.kernel()) && entry.is_eligible(problem, arch);
         // Most registries have no kernel of the library, which preparing has found out.
         let prepared = || self.prepared.get().and_then(|prepared| prepared.model(ModelIndex::new(at)));
         loaded.key.library.is_none()

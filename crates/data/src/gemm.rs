@@ -49,7 +49,7 @@ impl OperationData for GemmProblem {
         if let Some(scales) = kernel.variant.quant {
             *request = request.scaled(scales);
         }
-        if !kernel.answers(&problem) {
+        if !kernel.matches_request(&problem) {
             let expected = if kernel.grouped { "a list of GEMMs as 'groups'" } else { "no list of GEMMs" };
             let batch = if kernel.variant.batched { "'batch' of 1 or more" } else { "no batch" };
             return Err(format!("kernel '{name}' needs {batch} and {expected}"));

@@ -75,7 +75,7 @@ fn facts_are_of_their_generation() {
 }
 
 #[test]
-fn whoever_writes_equal_facts_disturbs_no_reader() {
+fn writing_equal_facts_disturbs_no_reader() {
     model(|| {
         let slot = Arc::new(Slot::<1, 2>::new());
         slot.put(1, &[7], &facts(1));

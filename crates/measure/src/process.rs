@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn we_stop_when_we_shall() {
+    fn stops_on_signal_or_budget() {
         let signal = Stop::new(Arc::new(AtomicUsize::new(15)), None);
         let budget = Stop::new(Arc::default(), Some(SHORT));
         for (stop, reason) in [(signal, StopReason::Signal(15)), (budget, StopReason::Budget)] {

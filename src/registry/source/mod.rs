@@ -48,8 +48,8 @@ impl<'r, 's> Call<'r, 's> {
     }
 
     /// Whether a kernel computes the problem on its architecture; `supports` is not called.
-    pub(super) fn fits(self, entry: &Entry) -> bool {
-        entry.fits(&self.problem, self.arch())
+    pub(super) fn is_eligible(self, entry: &Entry) -> bool {
+        entry.is_eligible(&self.problem, self.arch())
     }
 
     /// Whether a kernel's owner supports the problem in so many parts.
@@ -59,7 +59,7 @@ impl<'r, 's> Call<'r, 's> {
 
     /// Whether a kernel computes the problem, and its owner supports it in so many parts.
     pub(super) fn can_run(self, entry: &Entry, split_k: i32) -> bool {
-        self.fits(entry) && self.supports(entry, split_k)
+        self.is_eligible(entry) && self.supports(entry, split_k)
     }
 
     /// The numbers of parts that may be chosen, the smallest first.

@@ -55,7 +55,7 @@ impl Ranked<'_, '_> {
             let ranked = self.ranking.next()?;
             let Some(kernel) = self.model.kernel(ranked.index) else { continue };
             let entry = call.state.entry(kernel)?;
-            if call.fits(entry) {
+            if call.is_eligible(entry) {
                 return Some((Choice { kernel, split_k: ranked.split_k }, entry, ranked));
             }
         }
@@ -164,7 +164,7 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
         |ranked: &crate::select::Ranked| model.kernel(ranked.index).and_then(|index| call.state.entry(index));
     let left = ranking.filter_map(|ranked| Some((entry(&ranked)?, ranked)));
     for (place, (entry, ranked)) in (1..).zip(left) {
-        let note = if !call.fits(entry) {
+        let note = if !call.is_eligible(entry) {
             ", computes something else"
         } else if call.supports(entry, ranked.split_k) {
             ""

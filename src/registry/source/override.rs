@@ -9,7 +9,7 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Answer<'r> {
     let (name, split_k) = call.state.overrides().get(&call.problem, call.arch())?;
     let reason = match call.state.kernels().named(name) {
         None => "is not registered",
-        Some((_, entry)) if !call.fits(entry) => "computes something else",
+        Some((_, entry)) if !call.is_eligible(entry) => "computes something else",
         Some((_, entry)) if !call.supports(entry, split_k) => "does not support the problem",
         Some((kernel, entry)) => {
             return Some(Ok(call.selection(Choice { kernel, split_k }, entry, Source::Override)));

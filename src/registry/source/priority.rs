@@ -9,7 +9,7 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r
     let Call { state, problem, .. } = call;
     let (mut unfit, mut unsupported) = (0, 0);
     for (kernel, entry) in state.kernels().by_priority() {
-        if !call.fits(entry) {
+        if !call.is_eligible(entry) {
             unfit += 1;
         } else if let Some(split_k) = call.splits().find(|&split_k| call.supports(entry, split_k)) {
             let no_model = state.options().mode != Mode::Priority;

@@ -49,7 +49,7 @@ impl Drop for Locked {
 
 /// The file as a reader saw it last. It stays open, because the number of a deleted file may be given to
 /// another.
-pub(super) struct Seen(File, Metadata);
+pub(super) struct FileSnapshot(File, Metadata);
 
 impl StoreFile {
     /// The file at a path, which is opened on first use.
@@ -130,8 +130,8 @@ impl StoreFile {
     }
 
     /// All of the file, unless it is as it was the last time.
-    pub(super) fn news(&self, seen: &mut Option<Seen>) -> Result<Option<Contents>, StoreError> {
-        if let (Some(Seen(file, data)), Ok(found)) = (&*seen, fs::metadata(&self.path))
+    pub(super) fn news(&self, seen: &mut Option<FileSnapshot>) -> Result<Option<Contents>, StoreError> {
+        if let (Some(FileSnapshot(file, data)), Ok(found)) = (&*seen, fs::metadata(&self.path))
             && data.len() == found.len()
             && data.modified().ok() == found.modified().ok()
             && is_same(file, &found)
@@ -142,7 +142,7 @@ impl StoreFile {
             return Ok(seen.take().map(|_| Contents::default()));
         };
         let contents = self.contents_of(&file)?;
-        *seen = Some(Seen(file, data));
+        *seen = Some(FileSnapshot(file, data));
         Ok(Some(contents))
     }
 

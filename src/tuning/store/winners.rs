@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use ck_select_model::hash::FastHasher;
 
 use super::contents::Contents;
-use super::file::{Seen, StoreFile};
+use super::file::{FileSnapshot, StoreFile};
 use super::winner::key_of;
 use super::{Record, Scope, Store, StoreError, Winner, lock};
 use crate::log::{self, Level};
@@ -45,7 +45,7 @@ pub struct Winners {
 
 #[derive(Default)]
 struct State {
-    seen: Option<Seen>,
+    seen: Option<FileSnapshot>,
     is_loaded: bool,
     /// The number of lines that this version of the library cannot read.
     unreadable: usize,

@@ -312,14 +312,14 @@ pub(crate) fn with_splits<'p>(
 fn made(
     model: Option<&Path>,
     measurements: &ck_select_data::measurements::Measurements,
-) -> Result<ck_select_study::page::Made, CliError> {
-    use ck_select_study::page::{Made, ModelPlace};
+) -> Result<ck_select_study::page::Provenance, CliError> {
+    use ck_select_study::page::{ModelPlace, Provenance};
 
     let place = model.map(|path| match embedded::named(path) {
         Some(model) => model.map(ModelPlace::Embedded),
         None => Ok(ModelPlace::Directory(path)),
     });
-    let made = Made::new(crate::timestamp::timestamp(), place.transpose()?, measurements);
+    let made = Provenance::new(crate::timestamp::timestamp(), place.transpose()?, measurements);
     made.map_err(|(file, error)| CliError::io(file, &error))
 }
 

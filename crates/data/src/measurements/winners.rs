@@ -481,7 +481,7 @@ impl Measurements {
         self.sweeps.push(Sweep { problem, number: None });
         for (place, (kernel, us)) in pool.iter().zip(times).enumerate() {
             // It did not lose: nobody can choose it there.
-            if place != winner && us.is_nan() && !kernel.computes(&shape.problem) {
+            if place != winner && us.is_nan() && !kernel.matches(&shape.problem) {
                 continue;
             }
             let share = match place {
@@ -512,7 +512,7 @@ fn of_dtype(problem: &mut Problem, word: &str, kernel: &Kernel) -> Result<(), St
     let dtype: Dtype = word.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
     let (Problem::Gemm(gemm), KernelKind::Gemm(named)) = (problem, &kernel.kind) else { return Ok(()) };
     (gemm.dtype_a, gemm.dtype_b) = (dtype, dtype);
-    if named.has_types_of(gemm) {
+    if named.matches_types(gemm) {
         return Ok(());
     }
     Err(format!("q_dtype_w: found {word}, but '{}' is a kernel of {}", kernel.name, named.dtype_a))

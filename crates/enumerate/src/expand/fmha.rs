@@ -20,7 +20,7 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
     if !rules.archs.iter().any(|known| known == named) {
         let known = rules.archs.join(", ");
         return Err(EnumerateError::Refused(format!(
-            "the rules have no attention kernels for {arch}, but for {known}"
+            "no attention kernels for {arch}; the rules cover {known}"
         )));
     }
     let tiles = Tiles::new(rules, config, named);

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::formula::{
-    Formula, KernelEstimate as _, LoadFor, OperationEstimate, Seen, ShapeFor, UniversalColumn,
+    EstimatedKernel, Formula, KernelEstimate as _, LoadFor, OperationEstimate, ShapeFor, UniversalColumn,
 };
 use super::{Device, Estimator, Load};
 use crate::isa::Isa;
@@ -164,7 +164,7 @@ impl UniversalPool {
                 in_blocks(shapes, &columns.map(|column| column.place), values, wanted, |shape| {
                     let (cycles, time) = load.cycles(self.isa, shape, device);
                     let least = START + bytes.max(load.least(&cycles, shape, device));
-                    Seen { cycles, load, shape, device, time, least }
+                    EstimatedKernel { cycles, load, shape, device, time, least }
                 });
             },
             // A problem of another operation than the kernels'.
@@ -213,7 +213,7 @@ fn in_blocks<'a, L: Formula>(
     columns: &(impl Iterator<Item = usize> + Clone),
     values: &mut [f64],
     mut wanted: Wanted<'_>,
-    see: impl Fn(&'a L::Shape) -> Seen<'a, L>,
+    see: impl Fn(&'a L::Shape) -> EstimatedKernel<'a, L>,
 ) {
     let count = wanted.len();
     for first in (0..count).step_by(BLOCK) {

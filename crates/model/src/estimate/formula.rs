@@ -95,11 +95,11 @@ pub struct UniversalColumn {
 }
 
 /// What computes a column of some kernels.
-pub(super) type ColumnValue<L> = fn(&[Seen<'_, L>], &mut [f64]);
+pub(super) type ColumnValue<L> = fn(&[EstimatedKernel<'_, L>], &mut [f64]);
 
 /// A kernel on a problem, as the estimate sees it.
 #[derive(Clone, Copy)]
-pub struct Seen<'a, L: Formula> {
+pub struct EstimatedKernel<'a, L: Formula> {
     pub(super) cycles: L::Cycles,
     pub(super) load: &'a L,
     pub(super) shape: &'a L::Shape,

@@ -174,7 +174,7 @@ impl PoolEstimate {
     ) -> Result<(), EstimateError> {
         let computes = |index: usize| {
             let kernel = self.pool.get(index);
-            kernel.is_some_and(|kernel| kernel.computes(&problem) && kernel.runs_on(problem.arch()))
+            kernel.is_some_and(|kernel| kernel.matches(&problem) && kernel.runs_on(problem.arch()))
         };
         let kernels = self.kernels.shapes().filter(|(index, _)| computes(*index));
         scratch.rank(self.estimator(), problem, kernels, &self.ties);

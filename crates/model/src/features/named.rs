@@ -139,7 +139,7 @@ impl Named {
     pub(crate) fn check_variant(&self, extractor: &Extractor, row: &dyn Fields) -> Result<(), FieldError> {
         if let (KernelKind::Gemm(kernel), Uncoded::Error) = (&self.kernel, extractor.rules.uncoded)
             && let Problem::Gemm(asked) = self.problem.over(row, |all| asked_problem(extractor, all))?
-            && !kernel.answers(&asked)
+            && !kernel.matches_request(&asked)
         {
             let expected = "one for the row's batch, groups, stream_k, num_d, preshuffle and quant";
             return Err(InvalidField::new(NAME_COLUMNS[0], "a kernel of another variant", expected));

@@ -39,12 +39,12 @@ pub(super) fn truncated() -> ForestError {
 }
 
 /// A reader, with a buffer for what was last read.
-struct Parts<R> {
+struct PackedReader<R> {
     reader: R,
     part: Vec<u8>,
 }
 
-impl<R: Read> Parts<R> {
+impl<R: Read> PackedReader<R> {
     /// Reads how a packed forest begins.
     fn begin(reader: R) -> Result<Self, ReadError> {
         let mut parts = Self { reader, part: Vec::new() };
@@ -111,7 +111,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 
 /// Reads a packed forest, tree by tree.
 pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
-    let mut parts = Parts::begin(reader)?;
+    let mut parts = PackedReader::begin(reader)?;
     let header = Header::parse(&mut Lines::new(utf8(parts.next(|| Place::line(1))?)?))?;
     let features = header.feature_names.len();
     let count = parts.number()?;
@@ -143,7 +143,7 @@ fn read_tree(bytes: &[u8], place: Place, features: usize) -> Result<Tree, Forest
 /// The text of a packed forest, for programs that read LightGBM's. Numbers have their shortest digits, and
 /// `tree_sizes`, which counts bytes of the text that was packed, is left out.
 pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
-    let mut parts = Parts::begin(reader)?;
+    let mut parts = PackedReader::begin(reader)?;
     let mut text = String::new();
     for line in utf8(parts.next(|| Place::line(1))?)?.lines() {
         if !line.starts_with("tree_sizes=") && !line.starts_with("Tree=") {

@@ -187,7 +187,9 @@ impl RowPool {
             asked = Some(problem);
             // Sizes alone are for any signature.
             let fits = match (&problem, serves) {
-                (Problem::Gemm(asked), Serves::Named(KernelKind::Gemm(kernel))) => kernel.answers(asked),
+                (Problem::Gemm(asked), Serves::Named(KernelKind::Gemm(kernel))) => {
+                    kernel.matches_request(asked)
+                }
                 (Problem::Fmha(asked), Serves::Named(KernelKind::Fmha(kernel))) => {
                     kernel.supports(&if signature { *asked } else { kernel.sign(asked) })
                 }

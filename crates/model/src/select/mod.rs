@@ -492,7 +492,7 @@ impl Ranker {
     /// range. Names of GEMMs tell them. Whoever forces a model knows that its kernels are of other types.
     fn ranks(&self, kernel: &Kernel, problem: &Problem) -> bool {
         let any_type = matches!(problem, Problem::Conv(_)) || self.model.is_forced();
-        kernel.answers(problem) && (any_type || kernel.has_types_of(problem))
+        kernel.matches_request(problem) && (any_type || kernel.matches_types(problem))
     }
 
     /// The parts of a problem that are outside the model's training range: its fields, then features of them.
@@ -723,7 +723,7 @@ fn counts<'c>(
 ) -> impl Fn(usize) -> bool + 'c {
     let arch_of_gpu = universal.arch_for(problem, arch);
     move |at| {
-        segment.kernels.get(at).is_some_and(|kernel| kernel.computes(problem) && kernel.runs_on(arch_of_gpu))
+        segment.kernels.get(at).is_some_and(|kernel| kernel.matches(problem) && kernel.runs_on(arch_of_gpu))
     }
 }
 

@@ -5,7 +5,7 @@ use ck_select_model::model::Model;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::{Figure, Page};
-use super::made::Made;
+use super::provenance::Provenance;
 use super::text::{brief, code, count, escape, number, percent};
 use crate::candidates::counted_as;
 use crate::evaluate::{Evaluation, SliceGroup};
@@ -24,7 +24,7 @@ pub fn evaluation(
     evaluation: &Evaluation,
     measurements: &Measurements,
     model: Option<&Model>,
-    made: &Made,
+    made: &Provenance,
 ) -> String {
     let mut page = Page::new(&format!("{}: evaluation", model.map_or("estimate", last_name)));
     made.line(&mut page);
@@ -89,7 +89,7 @@ fn headline(
     page: &mut Page,
     evaluation: &Evaluation,
     measurements: &Measurements,
-    made: &Made,
+    made: &Provenance,
     judged: &str,
 ) {
     let Spread { count: problems, mean, p50, p10, min } = evaluation.efficiency;

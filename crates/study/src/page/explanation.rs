@@ -11,7 +11,7 @@ use ck_select_types::problem::Problem;
 use super::chart;
 use super::evaluation::last_name;
 use super::html::Page;
-use super::made::Made;
+use super::provenance::Provenance;
 use super::text::{brief, code, count, escape, number};
 
 /// Number of features in the chart; the table has all.
@@ -35,7 +35,7 @@ pub struct Explanation<'a> {
 }
 
 /// Writes the page.
-pub fn explanation(explained: &Explanation<'_>, made: &Made) -> String {
+pub fn explanation(explained: &Explanation<'_>, made: &Provenance) -> String {
     let Explanation { ranker, problem, kernels, comparison, .. } = *explained;
     let [first, second] = kernels.map(|kernel| named(explained, &kernel));
     let mut page = Page::new(&format!("{}: why this kernel", last_name(ranker.model())));

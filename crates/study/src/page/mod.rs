@@ -9,9 +9,9 @@ mod explanation;
 #[cfg(feature = "train")]
 mod held_out;
 mod html;
-mod made;
 mod map;
 mod progress;
+mod provenance;
 mod sweep;
 mod text;
 #[cfg(feature = "train")]
@@ -19,8 +19,8 @@ mod training;
 
 pub use evaluation::evaluation;
 pub use explanation::{Explanation, explanation};
-pub use made::{Made, ModelPlace};
 pub use progress::{Progress, empty};
+pub use provenance::{ModelPlace, Provenance};
 pub use sweep::sweep;
 #[cfg(feature = "train")]
 pub use training::training;

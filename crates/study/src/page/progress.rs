@@ -1,7 +1,7 @@
 //! How far a sweep is that still runs, as the head of its page.
 
 use super::html::Page;
-use super::made;
+use super::provenance;
 use super::text::{code, count, duration, escape, number, percent};
 use ck_select_data::measurements::Measurements;
 
@@ -20,7 +20,7 @@ pub struct Progress {
 /// The page of a sweep without a row that has a time: of one that runs, or of one that has ended.
 pub fn empty(log: &str, at: &str, runs: bool) -> String {
     let mut page = Page::new(&format!("{log}: a sweep"));
-    made::line(&mut page, at);
+    provenance::line(&mut page, at);
     if runs {
         page.again(AGAIN);
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::Page;
-use super::made::{self, Made};
 use super::map::Shown;
 use super::progress::{self, Progress};
+use super::provenance::{self, Provenance};
 use super::text::{brief, code, count, duration, escape, name, number, percent};
 use crate::candidates::counted_as;
 use crate::survey::{NEAR, Survey};
@@ -21,11 +21,11 @@ const LISTED: usize = 100;
 pub fn sweep(
     survey: &Survey,
     measurements: &Measurements,
-    made: &Made,
+    made: &Provenance,
     progress: Option<Progress>,
 ) -> String {
     let name = match measurements.sources() {
-        [one] => made::file_name(one),
+        [one] => provenance::file_name(one),
         more => format!("{} files", more.len()),
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));

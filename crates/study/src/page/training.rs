@@ -11,7 +11,7 @@ use super::chart::{self, Axis, Mark, Series, Unit};
 use super::evaluation::{choices, efficiencies, importances, regret, slices, worst};
 use super::held_out::evaluation;
 use super::html::Page;
-use super::made;
+use super::provenance;
 use super::text::{count, escape, number, percent};
 
 /// Writes the page.
@@ -22,7 +22,7 @@ pub fn training(
     inputs: &CardInputs,
 ) -> String {
     let mut page = Page::new(&format!("{}: training", inputs.name));
-    made::line(&mut page, &inputs.timestamp);
+    provenance::line(&mut page, &inputs.timestamp);
     page.raw(&format!("<p class=\"lead\">{}</p>\n", escape(&purpose(plan, inputs))));
     let found = evaluation(measurements, plan, trained);
     headline(&mut page, measurements, plan, trained, inputs, found.as_ref());
@@ -258,9 +258,9 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
         measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(place, (source, digest))| {
             let role = plan.roles.get(place).copied().unwrap_or_default();
             vec![
-                escape(&made::file_name(source)),
+                escape(&provenance::file_name(source)),
                 count(source.rows),
-                made::hash(digest),
+                provenance::hash(digest),
                 part(role).to_owned(),
             ]
         }),

@@ -82,13 +82,15 @@ impl Value for Option<StreamK> {
 
 impl ConvKernel {
     /// Whether it computes what the problem asks for, apart from types and layout.
-    pub fn answers(&self, problem: &ConvProblem) -> bool {
-        self.direction == problem.direction && self.ndim == problem.ndim && self.is_made_for(problem)
+    pub fn matches_request(&self, problem: &ConvProblem) -> bool {
+        self.direction == problem.direction
+            && self.ndim == problem.ndim
+            && self.matches_specialization(problem)
     }
 
     /// Whether types and layout are the problem's. Layouts that differ only in the number of dimensions
     /// (`nhwgc`, `ndhwgc`) count as equal: CK's tools use either for 3D.
-    pub fn has_types_of(&self, problem: &ConvProblem) -> bool {
+    pub fn matches_types(&self, problem: &ConvProblem) -> bool {
         self.dtype_in == problem.dtype_in
             && self.dtype_wei == problem.dtype_wei
             && self.dtype_out == problem.dtype_out
@@ -147,7 +149,7 @@ impl ConvKernel {
     /// launch. What a name leaves out admits everything. The widths of memory accesses are not judged: short
     /// names do not tell them, and which extent they divide depends on the layout.
     #[inline]
-    pub fn is_made_for(&self, problem: &ConvProblem) -> bool {
+    pub fn matches_specialization(&self, problem: &ConvProblem) -> bool {
         // Nearly all kernels are made for everything.
         (self.specialization == Specialization::Default && self.num_groups_to_merge <= 1)
             || self.is_specialized_for(problem) && self.merges_groups_of(problem)

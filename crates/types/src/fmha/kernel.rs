@@ -130,12 +130,12 @@ fields! {
 impl FmhaKernel {
     /// Whether it supports the problem: a kernel that breaks a rule computes something else
     /// ([`FmhaKernel::check`]).
-    pub fn answers(&self, problem: &FmhaProblem) -> bool {
+    pub fn matches_request(&self, problem: &FmhaProblem) -> bool {
         self.supports(problem)
     }
 
     /// Whether its type is the problem's.
-    pub fn has_types_of(&self, problem: &FmhaProblem) -> bool {
+    pub fn matches_types(&self, problem: &FmhaProblem) -> bool {
         self.dtype == problem.dtype
     }
 

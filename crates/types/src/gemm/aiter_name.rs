@@ -644,7 +644,7 @@ mod tests {
         let computes = |kernel: &GemmKernel, fields: &str| {
             let text = format!("M=64,N=64,K=128,{fields}");
             let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
-            KernelKind::Gemm(kernel.clone()).computes(&problem)
+            KernelKind::Gemm(kernel.clone()).matches(&problem)
         };
         for (fields, expected) in [
             ("dtype_c=bf16,quant=rowcolquant", [true, false, false]),
@@ -679,7 +679,7 @@ mod tests {
             {
                 let text = format!("{shape},dtype_c=bf16,{request}");
                 let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
-                assert_eq!(kernel.computes(&problem), is_whole || !whole, "{} {text}", NAMES[place].0);
+                assert_eq!(kernel.matches(&problem), is_whole || !whole, "{} {text}", NAMES[place].0);
                 let kernel = Kernel { name: String::new(), kind: kernel.clone() };
                 assert_eq!(kernel.misfit(&problem).is_none(), is_whole || !whole);
             }

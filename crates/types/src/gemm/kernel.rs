@@ -75,7 +75,7 @@ impl GemmKernel {
     /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales must match
     /// the problem, because they are launch arguments; D tensors and a shuffled B must match only if the
     /// problem asks for them.
-    pub fn answers(&self, problem: &GemmProblem) -> bool {
+    pub fn matches_request(&self, problem: &GemmProblem) -> bool {
         let GemmRequest { batch, groups, stream_k, num_d, preshuffle, .. } = &problem.request;
         self.variant.batched == (*batch > 0)
             && self.grouped != groups.is_empty()
@@ -97,7 +97,7 @@ impl GemmKernel {
 
     /// Whether types and layout are the problem's. One of AITER's names stands for several kernels: with
     /// scales C may be of either 16-bit float, and with one scale for each row and column fp8 may be int8.
-    pub fn has_types_of(&self, problem: &GemmProblem) -> bool {
+    pub fn matches_types(&self, problem: &GemmProblem) -> bool {
         let quant = self.variant.quant.filter(|_| self.variant.library == GemmLibrary::Aiter);
         let is_of_rows = quant.is_some_and(|quant| quant.mode == QuantMode::RowCol);
         let (a, b, c) = (problem.dtype_a, problem.dtype_b, problem.dtype_c);
@@ -156,7 +156,7 @@ impl GemmKernel {
 
     /// What the problem would have to ask for, for the first thing in which they differ.
     pub(crate) fn misfit(&self, problem: &GemmProblem) -> Option<String> {
-        if self.answers(problem) {
+        if self.matches_request(problem) {
             return None;
         }
         let GemmRequest { batch, groups, stream_k, num_d, .. } = &problem.request;

@@ -1,4 +1,9 @@
-//! Which problems a kernel can be asked for.
+//! Which problems a kernel can be asked for, rung by rung:
+//!
+//! 1. [`Kernel::matches_request`]: operation, direction, variant
+//! 2. [`Kernel::matches_types`]: types and layouts; [`Kernel::matches`] is both
+//! 3. [`Kernel::runs_on`]: the architecture; a registry's kernel that passes these is eligible
+//! 4. what the callback `supports` of a registered kernel says
 
 use super::{Kernel, KernelKind};
 use crate::each_operation;
@@ -10,21 +15,21 @@ use crate::vocab::{Arch, Op};
 impl Kernel {
     /// Whether the kernel computes the problem: what it asks for, in its types and layouts. The architecture
     /// is another matter ([`Kernel::runs_on`]).
-    pub fn computes(&self, problem: &Problem) -> bool {
-        self.kind.computes(problem)
+    pub fn matches(&self, problem: &Problem) -> bool {
+        self.kind.matches(problem)
     }
 
-    /// See [`KernelKind::answers`].
-    pub fn answers(&self, problem: &Problem) -> bool {
-        self.kind.answers(problem)
+    /// See [`KernelKind::matches_request`].
+    pub fn matches_request(&self, problem: &Problem) -> bool {
+        self.kind.matches_request(problem)
     }
 
-    /// See [`KernelKind::has_types_of`].
-    pub fn has_types_of(&self, problem: &Problem) -> bool {
-        self.kind.has_types_of(problem)
+    /// See [`KernelKind::matches_types`].
+    pub fn matches_types(&self, problem: &Problem) -> bool {
+        self.kind.matches_types(problem)
     }
 
-    /// Why it does not compute the problem; `None` if it does ([`Kernel::computes`]).
+    /// Why it does not compute the problem; `None` if it does ([`Kernel::matches`]).
     ///
     /// ```
     /// use ck_select_types::kernel::Kernel;
@@ -43,7 +48,7 @@ impl Kernel {
             return Some(format!("it is a {} kernel", self.op()));
         });
         why.or_else(|| {
-            (!self.has_types_of(problem)).then(|| {
+            (!self.matches_types(problem)).then(|| {
                 let own = types(self.op(), KernelKind::fields(self.op()), &self.kind.values());
                 let asked = types(self.op(), Problem::fields(self.op()), &problem.values());
                 format!("its types and layout are {own}, not {asked}")
@@ -60,18 +65,19 @@ impl Kernel {
 }
 
 impl KernelKind {
-    /// See [`Kernel::computes`].
-    pub fn computes(&self, problem: &Problem) -> bool {
-        self.answers(problem) && self.has_types_of(problem)
+    /// See [`Kernel::matches`].
+    pub fn matches(&self, problem: &Problem) -> bool {
+        self.matches_request(problem) && self.matches_types(problem)
     }
 
     /// Whether the kernel computes what the problem asks for, in any types and layouts: the operation, for
-    /// convolutions the direction, the number of spatial dimensions and what the kernel is made for
-    /// ([`ConvKernel::is_made_for`](super::ConvKernel::is_made_for)), for GEMMs the variant
-    /// ([`GemmKernel::answers`](super::GemmKernel::answers)), and for attention everything: there a kernel
-    /// that breaks a rule computes something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
-    pub fn answers(&self, problem: &Problem) -> bool {
-        each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.answers(of), false)
+    /// convolutions the direction, the number of spatial dimensions and the specialization
+    /// ([`ConvKernel::matches_specialization`](super::ConvKernel::matches_specialization)), for GEMMs the
+    /// variant ([`GemmKernel::matches_request`](super::GemmKernel::matches_request)), and for attention
+    /// everything: there a kernel that breaks a rule computes something else
+    /// ([`FmhaKernel::check`](super::FmhaKernel::check)).
+    pub fn matches_request(&self, problem: &Problem) -> bool {
+        each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.matches_request(of), false)
     }
 
     /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply
@@ -84,8 +90,8 @@ impl KernelKind {
 
     /// Whether operand types and layouts match the problem's. Convolution layouts that differ only in the
     /// number of dimensions (`nhwgc`, `ndhwgc`) count as equal: CK's tools use either for 3D.
-    pub fn has_types_of(&self, problem: &Problem) -> bool {
-        each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.has_types_of(of), false)
+    pub fn matches_types(&self, problem: &Problem) -> bool {
+        each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.matches_types(of), false)
     }
 }
 
@@ -128,7 +134,7 @@ mod tests {
             for (other, request) in &variants {
                 let text = format!("M=64,N=64,K=64{request}");
                 let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
-                assert_eq!(kernel.answers(&problem), name == other, "{name} {request}");
+                assert_eq!(kernel.matches_request(&problem), name == other, "{name} {request}");
                 // Why not names the field of the problem.
                 let why = kernel.misfit(&problem).filter(|why| !why.starts_with("its types"));
                 let differs =
@@ -167,13 +173,13 @@ mod tests {
             let defaults = ProblemDefaults::new(Op::Conv);
             let problem = Problem::parse(Op::Conv, &text, &defaults).unwrap();
             let kernel = name("fwd", end);
-            assert_eq!(kernel.answers(&problem), expected, "{end} {text}");
+            assert_eq!(kernel.matches_request(&problem), expected, "{end} {text}");
             assert_eq!(kernel.misfit(&problem).is_none(), expected, "{end} {text}");
         }
         // Kernels of other directions read along groups of several channels, too.
         let text = format!("{plain},Y=3,X=3,G=8,dtype=fp16,direction=bwd_weight");
         let problem = Problem::parse(Op::Conv, &text, &ProblemDefaults::new(Op::Conv)).unwrap();
-        assert!(name("bwdw", "_gm8").answers(&problem), "{text}");
+        assert!(name("bwdw", "_gm8").matches_request(&problem), "{text}");
     }
 
     #[test]
@@ -208,8 +214,8 @@ mod tests {
         ] {
             let text = format!("M=64,N=64,K=64{request}");
             let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
-            let found =
-                [&plain, &two, &shuffled].map(|name| Kernel::from_name(name).unwrap().answers(&problem));
+            let found = [&plain, &two, &shuffled]
+                .map(|name| Kernel::from_name(name).unwrap().matches_request(&problem));
             assert_eq!(found, expected, "{request}");
         }
     }

@@ -22,7 +22,7 @@ pub use stated::StatedFields;
 
 use std::io::{BufRead, Cursor};
 
-use self::source::{Lines, Seen, Table, unreadable};
+use self::source::{Lines, ProblemTable, SeenProblems, unreadable};
 use crate::cells::Fields;
 use crate::field::InvalidField;
 use crate::hardware::Hardware;
@@ -101,7 +101,8 @@ impl ProblemList {
     /// use ck_select_types::vocab::Op;
     ///
     /// let text = "op=gemm_universal M=1,N=2,K=3\nM=4,N=5,K=6,op=gemm_univ";
-    /// let list = ProblemList::parse("seen.txt", text.as_bytes(), Op::Gemm, &ProblemDefaults::new(Op::Gemm))?;
+    /// let defaults = ProblemDefaults::new(Op::Gemm);
+    /// let list = ProblemList::parse("seen.txt", text.as_bytes(), Op::Gemm, &defaults)?;
     /// assert_eq!((list.problems.len(), list.passed.first_torn), (1, 2));
     /// # Ok::<(), ck_select_types::listing::ProblemListError>(())
     /// ```
@@ -160,7 +161,7 @@ pub struct ProblemReader<'a> {
     defaults: ProblemDefaults,
     lines: Lines<'a>,
     format: Format,
-    seen: Seen,
+    seen: SeenProblems,
     any: bool,
     hardware: Option<Hardware>,
     by_kernels: bool,
@@ -174,7 +175,7 @@ enum Format {
         /// Whether lines have to name their operation.
         all_say_op: bool,
     },
-    Table(Table),
+    ProblemTable(ProblemTable),
 }
 
 impl<'a> ProblemReader<'a> {
@@ -192,7 +193,7 @@ impl<'a> ProblemReader<'a> {
             defaults,
             lines: Lines::new(source),
             format: Format::Empty,
-            seen: Seen::default(),
+            seen: SeenProblems::default(),
             any: false,
             hardware: None,
             by_kernels: false,
@@ -243,7 +244,7 @@ impl<'a> ProblemReader<'a> {
             return self.json();
         }
         if !self.lines.line().contains('=') {
-            let table = Table::new(&mut self.lines)?;
+            let table = ProblemTable::new(&mut self.lines)?;
             let names: Vec<&str> = table.record.iter().collect();
             match check_columns(self.op, &names, &[]) {
                 Ok(unknown) => self.passed.unknown = unknown,
@@ -256,7 +257,7 @@ impl<'a> ProblemReader<'a> {
             // Models and devices have constants of their own.
             let hardware = names.iter().filter(|name| Hardware::COLUMNS.contains(name));
             self.passed.unknown.extend(hardware.map(|&name| name.to_owned()));
-            return Ok(Format::Table(table));
+            return Ok(Format::ProblemTable(table));
         }
         self.lines.again = true;
         let mut all_say_op = op_of(self.lines.line()).is_some();
@@ -318,7 +319,7 @@ impl<'a> ProblemReader<'a> {
                 let all_say_op = *all_say_op;
                 self.next_line(all_say_op)
             }
-            Format::Table(_) => self.next_row(),
+            Format::ProblemTable(_) => self.next_row(),
         };
         let next = next.map_err(|fault| self.fault(fault))?;
         if next.is_none() && !self.any {
@@ -364,7 +365,7 @@ impl<'a> ProblemReader<'a> {
 
     fn next_row(&mut self) -> Result<Option<ListedProblem>, ProblemLineFault> {
         let Self {
-            format: Format::Table(table),
+            format: Format::ProblemTable(table),
             op,
             defaults,
             lines,

@@ -89,7 +89,7 @@ impl<'a> Lines<'a> {
 }
 
 /// A table's columns by name, and the row that was read last.
-pub(super) struct Table {
+pub(super) struct ProblemTable {
     columns: Columns,
     /// Cells of a row.
     width: usize,
@@ -102,7 +102,7 @@ pub(super) struct Table {
     pub(super) numbers: HashMap<u64, [u64; 2]>,
 }
 
-impl Table {
+impl ProblemTable {
     pub(super) fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
         let mut table = Self {
             columns: Columns::default(),
@@ -171,7 +171,7 @@ impl Table {
     }
 }
 
-impl Fields for Table {
+impl Fields for ProblemTable {
     fn get(&self, name: &str) -> Option<&str> {
         self.record.get(self.columns.place(name)?).filter(|cell| !cell.is_empty())
     }
@@ -199,12 +199,12 @@ impl Columns {
 /// The problems seen so far, as hashes of 128 bits, a tenth of what the problems take. Two of a million
 /// problems collide once in 10^26 files.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenProblems {
     keys: [RandomState; 2],
     hashes: HashSet<[u64; 2]>,
 }
 
-impl Seen {
+impl SeenProblems {
     pub(super) fn hashes_of(&self, asked: &(Problem, StatedFields)) -> [u64; 2] {
         self.keys.each_ref().map(|key| key.hash_one(asked))
     }

@@ -23,7 +23,7 @@ impl StatedFields {
     /// A problem of which these words are specified, as a kernel would run it: the other words are the
     /// kernel's. `None` if the kernel computes something else.
     pub fn completed(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
-        self.filled(problem, kernel).filter(|problem| kernel.computes(problem))
+        self.filled(problem, kernel).filter(|problem| kernel.matches(problem))
     }
 
     /// The same whether the kernel computes it or not; `None` if it is of another operation.

@@ -11,16 +11,16 @@ use crate::vocab::{Arch, Op};
 pub(super) type Keys = &'static str;
 
 /// Keys in the parts of a kernel's object: the name of each part, which is empty for the object itself.
-type Parts = &'static [(&'static str, Keys)];
+type KeyGroups = &'static [(&'static str, Keys)];
 
 /// The keys of an operation's kernels.
 pub(super) struct KernelKeys {
     /// The form of those that are not the field of that name.
     pub(super) forms: &'static [(&'static str, Form)],
     /// What CK's registry exports.
-    pub(super) export: Parts,
+    pub(super) export: KeyGroups,
     /// What upstream's builder writes.
-    pub(super) config: Parts,
+    pub(super) config: KeyGroups,
     /// By which words a registry's kernels are counted.
     pub(super) statistics: &'static [(&'static str, Keys)],
     /// The version of a registry's export, if it has one; then it has a time, too.

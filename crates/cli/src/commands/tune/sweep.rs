@@ -148,7 +148,7 @@ impl<'a> Sweep<'a> {
         measured.rows().iter().for_each(|row| counts[row.problem as usize] += 1);
         // A repeated name is measured once.
         let fitting = |problem: &Problem| {
-            let kernels = self.kernels.iter().filter(|kernel| kernel.computes(problem));
+            let kernels = self.kernels.iter().filter(|kernel| kernel.matches(problem));
             kernels.map(|kernel| kernel.name.as_str()).collect::<HashSet<_>>().len()
         };
         let whole: Vec<bool> = measured

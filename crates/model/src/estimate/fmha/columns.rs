@@ -1,7 +1,7 @@
 //! The columns of a universal model of attention: how the estimate sees a kernel.
 
 use super::FmhaLoad;
-use crate::estimate::formula::{ROUNDS, Seen, balance, columns, compute_units, ratio};
+use crate::estimate::formula::{EstimatedKernel, ROUNDS, balance, columns, compute_units, ratio};
 
 columns! { FmhaLoad:
     Pair est_over_least = |s| (s.time / s.least).min(64.0),
@@ -46,7 +46,7 @@ columns! { FmhaLoad:
         "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
 }
 
-impl Seen<'_, FmhaLoad> {
+impl EstimatedKernel<'_, FmhaLoad> {
     fn filled(&self, axis: usize) -> f64 {
         self.load.filled(self.shape.tile)[axis]
     }

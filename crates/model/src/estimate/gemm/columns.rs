@@ -1,6 +1,6 @@
 //! The columns of a universal model of GEMMs and convolutions: how the estimate sees a kernel.
 
-use crate::estimate::formula::{ROUNDS, Seen, balance, columns, compute_units, ratio};
+use crate::estimate::formula::{EstimatedKernel, ROUNDS, balance, columns, compute_units, ratio};
 use crate::estimate::load::Load;
 use crate::estimate::shape::Kernels as _;
 
@@ -59,7 +59,7 @@ columns! { Load:
         "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
 }
 
-impl Seen<'_, Load> {
+impl EstimatedKernel<'_, Load> {
     fn width(&self, axis: usize) -> f64 {
         self.shape.widths(self.load)[axis].min(16.0)
     }

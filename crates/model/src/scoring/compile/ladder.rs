@@ -119,7 +119,7 @@ impl Numbers {
 
 /// The questions of a forest's nodes about one feature; nodes are numbered across all trees.
 #[derive(Default)]
-struct Asked<'a> {
+struct FeatureQuestions<'a> {
     /// By treatment of missing values: the threshold's [`rank`], and the node.
     numeric: [Vec<(u64, u32)>; 6],
     /// The set of categories, and the node.
@@ -129,7 +129,8 @@ struct Asked<'a> {
 impl Ladders {
     /// `None` if there are more questions or nodes than numbers for them.
     pub(in crate::scoring) fn new(forest: &Forest, columns: &[Column]) -> Option<(Ladders, Numbers)> {
-        let mut asked: Vec<Asked<'_>> = columns.iter().map(|_| Asked::default()).collect();
+        let mut asked: Vec<FeatureQuestions<'_>> =
+            columns.iter().map(|_| FeatureQuestions::default()).collect();
         let mut starts = Vec::with_capacity(forest.trees().len());
         let mut nodes: u32 = 0;
         for tree in forest.trees() {
@@ -163,7 +164,13 @@ impl Ladders {
     }
 
     /// Adds the questions about one column, and sets the number of each node's question.
-    fn add(&mut self, scope: Column, column: usize, asked: &mut Asked<'_>, numbers: &mut [Question]) {
+    fn add(
+        &mut self,
+        scope: Column,
+        column: usize,
+        asked: &mut FeatureQuestions<'_>,
+        numbers: &mut [Question],
+    ) {
         for (rule, ladder) in asked.numeric.iter_mut().enumerate().filter(|(_, ladder)| !ladder.is_empty()) {
             ladder.sort_unstable_by_key(|&(rank, _)| rank);
             let start = self.questions;

@@ -19,7 +19,7 @@
 //! `s` comes from `T` additions, each of which rounds a number of at most `2 T L` by at most `2^-53` of its
 //! size, which times `F` is less than `2^19 * 2^20 * 2^-53 * 2^11 < 1` in all. So `|a - F s| <= T / 2 + 1`.
 
-use super::compile::{LEAVES, NO, Parts, YES};
+use super::compile::{LEAVES, NO, TreeParts, YES};
 use crate::scoring::low_bits;
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::{get, set};
@@ -112,7 +112,7 @@ impl Ends {
 
 impl Alike {
     /// `None` if a tree has several parts, or there are too many.
-    pub(super) fn new(parts: &Parts, starts: &[u32]) -> Option<Alike> {
+    pub(super) fn new(parts: &TreeParts, starts: &[u32]) -> Option<Alike> {
         let (trees, most) = (starts.len() - 1, parts.nodes.len().max(parts.values.len()));
         if parts.len() != trees || trees >= 1 << 19 || most >= 1 << (32 - SHIFT) {
             return None;

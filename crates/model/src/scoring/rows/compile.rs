@@ -60,7 +60,7 @@ pub(super) struct Part {
 
 /// Parts in the order of the trees.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct TreeParts {
     /// And one after the last.
     list: Vec<Part>,
     pub(super) nodes: Vec<Node>,
@@ -69,7 +69,7 @@ pub(super) struct Parts {
     pub(super) most_nodes: usize,
 }
 
-/// One part of [`Parts`].
+/// One part of [`TreeParts`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) nodes: &'a [Node],
@@ -77,7 +77,7 @@ pub(super) struct View<'a> {
     pub(super) is_cut: bool,
 }
 
-impl Parts {
+impl TreeParts {
     pub(super) fn clear(&mut self) {
         self.list.clear();
         self.list.push(Part::default());
@@ -129,7 +129,7 @@ fn number() -> u64 {
 pub(super) struct Compiled {
     /// No other forest's.
     pub(super) number: u64,
-    pub(super) parts: Parts,
+    pub(super) parts: TreeParts,
     /// The first part of each tree, and the number of parts.
     pub(super) starts: Vec<u32>,
     pub(super) stairs: Vec<Stair>,
@@ -147,7 +147,7 @@ impl Compiled {
         let (ladders, numbers) = Ladders::new(forest, &vec![Column::Pair; forest.num_features()])?;
         let small = Form::small(forest, &ladders, &numbers, isa);
         let (questions, stairs) = (ladders.questions, Stair::all(ladders));
-        let (mut parts, mut starts) = (Parts::default(), Vec::with_capacity(forest.trees().len() + 1));
+        let (mut parts, mut starts) = (TreeParts::default(), Vec::with_capacity(forest.trees().len() + 1));
         parts.clear();
         for (number, tree) in forest.trees().iter().enumerate() {
             starts.push(parts.len() as u32);
@@ -188,7 +188,7 @@ struct Layout<'a> {
     tree: &'a Tree,
     number: usize,
     numbers: &'a Numbers,
-    parts: &'a mut Parts,
+    parts: &'a mut TreeParts,
 }
 
 impl Layout<'_> {
@@ -247,7 +247,7 @@ pub(in crate::scoring) const NOBODY: u16 = 0;
 pub(in crate::scoring) const EVERYBODY: u16 = 1;
 pub(in crate::scoring) const SOME: u16 = 2;
 
-impl Parts {
+impl TreeParts {
     /// Appends a part without the nodes that send all rows the same way. `tasks` is working memory.
     #[inline(always)]
     pub(super) fn add_pruned(&mut self, part: View<'_>, codes: &[u16], tasks: &mut Vec<(u16, u32, usize)>) {

@@ -40,7 +40,7 @@ use super::single;
 use crate::forest::Forest;
 use crate::isa::Isa;
 use alike::Alike;
-use compile::{Compiled, Parts};
+use compile::{Compiled, TreeParts};
 #[cfg(target_arch = "x86_64")]
 pub(super) use compile::{EVERYBODY, NOBODY, SOME};
 use run::Run;
@@ -100,7 +100,7 @@ struct RowScratch {
     positions: Positions,
     codes: Vec<u16>,
     steps: Vec<Step>,
-    pruned: Parts,
+    pruned: TreeParts,
     tasks: Vec<(u16, u32, usize)>,
     slab: Slab,
     run: Run,
@@ -382,7 +382,7 @@ fn block(
 }
 
 /// Trees and which parts of them, positions, questions, and the first row.
-type Job<'a> = (&'a Parts, Range<usize>, &'a Positions, &'a [Step], usize);
+type Job<'a> = (&'a TreeParts, Range<usize>, &'a Positions, &'a [Step], usize);
 
 #[inline(always)]
 fn add_slab<const W: usize>(

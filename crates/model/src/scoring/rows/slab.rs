@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::compile::{LEAVES, NO, Parts, View, YES};
+use super::compile::{LEAVES, NO, TreeParts, View, YES};
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::get;
 
@@ -32,7 +32,7 @@ impl Slab {
     #[inline(always)]
     pub(super) fn sum<const W: usize>(
         &mut self,
-        parts: &Parts,
+        parts: &TreeParts,
         range: Range<usize>,
         sums: &mut [f64],
         avx2: bool,
@@ -54,7 +54,7 @@ impl Slab {
         }
     }
 
-    fn fit(&mut self, parts: &Parts, words: usize) {
+    fn fit(&mut self, parts: &TreeParts, words: usize) {
         grow(&mut self.sets, (LEAVES + parts.most_nodes.max(1)) * words);
         if self.leaves.is_empty() {
             self.leaves.resize(BATCH, [0; ROWS]);

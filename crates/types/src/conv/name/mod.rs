@@ -181,8 +181,8 @@ impl ConvKernel {
     /// | dsl | `grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x64x64` | CK DSL's tools; waves 2x2x1 |
     ///
     /// What a name leaves out: all three operands have its dtype; layout `nwgc`, `nhwgc` or `ndhwgc` by the
-    /// number of dimensions; waves, instruction tile and vector widths as [`ConvTile::new`] says for the tile;
-    /// scheduler `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
+    /// number of dimensions; waves, instruction tile and vector widths as [`ConvTile::new`] says for the
+    /// tile; scheduler `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
     pub fn parse_name(name: &str) -> Result<Self, NameError> {
         ConvName::parse(name).map(|name| name.kernel)
     }

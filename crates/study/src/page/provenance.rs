@@ -12,7 +12,7 @@ use ck_select_data::measurements::{Measurements, Source};
 
 /// The sources of a page, and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct Provenance {
     /// When, as `YYYY-MM-DDThh:mm:ss` in UTC.
     pub at: String,
     /// The files of the model with their SHA-256.
@@ -30,7 +30,7 @@ pub enum ModelPlace<'a> {
     Embedded(&'static EmbeddedModel),
 }
 
-impl Made {
+impl Provenance {
     /// Reads the digests of a model, if there is one, and of measurements. Errors name the file.
     pub fn new(
         at: String,
