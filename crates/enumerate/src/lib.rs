@@ -9,21 +9,23 @@
 //! - [`rules`]: upstream's tables, as data files
 //! - [`config`]: what to enumerate, in upstream's JSON
 //! - [`enumerate`]: the kernels of a configuration
-//! - [`valid`]: which of them can be built
 //! - [`filter`]: Python expressions over a kernel's fields, never executed as code
 //! - [`export`]: files that CK's tools and pools read
 //! - [`shapes`]: problems that are worth measuring
 //!
-//! `docs/enumeration.md` explains which rule gives which count.
+//! What an operation adds to these, and which of its kernels can be built (`valid`), is in a folder of its
+//! name. `docs/enumeration.md` explains which rule gives which count.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod config;
+mod conv;
 mod expand;
 pub mod export;
 pub mod filter;
+mod fmha;
+mod gemm;
 pub mod rules;
 pub mod shapes;
-pub mod valid;
 
 pub use expand::{EnumerateError, Enumeration, Request, enumerate};

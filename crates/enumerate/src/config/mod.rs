@@ -3,18 +3,13 @@
 //! Upstream ignores unknown keys, so a misspelt key silently means its default. Here it is an error. What
 //! upstream's files cannot express is under a key of our own, `ck_select`.
 
-mod conv;
-mod fmha;
-mod gemm;
-mod gemm_variant;
-mod instances;
-mod reader;
+pub(crate) mod reader;
 
-pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
-pub use fmha::FmhaConfig;
-pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
-pub use gemm_variant::{GemmProfiles, GemmScales, GemmVariants};
-pub use instances::{Family, Instances, OtherKernel};
+pub use crate::conv::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
+pub use crate::conv::instances::{Family, Instances, OtherKernel};
+pub use crate::fmha::config::FmhaConfig;
+pub use crate::gemm::config::{GemmConfig, GemmRanges, LdsLimit};
+pub use crate::gemm::variant::{GemmProfiles, GemmScales, GemmVariants};
 
 use std::path::Path;
 
@@ -41,7 +36,7 @@ pub enum Config {
 }
 
 /// Problems of an operation whose kernels a file can ask for.
-trait Configured {
+pub(crate) trait Configured {
     /// Reads a file.
     fn config(object: Object<'_>, root: &Value) -> Result<Config, Fault>;
 }

@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use super::ConfigError;
 
 /// The place of an error, and the reason.
-pub(super) type Fault = (String, String);
+pub(crate) type Fault = (String, String);
 
 /// An object being read.
-pub(super) struct Object<'a> {
+pub(crate) struct Object<'a> {
     map: &'a Map<String, Value>,
     place: String,
     known: Vec<&'static str>,
@@ -20,7 +20,7 @@ pub(super) struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// The object at a place of the file; the place of the whole file is empty.
-    pub(super) fn at(place: String, value: &'a Value) -> Result<Self, Fault> {
+    pub(crate) fn at(place: String, value: &'a Value) -> Result<Self, Fault> {
         match value {
             Value::Object(map) => Ok(Self { map, place, known: Vec::new() }),
             other => Err((place, format!("found {}, expected an object", kind(other)))),
@@ -28,29 +28,29 @@ impl<'a> Object<'a> {
     }
 
     /// The place of a key, for messages.
-    pub(super) fn place_of(&self, key: &str) -> String {
+    pub(crate) fn place_of(&self, key: &str) -> String {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
-    pub(super) fn get(&mut self, key: &'static str) -> Option<&'a Value> {
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<&'a Value> {
         self.known.push(key);
         self.map.get(key)
     }
 
-    pub(super) fn object(&mut self, key: &'static str) -> Result<Option<Object<'a>>, Fault> {
+    pub(crate) fn object(&mut self, key: &'static str) -> Result<Option<Object<'a>>, Fault> {
         let place = self.place_of(key);
         self.get(key).map(|value| Object::at(place, value)).transpose()
     }
 
     /// The same, without keys if there is none.
-    pub(super) fn part(&mut self, key: &'static str) -> Result<Object<'a>, Fault> {
+    pub(crate) fn part(&mut self, key: &'static str) -> Result<Object<'a>, Fault> {
         static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         let empty = || Object { map: &EMPTY, place: String::new(), known: Vec::new() };
         Ok(self.object(key)?.unwrap_or_else(empty))
     }
 
     /// The value under `key` as `read` returns it; `None` if there is none.
-    pub(super) fn optional<T>(
+    pub(crate) fn optional<T>(
         &mut self,
         key: &'static str,
         read: impl Fn(&Value) -> Result<T, String>,
@@ -60,7 +60,7 @@ impl<'a> Object<'a> {
     }
 
     /// As `optional`, but the key is required.
-    pub(super) fn needed<T>(
+    pub(crate) fn needed<T>(
         &mut self,
         key: &'static str,
         expected: &str,
@@ -71,7 +71,7 @@ impl<'a> Object<'a> {
     }
 
     /// One of a fixed list of words.
-    pub(super) fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
         choices: &[(&str, T)],
@@ -87,7 +87,7 @@ impl<'a> Object<'a> {
     }
 
     /// The list under `key`, which upstream writes as `{"values": […]}`; `read` reads each item.
-    pub(super) fn values<T>(
+    pub(crate) fn values<T>(
         &mut self,
         key: &'static str,
         read: impl Fn(&Value) -> Result<T, String>,
@@ -99,7 +99,7 @@ impl<'a> Object<'a> {
     }
 
     /// The list under `values`.
-    pub(super) fn list<T>(&mut self, read: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, Fault> {
+    pub(crate) fn list<T>(&mut self, read: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, Fault> {
         let place = self.place_of("values");
         let items = match self.get("values") {
             Some(Value::Array(items)) => items,
@@ -112,12 +112,12 @@ impl<'a> Object<'a> {
 
     /// Rejects keys that were not requested. An unknown key is never ignored, since nobody can know what it
     /// was meant to change.
-    pub(super) fn finish(self) -> Result<(), Fault> {
+    pub(crate) fn finish(self) -> Result<(), Fault> {
         self.finish_with(&[])
     }
 
     /// As `finish`, with advice for keys that are often found by mistake.
-    pub(super) fn finish_with(self, hints: &[(&str, &str)]) -> Result<(), Fault> {
+    pub(crate) fn finish_with(self, hints: &[(&str, &str)]) -> Result<(), Fault> {
         let unknown = |key: &&str| !self.known.contains(key) && !is_comment(key);
         let Some(key) = self.map.keys().map(String::as_str).find(unknown) else { return Ok(()) };
         let hint = hints.iter().find(|(written, _)| *written == key);
@@ -132,23 +132,23 @@ fn is_comment(key: &str) -> bool {
 }
 
 /// Adds the file's name to an error.
-pub(super) fn in_file(file: &str) -> impl Fn(Fault) -> ConfigError + '_ {
+pub(crate) fn in_file(file: &str) -> impl Fn(Fault) -> ConfigError + '_ {
     move |(place, reason)| ConfigError { file: file.to_owned(), place, reason }
 }
 
-pub(super) fn word<T: FromStr<Err: Display>>(value: &Value) -> Result<T, String> {
+pub(crate) fn word<T: FromStr<Err: Display>>(value: &Value) -> Result<T, String> {
     match value {
         Value::String(word) => word.parse().map_err(|error: T::Err| error.to_string()),
         other => Err(format!("found {}, expected a word", kind(other))),
     }
 }
 
-pub(super) fn flag(value: &Value) -> Result<bool, String> {
+pub(crate) fn flag(value: &Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| format!("found {}, expected true or false", kind(value)))
 }
 
 /// A whole number within bounds.
-pub(super) fn count(least: u32, most: u32) -> impl Fn(&Value) -> Result<u32, String> {
+pub(crate) fn count(least: u32, most: u32) -> impl Fn(&Value) -> Result<u32, String> {
     move |value| {
         let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
         number
@@ -158,7 +158,7 @@ pub(super) fn count(least: u32, most: u32) -> impl Fn(&Value) -> Result<u32, Str
 }
 
 /// A value for messages: a short one is shown in full.
-pub(super) fn kind(value: &Value) -> String {
+pub(crate) fn kind(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "a list".to_owned(),

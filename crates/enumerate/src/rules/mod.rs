@@ -1,22 +1,17 @@
 //! Upstream's rules as data: the files in `rules/`, which are built in and can be replaced by a directory
 //! with the same files.
 
-mod aiter;
 mod arch;
-mod conv;
-mod fmha;
-mod gemm;
-mod gemm_families;
 
-pub use aiter::{AiterError, AiterList, AiterRules};
-pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
-pub use conv::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
-pub use fmha::{
+pub use crate::conv::rules::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
+pub use crate::fmha::rules::{
     FmhaFeatures, FmhaNarrow, FmhaRules, FmhaSpec, FmhaSweep, FmhaSweepTypes, FmhaTileRule, FmhaTileTest,
     FmhaV3,
 };
-pub use gemm::{GemmRules, SweepRules, SweepSpec};
-pub use gemm_families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
+pub use crate::gemm::aiter::{AiterError, AiterList, AiterRules};
+pub use crate::gemm::families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
+pub use crate::gemm::rules::{GemmRules, SweepRules, SweepSpec};
+pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
 
 use std::path::Path;
 

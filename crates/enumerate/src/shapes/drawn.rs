@@ -13,26 +13,26 @@ use super::Choice;
 /// three dimensions are one in six, if any. GEMMs have log-uniform extents.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Draw {
+pub(crate) struct Draw {
     /// Number of problems.
     count: usize,
     /// Whether convolutions have arbitrary numbers of channels, even odd ones, instead of only usual ones.
     #[serde(default)]
-    pub(super) any_channels: bool,
+    pub(crate) any_channels: bool,
     /// Maximum work of a problem, in 10^9 operations, which bounds a sweep's time.
     #[serde(default)]
     most_gflop: Option<f64>,
 }
 
 /// Problems of an operation that can be drawn.
-pub(super) trait Drawn: Sized {
+pub(crate) trait Drawn: Sized {
     /// A random problem, of which so many were drawn before.
     fn draw(draw: &Draw, choice: &Choice, number: usize, random: &mut Random) -> Self;
 }
 
 impl Draw {
     /// Random problems; the same seed gives the same ones.
-    pub(super) fn problems(&self, op: Op, choice: &Choice) -> Vec<Problem> {
+    pub(crate) fn problems(&self, op: Op, choice: &Choice) -> Vec<Problem> {
         let mut random = Random(choice.seed);
         let mut problems = Vec::new();
         // No attention has some types: such a set has no problem.
@@ -52,10 +52,10 @@ impl Draw {
 }
 
 /// `SplitMix64`.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -65,13 +65,13 @@ impl Random {
 }
 
 /// A power of two, or one and a half of it, between 2^`least` and 2^`most`.
-pub(super) fn stepped(random: &mut Random, least: usize, most: usize) -> i64 {
+pub(crate) fn stepped(random: &mut Random, least: usize, most: usize) -> i64 {
     let value = 1i64 << (least + random.below(most - least + 1));
     if value >= 2 && random.below(3) == 0 { value / 2 * 3 } else { value }
 }
 
 /// Any number with this range of bits, so that all magnitudes are equally likely.
-pub(super) fn any(random: &mut Random, least: usize, most: usize) -> i64 {
+pub(crate) fn any(random: &mut Random, least: usize, most: usize) -> i64 {
     let high = 1i64 << (least + random.below(most - least));
     high + random.below(high as usize) as i64
 }

@@ -9,7 +9,7 @@ use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Specialization, Strea
 use ck_select_types::vocabulary;
 use serde_json::Value;
 
-use super::reader::{Fault, Object, count, flag, kind, word};
+use crate::config::reader::{Fault, Object, count, flag, kind, word};
 
 /// The kernels of a list, in list order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ const MAX_EXTENT: u32 = 65_535;
 /// The highest number of waves, and the largest size of an instruction.
 const MAX_SMALL: u32 = 255;
 
-pub(super) fn read(root: &mut Object<'_>) -> Result<Instances, Fault> {
+pub(crate) fn read(root: &mut Object<'_>) -> Result<Instances, Fault> {
     let depthwise = root.get("variant").is_some_and(|variant| variant == DEPTHWISE);
     let directions = "forward, forward_depthwise, bwd_data or bwd_weight";
     let direction = if depthwise { Direction::Forward } else { root.needed("variant", directions, word)? };

@@ -8,14 +8,14 @@ use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule};
 use crate::shapes::distinct;
 
 /// Where tiles come from, and what is built of them.
-pub(super) struct Tiles<'a> {
+pub(crate) struct Tiles<'a> {
     rules: &'a FmhaRules,
     config: &'a FmhaConfig,
     arch: &'a str,
 }
 
 impl<'a> Tiles<'a> {
-    pub(super) const fn new(rules: &'a FmhaRules, config: &'a FmhaConfig, arch: &'a str) -> Self {
+    pub(crate) const fn new(rules: &'a FmhaRules, config: &'a FmhaConfig, arch: &'a str) -> Self {
         Self { rules, config, arch }
     }
 
@@ -24,17 +24,17 @@ impl<'a> Tiles<'a> {
     }
 
     /// Builds by number.
-    pub(super) fn receipts(&self) -> &'a std::collections::BTreeMap<String, FmhaFeatures> {
+    pub(crate) fn receipts(&self) -> &'a std::collections::BTreeMap<String, FmhaFeatures> {
         self.swept().map_or(&self.rules.receipts, |sweep| &sweep.receipts)
     }
 
     /// Combinations of features that are never built.
-    pub(super) fn refused(&self) -> &'a [FmhaFeatures] {
+    pub(crate) fn refused(&self) -> &'a [FmhaFeatures] {
         self.swept().map_or(&self.rules.refused, |sweep| &sweep.refused)
     }
 
     /// The head sizes of a type, in order.
-    pub(super) fn heads(&self, dtype: Dtype) -> Vec<[u16; 2]> {
+    pub(crate) fn heads(&self, dtype: Dtype) -> Vec<[u16; 2]> {
         if let Some(sweep) = self.swept() {
             return sweep.of_type(dtype).map_or_else(Vec::new, |types| types.hdims.clone());
         }
@@ -42,7 +42,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// The tiles that each pipeline accepts, in order.
-    pub(super) fn by_pipeline(
+    pub(crate) fn by_pipeline(
         &self,
         dtype: Dtype,
         hdims: [u16; 2],

@@ -4,9 +4,9 @@
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 
-use super::fmha_tiles::Tiles;
-use super::{EnumerateError, Kernels};
+use super::tiles::Tiles;
 use crate::config::FmhaConfig;
+use crate::expand::{EnumerateError, Kernels};
 use crate::rules::{FmhaRules, FmhaTileRule};
 
 const MODES: [FmhaMode; 2] = [FmhaMode::Batch, FmhaMode::Group];
@@ -15,7 +15,7 @@ const MASKS: [FmhaMask; 3] = [FmhaMask::No, FmhaMask::TopLeft, FmhaMask::Generic
 const BIASES: [FmhaBias; 3] = [FmhaBias::No, FmhaBias::Elementwise, FmhaBias::Alibi];
 const QSCALES: [FmhaQscale; 3] = [FmhaQscale::No, FmhaQscale::Pertensor, FmhaQscale::Blockscale];
 
-pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Result<Kernels, EnumerateError> {
+pub(crate) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Result<Kernels, EnumerateError> {
     let named = arch.as_str();
     if !rules.archs.iter().any(|known| known == named) {
         let known = rules.archs.join(", ");

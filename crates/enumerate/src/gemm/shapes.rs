@@ -2,8 +2,8 @@
 
 use ck_select_types::problem::GemmProblem;
 
-use super::Choice;
-use super::drawn::{Draw, Drawn, Random, any, stepped};
+use crate::shapes::Choice;
+use crate::shapes::drawn::{Draw, Drawn, Random, any, stepped};
 
 impl Drawn for GemmProblem {
     fn draw(_draw: &Draw, choice: &Choice, _number: usize, random: &mut Random) -> Self {

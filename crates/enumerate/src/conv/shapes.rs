@@ -2,8 +2,8 @@
 
 use ck_select_types::problem::ConvProblem;
 
-use super::Choice;
-use super::drawn::{Draw, Drawn, Random, any, stepped};
+use crate::shapes::Choice;
+use crate::shapes::drawn::{Draw, Drawn, Random, any, stepped};
 
 impl Drawn for ConvProblem {
     fn draw(draw: &Draw, choice: &Choice, number: usize, random: &mut Random) -> Self {

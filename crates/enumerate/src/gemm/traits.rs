@@ -3,8 +3,8 @@
 use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
-use super::EnumerateError;
 use crate::config::{GemmProfiles, GemmRanges, GemmScales, GemmVariants};
+use crate::expand::EnumerateError;
 use crate::rules::{BuiltRule, FamilyRules, ProfileRule, Rules};
 
 /// The highest number of combinations of traits.
@@ -12,30 +12,30 @@ const MAX_TRAITS: u64 = 1 << 20;
 
 /// What all kernels of an enumeration share.
 #[derive(Clone, Copy)]
-pub(super) struct Shared<'a> {
-    pub(super) rules: &'a Rules,
+pub(crate) struct Shared<'a> {
+    pub(crate) rules: &'a Rules,
     /// The architecture as the user wrote it.
-    pub(super) target: &'a str,
-    pub(super) arch: Arch,
-    pub(super) dtype: Dtype,
-    pub(super) layout: GemmLayout,
+    pub(crate) target: &'a str,
+    pub(crate) arch: Arch,
+    pub(crate) dtype: Dtype,
+    pub(crate) layout: GemmLayout,
 }
 
 /// One combination.
-pub(super) struct Traits<'a> {
+pub(crate) struct Traits<'a> {
     /// The kernel, but for its tile.
-    pub(super) kernel: GemmKernel,
+    pub(crate) kernel: GemmKernel,
     /// The profile of `gemm_quant`.
-    pub(super) profile: Option<&'a ProfileRule>,
-    pub(super) quant: Option<Quant>,
-    pub(super) shuffled_scales: [bool; 2],
+    pub(crate) profile: Option<&'a ProfileRule>,
+    pub(crate) quant: Option<Quant>,
+    pub(crate) shuffled_scales: [bool; 2],
     /// The rules of the family that take it; a tile has to fit one of them. `None` if the family has no
     /// rules.
-    pub(super) rules: Option<Vec<&'a BuiltRule>>,
+    pub(crate) rules: Option<Vec<&'a BuiltRule>>,
 }
 
 /// The combinations that are built, the last list fastest.
-pub(super) fn all<'a>(
+pub(crate) fn all<'a>(
     shared: Shared<'a>,
     ranges: &'a GemmRanges,
     family: Option<&'a FamilyRules>,
@@ -82,7 +82,7 @@ fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
 }
 
 /// A kernel, but for its tile.
-pub(super) fn kernel(
+pub(crate) fn kernel(
     shared: Shared<'_>,
     pipeline: Pipeline,
     epilogue: Epilogue,
@@ -176,7 +176,7 @@ fn scales(variant: &GemmVariants) -> Vec<(Option<Quant>, [bool; 2])> {
 }
 
 /// Whether a tile holds whole groups, and groups whole instructions.
-pub(super) fn groups_fit(traits: &Traits<'_>, tile: Mnk, warp_tile: Mnk) -> bool {
+pub(crate) fn groups_fit(traits: &Traits<'_>, tile: Mnk, warp_tile: Mnk) -> bool {
     let Some(Quant { mode, group_a, group_b }) = traits.quant else { return true };
     // An instruction of microscaling applies several scales. Profiles leave the groups of A unchecked.
     let whole = match mode {
@@ -192,7 +192,7 @@ pub(super) fn groups_fit(traits: &Traits<'_>, tile: Mnk, warp_tile: Mnk) -> bool
 }
 
 /// Refuses more combinations of lists of these lengths than there may be.
-pub(super) fn check_number(
+pub(crate) fn check_number(
     what: &str,
     lengths: impl Iterator<Item = usize>,
     most: u64,

@@ -7,7 +7,7 @@ use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Elementwise, QuantMode, StreamKReduction};
 use serde_json::Value;
 
-use super::reader::{Fault, Object, count, flag, kind, word};
+use crate::config::reader::{Fault, Object, count, flag, kind, word};
 
 /// What sets the kernels of ranges apart from plain ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl GemmVariants {
     }
 
     /// Whether kernels may stay resident, and configurations say whether they do.
-    pub(super) const fn may_persist(&self) -> bool {
+    pub(crate) const fn may_persist(&self) -> bool {
         match self {
             Self::Scaled(scales) => {
                 matches!(scales.mode, QuantMode::Tensor | QuantMode::Mx)
@@ -90,7 +90,7 @@ impl GemmVariants {
     }
 
     /// Reads the keys of the variant beside `tile_config` and `trait_config`.
-    pub(super) fn read_root(&mut self, root: &mut Object<'_>) -> Result<(), Fault> {
+    pub(crate) fn read_root(&mut self, root: &mut Object<'_>) -> Result<(), Fault> {
         match self {
             Self::Preshuffle(permute) => *permute = root.optional("permute_n", flag)?.unwrap_or(false),
             Self::Profiles(profiles) => {
@@ -118,7 +118,7 @@ impl GemmVariants {
     }
 
     /// Reads the keys of the variant in `trait_config`.
-    pub(super) fn read_traits(&mut self, traits: &mut Object<'_>) -> Result<(), Fault> {
+    pub(crate) fn read_traits(&mut self, traits: &mut Object<'_>) -> Result<(), Fault> {
         match self {
             Self::StreamK(reductions) => {
                 if let Some(listed) = traits.values("reduction_strategy", reduction)? {
@@ -175,7 +175,7 @@ const VARIANTS: [(&str, Start); 15] = [
 ];
 
 /// Advice for keys of variants other than the chosen one, at the root and in `trait_config`.
-pub(super) const ROOT_HINTS: &[(&str, &str)] = &[
+pub(crate) const ROOT_HINTS: &[(&str, &str)] = &[
     ("quant_config", "it is a key of \"ck_select\": {\"variant\": \"gemm_quant\"}"),
     ("permute_n", "it is a key of \"ck_select\": {\"variant\": \"gemm_preshuffle\"}"),
     ("group_size_n", "it is a key of \"ck_select\": {\"variant\": \"gemm_abquant\"}"),
@@ -185,7 +185,7 @@ pub(super) const ROOT_HINTS: &[(&str, &str)] = &[
     ),
 ];
 /// The same in `trait_config`.
-pub(super) const TRAIT_HINTS: &[(&str, &str)] = &[
+pub(crate) const TRAIT_HINTS: &[(&str, &str)] = &[
     ("profile", "it is a key of \"ck_select\": {\"variant\": \"gemm_quant\"}"),
     ("reduction_strategy", "it is a key of \"ck_select\": {\"variant\": \"gemm_streamk\"}"),
     ("a_preshuffle_quant", "it is a key of \"ck_select\": {\"variant\": \"gemm_aquant\"} and gemm_abquant"),
@@ -196,7 +196,7 @@ const OF_MX: [&str; 2] = ["comp_async_eight_waves", "weight_preshuffle"];
 
 /// The variant that `ck_select` names, or else the one that has the file's keys; without keys of its own, a
 /// file is one of plain GEMMs.
-pub(super) fn choose(root: &Value, ours: &mut Object<'_>) -> Result<GemmVariants, Fault> {
+pub(crate) fn choose(root: &Value, ours: &mut Object<'_>) -> Result<GemmVariants, Fault> {
     let Some(start) = ours.choice("variant", &VARIANTS)? else { return by_keys(root) };
     let mut variant = start();
     if let GemmVariants::MultiD(tensors, operation) = &mut variant {
@@ -247,7 +247,7 @@ fn reduction(value: &Value) -> Result<StreamKReduction, String> {
     }
 }
 
-pub(super) fn needed<T>(
+pub(crate) fn needed<T>(
     object: &mut Object<'_>,
     key: &'static str,
     read: impl Fn(&Value) -> Result<T, String>,

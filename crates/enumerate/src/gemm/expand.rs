@@ -3,17 +3,18 @@
 use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline, QuantMode};
 
-pub(super) use super::gemm_traits::Shared;
-use super::gemm_traits::Traits;
-use super::{EnumerateError, Kernels, gemm_names, gemm_traits};
+pub(crate) use super::traits::Shared;
+use super::traits::Traits;
+use super::valid::GemmValidator;
+use super::{names, traits};
 use crate::config::{GemmConfig, GemmRanges, GemmScales, GemmVariants, LdsLimit};
+use crate::expand::{EnumerateError, Kernels};
 use crate::rules::{BuiltRule, FamilyRules};
-use crate::valid::GemmValidator;
 
 /// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;
 
-pub(super) fn expand(
+pub(crate) fn expand(
     shared: Shared<'_>,
     config: &GemmConfig,
     valid_only: bool,
@@ -32,7 +33,7 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
     };
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
     let what = "tiles, waves, instructions and pipelines";
-    gemm_traits::check_number(what, lengths.chain([of_traits]), MAX_COMBINATIONS)?;
+    traits::check_number(what, lengths.chain([of_traits]), MAX_COMBINATIONS)?;
     let name = ranges.variant.as_str();
     let family = shared.rules.gemm_families.families.get(name);
     if let Some(warning) = family.and_then(|family| outside(shared, name, family)) {
@@ -45,7 +46,7 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
         Some(family) => validator.with_family(family, shared.dtype),
         None => validator,
     };
-    let all = gemm_traits::all(shared, ranges, family)?;
+    let all = traits::all(shared, ranges, family)?;
     let mut kernels = Kernels { warnings: validator.warnings(), ..Kernels::default() };
     if all.is_empty() && family.is_some() {
         kernels
@@ -69,7 +70,7 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                     }
                     let takes = |rule: &&BuiltRule| validator.takes(rule, tile, wave, warp_tile);
                     if judged.is_some_and(|(_, passes)| passes)
-                        && gemm_traits::groups_fit(traits, tile, warp_tile)
+                        && traits::groups_fit(traits, tile, warp_tile)
                         && traits.rules.as_ref().is_none_or(|rules| rules.iter().any(takes))
                     {
                         let plain = GemmKernel { tile, wave, warp_tile, ..traits.kernel.clone() };
@@ -146,7 +147,7 @@ fn variants(arch: Arch, plain: GemmKernel, variant: &GemmVariants, traits: &Trai
                 kernel.dtype_c = Dtype::Fp16;
             }
             kernel.set_arch(arch);
-            let name = gemm_names::scaled(variant, traits, &kernel);
+            let name = names::scaled(variant, traits, &kernel);
             vec![Kernel { name, kind: KernelKind::Gemm(kernel) }]
         }
     }
@@ -169,7 +170,7 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             continue;
         }
         let flags = ([sweep.pad; 3], sweep.persistent);
-        let traits = gemm_traits::kernel(shared, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
+        let traits = traits::kernel(shared, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
         let (tile, wave, warp_tile) = (spec.tile, sweep.wave, spec.warp_tile);
         kernels.push(named(shared.arch, GemmKernel { tile, wave, warp_tile, ..traits }))?;
     }

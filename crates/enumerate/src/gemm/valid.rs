@@ -12,7 +12,7 @@ use crate::rules::{BuiltRule, FamilyRules, Rules};
 const FLAT_LDS: u64 = 64 << 10;
 
 /// What the validator knows before it sees a tile.
-pub struct GemmValidator<'a> {
+pub(crate) struct GemmValidator<'a> {
     rules: &'a Rules,
     /// As the user wrote it: the tile engine's tables are searched for exactly this text.
     target: &'a str,
@@ -38,7 +38,7 @@ impl<'a> GemmValidator<'a> {
     /// `arch.json` supplements what the tile engine's tables lack. `target` is in upstream's form: with
     /// flags, as in `gfx942:xnack+`, it is in no table, and waves and instructions are not checked. Only
     /// shared memory and wave size depend on the name without flags.
-    pub fn new(
+    pub(crate) fn new(
         rules: &'a Rules,
         target: &'a str,
         dtype: Dtype,
@@ -73,7 +73,7 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// The same for kernels with preshuffled B, which have their own instructions and loads.
-    pub fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
+    pub(crate) fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
         let Rules { arch, gemm, gemm_families, .. } = self.rules;
         let name = self.target.split(':').next().unwrap_or(self.target);
         let own = gemm_families.families.get("gemm_preshuffle").map_or(&[][..], |family| &family.built);
@@ -91,7 +91,7 @@ impl<'a> GemmValidator<'a> {
 
     /// The same for a family with conditions of its own. Its waves are not checked if each of its rules has
     /// them.
-    pub fn with_family(mut self, family: &'a FamilyRules, dtype: Dtype) -> Self {
+    pub(crate) fn with_family(mut self, family: &'a FamilyRules, dtype: Dtype) -> Self {
         if let Some(own) = &family.instructions {
             let name = self.target.split(':').next().unwrap_or(self.target);
             let tables = self.rules.gemm_families.instructions.get(own);
@@ -106,7 +106,7 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// Whether a rule of the family takes a tile that passes the other steps.
-    pub fn takes(&self, rule: &BuiltRule, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
+    pub(crate) fn takes(&self, rule: &BuiltRule, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
         let [m, n, _] = sides(tile);
         rule.takes_tile(tile, wave, warp_tile)
             && (!rule.whole_loads || self.loads(tile, wave).is_none())
@@ -115,7 +115,7 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// What the rules cannot check for this target, and types that it cannot multiply.
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let Self { target, types, .. } = self;
         if self.waves.is_none() && !self.own_waves {
@@ -132,7 +132,13 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// The first step that a tile fails, in a few words.
-    pub fn refusal(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk, pipeline: Pipeline) -> Option<&'static str> {
+    pub(crate) fn refusal(
+        &self,
+        tile: Mnk,
+        wave: Mnk,
+        warp_tile: Mnk,
+        pipeline: Pipeline,
+    ) -> Option<&'static str> {
         let [extents, waves, instruction] = [tile, wave, warp_tile].map(sides);
         let axes = [0, 1, 2].map(|axis| (extents[axis], waves[axis] * instruction[axis]));
         if axes.iter().any(|&(tile, step)| step == 0 || step > tile) {

@@ -4,8 +4,8 @@ use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 use serde_json::Value;
 
-use super::reader::{Fault, Object, count, flag, kind, word};
-use super::{Config, Configured};
+use crate::config::reader::{Fault, Object, count, flag, kind, word};
+use crate::config::{Config, Configured};
 
 /// A sweep: allow-lists by trait. `None` allows everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

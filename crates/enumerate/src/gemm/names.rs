@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::QuantMode;
 
-use super::gemm_traits::Traits;
+use super::traits::Traits;
 use crate::config::{GemmScales, GemmVariants};
 
 /// The name of a kernel with scales. If the tile engine's name would not tell how deep groups are, it is the
 /// code generator's.
-pub(super) fn scaled(variant: &GemmVariants, traits: &Traits<'_>, kernel: &GemmKernel) -> String {
+pub(crate) fn scaled(variant: &GemmVariants, traits: &Traits<'_>, kernel: &GemmKernel) -> String {
     let GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = kernel;
     let [of_a, of_b] = kernel.variant.shuffled_scales;
     let (pipeline, last, groups) = match (variant, traits.profile, traits.quant) {

@@ -4,8 +4,9 @@ use ck_select_types::problem::ConvProblem;
 use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 use serde_json::Value;
 
-use super::reader::{Fault, Object, count, flag, word};
-use super::{Config, Configured, instances};
+use super::instances;
+use crate::config::reader::{Fault, Object, count, flag, word};
+use crate::config::{Config, Configured};
 
 /// A sweep: allow-lists by trait. `None` means the rules' default.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::FmhaMask;
 
-use super::Choice;
-use super::drawn::{Draw, Drawn, Random};
+use crate::shapes::Choice;
+use crate::shapes::drawn::{Draw, Drawn, Random};
 
 impl Drawn for FmhaProblem {
     fn draw(_draw: &Draw, choice: &Choice, _number: usize, random: &mut Random) -> Self {

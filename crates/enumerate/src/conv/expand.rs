@@ -3,14 +3,14 @@
 use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
-use super::{EnumerateError, Kernels};
 use crate::config::{Compv4Tiles, ConvConfig, Instances, NameForm, TraitSource};
+use crate::expand::{EnumerateError, Kernels};
 use crate::rules::{ArchTable, DirectionRules, Rules, TileRule};
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
 type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
 
-pub(super) fn expand(
+pub(crate) fn expand(
     rules: &Rules,
     config: &ConvConfig,
     (arch, table): (Arch, &ArchTable),
@@ -184,7 +184,7 @@ fn warn(
 }
 
 /// The kernels of a list of instances, each of which already is one.
-pub(super) fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, EnumerateError> {
+pub(crate) fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, EnumerateError> {
     let mut kernels = Kernels::default();
     for instance in &instances.kernels {
         // Upstream's loader omits these: backward weight has no such pipeline.

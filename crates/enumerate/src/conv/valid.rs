@@ -10,7 +10,7 @@ use crate::rules::{ArchTable, Rules, TileRule};
 
 /// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`. `listed`
 /// is whether the kernel is an instance of a list, whose tile need not be one of a sweep.
-pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str, listed: bool) -> Option<&'static str> {
+pub(crate) fn refusal(rules: &Rules, kernel: &ConvKernel, arch: &str, listed: bool) -> Option<&'static str> {
     let (table, warp_size) = architecture(rules, arch);
     let interwave = rules.conv.interwave_pipelines.contains(&kernel.pipeline);
     let stream_k = kernel.direction == Direction::BwdWeight && warp_size != 32;

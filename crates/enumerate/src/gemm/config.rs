@@ -4,9 +4,9 @@ use ck_select_types::problem::GemmProblem;
 use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
 use serde_json::Value;
 
-use super::gemm_variant::{self, GemmVariants, TRAIT_HINTS, needed};
-use super::reader::{Fault, Object, count, flag, kind, word};
-use super::{Config, Configured};
+use super::variant::{self, GemmVariants, TRAIT_HINTS, needed};
+use crate::config::reader::{Fault, Object, count, flag, kind, word};
+use crate::config::{Config, Configured};
 
 /// Which GEMM kernels to enumerate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ const MAX_VALUE: u32 = 1 << 16;
 impl Configured for GemmProblem {
     fn config(mut object: Object<'_>, root: &Value) -> Result<Config, Fault> {
         let config = read(&mut object, root)?;
-        object.finish_with(gemm_variant::ROOT_HINTS)?;
+        object.finish_with(variant::ROOT_HINTS)?;
         Ok(Config::Gemm(config))
     }
 }
@@ -72,7 +72,7 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
         [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline), ("flat", LdsLimit::Flat)];
     let lds = ours.choice("lds_limit", &limits)?.unwrap_or(LdsLimit::Hardware);
     let sweep = ours.choice("kernels", &[("ranges", false), ("ml_sweep", true)])?;
-    let mut variant = gemm_variant::choose(file, &mut ours)?;
+    let mut variant = variant::choose(file, &mut ours)?;
     ours.finish()?;
     if sweep == Some(true) {
         return Ok(GemmConfig::Sweep);

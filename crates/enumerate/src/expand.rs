@@ -1,12 +1,5 @@
 //! From a configuration to kernels.
 
-mod conv;
-mod fmha;
-mod fmha_tiles;
-mod gemm;
-mod gemm_names;
-mod gemm_traits;
-
 use std::collections::{BTreeMap, HashSet};
 
 use ck_select_types::kernel::{Kernel, KernelKind};
@@ -15,9 +8,10 @@ use ck_select_types::problem::ProblemDefaults;
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Op, UnknownWord};
 
 use crate::config::{Config, OtherKernel};
+use crate::conv::valid::refusal;
 use crate::filter::Filter;
 use crate::rules::{AiterError, Rules};
-use crate::valid::conv_refusal;
+use crate::{conv, fmha, gemm};
 
 /// What to enumerate from a configuration.
 #[derive(Debug, Clone)]
@@ -100,18 +94,18 @@ const MOST: usize = 4 * Pool::MAX_KERNELS;
 
 /// The kernels found so far.
 #[derive(Default)]
-struct Kernels {
-    list: Vec<Kernel>,
-    others: Vec<OtherKernel>,
-    names: HashSet<String>,
-    expanded: usize,
-    refused: BTreeMap<&'static str, usize>,
-    warnings: Vec<String>,
+pub(crate) struct Kernels {
+    pub(crate) list: Vec<Kernel>,
+    pub(crate) others: Vec<OtherKernel>,
+    pub(crate) names: HashSet<String>,
+    pub(crate) expanded: usize,
+    pub(crate) refused: BTreeMap<&'static str, usize>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Kernels {
     /// Adds a kernel unless its name is known: of equal names, the first stays.
-    fn push(&mut self, kernel: Kernel) -> Result<(), EnumerateError> {
+    pub(crate) fn push(&mut self, kernel: Kernel) -> Result<(), EnumerateError> {
         self.expanded += 1;
         if self.names.insert(kernel.name.clone()) {
             if self.list.len() == MOST {
@@ -150,10 +144,10 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
         )));
     };
     let mut kernels = match config {
-        Config::Conv(config) => conv::expand(rules, config, (arch, table), request.ndim)?,
+        Config::Conv(config) => conv::expand::expand(rules, config, (arch, table), request.ndim)?,
         Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
-        Config::Instances(config) => conv::listed(config, arch)?,
-        Config::Fmha(config) => fmha::expand(&rules.fmha, config, arch)?,
+        Config::Instances(config) => conv::expand::listed(config, arch)?,
+        Config::Fmha(config) => fmha::expand::expand(&rules.fmha, config, arch)?,
         Config::Aiter(family) => {
             let mut kernels = Kernels::default();
             for (kernel, _) in rules.aiter.kernels(family, arch)? {
@@ -162,14 +156,14 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
             kernels
         }
         Config::Gemm(config) => {
-            let shared = gemm::Shared {
+            let shared = gemm::expand::Shared {
                 rules,
                 target: &request.target,
                 arch,
                 dtype: request.dtype,
                 layout: request.layout,
             };
-            gemm::expand(shared, config, request.valid_only)?
+            gemm::expand::expand(shared, config, request.valid_only)?
         }
     };
     let repeated = kernels.expanded
@@ -182,7 +176,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
         kernels.list.retain(|kernel| {
             // Others were checked while they were expanded.
             let KernelKind::Conv(conv) = &kernel.kind else { return true };
-            let refusal = conv_refusal(rules, conv, arch.as_str(), listed);
+            let refusal = refusal(rules, conv, arch.as_str(), listed);
             refusal.inspect(|&refusal| *refused.entry(refusal).or_default() += 1).is_none()
         });
     }
