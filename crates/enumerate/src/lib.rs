@@ -25,7 +25,9 @@ pub mod export;
 pub mod filter;
 mod fmha;
 mod gemm;
+mod kernels;
 pub mod rules;
 pub mod shapes;
 
-pub use expand::{EnumerateError, Enumeration, Request, enumerate};
+pub use expand::{Enumeration, Request, enumerate};
+pub use kernels::EnumerateError;

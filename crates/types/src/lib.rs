@@ -34,6 +34,7 @@ pub mod kernel;
 pub mod listing;
 pub mod nearest;
 pub mod operation;
+mod operation_list;
 mod operations;
 pub mod panics;
 pub mod pool;

@@ -19,30 +19,6 @@ pub(crate) mod kernels {
     pub use crate::gemm::{GemmKernel, GemmVariant, ParsedGemmName, Quant};
 }
 
-/// The list of operations by their numbers, each with its word and others that are read, its folder and its
-/// problems: passes it to a macro.
-#[macro_export]
-macro_rules! operations {
-    ($to:ident $($rest:tt)*) => {
-        $crate::$to! { @listed
-            Gemm ["gemm_universal"] gemm GemmProblem "Of GEMMs.",
-            Conv ["grouped_conv"] conv ConvProblem "Of grouped convolutions.",
-            Fmha ["fmha" | "fmha_fwd"] fmha FmhaProblem "Of attention.";
-            $($rest)*
-        }
-    };
-}
-
-/// The vocabulary of operations.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! operation_words {
-    (@listed $($op:ident [$word:literal $(| $alias:literal)*] $module:ident $problem:ident $doc:literal),+;
-     $(#[$meta:meta])* $name:ident, $what:literal) => {
-        $crate::vocabulary! { $(#[$meta])* $name, $what { $($op = $word $(| $alias)*),+ } }
-    };
-}
-
 /// A struct with a field for each operation, which is `$of` of the type of the operation's problems, and is
 /// found by its type.
 #[macro_export]
@@ -61,7 +37,7 @@ macro_rules! operation_struct {
         })+
     };
     ($(#[$meta:meta])* $vis:vis struct $name:ident($of:ident);) => {
-        $crate::operations! { operation_struct [$(#[$meta])*] $vis $name $of }
+        $crate::list_operations! { operation_struct [$(#[$meta])*] $vis $name $of }
     };
 }
 
@@ -100,11 +76,11 @@ macro_rules! operation_enum {
         }
     )+};
     ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident), not by type;) => {
-        $crate::operations! { operation_enum [$(#[$meta])*] $vis $name $of }
+        $crate::list_operations! { operation_enum [$(#[$meta])*] $vis $name $of }
     };
     ($(#[$meta:meta])* $vis:vis enum $name:ident($of:ident);) => {
-        $crate::operations! { operation_enum [$(#[$meta])*] $vis $name $of }
-        $crate::operations! { operation_enum by type $name $of }
+        $crate::list_operations! { operation_enum [$(#[$meta])*] $vis $name $of }
+        $crate::list_operations! { operation_enum by type $name $of }
     };
 }
 
@@ -150,13 +126,13 @@ macro_rules! each_operation {
         }
     };
     ($any:expr, $enum:ident($of:pat) $(as $own:ident)? => $value:expr) => {
-        $crate::operations! { each_operation $any, $enum($of) $(as $own)?, $value }
+        $crate::list_operations! { each_operation $any, $enum($of) $(as $own)?, $value }
     };
     ($any:expr, ($($enum:ident($of:pat)),+) => $value:expr, $else:expr) => {
-        $crate::operations! { each_operation $any, $($enum($of))+, $value, $else }
+        $crate::list_operations! { each_operation $any, $($enum($of))+, $value, $else }
     };
     ($op:expr, $own:ident => $value:expr) => {
-        $crate::operations! { each_operation $op, $own, $value }
+        $crate::list_operations! { each_operation $op, $own, $value }
     };
 }
 
@@ -177,10 +153,10 @@ macro_rules! map_operation {
         }
     };
     ($any:expr, $enum:ident($of:pat) => $to:ident($value:expr)) => {
-        $crate::operations! { map_operation $any, $enum($of), $to, $value }
+        $crate::list_operations! { map_operation $any, $enum($of), $to, $value }
     };
     ($op:expr, $own:ident => $to:ident($value:expr)) => {
-        $crate::operations! { map_operation $op, $own, $to, $value }
+        $crate::list_operations! { map_operation $op, $own, $to, $value }
     };
 }
 

@@ -4,7 +4,7 @@ use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
 use crate::config::{Compv4Tiles, ConvConfig, Instances, NameForm, TraitSource};
-use crate::expand::{EnumerateError, Kernels};
+use crate::kernels::{EnumerateError, Kernels};
 use crate::rules::{ArchTable, DirectionRules, Rules, TileRule};
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.

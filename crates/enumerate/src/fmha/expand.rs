@@ -6,7 +6,7 @@ use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, Fmh
 
 use super::tiles::Tiles;
 use crate::config::FmhaConfig;
-use crate::expand::{EnumerateError, Kernels};
+use crate::kernels::{EnumerateError, Kernels};
 use crate::rules::{FmhaRules, FmhaTileRule};
 
 const MODES: [FmhaMode; 2] = [FmhaMode::Batch, FmhaMode::Group];

@@ -8,7 +8,7 @@ use super::traits::Traits;
 use super::valid::GemmValidator;
 use super::{names, traits};
 use crate::config::{GemmConfig, GemmRanges, GemmScales, GemmVariants, LdsLimit};
-use crate::expand::{EnumerateError, Kernels};
+use crate::kernels::{EnumerateError, Kernels};
 use crate::rules::{BuiltRule, FamilyRules};
 
 /// The highest number of combinations that are examined.

@@ -4,7 +4,7 @@ use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
 use crate::config::{GemmProfiles, GemmRanges, GemmScales, GemmVariants};
-use crate::expand::EnumerateError;
+use crate::kernels::EnumerateError;
 use crate::rules::{BuiltRule, FamilyRules, ProfileRule, Rules};
 
 /// The highest number of combinations of traits.

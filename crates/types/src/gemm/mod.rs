@@ -4,6 +4,7 @@ mod aiter_name;
 mod family;
 mod kernel;
 mod name;
+mod parts;
 mod problem;
 mod profile_name;
 mod quant_name;

@@ -8,7 +8,7 @@
 //!
 //! Such kernels are also named by [`GemmKernel::name`], without the profile.
 
-use super::name::{EPILOGUE, LAYOUT, PADS, PERSISTENT, SCHEDULER, SHAPES};
+use super::parts::{EPILOGUE, LAYOUT, PADS, PERSISTENT, SCHEDULER, SHAPES};
 use super::{GemmKernel, GemmVariant, Quant, quant_name};
 use crate::grammar::NameReader;
 use crate::scan::{NameError, Scan};

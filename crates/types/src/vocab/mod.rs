@@ -213,7 +213,7 @@ vocabulary! {
     }
 }
 
-crate::operations! { operation_words
+crate::list_operations! { operation_words
     /// The operation that kernels of a pool compute.
     Op, "operation"
 }

@@ -28,9 +28,9 @@
 //! 3. Upstream treats any flag but `True` as false and stops silently at a bad number; here both are errors.
 
 use super::family::{Family, PLAIN};
+use super::parts::{EPILOGUE, LAYOUT, PADS, PERSISTENT, SCHEDULER, SHAPES, part};
 use super::{GemmKernel, GemmVariant, Quant, aiter_name, profile_name, quant_name};
-use crate::field::Record as _;
-use crate::grammar::Form::{self, Joined, Mark, Number, Other, Truth, Widths, Word};
+use crate::grammar::Form::{Mark, Number, Other, Truth, Widths, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
@@ -39,29 +39,11 @@ use crate::vocab::{
     Arch, Elementwise, GemmLayout, GemmLibrary, Major, Pipeline, QuantMode, StreamKReduction,
 };
 
-const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
-    Part::new(GemmKernel::FIELDS, tag, field, form)
-}
-
-pub(super) const LAYOUT: Part = part("_", "layout", Word).called("the layout");
 const PIPELINE: Part = part("_", "pipeline", Word).called("the pipeline");
-pub(super) const EPILOGUE: Part = part("_", "epilogue", Word).called("the epilogue");
-pub(super) const SCHEDULER: Part = part("_", "scheduler", Word).called("the scheduler");
 const REDUCTION: Part = part("_", "stream_k", Word).called("the reduction");
-pub(super) const PADS: [Part; 3] = [
-    part("_", "pad_m", Truth).called("pad_m"),
-    part("_", "pad_n", Truth).called("pad_n"),
-    part("_", "pad_k", Truth).called("pad_k"),
-];
 const SCALES: [Part; 2] = [
     part("_", "shuffled_scales_a", Truth).called("a_preshuffle_quant"),
     part("_", "shuffled_scales_b", Truth).called("b_preshuffle_quant"),
-];
-pub(super) const PERSISTENT: Part = part("_", "persistent", Truth).called("persistent");
-pub(super) const SHAPES: [Part; 3] = [
-    part("_", "tile_m", Joined(3)).called("the tile"),
-    part("_", "wave_m", Joined(3)).called("the wave shape"),
-    part("_", "warp_tile_m", Joined(3)).called("the warp tile"),
 ];
 const VECTOR: Part = part("_vec", "vector_a", Widths);
 const SPLIT_K: Part = part("_splitk", "split_k", Number).from(2);
