@@ -15,7 +15,7 @@ pub struct Ranked {
 }
 
 /// Best first, NaN last.
-pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
+pub fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
     // Both zeros are equal here, as they are to upstream's sort.
     a.partial_cmp(&b).map_or_else(
         || a.is_nan().cmp(&b.is_nan()),

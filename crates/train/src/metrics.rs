@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use ck_select_data::figures::{Spread, mean};
+use ck_select_model::ties;
 
 /// How good the choices are, over problems.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,7 +53,7 @@ pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) ->
             let (scores, speeds) = (&scores[span.clone()], &speeds[span.clone()]);
             let oracle = speeds.iter().copied().fold(0.0, f64::max);
             let mut order: Vec<usize> = (0..scores.len()).collect();
-            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+            order.sort_by(|&a, &b| ties::order(scores[a], scores[b], true));
             let first = order.first().map_or(0.0, |&place| speeds[place]);
             let best = order.iter().take(3).map(|&place| speeds[place]).fold(0.0, f64::max);
             (oracle > 0.0).then(|| (first / oracle, best / oracle))
@@ -108,8 +109,10 @@ mod tests {
         assert_eq!(only(&[100.0, 200.0], &[1.0, 2.0]), [1.0]);
         assert_eq!(only(&[100.0, 200.0], &[2.0, 1.0]), [0.5]);
         assert_eq!(only(&[50.0], &[0.0]), [1.0]);
-        // The first of equal scores is taken.
+        // The first of equal scores is taken, and of both zeros; NaN is never the best (d1df5c79 let it be).
         assert_eq!(only(&[100.0, 200.0], &[1.0, 1.0]), [0.5]);
+        assert_eq!(only(&[100.0, 200.0], &[-0.0, 0.0]), [0.5]);
+        assert_eq!(only(&[100.0, 200.0], &[f64::NAN, -1.0]), [1.0]);
         // A problem on which nothing runs has no efficiency.
         assert!(only(&[0.0, 0.0], &[1.0, 2.0]).is_empty());
     }

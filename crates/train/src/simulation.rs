@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Target;
+use ck_select_model::ties;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Arch;
 use ck_select_types::vocabulary;
@@ -155,7 +156,7 @@ impl<'a> Simulation<'a> {
         let mut keep = vec![false; measurements.rows().len()];
         for item in &data.problems {
             let mut order: Vec<usize> = item.span.clone().collect();
-            order.sort_by(|&one, &next| scores[next].total_cmp(&scores[one]));
+            order.sort_by(|&one, &next| ties::order(scores[one], scores[next], true));
             order.into_iter().take(count).for_each(|row| keep[data.rows[row] as usize] = true);
         }
         Ok(Promising(keep))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ck_select_model::model::Target;
+use ck_select_model::ties;
 use ck_select_types::problem::FieldSet;
 
 use crate::candidates::{Candidate, Trial};
@@ -35,7 +36,7 @@ pub(crate) fn evaluation(
         let candidates: Vec<Candidate> = item.span.clone().map(candidate).collect();
         let Some(trial) = Trial::new(item.problem, None, candidates) else { continue };
         let mut places: Vec<usize> = (0..scores.len()).collect();
-        places.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        places.sort_by(|&a, &b| ties::order(scores[a], scores[b], true));
         let predicted = item.span.clone().map(|row| speeds.get(&data.rows[row]).copied().unwrap_or(f64::NAN));
         orders.push(Order {
             places,
