@@ -6,8 +6,6 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
 
-use serde_json::Map;
-
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
@@ -392,15 +390,7 @@ const CLASSES: [(&str, Engine); 3] = [
 /// # Safety
 /// As for [`read_struct`], with NULL for the defaults; its texts are NULL or NUL-terminated.
 pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<RowModelOptions, Failure> {
-    let mut read = RowModelOptions {
-        target: Target::Tflops,
-        engine: EngineChoice::Spec,
-        uncoded: None,
-        tolerate_no_spec: false,
-        hardware: Map::new(),
-        force: false,
-        threads: 1,
-    };
+    let mut read = RowModelOptions::default();
     // SAFETY: by contract, `options` is NULL or a struct with its size set.
     let Some(raw) = unsafe { read_optional_struct(options) }? else { return Ok(read) };
     (read.force, read.threads) = (raw.force != 0, raw.threads);

@@ -60,11 +60,11 @@ impl Registry {
             let (index, entry) = (choice.kernel.get(), self.registered(entry));
             places.push(Place { index, entry, split_k: found.split_k, score: found.score, tied, unmeasured });
         }
-        let fits = |left_out: &&LeftOut| {
+        let is_eligible = |left_out: &&LeftOut| {
             let entry = ranked.model.kernel(left_out.index).and_then(|index| state.entry(index));
             entry.is_some_and(|entry| call.is_eligible(entry))
         };
-        let left_out = ranked.ranker.left_out().iter().filter(fits).count();
+        let left_out = ranked.ranker.left_out().iter().filter(is_eligible).count();
         Ok(Ranking { places, left_out, outside })
     }
 

@@ -13,11 +13,9 @@ use ck_select::kernel::KernelKind;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{CONV_COLUMNS, Problem};
-use ck_select::rows::{
-    Cells, Column, EngineChoice, Object, RowModel, RowModelOptions, RowPool, RowsError, Table,
-};
+use ck_select::rows::{Cells, Column, Object, RowModel, RowModelOptions, RowPool, RowsError, Table};
 use ck_select::select::Ranker;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 type Row = BTreeMap<String, String>;
 
@@ -64,15 +62,7 @@ impl Fields for OfRow<'_> {
 }
 
 fn options(model: &Model) -> RowModelOptions {
-    RowModelOptions {
-        target: model.spec().rank_by,
-        engine: EngineChoice::Spec,
-        uncoded: None,
-        tolerate_no_spec: false,
-        hardware: Map::new(),
-        force: false,
-        threads: 1,
-    }
+    RowModelOptions { target: model.spec().rank_by, ..RowModelOptions::default() }
 }
 
 /// What a caller who has rows asks with.

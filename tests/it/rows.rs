@@ -31,15 +31,7 @@ fn ours(options: &RowModelOptions) -> Arc<RowModel> {
 }
 
 fn options() -> RowModelOptions {
-    RowModelOptions {
-        target: Target::Tflops,
-        engine: EngineChoice::Spec,
-        uncoded: Some(Uncoded::Upstream),
-        tolerate_no_spec: false,
-        hardware: Map::new(),
-        force: false,
-        threads: 1,
-    }
+    RowModelOptions { uncoded: Some(Uncoded::Upstream), ..RowModelOptions::default() }
 }
 
 /// Absent cells are errors, whatever the model is for.

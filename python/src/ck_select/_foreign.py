@@ -84,7 +84,7 @@ class Foreign:
         return flat
 
 
-def of(given: engines.Given, path: Path, spec: dict[str, Any]) -> Foreign | None:
+def foreign_engine(given: engines.Given, path: Path, spec: dict[str, Any]) -> Foreign | None:
     """The engine's own computation, if it has any, for the model with this spec."""
     if given.extract is None and given.extract_batch is None:
         return None

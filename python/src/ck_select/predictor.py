@@ -114,7 +114,7 @@ class Predictor:
         self._spec = _forest.read_spec(path)
         is_ours = self._spec.get("ck_select") is not None
         self._uncoded = _ERRORS if strict else _SPECS if strict is None and is_ours else _DEFAULTS
-        self._foreign = _foreign.of(given, path, self._spec)
+        self._foreign = _foreign.foreign_engine(given, path, self._spec)
         self._description = (
             self._describe_spec() if self._foreign is None else self._foreign.described(self._describe_spec)
         )

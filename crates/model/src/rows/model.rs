@@ -64,6 +64,21 @@ pub struct RowModelOptions {
     pub threads: usize,
 }
 
+impl Default for RowModelOptions {
+    /// What the spec says, and one thread.
+    fn default() -> Self {
+        Self {
+            target: Target::Tflops,
+            engine: EngineChoice::Spec,
+            uncoded: None,
+            tolerate_no_spec: false,
+            hardware: Map::new(),
+            force: false,
+            threads: 1,
+        }
+    }
+}
+
 /// Why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -50,8 +50,9 @@ enum Slot {
     PermuteN,
 }
 
-const fn of(field: &'static str) -> Slot {
-    Slot::Field(places(GemmKernel::FIELDS, &[field])[0])
+/// The number of a field of kernels.
+const fn field(name: &'static str) -> Slot {
+    Slot::Field(places(GemmKernel::FIELDS, &[name])[0])
 }
 
 type Part = &'static [Slot];
@@ -69,37 +70,37 @@ struct Family {
 }
 
 const SCALE: Part = &[ScaleM, ScaleN, ScaleK];
-const BLOCK: Part = &[of("block_size"), of("tile_m"), of("tile_n"), of("tile_k")];
-const A1_B1: Part = &[of("vector_a"), of("vector_b")];
-const WARP: Part = &[of("warp_tile_m"), of("warp_tile_n")];
+const BLOCK: Part = &[field("block_size"), field("tile_m"), field("tile_n"), field("tile_k")];
+const A1_B1: Part = &[field("vector_a"), field("vector_b")];
+const WARP: Part = &[field("warp_tile_m"), field("warp_tile_n")];
 const REPEAT: Part = &[RepeatM, RepeatN];
-const LOAD_A: Part = &[StepsA, of("loaders_a"), One];
-const LOAD_B: Part = &[StepsB, of("loaders_b"), One];
-const STORE: Part = &[One, of("storers_m"), One, of("storers_n")];
-const WIDTH: Part = &[of("vector_c")];
-const WIDTHS: Part = &[of("vector_c"), of("vector_c"), One];
-const SHUFFLE: Part = &[of("shuffle_m"), of("shuffle_n")];
+const LOAD_A: Part = &[StepsA, field("loaders_a"), One];
+const LOAD_B: Part = &[StepsB, field("loaders_b"), One];
+const STORE: Part = &[One, field("storers_m"), One, field("storers_n")];
+const WIDTH: Part = &[field("vector_c")];
+const WIDTHS: Part = &[field("vector_c"), field("vector_c"), One];
+const SHUFFLE: Part = &[field("shuffle_m"), field("shuffle_n")];
 const SCHEDULER: Part = &[Scheduling];
 const VERSION: Part = &[Version];
-const TILE: Part = &[of("tile_m"), of("tile_n"), of("tile_k")];
-const WAVES: Part = &[of("wave_m"), of("wave_n"), of("wave_k")];
-const WARP_TILE: Part = &[of("warp_tile_m"), of("warp_tile_n"), of("warp_tile_k")];
-const FLAGS: Part = &[PermuteN, of("transpose_c"), of("persistent")];
-const FOUR_FLAGS: Part = &[PermuteN, of("transpose_c"), of("double_buffer"), of("persistent")];
+const TILE: Part = &[field("tile_m"), field("tile_n"), field("tile_k")];
+const WAVES: Part = &[field("wave_m"), field("wave_n"), field("wave_k")];
+const WARP_TILE: Part = &[field("warp_tile_m"), field("warp_tile_n"), field("warp_tile_k")];
+const FLAGS: Part = &[PermuteN, field("transpose_c"), field("persistent")];
+const FOUR_FLAGS: Part = &[PermuteN, field("transpose_c"), field("double_buffer"), field("persistent")];
 const TEN_FLAGS: Part = &[
-    of("transpose_c"),
-    of("structured_sparsity"),
-    of("partition_groups"),
-    of("partition_m01"),
-    of("num_wave_groups"),
-    of("double_buffer"),
-    of("pad_m"),
-    of("pad_n"),
-    of("pad_k"),
-    of("block_per_cu"),
+    field("transpose_c"),
+    field("structured_sparsity"),
+    field("partition_groups"),
+    field("partition_m01"),
+    field("num_wave_groups"),
+    field("double_buffer"),
+    field("pad_m"),
+    field("pad_n"),
+    field("pad_k"),
+    field("block_per_cu"),
 ];
-const BLOCKS: Part = &[of("block_per_cu")];
-const ROW_SCALES: Part = &[of("row_scales_a")];
+const BLOCKS: Part = &[field("block_per_cu")];
+const ROW_SCALES: Part = &[field("row_scales_a")];
 
 /// The parts of the oldest names, which have no widths of A and B.
 const FIRST: &[Part] = &[BLOCK, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, VERSION];
