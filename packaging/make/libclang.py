@@ -1,4 +1,4 @@
-"""Prints the shell settings that make bindgen find libclang: LIBCLANG_PATH's, or the virtual environment's.
+"""Prints shell settings with which bindgen finds the libclang of the virtual environment, unless LIBCLANG_PATH is set.
 
 It is run by the Python of the virtual environment that `lightgbm-tools` makes, whose wheel of libclang has no
 headers of the compiler's own: those of the C compiler stand in. Not every platform has a wheel; the system's is
@@ -22,12 +22,11 @@ def compiler_headers():
 
 
 def settings():
-    if own := os.environ.get("LIBCLANG_PATH"):
-        return {"LIBCLANG_PATH": own}
     try:
         import clang
     except ImportError:
-        if glob.glob("/usr/lib*/llvm*/lib*/libclang[-.][0-9s]*so*") or ctypes.util.find_library("clang"):
+        system = glob.glob("/usr/lib*/llvm*/lib*/libclang[-.][0-9s]*so*") or ctypes.util.find_library("clang")
+        if system or os.environ.get("LIBCLANG_PATH"):
             return {}
         sys.exit(
             "libclang is missing: install libclang-dev (Debian, Ubuntu) or clang-devel (Fedora, RHEL), "
@@ -37,4 +36,6 @@ def settings():
     return {"LIBCLANG_PATH": str(native), "BINDGEN_EXTRA_CLANG_ARGS": compiler_headers()}
 
 
-print(" ".join(f"{name}={shlex.quote(value)}" for name, value in settings().items()))
+# The file outlives this environment, so that a LIBCLANG_PATH of today is left to be found each time.
+assignments = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings().items())
+print(f'[ -n "${{LIBCLANG_PATH:-}}" ] || {{ :; {assignments}; }}')
