@@ -31,6 +31,9 @@ pub enum SchemaError {
         /// How many features the operation has.
         known: usize,
     },
+    /// A feature of problem and kernel where a universal model has its columns.
+    #[error("found {0}, expected the columns of a universal model before other features")]
+    Order(String),
     /// Duplicate names.
     #[error("duplicate feature names: {}", .0.join(", "))]
     Repeated(Vec<String>),
@@ -130,27 +133,24 @@ impl Schema {
             });
         };
         check_names(names)?;
-        let named = |name: &S| all.iter().find(|column| column.name == name.as_ref());
-        let columns: Vec<_> = names.iter().map_while(named).collect();
-        let unknown = || SchemaError::Unknown {
-            op,
-            names: names
-                .iter()
-                .filter(|name| named(name).is_none())
-                .map(|name| name.as_ref().to_owned())
-                .collect(),
-            known: all.len(),
-        };
-        if columns.is_empty() {
-            return Err(unknown());
-        }
+        let named = |name: &str| all.iter().find(|column| column.name == name);
+        let columns: Vec<_> = names.iter().map_while(|name| named(name.as_ref())).collect();
         let own = match &names[columns.len()..] {
             [] => None,
             own => Some(Box::new(Self::by_names(op, own).map_err(|error| match error {
-                SchemaError::Unknown { .. } => unknown(),
+                SchemaError::Unknown { op, names, known } => {
+                    let names: Vec<_> = names.into_iter().filter(|name| named(name).is_none()).collect();
+                    match names.as_slice() {
+                        [] => SchemaError::Order(own[0].as_ref().to_owned()),
+                        _ => SchemaError::Unknown { op, names, known: known + all.len() },
+                    }
+                }
                 error => error,
             })?)),
         };
+        if columns.is_empty() {
+            return Err(SchemaError::Order(names[0].as_ref().to_owned()));
+        }
         Ok(Self { columns: Columns::Universal(op, columns, own), needs: Needs::default() })
     }
 
@@ -474,13 +474,19 @@ mod tests {
         assert_eq!(own.clone().followed_by(own.clone()).names(), own.names());
         let gemm = Schema::by_names(Op::Gemm, &["M"]).unwrap();
         assert_eq!(of(&["est_over_least"]).unwrap().followed_by(gemm).names(), ["est_over_least"]);
-        for (names, unknown) in [
-            (&["C", "est_over_least"][..], "C"),
-            (&["est_over_least", "magic"], "magic"),
-            (&["est_over_least", "C", "est_rounds"], "C"),
+        // All that followed an unknown column was called unknown.
+        for (names, message) in [
+            (&["C", "est_over_least"][..], "found C, expected the columns of a universal model before"),
+            (&["C"], "found C, expected the columns of a universal model before"),
+            (
+                &["est_over_least", "C", "est_rounds"],
+                "found C, expected the columns of a universal model before",
+            ),
+            (&["est_over_least", "magic"], "no grouped_conv feature is named magic; the "),
+            (&["est_slower", "est_rounds", "C"], "no grouped_conv feature is named est_slower; the "),
         ] {
             let error = of(names).unwrap_err().to_string();
-            assert!(error.contains(unknown), "{error}");
+            assert!(error.starts_with(message), "{error}");
         }
         assert!(matches!(of(&["est_over_least", "est_over_least"]), Err(SchemaError::Repeated(_))));
     }
