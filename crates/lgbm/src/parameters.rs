@@ -4,7 +4,7 @@
 use crate::error::Error;
 
 /// What this library heeds of LightGBM's parameters. The others change nothing in what it does.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Parameters {
     /// Rows may have more or fewer values than the model has features.
     pub(crate) any_width: bool,
@@ -52,36 +52,4 @@ fn unquoted(mut text: &[u8]) -> &[u8] {
         text = inner;
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flags_are_read_as_lightgbm_reads_them() {
-        let cases = [
-            ("", false),
-            ("verbosity=-1 num_threads=4", false),
-            ("predict_disable_shape_check=true", true),
-            ("num_threads=1\tpredict_disable_shape_check=TRUE\n", true),
-            ("predict_disable_shape_check=+", true),
-            ("'predict_disable_shape_check'=\"true\"", true),
-            ("predict_disable_shape_check=false", false),
-            ("predict_disable_shape_check=-", false),
-            ("predict_disable_shape_check", false),
-            ("predict_disable_shape_check=", false),
-            ("predict_disable_shape_check=true=true", false),
-            ("predict_disable_shape_check=false predict_disable_shape_check=true", false),
-            ("predict_disable_shape_check==true", true),
-            ("PREDICT_DISABLE_SHAPE_CHECK=true", false),
-        ];
-        for (text, any_width) in cases {
-            let expected = Parameters { any_width, early_stop: false };
-            assert_eq!(Parameters::parse(text.as_bytes()).unwrap(), expected, "{text}");
-        }
-        assert!(Parameters::parse(b"pred_early_stop=true").unwrap().early_stop);
-        let error = Parameters::parse(b"predict_disable_shape_check=yes").unwrap_err();
-        assert_eq!(error.to_string(), "predict_disable_shape_check=yes: expected true, +, false or -");
-    }
 }
