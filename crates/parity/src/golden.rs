@@ -1,4 +1,4 @@
-//! The models in `tests/golden/forest` and their expected scores, which the ordinary tests check without
+//! The models in `tests/golden` and the expected scores of its forests, which the ordinary tests check without
 //! LightGBM.
 
 use std::error::Error;
@@ -28,6 +28,12 @@ pub fn models() -> io::Result<Vec<PathBuf>> {
     }
     models.sort();
     Ok(models)
+}
+
+/// The text of a forest of `tests/golden/models`, such as `conv_small/model_tflops`.
+pub fn unpacked(forest: &str) -> io::Result<String> {
+    let packed = fs::File::open(format!("{FOLDER}/../models/{forest}.lgbm.gz"))?;
+    io::read_to_string(flate2::read::GzDecoder::new(packed))
 }
 
 /// Rows of each model, and LightGBM's raw score and prediction for each of them, as text:

@@ -2,7 +2,6 @@
 //! bit.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{fs, ptr};
@@ -261,11 +260,8 @@ fn make_models() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("lgbm");
     fs::create_dir_all(&folder).unwrap();
     for model in ["conv_small/model_tflops", "gemm_small/model_tflops", "gemm_small/model_latency"] {
-        let packed = format!("{}/../models/{model}.lgbm.gz", golden::FOLDER);
-        let mut text = String::new();
-        flate2::read::GzDecoder::new(fs::File::open(packed).unwrap()).read_to_string(&mut text).unwrap();
         models.push(folder.join(format!("{}.lgbm", model.replace('/', "-"))));
-        fs::write(models.last().unwrap(), text).unwrap();
+        fs::write(models.last().unwrap(), golden::unpacked(model).unwrap()).unwrap();
     }
     let leaves = "num_leaves=31 min_data_in_leaf=5 categorical_feature=7,8";
     let forest = "boosting=rf bagging_freq=1 bagging_fraction=0.6";
@@ -431,42 +427,4 @@ fn ranking_forests_are_not_left_early() {
     assert_eq!(pair.ours.predict(&rows, &question), None);
     assert!(ours.last_error().starts_with("pred_early_stop=true: not supported for ranking"));
     assert_ne!(pair.theirs.predict(&rows, &question), pair.theirs.predict(&rows, &PLAIN));
-}
-
-#[test]
-fn both_refuse_the_same() {
-    let ours = ours();
-    for api in [ours, THEIRS] {
-        let (mut iterations, mut handle) = (-7, ptr::null_mut());
-        // SAFETY: a C string and two places to write to; NULL is no handle.
-        unsafe {
-            let status = (api.create)(c"no/such/model".as_ptr(), &raw mut iterations, &raw mut handle);
-            assert_eq!((status, iterations, handle), (-1, -7, ptr::null_mut()));
-            assert!(api.last_error().contains("no/such/model"), "{}", api.last_error());
-            assert_eq!((api.free)(ptr::null_mut()), 0);
-        }
-        let model = Model::new(api, api.create, &format!("{}/numbers.txt", golden::FOLDER));
-        let (mut length, mut results) = (-7, [-7.0]);
-        let row = [0.0; 10];
-        for (data_type, width) in [(2, 10), (7, 10), (1, 9), (1, 11), (0, 0)] {
-            // SAFETY: refused before the data is read.
-            let status = unsafe {
-                (api.predict)(
-                    model.handle,
-                    row.as_ptr().cast(),
-                    data_type,
-                    1,
-                    width,
-                    1,
-                    0,
-                    0,
-                    0,
-                    QUIET.as_ptr(),
-                    &raw mut length,
-                    results.as_mut_ptr(),
-                )
-            };
-            assert_eq!((status, length, results), (-1, -7, [-7.0]), "{data_type}, {width}");
-        }
-    }
 }

@@ -1,8 +1,12 @@
-//! Objectives by every name, and the golden scores.
+//! Objectives by every name, and the golden scores and rankings.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use ck_select::forest::{Forest, Transform};
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select_parity::{Booster, Output, golden, synthetic};
 
 /// Scores of rows that look for trouble, as bits.
@@ -49,4 +53,38 @@ fn objectives_are_read_by_every_name() {
 #[test]
 fn golden_scores_are_lightgbms() {
     assert!(golden::scores().unwrap() == fs::read_to_string(golden::SCORES).unwrap());
+}
+
+/// What the ordinary tests expect of the small models is what LightGBM's predictions, `expm1` and a stable sort
+/// make of the same rows.
+#[test]
+fn golden_rankings_are_lightgbms() {
+    for (name, pool) in [
+        ("conv_small", "../../configs/forward_bf16.txt"),
+        ("gemm_small", "models/gemm_small/pool.txt"),
+        ("fmha_small", "models/fmha_small/pool.txt"),
+    ] {
+        let golden = |file: &str| format!("{}/../{file}", golden::FOLDER);
+        let model = Model::load(golden(&format!("models/{name}"))).unwrap();
+        let pool = Pool::read(golden(pool)).unwrap();
+        let text = golden::unpacked(&format!("{name}/model_tflops")).unwrap();
+        let booster = Booster::from_text(&text).unwrap();
+        let expected = fs::read_to_string(golden(&format!("models/{name}/rankings.csv"))).unwrap();
+        let mut asked: Vec<&str> = expected.lines().filter_map(|line| line.split('"').nth(1)).collect();
+        asked.dedup();
+        let mut made = "problem,target,rank,kernel,score_bits\n".to_owned();
+        for text in asked {
+            let op = model.spec().op();
+            let problem = Problem::parse(op, text, &ProblemDefaults::new(op)).unwrap();
+            let rows = pool.iter().flat_map(|one| model.extractor().row(&problem, &one.kind).unwrap());
+            let scores = booster.predict(&rows.collect::<Vec<_>>(), Output::Prediction).unwrap();
+            let mut ranking: Vec<_> = scores.into_iter().map(f64::exp_m1).zip(&pool).collect();
+            ranking.sort_by(|a, b| b.0.total_cmp(&a.0));
+            for (place, (score, kernel)) in ranking.into_iter().enumerate() {
+                let (place, bits) = (place + 1, score.to_bits());
+                writeln!(made, "\"{text}\",tflops,{place},{},{bits:016x}", kernel.name).unwrap();
+            }
+        }
+        assert!(made == expected, "{name}");
+    }
 }
