@@ -1,38 +1,13 @@
 //! Random forests, and values at which scorers differ: for tests of several crates and for fuzzing.
 
-#![allow(dead_code, reason = "each uses a part")]
+#![allow(dead_code, unused_imports, reason = "each uses a part")]
 
 use std::fmt::Write as _;
 
-/// A source of numbers: a generator, or the bytes of a fuzzer.
-pub(crate) trait Numbers {
-    /// A number below `end`, or 0.
-    fn below(&mut self, end: usize) -> usize;
+#[path = "../random/mod.rs"]
+mod random;
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
-
-/// `SplitMix64`: the same numbers in every run.
-#[derive(Clone)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
-impl Numbers for Random {
-    fn below(&mut self, end: usize) -> usize {
-        (self.bits() % end.max(1) as u64) as usize
-    }
-}
+pub(crate) use random::{Numbers, Random};
 
 /// What LightGBM takes for zero reaches to this.
 const NEAR_ZERO: f64 = 1.000_000_018_002_509_5e-35;

@@ -4,6 +4,8 @@
 //! `make lightgbm-tools` installs.
 
 pub mod golden;
+#[path = "../../../tests/random/mod.rs"]
+pub mod random;
 pub mod synthetic;
 
 pub use ck_select_train::lightgbm::{Booster, LightGbmError, Matrix, Output, Training};

@@ -3,47 +3,13 @@
 use ck_select::forest::{Forest, Split};
 
 use crate::Matrix;
+use crate::random::{Numbers as _, Random};
 
 /// Columns of the training data; each has its own kind of values, see [`training_value`].
 pub const WIDTH: usize = 10;
 
 /// The columns of few and of many categories.
 pub const CATEGORICAL: [usize; 2] = [7, 8];
-
-/// A small random number generator (`SplitMix64`), so that every run and every machine has the same data.
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    /// The generator of this seed.
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// 64 random bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// An integer below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.bits() % end as u64) as usize
-    }
-
-    /// A number from 0 to 1, without 1.
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// One of the values.
-    pub fn pick(&mut self, values: &[f64]) -> f64 {
-        values[self.below(values.len())]
-    }
-}
 
 /// A value as a column has it in training.
 fn training_value(column: usize, random: &mut Random) -> f64 {
@@ -75,7 +41,7 @@ fn training_value(column: usize, random: &mut Random) -> f64 {
 /// Training data in which every column but the constant one says something about the label, which is
 /// positive.
 pub fn training(rows: usize, seed: u64) -> Matrix<'static> {
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     let mut data = Matrix { width: WIDTH, ..Matrix::default() };
     for _ in 0..rows {
         let row: Vec<f64> = (0..WIDTH).map(|column| training_value(column, &mut random)).collect();
@@ -110,7 +76,7 @@ pub fn ranking(rows: usize, seed: u64) -> Matrix<'static> {
 /// Rows that look for trouble: each value is one of training's, one that is special to the format, or one of
 /// the forest's own thresholds or categories or just beside it.
 pub fn trouble(forest: &Forest, rows: usize, seed: u64) -> Vec<f64> {
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     let columns: Vec<Vec<f64>> = turning_points(forest);
     let special = special_values();
     let mut values = Vec::with_capacity(rows * columns.len());

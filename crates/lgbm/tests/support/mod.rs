@@ -7,6 +7,10 @@ use std::process::{Command, Output};
 use std::ptr;
 
 use ck_select_lgbm::*;
+use random::{Numbers as _, Random};
+
+#[path = "../../../../tests/random/mod.rs"]
+mod random;
 
 pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden");
 
@@ -123,19 +127,13 @@ pub(crate) fn succeed(command: &mut Command) -> String {
 
 /// Rows with numbers of the size of upstream's features, and some NaN, infinities and zeros of either sign.
 pub(crate) fn rows(count: usize, width: usize) -> Vec<f64> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let random = &mut Random(1);
     let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-36, -1e-300, 1e300];
-    let mut value = || match next() % 40 {
-        index @ 0..8 => special[index as usize],
-        8..16 => (next() % 64) as f64,
-        16..28 => (1u64 << (next() % 16)) as f64,
-        _ => (next() >> 11) as f64 / (1u64 << 40) as f64,
+    let mut value = || match random.below(40) {
+        0..8 => random.pick(&special),
+        8..16 => random.below(64) as f64,
+        16..28 => (1u64 << random.below(16)) as f64,
+        _ => random.unit() * 8192.0,
     };
     (0..count * width).map(|_| value()).collect()
 }

@@ -14,14 +14,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ck_select::ffi::{
-    CkConvProblem, CkForestBytes, CkKernelHooks, CkModelOptions, CkOptions, CkRegistry, CkSelection, CkStatus,
+    AsC as _, CkConvProblem, CkForestBytes, CkKernelHooks, CkModelOptions, CkOptions, CkRegistry,
+    CkSelection, CkStatus,
 };
 use ck_select::forest::text_head;
 use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
-use ck_select_parity::synthetic::Random;
+use ck_select_parity::random::Random;
 use libloading::{Library, Symbol};
 use serde_json::json;
 
@@ -38,7 +39,6 @@ type Select = unsafe extern "C" fn(*const CkRegistry, *const CkConvProblem, *mut
 /// A registry of the loaded library.
 struct Registry<'l> {
     handle: *mut CkRegistry,
-    init: Symbol<'l, unsafe extern "C" fn(*mut CkConvProblem) -> CkStatus>,
     select: Symbol<'l, Select>,
     destroy: Symbol<'l, unsafe extern "C" fn(*mut CkRegistry)>,
 }
@@ -97,24 +97,10 @@ impl<'l> Registry<'l> {
             ));
             Registry {
                 handle,
-                init: library.get(b"ck_conv_problem_init").expect("a symbol"),
                 select: library.get(b"ck_registry_select_conv").expect("a symbol"),
                 destroy: library.get(b"ck_registry_destroy").expect("a symbol"),
             }
         }
-    }
-
-    /// The problem as C has it.
-    fn problem(&self, problem: &Problem) -> CkConvProblem {
-        let Problem::Conv(problem) = problem else { unreachable!("the cases are convolutions") };
-        // SAFETY: every field may be zero.
-        let mut c: CkConvProblem = unsafe { std::mem::zeroed() };
-        // SAFETY: room for a problem.
-        check(unsafe { (self.init)(&raw mut c) });
-        (c.n, c.c, c.k, c.g) = (problem.n, problem.c, problem.k, problem.g);
-        (c.input, c.filter, c.stride) = (problem.input, problem.filter, problem.stride);
-        (c.dilation, c.pad_left, c.pad_right) = (problem.dilation, problem.pad_left, problem.pad_right);
-        c
     }
 
     fn select(&self, problem: &CkConvProblem) -> CkSelection {
@@ -128,12 +114,18 @@ impl<'l> Registry<'l> {
 
     /// Microseconds of a repeated problem, and whether it always got the same answer.
     fn repeated(&self, problem: &Problem, calls: usize) -> (f64, bool) {
-        let problem = self.problem(problem);
+        let problem = in_c(problem);
         let expected = self.select(&problem).index;
         let start = Instant::now();
         let same = (0..calls).filter(|_| self.select(&problem).index == expected).count() == calls;
         (start.elapsed().as_secs_f64() * 1e6 / calls as f64, same)
     }
+}
+
+/// The problem as C has it.
+fn in_c(problem: &Problem) -> CkConvProblem {
+    let Problem::Conv(problem) = problem else { unreachable!("the cases are convolutions") };
+    problem.to_c()
 }
 
 fn check(status: CkStatus) {
@@ -162,7 +154,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) {
     // SAFETY: the library's initializers are Rust's own.
     let library = unsafe { Library::new(&file) }.unwrap_or_else(|error| panic!("{error}"));
     let registry = Registry::new(&library, &setting);
-    let mut random = Random::new(81);
+    let mut random = Random(81);
     let mut problems = Vec::new();
     while problems.len() < PROBLEMS {
         problems.push((setting.problem)(&mut random));
@@ -213,7 +205,7 @@ fn besides_ranking(
         Model::from_bytes("one leaf", spec.as_bytes(), &[(Target::Tflops, &forest)]).expect("a model");
     let pool = Arc::new(Pool::new(setting.pool.clone()).expect("a pool"));
     let ranker = Ranker::new(Arc::new(model), pool).expect("a pool that the model describes");
-    let c_problems: Vec<CkConvProblem> = problems.iter().map(|problem| registry.problem(problem)).collect();
+    let c_problems: Vec<CkConvProblem> = problems.iter().map(in_c).collect();
     let mut scratch = RankScratch::default();
     // A call is shorter than a look at the clock, so a round's calls are timed together.
     let (mut whole, mut ranking) = (Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 //!
 //! `make bench`, or
 //! `cargo bench -p ck-select-parity --bench compare -- [--json FILE] [--quick] [--case WORD]`. The models are
-//! trained on a made-up machine the first time, which takes some minutes, and kept in the target directory.
+//! trained the first time, which takes some minutes, and kept in the target directory.
 //!
 //! One table for people, and the same as a list of JSON objects: `case`, `ours_us`, `lightgbm_us`, `ratio`,
 //! `exact` (all compared scores were equal in bits), `rows`, `trees`, `leaves`; `null` where LightGBM has no

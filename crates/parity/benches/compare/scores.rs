@@ -18,7 +18,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use ck_select::select::{RankScratch, Ranker};
-use ck_select_parity::synthetic::Random;
+use ck_select_parity::random::Random;
 use ck_select_parity::{Booster, Output};
 use serde_json::json;
 
@@ -103,7 +103,7 @@ impl Inputs {
         let scorer = PoolScorer::compile(&forest, &features.table()).expect("a pool that fits");
         let pool = Arc::new(Pool::new(pool).expect("a pool"));
         let ranker = Ranker::new(model, pool).expect("a pool that the model describes");
-        let mut random = Random::new(77);
+        let mut random = Random(77);
         let problems = (0..PROBLEMS).map(|_| (setting.problem)(&mut random)).collect();
         Inputs { setting, booster, forest, sides, features, scorer, ranker, problems }
     }

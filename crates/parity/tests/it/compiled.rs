@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ck_select::forest::Forest;
 use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch};
-use ck_select_parity::synthetic::{self, Random};
-use ck_select_parity::{Booster, Output};
+use ck_select_parity::random::{Numbers as _, Random};
+use ck_select_parity::{Booster, Output, synthetic};
 
 /// Around the width of every set and vector, and as many as the largest sweep has.
 const SIZES: [usize; 12] = [1, 2, 29, 30, 31, 32, 33, 63, 64, 65, 300, 4608];
@@ -16,10 +16,10 @@ pub(crate) fn compare(name: &str, booster: &Booster, forest: &Forest) {
     let (forest, width) = (Arc::new(forest.clone()), forest.num_features());
     let mut scratch = Scratch::new();
     for kernels in SIZES {
-        let random = &mut Random::new(kernels as u64);
+        let random = &mut Random(kernels as u64);
         let classes = 1 + random.below(kernels.min(40));
         let columns: Vec<Column> =
-            (0..width).map(|_| [Column::Uniform, Column::Kernel, Column::Pair][random.below(3)]).collect();
+            (0..width).map(|_| random.pick(&[Column::Uniform, Column::Kernel, Column::Pair])).collect();
         // Values come from these rows: one for each kernel, for each class, and for the problem.
         let values = synthetic::trouble(&forest, kernels + classes + 1, kernels as u64);
         let value = |row: usize, column: usize| values[row * width + column];

@@ -1,0 +1,40 @@
+//! Numbers that are the same in every run, on every machine: for tests of several crates.
+
+#![allow(dead_code, unreachable_pub, reason = "each uses a part, and one shows it to its benches")]
+
+/// A source of numbers: a generator, or the bytes of a fuzzer.
+pub trait Numbers {
+    /// A number below `end`, or 0.
+    fn below(&mut self, end: usize) -> usize;
+
+    /// One of these.
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// `SplitMix64`.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 to 1, without 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+impl Numbers for Random {
+    fn below(&mut self, end: usize) -> usize {
+        (self.bits() % end.max(1) as u64) as usize
+    }
+}
