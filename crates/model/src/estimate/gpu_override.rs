@@ -180,10 +180,6 @@ mod tests {
         // An architecture without a profile needs a base.
         let based = of(r#"{"based_on": "gfx1201", "num_cus": 40}"#, Some("gfx1151")).unwrap();
         assert_eq!((based.0.as_str(), based.1.wavefront_size), ("gfx1151", 32));
-        let error = of(r#"{"num_cus": 40}"#, Some("gfx1151")).unwrap_err();
-        assert!(error.contains("as gfx1151 has no profile, or one named as based_on"), "{error}");
-        let error = of(r#"{"num_cus": 0}"#, Some("gfx942")).unwrap_err();
-        assert!(error.starts_with("num_cus: found 0"), "{error}");
     }
 
     #[test]
@@ -208,10 +204,6 @@ mod tests {
             ("[1]", "expected a JSON object"),
             ("{", "EOF while parsing an object at line 1 column 1"),
             (r#"{"num_cus": 4}"#, "nothing names the GPU's architecture: give it"),
-            (
-                r#"{"based_on": "gfx942", "cus": 4}"#,
-                "hardware: found cus, expected based_on or one of num_cus",
-            ),
         ] {
             std::fs::write(&path, text).unwrap();
             let error = GpuOverride::read(&path, None).unwrap_err().to_string();

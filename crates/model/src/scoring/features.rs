@@ -242,129 +242,110 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::conv::{ConvKernelTerms, ConvTerms};
-    use crate::features::gemm::{GemmKernelTerms, GemmTerms};
-    use crate::features::{Engine, Feature, conv, conv_work, gemm};
-    use crate::hardware::Hardware;
+    use crate::features::Engine;
+    use crate::features::conv::{ConvKernelTerms, PipelineFlags};
+    use crate::features::gemm::{GemmBuild, GemmKernelTerms};
     use crate::kernel::Kernel;
-    use crate::problem::{ConvProblem, GemmProblem};
+    use crate::problem::{ConvProblem, GemmProblem, Problem};
 
-    fn conv_kernel(extractor: &Extractor, pipeline: &str) -> ConvKernelTerms {
-        let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_64x32x64_{pipeline}")).unwrap();
-        let Ok(KernelTerms::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!("{pipeline}") };
-        kernel
+    /// A full block of classes and a partial one. In the second third of the kernels, each is of the class of one
+    /// of the first and differs from it in all that pair features must not read.
+    const CLASSES: usize = 82;
+
+    /// In the last third, tiles are those of the first, and pipelines are others.
+    fn conv_kernel(extractor: &Extractor, own: bool, number: usize) -> KernelTerms {
+        let (tile, third) = (number % 41, number / 41);
+        let word = ["compv3", "mem", "compv4", "mem_dsb"][(tile + third / 2) % 4];
+        let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_64x32x64_{word}")).unwrap();
+        let Ok(KernelTerms::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!("{word}") };
+        let kernel = ConvKernelTerms { gemm_m_per_block: 8 + tile as i64, ..kernel };
+        if third != 1 {
+            return KernelTerms::Conv(kernel);
+        }
+        let PipelineFlags { mem, half_lds, .. } = kernel.pipeline;
+        KernelTerms::Conv(ConvKernelTerms {
+            // Our own features see the waves.
+            block_size: if own { kernel.block_size } else { 1 },
+            gemm_k_per_block: 7,
+            pipeline_code: 9.0,
+            pipeline: PipelineFlags { mem, half_lds, ..PipelineFlags::new("basic_v1") },
+            intrawave: false,
+            has_dsb: 5,
+            has_si: 6,
+            two_stage: true,
+            ..kernel
+        })
     }
 
-    /// With a full block of classes and a partial one; every tile is in the pool twice.
-    #[test]
-    fn rows_of_a_pool_are_the_extractors() {
-        for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97, Engine::ConvWork] {
-            let extractor = Extractor::of_engine(engine);
-            let kernel = |number: i64| {
-                let kernel =
-                    conv_kernel(&extractor, ["compv3", "mem", "compv4", "mem_dsb"][number as usize % 4]);
-                KernelTerms::Conv(ConvKernelTerms { gemm_m_per_block: 8 + number % 41, ..kernel })
-            };
-            let kernels: Vec<_> = (0..82).map(kernel).collect();
-            let features = PoolFeatures::new(&extractor, &kernels).unwrap();
-            let (mut row, mut call) = (vec![0.0; extractor.schema.len()], CallValues::default());
-            for channels in [3, 64, 65] {
-                let problem =
-                    ConvProblem { n: 3, c: channels, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
-                let problem = extractor.problem_side(&problem.into()).unwrap();
-                features.fill(&problem, &mut call);
-                // From the second kernel's second row on.
-                let filled = features.filled(&call, 1..82);
-                for (at, kernel) in kernels[2..].iter().enumerate() {
-                    extractor.fill(&problem, kernel, &mut row);
-                    for (column, value) in row.iter().enumerate() {
-                        let mut found = [f64::NAN; 80];
-                        filled.column(column, 1, &mut found);
-                        assert_eq!(found[at].to_bits(), value.to_bits(), "{} {at}", engine.as_str());
-                    }
+    fn gemm_kernel(number: usize) -> KernelTerms {
+        let (tile, third) = (number % 41, number / 41);
+        let kernel = GemmKernelTerms {
+            tile: [8 + tile as i64, 128, 64],
+            wave: [2, 2, 1],
+            warp_tile: [32, 32, 16],
+            pipeline_code: 1.0,
+            half_lds: third == 2,
+            scheduler_code: 0.0,
+            epilogue_code: 1.0,
+            pad: [true, false, true],
+            persistent: true,
+            vector: None,
+            build: GemmBuild::default(),
+        };
+        if third != 1 {
+            return KernelTerms::Gemm(kernel);
+        }
+        KernelTerms::Gemm(GemmKernelTerms {
+            wave: [4, 1, 1],
+            warp_tile: [16; 3],
+            pipeline_code: 5.0,
+            scheduler_code: 1.0,
+            epilogue_code: 0.0,
+            persistent: false,
+            ..kernel
+        })
+    }
+
+    fn rows_are_the_extractors(extractor: &Extractor, kernels: &[KernelTerms], problems: &[Problem]) {
+        let features = PoolFeatures::new(extractor, kernels).unwrap();
+        assert_eq!(features.class_count, CLASSES);
+        let mut call = CallValues::default();
+        for problem in problems {
+            let problem = extractor.problem_side(problem).unwrap();
+            features.fill(&problem, &mut call);
+            // From the second kernel's second row on.
+            let (filled, kernels) = (features.filled(&call, 1..kernels.len()), &kernels[2..]);
+            let mut rows = vec![vec![0.0; extractor.schema.len()]; kernels.len()];
+            for (row, kernel) in rows.iter_mut().zip(kernels) {
+                extractor.fill(&problem, kernel, row);
+            }
+            let mut found = vec![f64::NAN; kernels.len()];
+            for (column, name) in extractor.schema.names().iter().enumerate() {
+                filled.column(column, 1, &mut found);
+                for (at, (row, found)) in rows.iter().zip(&found).enumerate() {
+                    assert_eq!(found.to_bits(), row[column].to_bits(), "{name} {at}");
                 }
             }
         }
     }
 
-    fn pairs_are_equal<P: PairWith<K>, K>(
-        features: &'static [Feature<P, K>],
-        problem: &P,
-        kernels: [&K; 2],
-        hardware: &Hardware,
-    ) {
-        for feature in features {
-            if let Value::Pair(value) = feature.value {
-                let pair = kernels.map(|kernel| {
-                    value.one(problem, kernel, hardware, &problem.pair_with(kernel, hardware, true))
-                });
-                assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
-            }
-        }
-    }
-
-    /// Pair features only see the pair inputs of a kernel: any other field may change.
     #[test]
-    fn pair_features_read_only_the_pair_inputs() {
-        let extractor = Extractor::of_engine(Engine::ConvSuperset);
-        let problem = ConvProblem { n: 3, c: 48, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
-        let Ok(ProblemTerms::Conv(problem)) = extractor.problem_side(&problem.into()) else { panic!() };
-        for word in ["compv3", "compv4", "mem"] {
-            let kernel = conv_kernel(&extractor, word);
-            let pipeline = conv::PipelineFlags {
-                half_lds: kernel.pipeline.half_lds,
-                mem: kernel.pipeline.mem,
-                ..conv::PipelineFlags::new("basic_v1")
-            };
-            let other = ConvKernelTerms {
-                block_size: 1,
-                gemm_k_per_block: 7,
-                pipeline_code: 9.0,
-                pipeline,
-                intrawave: false,
-                has_dsb: 5,
-                has_si: 6,
-                two_stage: true,
-                ..kernel
-            };
-            assert_eq!(ConvTerms::pair_inputs(&kernel, false), ConvTerms::pair_inputs(&other, false));
-            pairs_are_equal(conv::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
-            assert_ne!(ConvTerms::pair_inputs(&kernel, true), ConvTerms::pair_inputs(&other, true));
-            let other = ConvKernelTerms { block_size: kernel.block_size, ..other };
-            assert_eq!(ConvTerms::pair_inputs(&kernel, true), ConvTerms::pair_inputs(&other, true));
-            pairs_are_equal(conv_work::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
+    fn rows_of_a_pool_are_the_extractors() {
+        for (engine, own) in [
+            (Engine::ConvSuperset, false),
+            (Engine::ConvSelect, true),
+            (Engine::Conv97, false),
+            (Engine::ConvWork, true),
+        ] {
+            let extractor = Extractor::of_engine(engine);
+            let kernels: Vec<_> = (0..123).map(|number| conv_kernel(&extractor, own, number)).collect();
+            let problems = [3, 64, 65]
+                .map(|c| ConvProblem { n: 3, c, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) }.into());
+            rows_are_the_extractors(&extractor, &kernels, &problems);
         }
-
-        let extractor = Extractor::of_engine(Engine::Gemm72);
-        let Ok(ProblemTerms::Gemm(problem)) = extractor.problem_side(&GemmProblem::new(100, 200, 300).into())
-        else {
-            panic!()
-        };
-        for half_lds in [false, true] {
-            let kernel = GemmKernelTerms {
-                tile: [64, 128, 64],
-                wave: [2, 2, 1],
-                warp_tile: [32, 32, 16],
-                pipeline_code: 1.0,
-                half_lds,
-                scheduler_code: 0.0,
-                epilogue_code: 1.0,
-                pad: [true, false, true],
-                persistent: true,
-                vector: None,
-                build: gemm::GemmBuild::default(),
-            };
-            let other = GemmKernelTerms {
-                wave: [4, 1, 1],
-                warp_tile: [16; 3],
-                pipeline_code: 5.0,
-                scheduler_code: 1.0,
-                epilogue_code: 0.0,
-                persistent: false,
-                ..kernel
-            };
-            assert_eq!(GemmTerms::pair_inputs(&kernel, false), GemmTerms::pair_inputs(&other, false));
-            pairs_are_equal(gemm::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
-        }
+        let kernels: Vec<_> = (0..123).map(gemm_kernel).collect();
+        let one = GemmProblem::new(100, 200, 300);
+        let problems = [one, one.grouped("100x7x300+128x512x1024*3".parse().unwrap())].map(Problem::from);
+        rows_are_the_extractors(&Extractor::of_engine(Engine::Gemm72), &kernels, &problems);
     }
 }

@@ -585,15 +585,15 @@ mod tests {
     use crate::select::{RankScratch, Ranker};
     use crate::vocab::Dtype;
 
-    const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950",
-        "feature_names":["est_over_least","est_rounds","C","tile_mn"],
-        "ck_select":{"prior":10,"rank_by":"relative"}}"#;
+    fn named(names: impl IntoIterator<Item = String>) -> Arc<Pool> {
+        let kernels = names.into_iter().map(|name| Kernel::from_name(&name).unwrap());
+        Arc::new(Pool::new(kernels.collect()).unwrap())
+    }
 
-    /// Asks for a column of each kind.
-    fn forest() -> String {
-        let tree = "num_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nthreshold=100 5000 1.5\ndecision_type=2 2 2\n\
-                    left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\n";
-        texts::forest(&["est_over_least", "est_rounds", "C", "tile_mn"], [tree.to_owned()])
+    /// The model that ships.
+    fn shipped(pool: Arc<Pool>) -> Ranker {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal");
+        Ranker::new(Arc::new(Model::load(folder).unwrap()), pool).unwrap()
     }
 
     /// The first places of a large pool are those of all, to the bit, and the rest follows when it is asked
@@ -602,7 +602,6 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn a_shortlist_begins_as_the_whole_ranking() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal");
         let tiles = [16, 32, 64, 128, 256];
         let shapes = tiles.iter().flat_map(|m| tiles.iter().flat_map(move |n| [32, 64].map(|k| (m, n, k))));
         let kinds = ["fp16", "bf16", "fp8"].iter().flat_map(|dtype| {
@@ -616,9 +615,7 @@ mod tests {
                 )
             })
         });
-        let kernels = names.map(|name| crate::kernel::Kernel::from_name(&name).unwrap()).collect();
-        let pool = Arc::new(Pool::new(kernels).unwrap());
-        let ranker = Ranker::new(Arc::new(Model::load(folder).unwrap()), pool).unwrap();
+        let ranker = shipped(named(names));
         let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
         let bits = |one: &crate::ties::Ranked| (one.index, one.split_k, one.score.to_bits());
         for (m, n, k) in [(1, 4096, 4096), (300, 5000, 700), (4096, 4096, 4096), (64, 64, 65536)] {
@@ -688,9 +685,7 @@ mod tests {
                     "gemm_universal_fp16_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}_{waves}_16x16x16"
                 ));
             }
-            let kernels = names.iter().map(|name| crate::kernel::Kernel::from_name(name).unwrap()).collect();
-            let ranker =
-                Ranker::new(Arc::new(model.unwrap()), Arc::new(Pool::new(kernels).unwrap())).unwrap();
+            let ranker = Ranker::new(Arc::new(model.unwrap()), named(names)).unwrap();
             let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
             for _ in 0..8 {
                 let [m, n, k] = [0; 3].map(|_| 16 << random.below(9));
@@ -713,83 +708,55 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn kernels_without_an_estimate_are_named() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal");
         let name =
             "gemm_universal_fp8_rcr_compv4_default_intrawave_False_False_False_False_16x32x32_1x2x1_16x16x16";
-        let pool = Arc::new(Pool::new(vec![crate::kernel::Kernel::from_name(name).unwrap()]).unwrap());
-        let ranker = Ranker::new(Arc::new(Model::load(folder).unwrap()), pool).unwrap();
+        let ranker = shipped(named([name.to_owned()]));
         let problem: Problem = GemmProblem::new(64, 64, 64).into();
         let (arch, mut scratch) = (Some("sm_80".parse().unwrap()), RankScratch::default());
         let error = ranker.ranking(problem.checked().unwrap(), arch, 4, &mut scratch).err().unwrap();
         assert!(error.to_string().ends_with("does not: it has no estimate there"), "{error}");
     }
 
-    /// The features that follow are the same as in training, even if kernels are left out.
+    /// A score is the forest's, as far as it counts, less the prior, to the bit, on rows as training has them. On
+    /// a GPU of which no measurement was trained on, the estimate counts twice.
     #[test]
-    fn an_adapted_model_serves_what_it_was_trained_on() {
-        let model =
-            Model::from_bytes("mine", SPEC.as_bytes(), &[(Target::Relative, forest().as_bytes())]).unwrap();
-        let names = ["16x64x64_compv3", "128x128x64_compv3", "64x64x64_compv4", "128x64x64_compv4"];
-        let names: Vec<String> =
-            names.iter().map(|name| format!("grouped_conv_forward_bf16_2d_{name}")).collect();
-        let kernels = names.iter().map(|name| crate::kernel::Kernel::from_name(name).unwrap());
-        let pool = Pool::new(kernels.collect()).unwrap();
-        let device = Device::for_arch("gfx950".parse().unwrap()).unwrap();
-        let model = Arc::new(model);
-        let ranker = Ranker::new(model.clone(), Arc::new(pool.clone())).unwrap();
-        let forest = model.ranking_forest().unwrap();
+    fn scores_are_the_forests_and_what_was_learned_elsewhere_counts_less() {
+        let spec = r#"{"op_type":"grouped_conv","feature_names":["est_over_least","est_rounds","C","tile_mn"],
+            "ck_select":{"prior":10,"rank_by":"relative","trained_on":{"archs":["gfx950"]}}}"#;
+        // Asks for a column of each kind.
+        let tree = "num_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nthreshold=100 5000 1.5\ndecision_type=2 2 2\n\
+                    left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\n";
+        let forest = texts::forest(&["est_over_least", "est_rounds", "C", "tile_mn"], [tree.to_owned()]);
+        let load = |spec: &str| {
+            let forest = (Target::Relative, forest.as_bytes());
+            Arc::new(Model::from_bytes("mine", spec.as_bytes(), &[forest]).unwrap())
+        };
+        let (model, adapted) = (load(spec), load(&spec.replacen('{', r#"{"arch":"gfx950","#, 1)));
+        let tails = ["16x64x64_compv3", "128x128x64_compv3", "64x64x64_compv4", "128x64x64_compv4"];
+        let pool = named(tails.map(|tail| format!("grouped_conv_forward_bf16_2d_{tail}")));
         let mut scratch = RankScratch::default();
-        for (c, k) in [(64, 64), (256, 128), (320, 512)] {
+        for (arch, prior, c) in [("gfx950", 10.0, 64), ("gfx950", 10.0, 320), ("gfx942", 20.0, 256)] {
+            let arch: Arch = arch.parse().unwrap();
             let problem: Problem =
-                ConvProblem { n: 16, c, k, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into();
+                ConvProblem { n: 16, c, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into();
+            let checked = || problem.checked().unwrap();
+            let device = Device::for_arch(arch).unwrap();
             let kinds = pool.iter().map(|kernel| &kernel.kind);
             let (rows, times) =
                 universal_rows(model.extractor(), Estimator::new(device), &problem, kinds).unwrap();
-            ranker.rank_with(&problem, &mut scratch).unwrap();
-            assert_eq!(scratch.ranking().len(), names.len());
-            for ranked in scratch.ranking() {
-                let row = &rows[4 * ranked.index..][..4];
-                assert_eq!(row, ranker.features(problem.checked().unwrap(), ranked.index).unwrap());
-                assert_eq!(row[2], c as f64);
-                let expected = universal_score(forest.predict(row).unwrap(), 10.0, times[ranked.index]);
-                assert_eq!(ranked.score.to_bits(), expected.to_bits());
-            }
-        }
-    }
-
-    /// On a GPU of which no measurement was trained on, the estimate counts twice.
-    #[test]
-    fn what_was_learned_elsewhere_counts_less() {
-        let spec = r#"{"op_type":"grouped_conv","feature_names":["est_over_least","est_rounds","C","tile_mn"],
-            "ck_select":{"prior":10,"rank_by":"relative","trained_on":{"archs":["gfx950"]}}}"#;
-        let model =
-            Model::from_bytes("mine", spec.as_bytes(), &[(Target::Relative, forest().as_bytes())]).unwrap();
-        let model = Arc::new(model);
-        let names =
-            b"grouped_conv_forward_bf16_2d_16x64x64_compv3\ngrouped_conv_forward_bf16_2d_128x128x64_compv3\n";
-        let pool = Arc::new(Pool::from_bytes("names", names).unwrap());
-        let problem: Problem =
-            ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into();
-        let kinds = || pool.iter().map(|kernel| &kernel.kind);
-        for (arch, prior) in [("gfx950", 10.0), ("gfx942", 20.0)] {
-            let arch: Arch = arch.parse().unwrap();
-            let device = Device::for_arch(arch).unwrap();
-            let (rows, times) =
-                universal_rows(model.extractor(), Estimator::new(device), &problem, kinds()).unwrap();
-            let forest = model.ranking_forest().unwrap();
-            let expected: Vec<f64> = (0..2)
-                .map(|kernel| {
-                    let raw = forest.predict(&rows[4 * kernel..][..4]).unwrap();
-                    universal_score(raw.min(most_of_forest(10.0)), prior, times[kernel])
-                })
-                .collect();
-            let placed = Model::clone(&model).on_device(device, Some(arch));
-            for (model, asked) in [(Arc::clone(&model), Some(arch)), (Arc::new(placed), None)] {
-                let ranker = Ranker::new(model, Arc::clone(&pool)).unwrap();
-                let mut scratch = RankScratch::default();
-                ranker.ranking(problem.checked().unwrap(), asked, usize::MAX, &mut scratch).unwrap();
+            let placed = Arc::new(Model::clone(&model).on_device(device, Some(arch)));
+            let adapted = (prior == 10.0).then_some((&adapted, None));
+            for (model, asked) in [(&model, Some(arch)), (&placed, None)].into_iter().chain(adapted) {
+                let ranker = Ranker::new(Arc::clone(model), Arc::clone(&pool)).unwrap();
+                ranker.ranking(checked(), asked, usize::MAX, &mut scratch).unwrap();
+                assert_eq!(scratch.ranking().len(), pool.len());
                 for ranked in scratch.ranking() {
-                    assert_eq!(ranked.score.to_bits(), expected[ranked.index].to_bits(), "{arch}");
+                    let row = &rows[4 * ranked.index..][..4];
+                    assert!(asked.is_some() || row == ranker.features(checked(), ranked.index).unwrap());
+                    assert_eq!(row[2], c as f64);
+                    let raw = model.ranking_forest().unwrap().predict(row).unwrap();
+                    let expected = universal_score(raw.min(most_of_forest(10.0)), prior, times[ranked.index]);
+                    assert_eq!(ranked.score.to_bits(), expected.to_bits(), "{arch} {c}");
                 }
             }
         }
@@ -799,7 +766,7 @@ mod tests {
             let trained_on: TrainedOn = serde_json::from_str(json).unwrap();
             let arch: Option<Arch> = arch.map(|arch| arch.parse().unwrap());
             let device = Device::for_arch(arch.unwrap_or("gfx950".parse().unwrap())).unwrap();
-            let kernel = crate::kernel::Kernel::from_name(name).unwrap();
+            let kernel = Kernel::from_name(name).unwrap();
             prior_on(10.0, Some(&trained_on), arch, &Estimator::new(device), [&kernel.kind].into_iter())
         };
         let body = "fp16_rcr_compv4_default_intrawave_False_False_False_False_64x64x64_4x1x1_16x16x16";
