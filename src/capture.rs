@@ -285,25 +285,18 @@ mod tests {
         (list.problems.iter().map(|listed| listed.problem).collect(), list.passed)
     }
 
-    #[test]
-    fn each_problem_is_written_once() {
+    /// A capture into a file that is not there yet.
+    fn opened() -> (tempfile::TempDir, PathBuf, Arc<Capture>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen");
         let capture = Capture::open(&path).unwrap();
-        for m in [1, 2, 1, 3, 2] {
-            note(&capture, m);
-        }
-        assert_eq!(read(&path).0, [gemm(1), gemm(2), gemm(3)]);
-        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
-        assert!(Arc::ptr_eq(&capture, &Capture::open(&path).unwrap()), "one capture for a file");
+        (folder, path, capture)
     }
 
     #[test]
     fn lists_of_gemms_are_captured() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("seen");
+        let (_folder, path, capture) = opened();
         let list = |groups: &str| Problem::from(GemmProblem::new(1, 1, 1).grouped(groups.parse().unwrap()));
-        let capture = Capture::open(&path).unwrap();
         for groups in ["128x64x32*2", "128x64x32*3", "128x64x32*2"] {
             capture.note(list(groups).checked().unwrap());
         }
@@ -313,9 +306,7 @@ mod tests {
     /// Another writer may take any time.
     #[test]
     fn callers_do_not_wait_for_the_writer() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("seen");
-        let capture = Capture::open(&path).unwrap();
+        let (_folder, path, capture) = opened();
         let writer = capture.writer.lock().unwrap();
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::scope(|threads| {
@@ -334,15 +325,14 @@ mod tests {
 
     #[test]
     fn many_threads_lose_nothing_and_write_nothing_twice() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("seen");
-        let capture = Capture::open(&path).unwrap();
+        let (_folder, path, capture) = opened();
         std::thread::scope(|threads| {
             for thread in 0..4 {
                 let capture = &capture;
                 threads.spawn(move || (0..400).for_each(|n| note(capture, 1 + (n + 100 * thread) % 500)));
             }
         });
+        assert!(Arc::ptr_eq(&capture, &Capture::open(&path).unwrap()), "one capture for a file");
         let mut problems = read(&path).0;
         assert_eq!(problems.len(), std::fs::read_to_string(&path).unwrap().lines().count());
         problems.sort_by_key(|problem| if let Problem::Gemm(gemm) = problem { gemm.m } else { 0 });

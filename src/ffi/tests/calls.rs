@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::last_error;
 use crate::ffi::*;
+use crate::forest::text_head;
 use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::registry::{Hooks, Priority, UserData};
@@ -21,32 +22,16 @@ const NAMES: [&CStr; 3] = [
 
 /// One split on a feature of the kernel.
 const SPEC: &[u8] = br#"{"op_type": "grouped_conv", "feature_names": ["tile_mn"]}"#;
-const FOREST: &[u8] = b"tree
-version=v4
-num_class=1
-num_tree_per_iteration=1
-label_index=0
-max_feature_idx=0
-objective=regression
-feature_names=tile_mn
-feature_infos=[256:16384]
 
-Tree=0
-num_leaves=2
-num_cat=0
-split_feature=0
-split_gain=1
-threshold=4096
-decision_type=2
-left_child=-1
-right_child=-2
-leaf_value=100 250
-internal_value=175
-is_linear=0
-shrinkage=1
+fn forest(feature: &str) -> String {
+    text_head(&[feature])
+        + "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=4096\ndecision_type=2\nleft_child=-1\n\
+           right_child=-2\nleaf_value=100 250\n\nend of trees\n"
+}
 
-end of trees
-";
+fn bytes_of(forest: &str) -> CkForestBytes {
+    CkForestBytes { bytes: forest.as_ptr(), len: forest.len(), ..sized() }
+}
 
 /// A registry that is destroyed.
 struct Owned(*mut CkRegistry);
@@ -69,21 +54,14 @@ impl Owned {
         registry
     }
 
-    fn load_model(&self) {
-        let forest = CkForestBytes { bytes: FOREST.as_ptr(), len: FOREST.len(), ..sized() };
+    fn load(&self, spec: &[u8], forest: &CkForestBytes) -> CkStatus {
+        let (spec, len) = (spec.as_ptr(), spec.len());
         // SAFETY: the bytes are as many as are counted.
-        let status = unsafe {
-            ck_registry_load_model_bytes(
-                self.0,
-                c"mine".as_ptr(),
-                SPEC.as_ptr(),
-                SPEC.len(),
-                &raw const forest,
-                1,
-                null(),
-            )
-        };
-        assert_eq!(status, CkStatus::Ok, "{}", last_error());
+        unsafe { ck_registry_load_model_bytes(self.0, c"mine".as_ptr(), spec, len, forest, 1, null()) }
+    }
+
+    fn load_model(&self) {
+        assert_eq!(self.load(SPEC, &bytes_of(&forest("tile_mn"))), CkStatus::Ok, "{}", last_error());
     }
 }
 
@@ -124,31 +102,6 @@ fn select(registry: &Owned, problem: &CkConvProblem) -> Result<CkSelection, CkSt
     match unsafe { ck_registry_select_conv(registry.0, problem, &raw mut found) } {
         CkStatus::Ok => Ok(found),
         status => Err(status),
-    }
-}
-
-#[test]
-fn kernels_come_and_go() {
-    let registry = Owned::filled();
-    let mut size = 0;
-    // SAFETY: the registry is alive, the address is this function's.
-    assert_eq!(unsafe { ck_registry_size(registry.0, &raw mut size) }, CkStatus::Ok);
-    assert_eq!(size, NAMES.len());
-    let mut info = sized::<CkKernelInfo>();
-    for (index, name) in NAMES.into_iter().enumerate() {
-        // SAFETY: as above.
-        assert_eq!(unsafe { ck_registry_find(registry.0, name.as_ptr(), &raw mut info) }, CkStatus::Ok);
-        // SAFETY: the name lives as long as the registry.
-        assert_eq!((info.index, unsafe { CStr::from_ptr(info.name) }), (index, name));
-    }
-    let kept = info.name;
-    // SAFETY: as above; what was handed out stays good after a removal.
-    unsafe {
-        assert_eq!(ck_registry_remove_kernel(registry.0, kept), CkStatus::Ok);
-        assert_eq!(ck_registry_remove_kernel(registry.0, kept), CkStatus::NotFound);
-        assert_eq!(ck_registry_kernel_at(registry.0, 2, &raw mut info), CkStatus::NotFound);
-        assert_eq!(ck_registry_clear(registry.0), CkStatus::Ok);
-        assert_eq!(CStr::from_ptr(kept), NAMES[2]);
     }
 }
 
@@ -317,32 +270,6 @@ fn exports_come_back_with_hooks() {
 }
 
 #[test]
-fn null_and_nonsense_are_refused() {
-    let registry = Owned::filled();
-    let mut problem = resnet();
-    // SAFETY: NULL is always allowed to be given.
-    unsafe {
-        assert_eq!(ck_registry_select_conv(null(), &raw const problem, null_mut()), CkStatus::NullPointer);
-        assert_eq!(ck_registry_select_conv(registry.0, null(), null_mut()), CkStatus::NullPointer);
-        assert_eq!(ck_registry_find(registry.0, null(), null_mut()), CkStatus::NullPointer);
-        assert_eq!(ck_registry_create(null(), null_mut()), CkStatus::NullPointer);
-        ck_registry_destroy(null_mut());
-        ck_string_free(null_mut());
-        let not_utf8 = c"\xff".as_ptr();
-        assert_eq!(ck_registry_add_kernel(registry.0, not_utf8, null()), CkStatus::NotUtf8);
-    }
-    problem.layout = 99;
-    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidArgument);
-    problem = resnet();
-    problem.struct_size = 5;
-    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidStruct);
-    problem = resnet();
-    problem.g = 3;
-    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidProblem);
-    assert!(!last_error().is_empty());
-}
-
-#[test]
 fn threads_share_a_registry() {
     struct Shared(*mut CkRegistry);
     // SAFETY: registries are made to be shared.
@@ -421,6 +348,10 @@ fn a_name_stays_where_it_is_and_what_is_replaced_is_released() {
         found.push(info.name);
     }
     assert!(found.iter().all(|name| *name == found[0]));
+    let mut size = 0;
+    // SAFETY: the registry is alive, the address is this function's.
+    assert_eq!(unsafe { ck_registry_size(registry.0, &raw mut size) }, CkStatus::Ok);
+    assert_eq!(size, NAMES.len());
     // No state was made for those between.
     assert_eq!(kept.load(Ordering::Relaxed), 1);
     // SAFETY: names live as long as the registry.
@@ -498,36 +429,20 @@ fn structs_may_be_shorter_than_ours() {
 fn reserved_fields_must_be_0() {
     let registry = Owned::new();
     let hooks = CkKernelHooks { reserved: 1, ..sized() };
-    let forest = CkForestBytes { bytes: FOREST.as_ptr(), len: FOREST.len(), reserved: -1, ..sized() };
-    let (spec, len, name) = (SPEC.as_ptr(), SPEC.len(), NAMES[0].as_ptr());
-    // SAFETY: a registry, texts, structs with their sizes, and the bytes that they count.
-    unsafe {
-        assert_eq!(ck_registry_add_kernel(registry.0, name, &raw const hooks), CkStatus::InvalidArgument);
-        assert_eq!(last_error(), "ck_kernel_hooks.reserved is 1, expected 0");
-        let status =
-            ck_registry_load_model_bytes(registry.0, c"m".as_ptr(), spec, len, &raw const forest, 1, null());
-        assert_eq!(status, CkStatus::InvalidArgument);
-        assert_eq!(last_error(), "ck_forest_bytes.reserved is -1, expected 0");
-    }
+    // SAFETY: a registry, a text, a struct with its size.
+    let status = unsafe { ck_registry_add_kernel(registry.0, NAMES[0].as_ptr(), &raw const hooks) };
+    assert_eq!(status, CkStatus::InvalidArgument);
+    assert_eq!(last_error(), "ck_kernel_hooks.reserved is 1, expected 0");
+    let status = registry.load(SPEC, &CkForestBytes { reserved: -1, ..bytes_of(&forest("tile_mn")) });
+    assert_eq!(status, CkStatus::InvalidArgument);
+    assert_eq!(last_error(), "ck_forest_bytes.reserved is -1, expected 0");
 }
 
 #[test]
 fn a_model_of_unknown_hardware_asks_for_it() {
-    let registry = Owned::new();
     let spec = br#"{"op_type": "grouped_conv", "arch": "gfx942", "feature_names": ["hw_num_cus"]}"#;
-    let text = String::from_utf8(FOREST.to_vec()).unwrap();
-    let names = text.lines().find_map(|line| line.strip_prefix("feature_names=")).unwrap();
-    let text = text.replace(names, "hw_num_cus");
-    let forest = CkForestBytes { bytes: text.as_ptr(), len: text.len(), ..sized() };
-    // SAFETY: a registry, a name, a struct with its size, and the bytes that are counted.
-    let status = unsafe {
-        let (spec, len) = (spec.as_ptr(), spec.len());
-        ck_registry_load_model_bytes(registry.0, c"mine".as_ptr(), spec, len, &raw const forest, 1, null())
-    };
+    let status = Owned::new().load(spec, &bytes_of(&forest("hw_num_cus")));
     assert_eq!(status, CkStatus::InvalidModel);
-    assert!(
-        last_error().starts_with("mine: hardware: found nothing, expected the constants"),
-        "{}",
-        last_error()
-    );
+    let error = last_error();
+    assert!(error.starts_with("mine: hardware: found nothing, expected the constants"), "{error}");
 }
