@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use ck_select::problem::Problem;
 use ck_select::registry::{Mode, Options, Registry, Source, TuneBudget};
-use ck_select::tuning::device::Stream;
+use ck_select::tuning::device::{Device, Stream};
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
-use common::{kernels, new, small_conv as problem, times};
+use common::{kernels, running_on, small_conv as problem, times};
 use hip_double::Double;
 
 static DOUBLE: LazyLock<PathBuf> = LazyLock::new(|| hip_double::build("hip6_for_faults", 6, &[]));
@@ -25,7 +25,8 @@ const LONG: TuneBudget = TuneBudget::new(Duration::from_secs(60));
 
 type Run = Arc<dyn Fn() -> RunOutcome + Send + Sync>;
 
-fn options(mode: Mode, store: &Path) -> Options {
+/// Four kernels with the same runs.
+fn registry(mode: Mode, store: &Path, device: impl Device + Send + 'static, run: &Run) -> Registry {
     let measuring = SearchOptions {
         warmup: 0,
         repeats: 2,
@@ -33,15 +34,16 @@ fn options(mode: Mode, store: &Path) -> Options {
         ..SearchOptions::default()
     };
     let arch = Some("gfx942".parse().unwrap());
-    Options { mode, arch, store: Some(store.to_owned()), measuring, ..Options::default() }
+    let options = Options { mode, arch, store: Some(store.to_owned()), measuring, ..Options::default() };
+    running_on(device, options, kernels().into_iter().take(4), |_, _| {
+        let run = run.clone();
+        move |_: &Problem, _: Stream| run()
+    })
 }
 
-fn fill(registry: &Registry, run: &Run) {
-    let new = kernels().into_iter().take(4).map(|kernel| {
-        let run = run.clone();
-        new(kernel, Some(Box::new(move |_: &Problem, _: Stream| run())))
-    });
-    registry.add_all(new.collect()).unwrap();
+/// A registry on a mock device, whose kernels all take a millisecond.
+fn on_mock(mode: Mode, store: &Path) -> Registry {
+    registry(mode, store, MockDevice::new(), &(Arc::new(|| RunOutcome::Milliseconds(1.0)) as Run))
 }
 
 /// Each function that measuring calls fails once, with some codes (all of them with `CK_SELECT_FAULTS=4`),
@@ -73,7 +75,6 @@ fn every_error_of_the_runtime_is_survived() {
 fn one_error(call: &'static str, code: i32, at: usize, mode: Mode) {
     let double = Arc::new(Double::new(&DOUBLE));
     let device = double.hip.current_device().unwrap();
-    let registry = Registry::with_device(options(mode, Path::new("off")), Box::new(device)).unwrap();
     let runs = AtomicUsize::new(0);
     // The double is of this thread alone, and so are the runs.
     let address = Arc::as_ptr(&double).expose_provenance();
@@ -86,7 +87,7 @@ fn one_error(call: &'static str, code: i32, at: usize, mode: Mode) {
         double.launch(0.5);
         RunOutcome::Launched
     });
-    fill(&registry, &run);
+    let registry = registry(mode, Path::new("off"), device, &run);
     let case = format!("{call} {code} at {at}, {mode:?}");
     if mode == Mode::Model {
         registry.tune(&LONG).unwrap();
@@ -119,9 +120,7 @@ fn a_store_whose_folder_vanishes_stops_nothing() {
         let place = folder.path().join("cache");
         fs::create_dir(&place).unwrap();
         let store = place.join("winners.db");
-        let registry =
-            Registry::with_device(options(Mode::Search, &store), Box::new(MockDevice::new())).unwrap();
-        fill(&registry, &(Arc::new(|| RunOutcome::Milliseconds(1.0)) as Run));
+        let registry = on_mock(Mode::Search, &store);
         std::thread::scope(|scope| {
             let selections = scope.spawn(|| {
                 for number in 1..60 {
@@ -165,8 +164,7 @@ fn signals_lose_nothing() {
     unsafe { signal(SIGUSR1, handler as usize) };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("winners.db");
-    let registry = Registry::with_device(options(Mode::Model, &store), Box::new(MockDevice::new())).unwrap();
-    fill(&registry, &(Arc::new(|| RunOutcome::Milliseconds(1.0)) as Run));
+    let registry = on_mock(Mode::Model, &store);
     registry.tune(&LONG).unwrap();
     let done = AtomicBool::new(false);
     let problems = 100 * times();
@@ -186,8 +184,7 @@ fn signals_lose_nothing() {
     });
     assert_eq!(registry.store_status().waiting, 0);
     drop(registry);
-    let again = Registry::with_device(options(Mode::Model, &store), Box::new(MockDevice::new())).unwrap();
-    fill(&again, &(Arc::new(|| RunOutcome::Failed(1)) as Run));
+    let again = on_mock(Mode::Model, &store);
     for number in 1..=problems {
         assert_eq!(again.select(&problem(number)).unwrap().source, Source::Store);
     }

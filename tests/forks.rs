@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ck_select::problem::Problem;
 use ck_select::registry::{Options, Source, TuneBudget};
+use ck_select::tuning::device::Stream;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
 use common::{kernels, running, small_conv as problem, times};
 
@@ -27,7 +28,7 @@ fn a_fork_after_use_serves_both() {
     let arch = Some("gfx942".parse().unwrap());
     let options = Options { arch, store: Some(store), measuring, ..Options::default() };
     let kernels = kernels().into_iter().take(4);
-    let registry = running(options, kernels, |_, _| |_: &Problem, _| RunOutcome::Milliseconds(1.0));
+    let registry = running(options, kernels, |_, _| |_: &Problem, _: Stream| RunOutcome::Milliseconds(1.0));
     registry.tune(&LONG).unwrap();
     registry.select(&problem(1)).unwrap();
     registry.tune(&LONG).unwrap();

@@ -12,7 +12,7 @@ use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, UserData};
-use ck_select::tuning::device::Stream;
+use ck_select::tuning::device::{Device, Stream};
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::tuning::store::{PoolHash, Scope, Winner, WinnerSource};
@@ -109,17 +109,24 @@ pub(crate) fn filled(options: Options) -> Registry {
 }
 
 /// A registry on a mock device, with what each kernel's run does.
-pub(crate) fn running<F>(
+pub(crate) fn running<H: Hooks + 'static>(
     options: Options,
     kernels: impl IntoIterator<Item = Kernel>,
-    run_of: impl Fn(usize, &Kernel) -> F,
-) -> Registry
-where
-    F: Fn(&Problem, Stream) -> RunOutcome + Send + Sync + 'static,
-{
-    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+    hooks_of: impl Fn(usize, &Kernel) -> H,
+) -> Registry {
+    running_on(MockDevice::new(), options, kernels, hooks_of)
+}
+
+/// The same on another device.
+pub(crate) fn running_on<H: Hooks + 'static>(
+    device: impl Device + Send + 'static,
+    options: Options,
+    kernels: impl IntoIterator<Item = Kernel>,
+    hooks_of: impl Fn(usize, &Kernel) -> H,
+) -> Registry {
+    let registry = Registry::with_device(options, Box::new(device)).unwrap();
     let kernels = kernels.into_iter().enumerate().map(|(number, kernel)| {
-        let hooks = Box::new(run_of(number, &kernel));
+        let hooks = Box::new(hooks_of(number, &kernel));
         new(kernel, Some(hooks))
     });
     registry.add_all(kernels.collect()).unwrap();

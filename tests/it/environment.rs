@@ -13,6 +13,7 @@ use std::ptr::{self, null, null_mut};
 use ck_select::ffi::{CkStatus, ck_registry_create, ck_registry_destroy};
 use ck_select::problem::Problem;
 use ck_select::registry::{Mode, Options, Registry, SelectError};
+use ck_select::tuning::device::Stream;
 use ck_select::tuning::search::RunOutcome;
 
 use crate::common::{conv, kernels, model, on, running};
@@ -39,7 +40,7 @@ fn logging() {
     }
     let embedded = Options { embedded_models: true, ..usual.clone() };
     let searching = Options { mode: Mode::Search, store: Some(folder.join("winners")), ..usual.clone() };
-    let run = |_, _: &_| |_: &Problem, _| RunOutcome::Milliseconds(1.0);
+    let run = |_, _: &_| |_: &Problem, _: Stream| RunOutcome::Milliseconds(1.0);
     let registry = running(Options { embedded_models: false, ..usual }, kernels(), run);
     select(&registry, 1); // by the estimate
     registry.set_model(model("conv_small"), None);

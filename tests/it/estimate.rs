@@ -1,6 +1,5 @@
 //! The estimate as a source of the registry: when it is asked, what it says, and what it costs.
 
-use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
@@ -10,11 +9,10 @@ use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Mode, NewKernel, Options, Priority, Registry, Source};
-use ck_select::select::{RankScratch, Ranker, most_of_forest, universal_rows};
-use ck_select::tuning::mock::MockDevice;
+use ck_select::select::Ranker;
 use ck_select::tuning::search::RunOutcome;
 
-use crate::common::{Scripted, conv, filled, kernels, new, of_kernels, on, pool, root};
+use crate::common::{Scripted, conv, filled, kernels, new, of_kernels, on, pool, root, running};
 use crate::counting::ALLOCATIONS;
 
 fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
@@ -272,39 +270,6 @@ fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {
     assert!(!registry.select(&scaled).unwrap().generic);
 }
 
-/// Sums of leaf values are the forest's own bits, the score is theirs, as far as it counts, less the prior,
-/// and nothing is allocated once warm.
-#[test]
-fn a_universal_score_is_the_forests_and_the_priors() {
-    let model = Arc::new(Model::load(root("models/universal")).unwrap());
-    // It has seen no gfx942, so that the estimate counts twice.
-    let (most, prior) = (most_of_forest(model.spec().prior.unwrap()), 2.0 * model.spec().prior.unwrap());
-    let gfx942 = "gfx942".parse().unwrap();
-    let device = Device::for_arch(gfx942).unwrap();
-    let pool = Arc::new(pool());
-    let ranker =
-        Ranker::new(Arc::new(Model::clone(&model).on_device(device, Some(gfx942))), pool.clone()).unwrap();
-    let kernels = pool.iter().map(|kernel| &kernel.kind);
-    let (estimator, forest) = (Estimator::new(device), model.ranking_forest().unwrap());
-    let mut scratch = RankScratch::default();
-    for n in [1, 16, 200] {
-        let problem: Problem = conv(n).into();
-        let (extractor, width) = (model.extractor(), model.extractor().schema.len());
-        let (rows, log_times) = universal_rows(extractor, estimator, &problem, kernels.clone()).unwrap();
-        ranker.rank_with(&problem, &mut scratch).unwrap();
-        assert_eq!(scratch.ranking().len(), 30);
-        for place in scratch.ranking() {
-            let row = &rows[place.index * width..][..width];
-            let expected = forest.predict(row).unwrap().min(most) - prior * log_times[place.index];
-            assert_eq!(place.score.to_bits(), expected.to_bits(), "{n} {}", place.index);
-            assert_eq!(ranker.features(problem.checked().unwrap(), place.index).unwrap(), row);
-        }
-        let before = ALLOCATIONS.with(Cell::get);
-        ranker.rank_with(&problem, &mut scratch).unwrap();
-        assert_eq!(ALLOCATIONS.with(Cell::get), before);
-    }
-}
-
 #[test]
 fn an_explanation_has_terms_that_add_up() {
     let registry = filled(on("gfx942"));
@@ -324,16 +289,14 @@ fn unsupported_kernels_are_passed_over_and_searches_go_in_its_order() {
     let problem = conv(16).into();
     let order = ranked("gfx942", &problem);
     let runs = Arc::new(Mutex::new(Vec::new()));
-    let registry = Registry::with_device(on("gfx942"), Box::new(MockDevice::new())).unwrap();
-    let noted = |kernel: &Kernel| {
+    let registry = running(on("gfx942"), kernels(), |_, kernel| {
         let (supported, name, runs) = (kernel.name != order[0], kernel.name.clone(), Arc::clone(&runs));
         let run = move |_: &Problem| {
             runs.lock().unwrap().push(name.clone());
             RunOutcome::Milliseconds(1.0)
         };
-        new(kernel.clone(), Some(Box::new(Scripted { supports: move |_: &Problem| supported, run })))
-    };
-    registry.add_all(pool().iter().map(noted).collect()).unwrap();
+        Scripted { supports: move |_: &Problem| supported, run }
+    });
     let chosen = registry.select(&problem).unwrap();
     assert_eq!((chosen.entry.name(), chosen.rank, chosen.unsupported), (order[1].as_str(), 1, 1));
 

@@ -2,22 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use ck_select::kernel::KernelKind;
 use ck_select::pool::Pool;
-use ck_select::vocab::{Dtype, Epilogue, Pipeline};
 
-fn files() -> BTreeMap<String, PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pools");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let files = files.filter(|path| !path.ends_with(".gitattributes"));
-    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), path)).collect()
-}
-
-fn good(name: &str) -> Pool {
-    Pool::read(&files()[name]).unwrap_or_else(|error| panic!("{error}"))
-}
+use crate::common::root;
 
 /// Files that are refused, with the message after the file's label. `@` is a convolution's name, `#` a GEMM's
 /// identifier.
@@ -117,7 +105,14 @@ fn good_files_have_these_many_kernels() {
         ("quoted.csv", 2),
         ("windows.txt", 2),
     ]);
-    let read: BTreeMap<_, _> = files().keys().map(|name| (name.clone(), good(name).len())).collect();
+    let files = fs::read_dir(root("tests/golden/pools")).unwrap().map(|entry| entry.unwrap().path());
+    let read: BTreeMap<_, _> = files
+        .filter(|path| !path.ends_with(".gitattributes"))
+        .map(|path| {
+            let pool = Pool::read(&path).unwrap_or_else(|error| panic!("{error}"));
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), pool.len())
+        })
+        .collect();
     assert_eq!(read, expected.into_iter().map(|(name, count)| (name.to_owned(), count)).collect());
 }
 
@@ -135,23 +130,4 @@ fn bad_files_say_what_is_wrong() {
     assert_eq!(refused(b"# nothing but a comment\n"), "F: no kernel found, expected at least one");
     assert_eq!(refused(b"\xef\xbb\xbfgrouped_\xe9"), "F: not UTF-8 from byte 11 on");
     assert_eq!(refused(b"grouped_conv\n\xff\xfe\n"), "F: not UTF-8 from byte 13 on");
-}
-
-#[test]
-fn registries_keep_what_their_fields_and_names_say() {
-    let pool = good("gemm_registry.json");
-    let KernelKind::Gemm(gemm) = &pool.get(0).unwrap().kind else { panic!("a GEMM") };
-    assert_eq!((gemm.dtype_c, gemm.pad, gemm.block_size), (Dtype::Fp32, [true; 3], 256));
-    let KernelKind::Gemm(gemm) = &pool.get(1).unwrap().kind else { panic!("a GEMM") };
-    assert_eq!((gemm.pipeline, gemm.epilogue), (Pipeline::PreshuffleV2, Epilogue::BiasActivation));
-    assert!(gemm.preshuffle && gemm.persistent);
-
-    let pool = good("conv_registry.json");
-    let KernelKind::Conv(conv) = &pool.get(0).unwrap().kind else { panic!("a convolution") };
-    assert_eq!((conv.dtype_out, conv.double_smem_buffer), (Dtype::Fp32, true));
-
-    for kernel in &good("conv_python.json") {
-        let KernelKind::Conv(conv) = &kernel.kind else { panic!("a convolution") };
-        assert_eq!(conv.name(), kernel.name);
-    }
 }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use ck_select::features::{Engine, Extractor};
 use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select::scoring::{CallValues, Column, PoolFeatures, PoolScorer, PoolTable, Scratch, Wanted};
+use ck_select::problem::{GemmProblem, Problem};
+use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, Wanted};
 use ck_select::select::{RankScratch, Ranker};
 
 use crate::counting::ALLOCATIONS;
@@ -64,26 +63,6 @@ fn shortlists_do_not_allocate_after_the_first() {
     let found = (1..50).filter(|&call| list(call)).count();
     assert_eq!(ALLOCATIONS.get() - before, 0);
     assert!(found > 0);
-}
-
-#[test]
-fn features_do_not_allocate_after_the_first_call() {
-    let extractor = Extractor::of_engine(Engine::ConvWork);
-    let kernels: Vec<_> = (1..=40)
-        .map(|tile| format!("grouped_conv_forward_bf16_2d_{}x64x64_compv3", 16 * tile))
-        .map(|name| extractor.kernel_side(&Kernel::from_name(&name).unwrap().kind).unwrap())
-        .collect();
-    let features = PoolFeatures::new(&extractor, &kernels).unwrap();
-    let problems: Vec<_> = (1..=20)
-        .map(|n| ConvProblem { n, c: 64, k: 96, ..ConvProblem::new_2d([28, 28], [3, 3]) })
-        .map(|problem| extractor.problem_side(&problem.into()).unwrap())
-        .collect();
-    let mut values = CallValues::default();
-    let mut fill = |problem| features.fill(problem, &mut values);
-    fill(&problems[0]);
-    let before = ALLOCATIONS.get();
-    problems.iter().for_each(fill);
-    assert_eq!(ALLOCATIONS.get() - before, 0);
 }
 
 #[test]

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
+use ck_select::forest::text_head;
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{AUTO, GemmProblem, Problem, Splits};
 use ck_select::registry::{Mode, Options, Registry, SelectError, Source};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
-use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 
-use crate::common::{Scripted, new, on, root};
+use crate::common::{Scripted, on, root, running};
 
 fn model() -> Model {
     Model::load(root("tests/golden/models/gemm_small")).unwrap()
@@ -36,9 +36,8 @@ struct Made {
 
 /// Kernels that support some numbers of parts, and whose runs take as long as the test says.
 fn made(options: Options, least: i32, time: fn(&str, i32) -> f64) -> Made {
-    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
     let (seen, runs) = (Arc::<Mutex<Vec<i32>>>::default(), Arc::<AtomicUsize>::default());
-    let with_parts = |kernel: &Kernel| {
+    let with_parts = |_, kernel: &Kernel| {
         let (name, seen, runs) = (kernel.name.clone(), Arc::clone(&seen), Arc::clone(&runs));
         let supports = move |problem: &Problem| {
             seen.lock().unwrap().push(problem.split_k());
@@ -48,10 +47,9 @@ fn made(options: Options, least: i32, time: fn(&str, i32) -> f64) -> Made {
             runs.fetch_add(1, Ordering::Relaxed);
             RunOutcome::Milliseconds(time(&name, problem.split_k()))
         };
-        new(kernel.clone(), Some(Box::new(Scripted { supports, run })))
+        Scripted { supports, run }
     };
-    registry.add_all(pool().iter().map(with_parts).collect()).unwrap();
-    Made { registry, seen, runs }
+    Made { registry: running(options, pool().iter().cloned(), with_parts), seen, runs }
 }
 
 /// The pairs of all rankings with a given number, best first; the smaller number goes first among equal
@@ -178,11 +176,11 @@ fn pairs_are_measured_and_the_winner_keeps_its_number() {
 }
 
 /// A tree that prefers one part below three, two above.
-const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
-    max_feature_idx=1\nobjective=none\nfeature_names=M split_k\nfeature_infos=none none\n\n\
-    Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=1\nsplit_gain=1\nthreshold=3\ndecision_type=2\n\
-    left_child=-1\nright_child=-2\nleaf_value=1 2\ninternal_value=0\nis_linear=0\nshrinkage=1\n\nend of \
-    trees\n";
+fn forest() -> String {
+    text_head(&["M", "split_k"])
+        + "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=1\nthreshold=3\ndecision_type=2\nleft_child=-1\n\
+           right_child=-2\nleaf_value=1 2\n\nend of trees\n"
+}
 
 /// Scores of different numbers do not compare in a model that only ranked the kernels of each.
 #[test]
@@ -193,7 +191,9 @@ fn a_model_that_was_not_trained_to_choose_leaves_the_choice_to_the_next_source()
                 "ck_select": {{"rank_by": "relative"{choose}}}}}"#
         )
     };
-    let load = |choose| Model::from_bytes("mine", spec(choose).as_bytes(), &[(Target::Relative, FOREST)]);
+    let forest = forest();
+    let forest = [(Target::Relative, forest.as_bytes())];
+    let load = |choose| Model::from_bytes("mine", spec(choose).as_bytes(), &forest);
     let error = load(r#", "choose": "k""#).unwrap_err().to_string();
     assert!(error.contains("ck_select.choose: found 'k', expected split_k"), "{error}");
     for (choose, source, split_k) in

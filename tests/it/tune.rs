@@ -312,21 +312,6 @@ fn winners_are_not_those_of_other_kernels_with_the_same_names() {
 }
 
 #[test]
-fn winners_are_the_next_processs_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let stored = || Options { store: Some(folder.path().join("winners.db")), ..off() };
-    let first = registry(stored(), last_wins());
-    tuned(&first);
-    let winner = first.select(&problem(1)).unwrap();
-    assert_eq!(winner.source, Source::Store);
-    let second = registry(stored(), |_, _| unreachable!());
-    let found = second.select(&problem(1)).unwrap();
-    assert_eq!((found.source, found.index), (Source::Store, winner.index));
-    // It is answered by the store, so there is nothing to measure.
-    assert_eq!(tuned(&second).waiting, 0);
-}
-
-#[test]
 fn more_new_problems_than_the_queue_holds_are_met_again() {
     let registry = registry(off(), |_, _| RunOutcome::Milliseconds(1.0));
     registry.tune(&LONG).unwrap();
