@@ -112,26 +112,6 @@ fn never_a_wrong_kernel() {
 }
 
 #[test]
-fn overrides_come_first_and_are_never_passed_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("overrides.txt");
-    let rule = |kernel: &str| {
-        std::fs::write(&file, format!("{} -> {kernel}\n", resnet())).unwrap();
-        Options { override_file: Some(file.clone()), ..Options::default() }
-    };
-    let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3";
-    let registry = modelled(rule(name));
-    let selection = registry.select(&resnet()).unwrap();
-    assert_eq!((selection.entry.name(), selection.source), (name, Source::Override));
-    registry.set_options(rule("nothing")).unwrap();
-    let error = registry.select(&resnet()).unwrap_err().to_string();
-    assert_eq!(error, "the override names 'nothing', which is not registered");
-    registry.set_options(Options { mode: Mode::Priority, ..Options::default() }).unwrap();
-    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Priority);
-    assert!(Registry::new(Options { override_file: Some("no/such".into()), ..Options::default() }).is_err());
-}
-
-#[test]
 fn an_explanation_follows_the_order_of_the_mode() {
     let registry = modelled(off());
     for (mode, order, not_asked) in [

@@ -17,15 +17,13 @@ use ck_select::rows::{Cells, Column, Object, RowModel, RowModelOptions, RowPool,
 use ck_select::select::Ranker;
 use serde_json::{Value, json};
 
-type Row = BTreeMap<String, String>;
+use crate::common::root;
 
-fn source(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
+type Row = BTreeMap<String, String>;
 
 /// The directories of the models that ship and rank rows, which mean nothing to a universal one.
 fn shipped() -> Vec<PathBuf> {
-    let directories = std::fs::read_dir(source("models")).unwrap().map(|entry| entry.unwrap().path());
+    let directories = std::fs::read_dir(root("models")).unwrap().map(|entry| entry.unwrap().path());
     let mut models: Vec<_> = directories.filter(|path| rows_file(path).exists()).collect();
     models.sort();
     assert!(!models.is_empty());
@@ -33,7 +31,7 @@ fn shipped() -> Vec<PathBuf> {
 }
 
 fn rows_file(model: &Path) -> PathBuf {
-    source("tests/golden/rows").join(model.file_name().unwrap()).with_extension("csv")
+    Path::new(&root("tests/golden/rows")).join(model.file_name().unwrap()).with_extension("csv")
 }
 
 /// A model's rows, those of each problem together. No cell has a comma.
@@ -192,10 +190,10 @@ fn update(file: &Path, scores: &str) {
 
 #[test]
 fn cells_that_contradict_a_name_are_refused() {
-    let directory = source("models/grouped_conv_forward_bf16_gfx950");
+    let directory = root("models/grouped_conv_forward_bf16_gfx950");
     let model = Model::load(&directory).unwrap();
     let by_rows = Arc::new(RowModel::load(&directory, &options(&model)).unwrap());
-    let row = sweeps(&directory).remove(0).remove(0);
+    let row = sweeps(directory.as_ref()).remove(0).remove(0);
     let refused = |name: &'static str, value: &str| {
         let mut row = row.clone();
         row.insert(name.to_owned(), value.to_owned());

@@ -16,8 +16,10 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
+use crate::common::root;
+
 fn small() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models/conv_small")
+    root("tests/golden/models/conv_small").into()
 }
 
 fn unpacked() -> Vec<u8> {

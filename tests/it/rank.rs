@@ -13,15 +13,11 @@ use ck_select::registry::{NewKernel, Options, Priority, Registry};
 use ck_select::select::{RankScratch, Ranker};
 use proptest::prelude::*;
 
-use crate::common::new;
-
-fn golden(name: &str) -> String {
-    format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))
-}
+use crate::common::{new, root};
 
 fn ranker(model: &str, pool: &str) -> Ranker {
-    let model = Model::load(golden(model)).unwrap();
-    Ranker::new(Arc::new(model), Arc::new(Pool::read(golden(pool)).unwrap())).unwrap()
+    let model = Model::load(root(model)).unwrap();
+    Ranker::new(Arc::new(model), Arc::new(Pool::read(root(pool)).unwrap())).unwrap()
 }
 
 fn conv() -> Ranker {
@@ -39,7 +35,7 @@ fn parse(ranker: &Ranker, text: &str) -> Problem {
 
 /// The expected rankings by problem: kernels and score bits, best first.
 fn expected(model: &str) -> BTreeMap<String, Vec<(String, u64)>> {
-    let text = std::fs::read_to_string(golden(&format!("tests/golden/models/{model}/rankings.csv"))).unwrap();
+    let text = std::fs::read_to_string(root(&format!("tests/golden/models/{model}/rankings.csv"))).unwrap();
     let mut rankings = BTreeMap::<_, Vec<_>>::new();
     for line in text.lines().skip(1) {
         let (problem, rest) = line[1..].split_once('"').unwrap();
@@ -113,12 +109,12 @@ fn top_best_and_predictions_agree_with_the_ranking() {
 #[test]
 fn a_model_can_rank_by_another_target() {
     let by_latency =
-        Model::load(golden("tests/golden/models/gemm_small")).unwrap().ranking_by(Target::Latency).unwrap();
+        Model::load(root("tests/golden/models/gemm_small")).unwrap().ranking_by(Target::Latency).unwrap();
     let pool = gemm().pool().clone();
     let ranker = Ranker::new(Arc::new(by_latency), pool).unwrap();
     let ranking = ranker.rank(&parse(&ranker, "M=1024,N=1536,K=7168")).unwrap();
     assert!(ranking.windows(2).all(|pair| pair[0].score <= pair[1].score), "short times first");
-    let conv = Model::load(golden("tests/golden/models/conv_small")).unwrap();
+    let conv = Model::load(root("tests/golden/models/conv_small")).unwrap();
     let error = conv.ranking_by(Target::Latency).unwrap_err().to_string();
     assert!(error.ends_with("no model_latency.lgbm and no model_latency.lgbm.gz"), "{error}");
 }
@@ -321,7 +317,7 @@ fn shortlists_have_the_same_first_places() {
 /// `qr` of high priority.
 #[test]
 fn attention_kernels_are_no_exception() {
-    let folder = format!("{}/tests/golden/models/fmha_small", env!("CARGO_MANIFEST_DIR"));
+    let folder = root("tests/golden/models/fmha_small");
     let read = |file: &str| std::fs::read(format!("{folder}/{file}")).unwrap();
     let mut spec: serde_json::Value = serde_json::from_slice(&read("feature_spec.json")).unwrap();
     let pool = Pool::read(format!("{folder}/pool.txt")).unwrap();

@@ -1,6 +1,5 @@
 //! Rows of named cells: prepared pools give the bits of rows that are predicted one by one.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::cells::Fields;
@@ -16,8 +15,10 @@ use ck_select::select::Ranked;
 use ck_select::vocab::Op;
 use serde_json::Map;
 
-fn directory(model: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models").join(model)
+use crate::common::root;
+
+fn directory(model: &str) -> String {
+    root(&format!("tests/golden/models/{model}"))
 }
 
 fn load(model: &str, options: &RowModelOptions) -> Arc<RowModel> {
@@ -26,8 +27,7 @@ fn load(model: &str, options: &RowModelOptions) -> Arc<RowModel> {
 
 /// One of our models.
 fn ours(options: &RowModelOptions) -> Arc<RowModel> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/grouped_conv_forward_bf16_gfx950");
-    Arc::new(RowModel::load(path, options).unwrap())
+    Arc::new(RowModel::load(root("models/grouped_conv_forward_bf16_gfx950"), options).unwrap())
 }
 
 fn options() -> RowModelOptions {

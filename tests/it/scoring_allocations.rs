@@ -10,6 +10,7 @@ use ck_select::problem::{GemmProblem, Problem};
 use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, Wanted};
 use ck_select::select::{RankScratch, Ranker};
 
+use crate::common::root;
 use crate::counting::ALLOCATIONS;
 use crate::random_forests::{Random, Sizes, forest_text};
 
@@ -79,8 +80,7 @@ fn a_universal_model_does_not_allocate_once_it_has_chosen() {
         })
     });
     let kernels = names.map(|name| Kernel::from_name(&name).unwrap()).collect();
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models/universal");
-    let model = Arc::new(Model::load(folder).unwrap());
+    let model = Arc::new(Model::load(root("models/universal")).unwrap());
     let ranker = Ranker::new(model, Arc::new(Pool::new(kernels).unwrap())).unwrap();
     let fp16 = "fp16".parse().unwrap();
     let problems: Vec<Problem> = (1..30)

@@ -126,26 +126,30 @@ fn a_mixture_of_generations_does_not_compile() {
         text.replace(asked, &format!("bool executable() const {{ return true; }}\n  {asked}")),
     )
     .unwrap();
-    let mut command = tools::compile(tools::compilers()[0].cpp, "c++17");
-    command.arg("-fsyntax-only").arg(format!("-I{}", mixed.join("v2").display()));
-    let output = command.arg(tools::source("tests/cpp/dispatcher_conv.cpp")).output().unwrap();
-    let printed = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && printed.contains("does not know this generation"), "{printed}");
+    let printed =
+        refused(tools::compilers()[0].cpp, &mixed.join("v2"), "tests/cpp/dispatcher_conv.cpp".as_ref());
+    assert!(printed.contains("does not know this generation"), "{printed}");
+}
+
+/// What a compiler says of a source that it has to refuse.
+fn refused(compiler: &str, headers: &Path, source: &Path) -> String {
+    let mut command = tools::compile(compiler, "c++17");
+    command.arg("-fsyntax-only").arg("-I").arg(headers).arg(Path::new(tools::ROOT).join(source));
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{command:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A runner takes the registry's address, as CK's dispatcher does; a selector does not, and says so first.
 #[test]
 fn a_selector_of_an_address_does_not_compile() {
     let file = tools::scratch("selector_of_address").join("selector.cpp");
-    let include = format!("-I{}", tools::source("cpp_examples/stand_in/v3").display());
     let program = "#include \"ck_select_dispatcher.hpp\"\n\
                    ck_select::GroupedConvSelector selector(\
                    &ck_tile::dispatcher::GroupedConvRegistry::instance());\n";
     std::fs::write(&file, program).unwrap();
     for compilers in tools::compilers() {
-        let mut command = tools::compile(compilers.cpp, "c++17");
-        let output = command.args(["-fsyntax-only", &include]).arg(&file).output().unwrap();
-        let printed = String::from_utf8_lossy(&output.stderr);
+        let printed = refused(compilers.cpp, &tools::source("cpp_examples/stand_in/v3"), &file);
         let error = printed.lines().find(|line| line.contains("error:"));
         assert!(error.is_some_and(|line| line.contains("takes the registry itself")), "{printed}");
     }

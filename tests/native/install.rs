@@ -29,21 +29,21 @@ fn command_line() -> PathBuf {
     path
 }
 
+/// Installs or uninstalls what stands beside this program.
+fn make(target: &str, settings: &[String]) {
+    let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let mut command = Command::new("make");
+    command.arg(target).arg(format!("BUILT={}", built.display())).args(settings);
+    tools::run(command.arg(format!("CKSELECT={}", command_line().display())).current_dir(ROOT));
+}
+
 /// Installs once a test run.
 fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
         let prefix = tools::scratch("prefix");
         std::fs::remove_dir_all(&prefix).unwrap();
-        let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-        tools::run(
-            Command::new("make")
-                .arg("install-files")
-                .arg(format!("PREFIX={}", prefix.display()))
-                .arg(format!("BUILT={}", built.display()))
-                .arg(format!("CKSELECT={}", command_line().display()))
-                .current_dir(ROOT),
-        );
+        make("install-files", &[format!("PREFIX={}", prefix.display())]);
         prefix
     })
 }
@@ -200,16 +200,10 @@ fn cmake_is_enough() {
 #[test]
 fn uninstalling_leaves_nothing() {
     let root = tools::scratch("uninstalled");
-    let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let settings =
+        [format!("DESTDIR={}", root.display()), "PREFIX=/usr".into(), "LIBDIR=lib/some-linux".into()];
     for target in ["install-files", "uninstall"] {
-        let mut command = Command::new("make");
-        command
-            .arg(target)
-            .arg(format!("DESTDIR={}", root.display()))
-            .arg("PREFIX=/usr")
-            .arg("LIBDIR=lib/some-linux");
-        command.arg(format!("CKSELECT={}", command_line().display()));
-        tools::run(command.arg(format!("BUILT={}", built.display())).current_dir(ROOT));
+        make(target, &settings);
         if target == "install-files" {
             let config = root.join("usr/lib/some-linux/cmake/ck_select/ck_selectConfig.cmake");
             let config = std::fs::read_to_string(config).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::problem::{GemmProblem, Problem};
 use ck_select::tuning::store::{
     Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, Winners, json_lines,
 };
@@ -42,8 +42,7 @@ fn kernel_of(store: &Store, scope: &Scope, problem: &Problem) -> Option<String> 
 fn winners_outlive_the_store_that_took_them() {
     let folder = folder();
     let path = folder.path().join("deep/er/winners.jsonl");
-    let conv: Problem =
-        ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into();
+    let conv: Problem = crate::common::conv(16).into();
     let winners = winners_of(&path);
     assert_eq!(winners.put(&conv, &winner("kernel_a")), Ok(Saved::Disk));
     assert_eq!(winners.put(&gemm(1), &winner("kernel_b")), Ok(Saved::Disk));

@@ -92,14 +92,7 @@ fn every_entry_point_is_guarded() {
 fn statuses_keep_their_numbers() {
     for (number, (status, _)) in super::status::STATUSES.into_iter().enumerate() {
         assert_eq!(status as usize, number);
-        // SAFETY: constant texts.
-        let text = unsafe { CStr::from_ptr(ck_status_text(number as i32)) };
-        assert!(text.to_str().is_ok_and(|text| !text.is_empty() && text != "unknown status"));
     }
-    // SAFETY: constant texts.
-    let (unknown, version) =
-        unsafe { (CStr::from_ptr(ck_status_text(-1)), CStr::from_ptr(ck_select_version())) };
-    assert_eq!((unknown.to_str(), version.to_str()), (Ok("unknown status"), Ok(env!("CARGO_PKG_VERSION"))));
 }
 
 #[test]
@@ -110,13 +103,6 @@ fn sources_keep_their_numbers() {
         numbers.as_slice(),
         crate::registry::Source::ALL.iter().map(|&source| source as i32).collect::<Vec<_>>()
     );
-}
-
-#[test]
-fn the_soname_has_the_abi_version() {
-    let build = include_str!("../../../build.rs");
-    assert!(build.contains(&format!("-soname,libck_select.so.{CK_SELECT_ABI_VERSION}")));
-    assert_eq!(ck_select_abi_version(), CK_SELECT_ABI_VERSION);
 }
 
 /// A folder's libraries are looked at, and never loaded: these cannot be.

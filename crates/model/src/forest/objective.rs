@@ -106,26 +106,6 @@ mod tests {
     }
 
     #[test]
-    fn every_name_in_the_table_is_the_objectives_own() {
-        for (name, others, ..) in SUPPORTED {
-            assert_eq!(parse(name).unwrap().name(), name);
-            for other in others {
-                assert_eq!(parse(other), parse(name), "{other}");
-            }
-        }
-    }
-
-    #[test]
-    fn sqrt_counts_only_where_lightgbm_keeps_it() {
-        for (name, ..) in SUPPORTED {
-            let squared = parse(&format!("{name} sqrt")).unwrap().transform() == Transform::SignedSquare;
-            let keeps = ["regression", "regression_l1", "fair", "quantile", "mape"].contains(&name);
-            assert_eq!(squared, keeps, "{name}");
-        }
-        assert!(parse("mse sqrt").is_err());
-    }
-
-    #[test]
     fn what_is_not_supported_is_named_with_what_is() {
         let message = parse("binary sigmoid:1").unwrap_err().to_string();
         assert!(

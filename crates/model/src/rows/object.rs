@@ -122,16 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_appears_once() {
-        let error = Object::from_json(br#"{"N":1,"N":null}"#).unwrap_err().to_string();
-        assert!(error.contains("the key 'N' appears twice"), "{error}");
-    }
-
-    #[test]
     fn what_is_no_row_is_said() {
         for (text, message) in [
             ("[1]", "expected a JSON object"),
             (r#"{"N":[1]}"#, "N: found [1], expected a number, a word, true, false or null"),
+            (r#"{"N":1,"N":null}"#, "the key 'N' appears twice"),
             (r#"{"N":1} x"#, "trailing characters at line 1 column 9"),
             ("", "EOF while parsing"),
             (r#"{"N":NaN}"#, "expected value at line 1 column 6"),
