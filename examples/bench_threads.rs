@@ -256,17 +256,13 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn main() {
+fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let seconds = arguments.next().map_or(Ok(1.0), |word| word.parse());
     let threads = arguments.next().unwrap_or_else(|| "1,2,4,8,16".to_owned());
     let threads: Result<Vec<usize>, _> = threads.split(',').map(str::parse).collect();
-    let result = match (seconds, threads) {
+    match (seconds, threads) {
         (Ok(seconds), Ok(threads)) if !threads.contains(&0) => run(seconds, &threads),
         _ => Err("usage: bench_threads [SECONDS] [THREADS,…]".into()),
-    };
-    if let Err(error) = result {
-        eprintln!("bench_threads: {error}");
-        std::process::exit(1);
     }
 }

@@ -18,9 +18,12 @@ use ck_select::forest::{Forest, Split, Tree};
 use ck_select::uhd::{SYMBOL, Score, carrying};
 use ck_select_uhd::Hgbm;
 use common::walked;
+use random::{Numbers as _, Random};
 
 #[path = "../crates/uhd/tests/common/mod.rs"]
 mod common;
+#[path = "../tests/random/mod.rs"]
+mod random;
 
 const KERNELS: usize = 30;
 const OF_PROBLEM: usize = 45;
@@ -57,8 +60,9 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let [library, text, of_both @ ..] = arguments else {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [library, text, of_both @ ..] = &arguments[..] else {
         return Err("expected a library and a forest".into());
     };
     let of_both = of_both.first().map_or(Ok(0), |count| count.parse::<usize>())?;
@@ -74,12 +78,8 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     // SAFETY: as many values as the count says.
     let ours = |row: &[f64]| unsafe { function(row.as_ptr(), row.len()) };
 
-    let (values, mut state) = (values(&forest), 1_u64);
-    let mut draw = |feature: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        values[feature][(state >> 33) as usize % values[feature].len()]
-    };
-    let mut draw_row = || (0..forest.num_features()).map(&mut draw).collect::<Vec<f64>>();
+    let (values, mut random) = (values(&forest), Random(1));
+    let mut draw_row = || values.iter().map(|values| random.pick(values)).collect::<Vec<f64>>();
     let kernels: Vec<Vec<f64>> = (0..KERNELS).map(|_| draw_row()).collect();
     let problems: Vec<Vec<Vec<f64>>> = (0..PROBLEMS)
         .map(|_| {
@@ -102,15 +102,4 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         "a new problem: {new:.1} us, walked {new_walked:.1}; again: {again:.1} us, walked {again_walked:.1}"
     );
     Ok(())
-}
-
-fn main() -> std::process::ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("custom_library: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
 }

@@ -52,9 +52,11 @@ fn fill(store: &Path, pool: &Pool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn run(model: &str, store: Option<&Path>) -> Result<(), Failure> {
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let (model, store) = (arguments.next().unwrap_or_default(), arguments.next().map(PathBuf::from));
     let pool = Pool::read(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/forward_bf16.txt"))?;
-    if let Some(store) = store.filter(|store| !store.exists()) {
+    if let Some(store) = store.as_deref().filter(|store| !store.exists()) {
         fill(store, &pool)?;
     }
     let mut steps: Vec<(&str, Duration)> = Vec::new();
@@ -64,16 +66,12 @@ fn run(model: &str, store: Option<&Path>) -> Result<(), Failure> {
         last = Instant::now();
     };
 
-    let options = match store {
-        Some(store) => {
-            Options { arch: "gfx950".parse().ok(), store: Some(store.to_owned()), ..Options::default() }
-        }
-        None => Options::default(),
-    };
+    let arch = store.is_some().then_some("gfx950".parse()?);
+    let options = Options { arch, store, ..Options::default() };
     let registry = Registry::with_device(options, Box::new(HostDevice::new()))?;
     registry.add_all(pool.iter().cloned().map(NewKernel::from).collect())?;
     step("register 30 kernels");
-    let model = Arc::new(ck_select::embedded::open(model)?);
+    let model = Arc::new(ck_select::embedded::open(&model)?);
     step("load the model");
     registry.set_model(model, None);
     step("prepare it for the kernels");
@@ -91,13 +89,4 @@ fn run(model: &str, store: Option<&Path>) -> Result<(), Failure> {
         selection.source
     );
     Ok(())
-}
-
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let (model, store) = (arguments.next().unwrap_or_default(), arguments.next().map(PathBuf::from));
-    if let Err(error) = run(&model, store.as_deref()) {
-        eprintln!("{error}");
-        std::process::exit(1);
-    }
 }

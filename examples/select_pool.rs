@@ -33,8 +33,9 @@ fn gemm(kernel: &GemmKernel, number: i64, auto: bool) -> Problem {
     if auto { problem.leaving_split() } else { problem }
 }
 
-fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let [model, pool, arch, rest @ ..] = arguments else {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [model, pool, arch, rest @ ..] = &arguments[..] else {
         return Err("expected a model, a pool, an architecture, and perhaps auto".into());
     };
     let auto = matches!(rest, [word] if word == "auto");
@@ -61,12 +62,4 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let (least, median) = (rounds[0], rounds[rounds.len() / 2]);
     println!("{} kernels: {least:.1} us at least, {median:.1} in the median", pool.len());
     Ok(())
-}
-
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Err(error) = run(&arguments) {
-        eprintln!("select_pool: {error}");
-        std::process::exit(1);
-    }
 }

@@ -285,16 +285,12 @@ fn run(seconds: u64, threads: usize) -> Result<(), Failure> {
     judge(&memory, &changes, &files)
 }
 
-fn main() {
+fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let seconds = arguments.next().map_or(Ok(60), |word| word.parse());
     let threads = arguments.next().map_or(Ok(64), |word| word.parse());
-    let result = match (seconds, threads) {
+    match (seconds, threads) {
         (Ok(seconds @ 8..), Ok(threads @ 1..)) => run(seconds, threads),
         _ => Err("usage: soak [SECONDS] [THREADS], with at least 8 seconds".into()),
-    };
-    if let Err(error) = result {
-        eprintln!("soak: {error}");
-        std::process::exit(1);
     }
 }

@@ -47,8 +47,13 @@ const ABOUT_ROWS: &str = "
  use one.
  */";
 
+/// A path of the repository.
+fn source(path: impl AsRef<Path>) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
 fn config() -> cbindgen::Config {
-    cbindgen::Config::from_file(Path::new(env!("CARGO_MANIFEST_DIR")).join("cbindgen.toml")).unwrap()
+    cbindgen::Config::from_file(source("cbindgen.toml")).unwrap()
 }
 
 /// The enums of the header, which are vocabularies: Rust itself takes plain integers.
@@ -108,7 +113,7 @@ fn files(sources: Sources) -> Vec<(&'static str, Vec<PathBuf>)> {
     let each = |file: &&str| -> Vec<PathBuf> {
         let operations = Op::ALL.iter().map(|op| file.replace('*', &format!("{op:?}").to_lowercase()));
         let names: Vec<_> = if file.contains('*') { operations.collect() } else { vec![(*file).to_owned()] };
-        let path = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/ffi/{name}.rs"));
+        let path = |name| source(format!("src/ffi/{name}.rs"));
         names.into_iter().map(path).collect()
     };
     sources.iter().map(|(heading, files)| (*heading, files.iter().flat_map(each).collect())).collect()
@@ -138,7 +143,7 @@ fn check(header: &str, sources: Sources, beside: Option<PathBuf>, mut config: cb
 
 /// Compares a committed file with what was made, or updates it.
 fn hold(file: &str, made: &[u8]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let path = source(file);
     if fs::read(&path).is_ok_and(|committed| committed == made) {
         return;
     }
@@ -151,7 +156,7 @@ fn hold(file: &str, made: &[u8]) {
 
 /// The same of what stands in a file behind a comment that says so.
 fn hold_parts(file: &str, parts: &[(String, String)]) {
-    let mut text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let mut text = fs::read_to_string(source(file)).unwrap();
     for (name, made) in parts {
         let begin = format!(" Made by tests/header.rs: {name}.\n");
         let begin = text.find(&begin).unwrap_or_else(|| panic!("{file} has no {begin}")) + begin.len();
@@ -184,7 +189,7 @@ fn the_committed_headers_are_what_the_sources_make() {
     rows.includes = vec!["ck_select.h".to_owned()];
     check("include/ck_select_rows.h", ROWS, None, rows);
 
-    let header = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let header = |name: &str| fs::read_to_string(source(name)).unwrap();
     let c = header("include/ck_select.h");
     hold("include/ck_select/vocabularies.hpp", cpp::vocabularies().as_bytes());
     hold("include/ck_select/kernel.hpp", cpp::kernels(&c).as_bytes());
@@ -202,7 +207,7 @@ fn the_committed_headers_are_what_the_sources_make() {
     hold("python/src/ck_select/_fields.py", python::fields().as_bytes());
     for &op in Op::ALL {
         let own = format!("python/src/ck_select/{}.py", format!("{op:?}").to_lowercase());
-        let is_own = Path::new(env!("CARGO_MANIFEST_DIR")).join(&own).exists();
+        let is_own = source(&own).exists();
         let module = if is_own { &own } else { "python/src/ck_select/registry.py" };
         let fields = python::class_fields(op, &header(module));
         hold_parts(module, &[(format!("fields of {op:?}"), fields)]);

@@ -106,6 +106,13 @@ mod tests {
     use crate::tuning::device::Event;
     use crate::tuning::search::{Candidate, RunOutcome, SearchOptions, search};
 
+    fn sleeping<'a>() -> Candidate<'a> {
+        Candidate::new(1, |_| {
+            std::thread::sleep(Duration::from_millis(1));
+            RunOutcome::Launched
+        })
+    }
+
     #[test]
     fn events_take_the_time_between_their_records() {
         let host = HostDevice::new();
@@ -127,10 +134,7 @@ mod tests {
         let options = SearchOptions { warmup: 0, repeats: 1, cutoff: None, ..SearchOptions::default() };
         let mut candidates = [
             Candidate::new(0, |_| RunOutcome::Milliseconds(900.0)),
-            Candidate::new(1, |_| {
-                std::thread::sleep(Duration::from_millis(1));
-                RunOutcome::Launched
-            }),
+            sleeping(),
             Candidate::new(2, |_| RunOutcome::Failed(7)),
         ];
         let report = search(&SystemClock::new(), &host, Stream::DEFAULT, &mut candidates, &options);
@@ -153,10 +157,7 @@ mod tests {
                     std::thread::sleep(limit + Duration::from_millis(1));
                     outcome
                 }),
-                Candidate::new(1, |_| {
-                    std::thread::sleep(Duration::from_millis(1));
-                    RunOutcome::Launched
-                }),
+                sleeping(),
             ];
             let report = search(&SystemClock::new(), &host, Stream::DEFAULT, &mut candidates, &options);
             drop(candidates);

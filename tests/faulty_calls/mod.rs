@@ -1,4 +1,4 @@
-//! Programs whose calls of the system fail: `faulty_calls.c`, built with the system's C compiler.
+//! Programs whose calls of the system fail, by `faulty_calls.c`.
 
 #![allow(dead_code, reason = "each test program has its own faults")]
 
@@ -6,20 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let mut sources = folders.map(|folder| folder.join("tests/faulty_calls/faulty_calls.c"));
-    let source = sources.find(|source| source.exists()).unwrap();
-    let library = directory.join(format!("faulty_calls_{}.so", env!("CARGO_CRATE_NAME")));
-    let built = library.with_extension(std::process::id().to_string());
-    let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]);
-    compile.arg(source).arg("-o").arg(&built).arg("-ldl");
-    assert!(compile.status().expect("a C compiler is needed").success(), "{compile:?}");
-    std::fs::rename(built, &library).unwrap();
-    library
-});
+#[path = "../c_library/mod.rs"]
+mod c_library;
+
+static LIBRARY: LazyLock<PathBuf> =
+    LazyLock::new(|| c_library::build("faulty_calls/faulty_calls.c", "faulty_calls", &[]));
 
 /// Which calls fail, and how.
 #[derive(Debug, Clone, Copy)]

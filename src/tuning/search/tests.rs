@@ -162,35 +162,27 @@ fn a_budget_that_ends_the_run_off_leaves_what_was_found() {
 #[test]
 fn who_fails_in_the_run_off_does_not_win() {
     let bench = Bench::new();
-    let fails_after = |index: usize, runs: usize, outcome: RunOutcome| {
+    let fails_after = |index: usize, runs: usize, failing: fn(&Bench) -> RunOutcome| {
         let mut kernel = bench.kernel_of(index, &[1.0, 1.02]);
-        let mut run = 0;
+        let (mut run, bench) = (0, &bench);
         Candidate::new(index, move |stream| {
             run += 1;
-            if run > runs { outcome } else { (kernel.run)(stream) }
+            if run > runs { failing(bench) } else { (kernel.run)(stream) }
         })
     };
+    let fails = |_: &Bench| RunOutcome::Failed(7);
+    let hangs = |bench: &Bench| {
+        bench.device.hang();
+        RunOutcome::Launched
+    };
     let other = || bench.kernel_of(1, &then([1.01, 1.03], 1.2));
-    let report = bench.search(vec![fails_after(0, 3, RunOutcome::Failed(7)), other()]);
+    let report = bench.search(vec![fails_after(0, 3, fails), other()]);
     assert_eq!(report.winner, Some(Winner { index: 1, median_ms: 1.2 }));
     assert!(matches!(verdicts(&report)[0], Verdict::Failed(Failure::Callback(_))));
 
-    let both = vec![fails_after(0, 2, RunOutcome::Failed(7)), fails_after(1, 2, RunOutcome::Failed(7))];
-    assert_eq!(bench.search(both).winner, None);
+    assert_eq!(bench.search(vec![fails_after(0, 2, fails), fails_after(1, 2, fails)]).winner, None);
 
-    let hangs = {
-        let mut kernel = bench.kernel_of(0, &[1.0, 1.02]);
-        let (mut run, device) = (0, &bench.device);
-        Candidate::new(0, move |stream| {
-            run += 1;
-            if run > 2 {
-                device.hang();
-                return RunOutcome::Launched;
-            }
-            (kernel.run)(stream)
-        })
-    };
-    let report = bench.search(vec![hangs, other()]);
+    let report = bench.search(vec![fails_after(0, 2, hangs), other()]);
     assert_eq!((winner(&report), report.end), (Some(1), End::Hung));
 }
 
