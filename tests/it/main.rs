@@ -6,8 +6,6 @@ mod common;
 #[allow(dead_code, reason = "of several programs")]
 #[path = "../counting/mod.rs"]
 mod counting;
-#[path = "../near_names/mod.rs"]
-mod near_names;
 #[path = "../random_forests/mod.rs"]
 mod random_forests;
 

@@ -1,12 +1,10 @@
 //! Every name reads back, for any kernel; what comes near to one is read alike or refused.
 
-use ck_select::kernel::{ConvKernel, ConvTile, GemmKernel, GemmVariant};
+use ck_select::kernel::{ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind};
 use ck_select::vocab::{ConvLayout, Dtype, StreamKReduction};
 use ck_select_types::field::{Field, Kind, Record, values};
 use proptest::prelude::*;
 use proptest::sample::select;
-
-use crate::near_names::check;
 
 /// A record with any numbers that its table allows, small ones more often; those of 16 bits at most.
 fn drawn<R: Record + std::fmt::Debug>() -> impl Strategy<Value = R> {
@@ -111,6 +109,28 @@ fn near_names() -> impl Strategy<Value = String> {
         .split(' ')
         .collect();
     proptest::collection::vec(select(pieces), 0..18).prop_map(|pieces| pieces.join("_"))
+}
+
+/// A name that reads must read the same after printing.
+fn check(name: &str) {
+    match Kernel::from_name(name) {
+        Ok(Kernel { kind: KernelKind::Conv(conv), .. }) => {
+            assert_eq!(ConvKernel::parse_name(&conv.long_name()), Ok(conv));
+        }
+        Ok(Kernel { kind: KernelKind::Gemm(gemm), .. }) => {
+            assert_eq!(GemmKernel::parse_name(&gemm.name()).map(|parsed| parsed.kernel), Ok(gemm.clone()));
+            if !name.starts_with("gemm_") {
+                assert_eq!(gemm.identifier(), name);
+            }
+        }
+        Ok(Kernel { kind: KernelKind::Fmha(fmha), .. }) => {
+            assert_eq!(
+                FmhaKernel::parse_name(&fmha.identifier()).map(|read| read.identifier()),
+                Ok(fmha.identifier())
+            );
+        }
+        Err(error) => assert!(!error.reason.is_empty(), "{error}"),
+    }
 }
 
 proptest! {

@@ -46,3 +46,38 @@ impl<'a> Trees<'a> {
         self.range.clone().filter_map(|tree| row.leaf(tree))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREE: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nobjective=regression\n\
+        average_output\n\
+        feature_names=x\nfeature_infos=none\n\n\
+        Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\nTree=1\nnum_leaves=1\nnum_cat=0\nleaf_value=2\n\n\
+        Tree=2\nnum_leaves=1\nnum_cat=0\nleaf_value=6\n\nend of trees\n";
+
+    #[test]
+    fn iterations_are_counted_as_lightgbm_counts_them() {
+        let forest = Forest::parse(THREE.as_bytes()).unwrap();
+        let cases = [
+            ((0, 0), 0..3),
+            ((0, -1), 0..3),
+            ((-5, i32::MIN), 0..3),
+            ((0, 1), 0..1),
+            ((1, 1), 1..2),
+            ((1, 0), 1..3),
+            ((2, 5), 2..3),
+            ((3, 1), 3..3),
+            ((i32::MAX, i32::MAX), 3..3),
+        ];
+        for ((start, count), range) in cases {
+            assert_eq!(Trees::new(&forest, start, count).range, range, "{start}, {count}");
+        }
+        let predict = |start, count| Trees::new(&forest, start, count).prediction(12.0);
+        assert_eq!(predict(0, 0), 4.0);
+        assert_eq!(predict(1, 2), 6.0);
+        assert_eq!(predict(2, 1), 12.0);
+        assert!(Trees::new(&forest, 3, 1).prediction(0.0).is_nan());
+    }
+}
