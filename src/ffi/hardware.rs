@@ -48,23 +48,3 @@ pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *cons
         unsafe { give(hardware, "hardware", known.to_c()) }
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn profiles_come_back_as_they_are() {
-        let mut raw = std::mem::MaybeUninit::<CkHardware>::uninit();
-        // SAFETY: `raw` has room, the texts are constants.
-        let status = unsafe { ck_hardware_init(raw.as_mut_ptr(), c"gfx942".as_ptr()) };
-        assert_eq!(status, CkStatus::Ok);
-        // SAFETY: written by the call.
-        let raw = unsafe { raw.assume_init() };
-        assert_eq!(raw.hardware().unwrap(), Hardware::for_arch(&"gfx942".parse().unwrap()).unwrap());
-        assert_eq!(
-            CkHardware { num_xcd: 0, ..raw }.hardware().unwrap_err().status,
-            CkStatus::InvalidArgument
-        );
-    }
-}

@@ -96,13 +96,6 @@ fn smaller_schemas_are_projections_by_name() {
 }
 
 #[test]
-fn the_depth_rule_matters_and_is_the_rules_choice() {
-    let mut wrong = upstream(Engine::ConvSuperset);
-    wrong.rules = ck_select::features::Rules { uncoded: Uncoded::Upstream, ..Engine::Conv97.rules() };
-    assert!(std::panic::catch_unwind(|| compare("conv_superset", &wrong)).is_err());
-}
-
-#[test]
 fn by_default_absent_and_unknown_words_are_errors() {
     for (file, engine) in [("gemm72", Engine::Gemm72), ("conv97", Engine::Conv97)] {
         let table = golden(file);

@@ -253,7 +253,10 @@ fn mutate(text: &mut Vec<u8>, random: &mut Random) {
             text.splice(at..at, copy);
         }
         3 => text.truncate(at),
-        4 => swap_lines(text, random),
+        4 => with_lines(text, |lines| {
+            let count = lines.len();
+            lines.swap(random.below(count), random.below(count));
+        }),
         5 => with_lines(text, |lines| {
             lines.remove(random.below(lines.len()));
         }),
@@ -270,13 +273,6 @@ fn with_lines(text: &mut Vec<u8>, change: impl FnOnce(&mut Vec<&[u8]>)) {
     let mut lines: Vec<&[u8]> = copy.split(|&byte| byte == b'\n').collect();
     change(&mut lines);
     *text = lines.join(&b'\n');
-}
-
-fn swap_lines(text: &mut Vec<u8>, random: &mut Random) {
-    with_lines(text, |lines| {
-        let (one, other) = (random.below(lines.len()), random.below(lines.len()));
-        lines.swap(one, other);
-    });
 }
 
 /// Puts another number in the place of one of the text's.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::problem::{GemmProblem, Problem};
 use ck_select::tuning::store::{
@@ -322,33 +321,4 @@ fn records_come_in_the_order_in_which_they_were_written() {
     assert_eq!(store.remove(|record| record.scope == other), Ok(5));
     records.retain(|record| record.scope != other);
     assert_eq!(store.records().unwrap(), (records, 0));
-}
-
-#[test]
-fn readers_on_many_threads_never_see_half_a_change() {
-    let (_folder, _, winners) = made();
-    winners.put(&gemm(1), &winner("kernel_0")).unwrap();
-    let done = AtomicBool::new(false);
-    std::thread::scope(|threads| {
-        for _ in 0..4 {
-            threads.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    let snapshot = winners.snapshot();
-                    let found = snapshot.get(&gemm(1)).unwrap();
-                    let number: u32 = found.kernel.strip_prefix("kernel_").unwrap().parse().unwrap();
-                    assert!(number == 0 || found.repeats == number, "{found:?}");
-                    // Of real-time threads the writer would never get a turn.
-                    std::thread::yield_now();
-                }
-            });
-        }
-        for number in 1..=100 {
-            let next = Winner { repeats: number, ..winner(&format!("kernel_{number}")) };
-            winners.put(&gemm(1), &next).unwrap();
-            if number % 10 == 0 {
-                winners.refresh().unwrap();
-            }
-        }
-        done.store(true, Ordering::Relaxed);
-    });
 }

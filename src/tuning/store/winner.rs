@@ -162,13 +162,4 @@ mod tests {
             assert_eq!(winner.measured_at, seconds);
         }
     }
-
-    #[test]
-    fn the_newer_then_the_faster_winner_stays() {
-        let newer = Winner { measured_at: 1_700_000_001, median_ms: 9.0, ..winner() };
-        let faster = Winner { median_ms: 0.4, ..winner() };
-        assert!(newer.supersedes(&winner()) && !winner().supersedes(&newer));
-        assert!(faster.supersedes(&winner()) && !winner().supersedes(&faster));
-        assert!(!winner().supersedes(&winner()));
-    }
 }

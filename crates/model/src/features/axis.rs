@@ -46,25 +46,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn efficiency_is_the_remainder() {
-        for (extent, tile, expected) in
-            [(129, 128, 1.0 / 128.0), (256, 128, 1.0), (-1, 128, 127.0 / 128.0), (5, 0, 1.0), (5, -3, 1.0)]
-        {
+    fn tiles_cover_the_extent_and_efficiency_is_the_remainder() {
+        for (extent, tile, tiles, efficiency) in [
+            (0, 64, 0.0, 1.0),
+            (1, 64, 1.0, 1.0 / 64.0),
+            (64, 64, 1.0, 1.0),
+            (129, 128, 2.0, 1.0 / 128.0),
+            (256, 128, 2.0, 1.0),
+            (-1, 128, 0.0, 127.0 / 128.0),
+            (7, 0, 7.0, 1.0),
+            (5, -3, 5.0, 1.0),
+        ] {
             let axis = Axis::new(extent, tile);
-            assert_eq!(axis.efficiency, expected, "{extent} in tiles of {tile}");
-            assert_eq!(axis.uneven, flag(expected < 1.0), "{extent} in tiles of {tile}");
-        }
-    }
-
-    #[test]
-    fn tiles_cover_the_extent() {
-        for (extent, tile, tiles) in [(0, 64, 0.0), (1, 64, 1.0), (64, 64, 1.0), (65, 64, 2.0), (7, 0, 7.0)] {
-            let axis = Axis::new(extent, tile);
-            assert_eq!(
-                (axis.tiles, axis.smaller),
-                (tiles, flag(extent < tile)),
-                "{extent} in tiles of {tile}"
-            );
+            let found = (axis.tiles, axis.efficiency, axis.uneven, axis.smaller);
+            let expected = (tiles, efficiency, flag(efficiency < 1.0), flag(extent < tile));
+            assert_eq!(found, expected, "{extent} in tiles of {tile}");
         }
     }
 }

@@ -198,40 +198,4 @@ mod tests {
         }
         assert_eq!(seen, [("a", Place::line(1)), ("d", Place::line(5)), ("e", Place::line(6))]);
     }
-
-    fn field(value: &str) -> Field<'_> {
-        Field::new(Place::line(7).tree(2).field("left_child"), value)
-    }
-
-    fn message(value: &str) -> String {
-        let count = Count { expected: 3, because: "num_leaves - 1" };
-        field(value).list::<i32>(count, "an integer", |_| true).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn lists_are_counted_and_their_bad_values_placed() {
-        assert_eq!(message("1 2"), "line 7: tree 2: left_child has 2 values, expected 3 (num_leaves - 1)");
-        assert_eq!(
-            message("1 2  3 x 5 "),
-            "line 7: tree 2: left_child has 5 values, expected 3 (num_leaves - 1)"
-        );
-        assert_eq!(message("1 2,3 4"), "line 7: tree 2: left_child[1] is `2,3`, expected an integer");
-        assert_eq!(
-            message("1 2 3000000000"),
-            "line 7: tree 2: left_child[2] is `3000000000`, expected an integer"
-        );
-    }
-
-    #[test]
-    fn a_claimed_count_reserves_nothing() {
-        let count = Count { expected: usize::MAX, because: "num_leaves" };
-        assert!(field("1 2 3").list::<i32>(count, "an integer", |_| true).is_err());
-    }
-
-    #[test]
-    fn tokens_skip_any_number_of_blanks() {
-        assert_eq!(field("  a b   c ").tokens().collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(field("   ").tokens().count(), 0);
-        assert_eq!(field("").tokens().count(), 0);
-    }
 }
