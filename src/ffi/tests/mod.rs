@@ -89,10 +89,13 @@ fn every_entry_point_is_guarded() {
 }
 
 #[test]
-fn statuses_keep_their_numbers() {
+fn statuses_and_the_version_have_their_numbers() {
     for (number, (status, _)) in super::status::STATUSES.into_iter().enumerate() {
         assert_eq!(status as usize, number);
     }
+    // SAFETY: a constant text.
+    let version = unsafe { CStr::from_ptr(ck_select_version()) };
+    assert_eq!(version.to_str(), Ok(env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
