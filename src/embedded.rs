@@ -56,9 +56,12 @@ mod tests {
     fn an_embedded_model_is_the_model_of_its_directory() {
         for embedded in all() {
             let directory = format!("{}/models/{}", env!("CARGO_MANIFEST_DIR"), embedded.name());
-            let (inside, outside) = (embedded.load().unwrap(), Model::load(&directory).unwrap());
-            assert_eq!(inside.name(), format!("embedded:{}", embedded.name()));
-            assert_eq!(open(inside.name()).unwrap().name(), inside.name());
+            let place = format!("embedded:{}", embedded.name());
+            let (inside, outside) = (open(&place).unwrap(), Model::load(&directory).unwrap());
+            assert_eq!(inside.name(), place);
+            let (name, bytes) = embedded.files().next().unwrap();
+            let spec = std::fs::read(format!("{directory}/feature_spec.json")).unwrap();
+            assert_eq!((name.as_str(), spec), ("feature_spec.json", bytes.to_vec()));
             assert_eq!(format!("{:?}", inside.spec()), format!("{:?}", outside.spec()));
             assert!(inside.ranking_forest().is_some() && inside.targets().eq(outside.targets()));
             for target in inside.targets() {

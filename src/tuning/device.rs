@@ -51,6 +51,17 @@ impl EventHandle {
     pub const fn as_raw(self) -> *mut c_void {
         self.0
     }
+
+    /// For devices that keep their events in a list. Handles count from 1, because a null handle is not an
+    /// event.
+    pub(super) const fn at(place: usize) -> Self {
+        Self(std::ptr::without_provenance_mut(place + 1))
+    }
+
+    /// Its place in such a list.
+    pub(super) fn place(self) -> usize {
+        self.0.addr().wrapping_sub(1)
+    }
 }
 
 /// Facts about a device. What a runtime does not report is `None`, never 0.

@@ -31,7 +31,7 @@ impl HostDevice {
     }
 
     fn set(&self, event: EventHandle, when: Option<Instant>) {
-        if let Some(slot) = self.events().get_mut(place(event)) {
+        if let Some(slot) = self.events().get_mut(event.place()) {
             *slot = when;
         }
     }
@@ -41,11 +41,6 @@ impl Default for HostDevice {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Handles count from 1, because a null handle is not an event.
-fn place(event: EventHandle) -> usize {
-    event.as_raw().addr().wrapping_sub(1)
 }
 
 impl Device for HostDevice {
@@ -61,7 +56,7 @@ impl Device for HostDevice {
             Some(slot) => *slot = now,
             None => events.push(now),
         }
-        Ok(EventHandle::from_raw(std::ptr::without_provenance_mut(free + 1)))
+        Ok(EventHandle::at(free))
     }
 
     fn destroy_event(&self, event: EventHandle) {
@@ -79,7 +74,7 @@ impl Device for HostDevice {
 
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError> {
         let events = self.events();
-        let when = |event| events.get(place(event)).copied().flatten();
+        let when = |event: EventHandle| events.get(event.place()).copied().flatten();
         let elapsed = when(start).zip(when(stop)).map(|(start, stop)| stop.saturating_duration_since(start));
         Ok(elapsed.unwrap_or_default().as_secs_f64() * 1e3)
     }
@@ -125,7 +120,7 @@ mod tests {
         drop((start, stop));
         assert!(host.events().iter().all(Option::is_none));
         let again = host.create_event().unwrap();
-        assert_eq!(place(again), 0, "places are used again");
+        assert_eq!(again.place(), 0, "places are used again");
     }
 
     #[test]

@@ -117,19 +117,14 @@ impl MockDevice {
     }
 
     fn reached(&self, event: EventHandle) -> Duration {
-        self.events.borrow().get(slot(event)).copied().flatten().unwrap_or_default()
+        self.events.borrow().get(event.place()).copied().flatten().unwrap_or_default()
     }
 
     fn set_event(&self, event: EventHandle, reached: Option<Duration>) {
-        if let Some(known) = self.events.borrow_mut().get_mut(slot(event)) {
+        if let Some(known) = self.events.borrow_mut().get_mut(event.place()) {
             *known = reached;
         }
     }
-}
-
-/// Handles count from 1, because a null handle is not an event.
-fn slot(event: EventHandle) -> usize {
-    event.as_raw().addr().wrapping_sub(1)
 }
 
 impl Device for MockDevice {
@@ -141,7 +136,7 @@ impl Device for MockDevice {
         self.check(Call::CreateEvent, "create_event")?;
         let mut events = self.events.borrow_mut();
         events.push(Some(Duration::ZERO));
-        Ok(EventHandle::from_raw(std::ptr::without_provenance_mut(events.len())))
+        Ok(EventHandle::at(events.len() - 1))
     }
 
     fn destroy_event(&self, event: EventHandle) {

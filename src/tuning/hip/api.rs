@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use super::library::Symbols;
+use super::library::Library;
 
 /// `hipSuccess`.
 pub(super) const SUCCESS: c_int = 0;
@@ -50,7 +50,7 @@ macro_rules! functions {
             ///
             /// - Functions of these names in the library are HIP's;
             /// - the library is never unloaded.
-            pub(super) unsafe fn of(library: &impl Symbols) -> Result<Self, &'static str> {
+            pub(super) unsafe fn of(library: &Library) -> Result<Self, &'static str> {
                 Ok(Self {
                     $($name: {
                         let symbol = concat!(stringify!($name), "\0");
@@ -68,7 +68,7 @@ macro_rules! functions {
 
             /// The functions that this library is linked with; the optional ones from the loaded libraries.
             #[cfg(feature = "hip-link")]
-            pub(super) fn linked(loaded: &impl Symbols) -> Self {
+            pub(super) fn linked(loaded: &Library) -> Self {
                 // Its build script names the library to the linker; see above why its declarations are not
                 // used.
                 use hip_runtime_sys as _;

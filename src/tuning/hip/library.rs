@@ -11,16 +11,6 @@ use super::error::{HipError, Tried};
 #[cfg(not(feature = "hip-link"))]
 const NAMES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
 
-/// A source of functions by name.
-pub(super) trait Symbols {
-    /// The function with a name, which ends with a NUL.
-    ///
-    /// # Safety
-    ///
-    /// `F` is the type of a function pointer, and the right one for the function of this name.
-    unsafe fn function<F: Copy>(&self, name: &str) -> Option<F>;
-}
-
 /// A library that is never unloaded: HIP starts threads and registers handlers that would outlive it.
 pub(super) struct Library {
     /// The name or path under which it was found.
@@ -28,14 +18,17 @@ pub(super) struct Library {
     inner: ManuallyDrop<unix::Library>,
 }
 
-impl Symbols for Library {
-    unsafe fn function<F: Copy>(&self, name: &str) -> Option<F> {
+impl Library {
+    /// The function with a name, which ends with a NUL.
+    ///
+    /// # Safety
+    ///
+    /// `F` is the type of a function pointer, and the right one for the function of this name.
+    pub(super) unsafe fn function<F: Copy>(&self, name: &str) -> Option<F> {
         // SAFETY: the caller guarantees the type.
         unsafe { self.inner.get::<F>(name.as_bytes()) }.ok().map(|symbol| *symbol)
     }
-}
 
-impl Library {
     /// The library at a path, or with a name that the system's loader finds.
     pub(super) fn open(name: &OsStr) -> Result<Self, HipError> {
         Self::open_with(name, unix::RTLD_LAZY).map_err(|tried| HipError::NotFound { tried: vec![tried] })
