@@ -609,7 +609,7 @@ typedef struct {
 typedef struct {
   size_t struct_size;
   int32_t op;        /**< A `ck_op`. */
-  int32_t direction; /**< A `ck_direction`, or `CK_ANY`; `CK_ANY` for GEMMs. */
+  int32_t direction; /**< A `ck_direction`, or `CK_ANY`; `CK_ANY` unless `op` is `CK_OP_CONV`. */
   int32_t dtype;     /**< A `ck_dtype`, of the input or of A, or `CK_ANY`. */
   int32_t reserved;
   const char *arch;  /**< The architecture; NULL for any. */

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::CkRegistry;
 use super::error::Failure;
 use super::input::{Versioned, read_handle, read_optional_text, read_structs};
-use super::kernels::{CkKernelHooks, add, new_kernel, read_all_hooks, read_hooks_at};
+use super::kernels::{CkKernelHooks, add_each};
 use crate::kernel::Kernel;
 
 /// # Safety
@@ -19,17 +19,11 @@ pub(super) unsafe fn add_described<D: Descriptor>(
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `descs` has `count` structs,
     // each with its size set.
     let (registry, descs) = unsafe { (read_handle(registry)?, read_structs(descs, count, "descs")?) };
+    // SAFETY: `index` is in the array, which by contract lives for the call; the descriptor's strings are
+    // NULL or NUL-terminated.
+    let kernel = |index| unsafe { descs.read(index)?.kernel() };
     // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
-    let hooks = unsafe { read_all_hooks(hooks, count) }?;
-    let mut kernels = Vec::new();
-    for index in 0..descs.len() {
-        // SAFETY: `index` is in both arrays, which by contract live for the call.
-        let (desc, hooks) = unsafe { (descs.read(index)?, read_hooks_at(hooks.as_ref(), index)?) };
-        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
-        let kernel = unsafe { desc.kernel() }?;
-        kernels.push(new_kernel(kernel, hooks));
-    }
-    add(registry, kernels)
+    unsafe { add_each(registry, hooks, count, kernel) }
 }
 
 /// A descriptor of any operation.

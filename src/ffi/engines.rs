@@ -4,9 +4,8 @@ use std::ffi::c_char;
 use std::iter::once;
 
 use super::error::{Failure, boundary};
-use super::input::write_values;
 use super::memory::give_text;
-use super::rows::{model_failure, read_object, read_row_options, read_table, rows_failure};
+use super::rows::{model_failure, read_object, read_row_options, read_table, rows_failure, write_features};
 use super::{CkColumn, CkRowOptions, CkStatus};
 use crate::cells::Fields;
 use crate::rows::{EngineChoice, RowModelOptions, describe_engine, engine_features};
@@ -86,12 +85,8 @@ unsafe fn extract(
 ) -> Result<(), Failure> {
     let count = rows.len();
     let found = engine_features(options, rows).map_err(model_failure)?.map_err(rows_failure)?;
-    if capacity < found.len() {
-        let message = format!("capacity is {capacity}, {count} rows have {} features", found.len());
-        return Err(Failure::new(CkStatus::BufferTooSmall, message));
-    }
-    // SAFETY: the same is asked of this function's caller, and the room is enough.
-    unsafe { write_values(features, "features", &found) }
+    // SAFETY: the same is asked of this function's caller.
+    unsafe { write_features(features, capacity, count, &found) }
 }
 
 /// # Safety

@@ -5,6 +5,7 @@ use std::ffi::{CString, c_char};
 use std::fmt::Display;
 
 use super::CkStatus;
+use super::memory::c_text;
 use crate::log::{self, Level};
 use ck_select_types::panics::{self, Panicked};
 
@@ -64,8 +65,7 @@ pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
 }
 
 fn remember(message: &str) {
-    // C strings end at a NUL; names in messages may contain one.
-    let text = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
+    let text = c_text(message);
     // When a thread ends, the slot may already be gone; then nobody can read it anyway.
     let _ = LAST_ERROR.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {

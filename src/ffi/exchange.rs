@@ -5,10 +5,10 @@ use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, check_reserved, init_options, read_bytes, read_handle, read_optional_struct,
-    read_optional_text, word,
+    Versioned, check_reserved, init_options, read_array, read_handle, read_optional_struct,
+    read_optional_text, read_struct, word,
 };
-use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
+use super::kernels::{CkKernelHooks, add, new_kernel};
 use super::memory::give_text;
 use super::{CkRegistry, CkStatus};
 use crate::pool::ExportOptions;
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn ck_registry_import_json(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `json` has `len` bytes.
-        let (registry, json) = unsafe { (read_handle(registry)?, read_bytes(json, len, "json")?) };
+        let (registry, json) = unsafe { (read_handle(registry)?, read_array(json, len, "json")?) };
         let pool = Pool::from_bytes("json", json).map_err(Failure::of(CkStatus::InvalidKernel))?;
         let mut kernels = Vec::with_capacity(pool.len());
         for kernel in &pool {
@@ -52,10 +52,10 @@ pub unsafe extern "C" fn ck_registry_import_json(
                     }
                     // SAFETY: the struct is this function's own, though the callback may have overwritten its
                     // size.
-                    unsafe { read_hooks(&raw const hooks) }?
+                    Some(unsafe { read_struct(&raw const hooks) }?)
                 }
             };
-            kernels.push(new_kernel(kernel.clone(), hooks));
+            kernels.push(new_kernel(kernel.clone(), hooks)?);
         }
         add(registry, kernels)
     })

@@ -1,6 +1,7 @@
 //! Reading what a caller gives: addresses, texts, structs, words.
 
 use std::ffi::{CStr, c_char};
+use std::fmt::Display;
 use std::mem::MaybeUninit;
 
 use super::CkStatus;
@@ -186,12 +187,14 @@ pub(super) unsafe fn init_options<T: Versioned>(options: *mut T) -> Result<(), F
     Ok(())
 }
 
+/// An argument that is out of range.
+pub(super) fn refused(what: &str, found: impl Display, expected: &str) -> Failure {
+    Failure::new(CkStatus::InvalidArgument, format_args!("{what} is {found}, expected {expected}"))
+}
+
 /// Refuses what was set without a meaning: it may get one.
 pub(super) fn check_reserved(what: &str, value: i32) -> Result<(), Failure> {
-    if value == 0 {
-        return Ok(());
-    }
-    Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}reserved is {value}, expected 0")))
+    if value == 0 { Ok(()) } else { Err(refused(&format!("{what}reserved"), value, "0")) }
 }
 
 /// Refuses an array that no memory can hold.
@@ -229,15 +232,6 @@ pub(super) unsafe fn read_optional_text<'a>(
     text.to_str().map(Some).map_err(|error| {
         Failure::new(CkStatus::NotUtf8, format_args!("{what}: not UTF-8 after byte {}", error.valid_up_to()))
     })
-}
-
-/// Borrows bytes for the call; NULL is fine when there are none.
-///
-/// # Safety
-/// `bytes` is NULL, or points to `len` bytes that live and do not change as long as the result.
-pub(super) unsafe fn read_bytes<'a>(bytes: *const u8, len: usize, what: &str) -> Result<&'a [u8], Failure> {
-    // SAFETY: by contract, `bytes` is NULL or has `len` bytes.
-    unsafe { read_array(bytes, len, what) }
 }
 
 /// Borrows an array for the call; NULL is fine when it is empty.

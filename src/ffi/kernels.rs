@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Structs, Versioned, check_reserved, give, give_optional, out_struct, read_arch, read_array, read_handle,
+    Versioned, check_reserved, give, give_optional, out_struct, read_arch, read_array, read_handle,
     read_optional_struct, read_structs, read_text,
 };
 use super::mirror::AsC;
@@ -224,8 +224,8 @@ pub unsafe extern "C" fn ck_registry_add_kernel(
         // NUL-terminated.
         let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
-        let hooks = unsafe { read_hooks(hooks) }?;
-        add(registry, vec![new_kernel(named(name)?, hooks)])
+        let hooks = unsafe { read_optional_struct(hooks) }?;
+        add(registry, vec![new_kernel(named(name)?, hooks)?])
     })
 }
 
@@ -245,17 +245,13 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `names` has `count`
         // elements.
         let (registry, names) = unsafe { (read_handle(registry)?, read_array(names, count, "names")?) };
+        let kernel = |index: usize| {
+            let name = names.get(index).copied().unwrap_or(std::ptr::null());
+            // SAFETY: by contract, `name` is NULL or NUL-terminated.
+            named(unsafe { read_text(name, "a name") }?)
+        };
         // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
-        let hooks = unsafe { read_all_hooks(hooks, count) }?;
-        let mut kernels = Vec::new();
-        for (index, &name) in names.iter().enumerate() {
-            // SAFETY: by contract, `name` is NULL or NUL-terminated; the array is as it was when it was
-            // opened.
-            let (name, hooks) =
-                unsafe { (read_text(name, "a name")?, read_hooks_at(hooks.as_ref(), index)?) };
-            kernels.push(new_kernel(named(name)?, hooks));
-        }
-        add(registry, kernels)
+        unsafe { add_each(registry, hooks, count, kernel) }
     })
 }
 
@@ -293,48 +289,6 @@ pub unsafe extern "C" fn ck_registry_add_folder(
     })
 }
 
-/// Reads hooks; NULL is a kernel of normal priority without callbacks.
-///
-/// # Safety
-/// As for [`read_struct`].
-pub(super) unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<CkKernelHooks>, Failure> {
-    // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
-    unsafe { read_optional_struct(hooks) }?.map(checked_hooks).transpose()
-}
-
-fn checked_hooks(hooks: CkKernelHooks) -> Result<CkKernelHooks, Failure> {
-    check_reserved("ck_kernel_hooks.", hooks.reserved)?;
-    Ok(hooks)
-}
-
-/// Opens an array of hooks; NULL means none for all kernels.
-///
-/// # Safety
-/// As for [`read_structs`].
-pub(super) unsafe fn read_all_hooks(
-    hooks: *const CkKernelHooks,
-    count: usize,
-) -> Result<Option<Structs<CkKernelHooks>>, Failure> {
-    if hooks.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: by contract, `hooks` has `count` structs, each with its size set.
-    unsafe { read_structs(hooks, count, "hooks") }.map(Some)
-}
-
-/// Reads the hooks of one of them.
-///
-/// # Safety
-/// As for [`Structs::read`].
-pub(super) unsafe fn read_hooks_at(
-    hooks: Option<&Structs<CkKernelHooks>>,
-    index: usize,
-) -> Result<Option<CkKernelHooks>, Failure> {
-    let Some(hooks) = hooks else { return Ok(None) };
-    // SAFETY: by contract, `index` is in the array, which still is as it was opened.
-    checked_hooks(unsafe { hooks.read(index) }?).map(Some)
-}
-
 fn outcome(answer: f32) -> RunOutcome {
     match answer {
         0.0 => RunOutcome::Launched,
@@ -348,16 +302,36 @@ fn named(name: &str) -> Result<Kernel, Failure> {
     Kernel::from_name(name).map_err(Failure::of(CkStatus::InvalidKernel))
 }
 
-pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> NewKernel {
-    match hooks {
-        None => kernel.into(),
-        Some(hooks) => NewKernel {
-            kernel,
-            priority: Priority(hooks.priority),
-            user: UserData(hooks.user),
-            hooks: Some(Box::new(Callbacks::of(hooks))),
-        },
-    }
+/// A kernel to be added; without hooks, one of normal priority without callbacks.
+pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> Result<NewKernel, Failure> {
+    let Some(hooks) = hooks else { return Ok(kernel.into()) };
+    check_reserved("ck_kernel_hooks.", hooks.reserved)?;
+    Ok(NewKernel {
+        kernel,
+        priority: Priority(hooks.priority),
+        user: UserData(hooks.user),
+        hooks: Some(Box::new(Callbacks::of(hooks))),
+    })
+}
+
+/// Adds as many kernels as are counted, all or none, each with its hooks.
+///
+/// # Safety
+/// `hooks` is NULL for none, or has `count` structs, each with its size set, and what `ck_kernel_hooks` says.
+pub(super) unsafe fn add_each(
+    registry: &Registry,
+    hooks: *const CkKernelHooks,
+    count: usize,
+    kernel: impl Fn(usize) -> Result<Kernel, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: by contract.
+    let hooks = (!hooks.is_null()).then(|| unsafe { read_structs(hooks, count, "hooks") }).transpose()?;
+    let new = |index| {
+        // SAFETY: `index` is in the array, which by contract lives for the call.
+        let own = hooks.as_ref().map(|hooks| unsafe { hooks.read(index) }).transpose()?;
+        new_kernel(kernel(index)?, own)
+    };
+    add(registry, (0..count).map(new).collect::<Result<_, _>>()?)
 }
 
 pub(super) fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Failure> {

@@ -1,10 +1,11 @@
 //! Logging to a callback.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{c_char, c_void};
 
 use super::CkStatus;
 use super::error::boundary;
 use super::input::{read_text, word};
+use super::memory::c_text;
 use crate::log::{Level, set_sink, told};
 
 /// How much is logged. A `ck_log_level` is passed as `int32_t`.
@@ -65,8 +66,6 @@ pub unsafe extern "C" fn ck_log_set_callback(
             level,
             callback.map(|callback| -> Box<crate::log::Sink> {
                 Box::new(move |level, source, text| {
-                    let c_text =
-                        |text: &str| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
                     let (source, text) = (c_text(source), c_text(text));
                     // SAFETY: `ck_log_set_callback` requires a callback that stays callable with `user`; the
                     // strings live for the call.

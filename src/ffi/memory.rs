@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, c_char};
 
-use super::CkStatus;
 use super::error::{Failure, boundary_value};
 use super::input::{output, write_output};
 
@@ -28,9 +27,12 @@ pub unsafe extern "C" fn ck_string_free(text: *mut c_char) {
 /// `address` is NULL or valid for writing an address.
 pub(super) unsafe fn give_text(address: *mut *mut c_char, what: &str, text: &str) -> Result<(), Failure> {
     let address = output(address, what)?;
-    let text =
-        CString::new(text.replace('\0', "\u{fffd}")).map_err(Failure::of(CkStatus::InvalidArgument))?;
     // SAFETY: by contract, `address` is valid for writing.
-    unsafe { write_output(address, text.into_raw()) };
+    unsafe { write_output(address, c_text(text).into_raw()) };
     Ok(())
+}
+
+/// A text for C, where it ends at a NUL: names in it may contain one.
+pub(super) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::error::{Failure, boundary};
 use super::hardware::CkHardware;
 use super::input::{
-    Versioned, check_reserved, give, init_options, read_arch, read_bytes, read_handle, read_optional_struct,
-    read_struct, read_structs, read_text, word,
+    Versioned, check_reserved, give, init_options, read_arch, read_array, read_handle, read_optional_struct,
+    read_struct, read_structs, read_text, refused, word,
 };
 use super::{CkRegistry, CkStatus};
 use crate::embedded;
@@ -63,7 +63,7 @@ pub struct CkModelKey {
     pub struct_size: usize,
     /// A `ck_op`.
     pub op: i32,
-    /// A `ck_direction`, or `CK_ANY`; `CK_ANY` for GEMMs.
+    /// A `ck_direction`, or `CK_ANY`; `CK_ANY` unless `op` is `CK_OP_CONV`.
     pub direction: i32,
     /// A `ck_dtype`, of the input or of A, or `CK_ANY`.
     pub dtype: i32,
@@ -215,9 +215,8 @@ unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
     let raw = unsafe { read_struct(key) }?;
     check_reserved("", raw.reserved)?;
     let op = word("op", raw.op, Op::ALL, Op::WORDS)?;
-    if op == Op::Gemm && raw.direction != CK_ANY {
-        let message = format!("direction is {}, expected CK_ANY (-1): a GEMM has none", raw.direction);
-        return Err(Failure::new(CkStatus::InvalidArgument, message));
+    if op != Op::Conv && raw.direction != CK_ANY {
+        return Err(refused("direction", raw.direction, "CK_ANY (-1): only convolutions have one"));
     }
     let said = |number: i32| (number != CK_ANY).then_some(number);
     Ok(ModelKey {
@@ -282,7 +281,7 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
         // NUL-terminated.
         let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         // SAFETY: by contract, `spec` has `spec_len` bytes.
-        let spec = unsafe { read_bytes(spec, spec_len, "spec") }?;
+        let spec = unsafe { read_array(spec, spec_len, "spec") }?;
         // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let mut parts = Vec::new();
@@ -294,7 +293,7 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
             check_reserved("ck_forest_bytes.", forest.reserved)?;
             let target = word("target", forest.target, Target::ALL, Target::WORDS)?;
             // SAFETY: by contract, `forest.bytes` has `forest.len` bytes.
-            parts.push((target, unsafe { read_bytes(forest.bytes, forest.len, "bytes of a forest") }?));
+            parts.push((target, unsafe { read_array(forest.bytes, forest.len, "bytes of a forest") }?));
         }
         let model = Model::from_bytes(name, spec, &parts).map_err(Failure::of(CkStatus::InvalidModel))?;
         set_model(registry, model, &options)

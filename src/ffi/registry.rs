@@ -1,7 +1,6 @@
 //! The registry's handle and options.
 
 use std::ffi::{c_char, c_void};
-use std::fmt::Display;
 use std::mem::offset_of;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
     Handle, Versioned, destroy, give, give_handle, give_optional, init_options, read_arch, read_handle,
-    read_optional_struct, read_optional_text, word, write_output,
+    read_optional_struct, read_optional_text, refused, word, write_output,
 };
 use super::memory::give_text;
 use crate::environment;
@@ -280,10 +279,6 @@ fn mode(raw: &CkOptions) -> Result<Mode, Failure> {
 
 fn count(what: &str, value: i32) -> Result<usize, Failure> {
     usize::try_from(value).map_err(|_| refused(what, value, "0 or more"))
-}
-
-fn refused(what: &str, found: impl Display, expected: &str) -> Failure {
-    Failure::new(CkStatus::InvalidArgument, format_args!("{what} is {found}, expected {expected}"))
 }
 
 fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {

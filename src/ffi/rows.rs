@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Handle, Versioned, destroy, give, give_handle, init_options, output, read_array, read_bytes, read_handle,
+    Handle, Versioned, destroy, give, give_handle, init_options, output, read_array, read_handle,
     read_optional_struct, read_optional_text, read_structs, read_text, word, write_output, write_values,
 };
 use super::memory::give_text;
@@ -278,12 +278,8 @@ pub unsafe extern "C" fn ck_model_extract_rows(
         // structs with `rows` cells each.
         let (model, table) = unsafe { (read_handle(model)?, read_table(columns, column_count, rows)?) };
         let found = model.features(&table).map_err(rows_failure)?;
-        if capacity < found.len() {
-            let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
-            return Err(Failure::new(CkStatus::BufferTooSmall, message));
-        }
-        // SAFETY: by contract, `features` has room for all values.
-        unsafe { write_values(features, "features", &found) }
+        // SAFETY: by contract, `features` has room for `capacity` doubles.
+        unsafe { write_features(features, capacity, rows, &found) }
     })
 }
 
@@ -435,12 +431,30 @@ pub(super) fn rows_failure(error: RowsError) -> Failure {
 }
 
 /// # Safety
-/// As for [`read_bytes`].
+/// As for [`read_array`].
 pub(super) unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object, Failure> {
     // SAFETY: by contract, `bytes` has `len` bytes.
-    let bytes = unsafe { read_bytes(bytes, len, what) }?;
+    let bytes = unsafe { read_array(bytes, len, what) }?;
     Object::from_json(bytes)
         .map_err(|error| Failure::new(CkStatus::InvalidArgument, format_args!("{what}: {error}")))
+}
+
+/// Writes the features of some rows.
+///
+/// # Safety
+/// `features` is NULL, or has room for `capacity` doubles.
+pub(super) unsafe fn write_features(
+    features: *mut f64,
+    capacity: usize,
+    rows: usize,
+    found: &[f64],
+) -> Result<(), Failure> {
+    if capacity < found.len() {
+        let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
+        return Err(Failure::new(CkStatus::BufferTooSmall, message));
+    }
+    // SAFETY: by contract, and the room is enough.
+    unsafe { write_values(features, "features", found) }
 }
 
 /// Borrows a table for the call.

@@ -12,7 +12,7 @@ use super::input::{
 use super::memory::give_text;
 use super::{CkRegistry, CkStatus};
 use crate::problem::{FieldSet, Problem};
-use crate::registry::SelectError;
+use crate::registry::{Registry, SelectError};
 use crate::select::RankError;
 use crate::vocab::Op;
 
@@ -129,17 +129,21 @@ pub(super) trait AsProblem: Versioned {
     unsafe fn problem(self) -> Result<Problem, Failure>;
 }
 
-/// Reads a problem without validating it: the registry does, once, and only where no equal one was decided
-/// before.
+/// Reads a registry, and a problem without validating it: the registry does, once, and only where no equal
+/// one was decided before.
 ///
 /// # Safety
-/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string, and its other addresses are what
-/// the struct's documentation says.
-pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
-    // SAFETY: by contract, `address` is NULL or a struct with its size set.
-    let raw = unsafe { read_struct(address) }?;
+/// As for [`read_handle`] and [`read_struct`]; the problem's `arch` is NULL or a NUL-terminated string, and
+/// its other addresses are what the struct's documentation says.
+pub(super) unsafe fn read_call<'a, T: AsProblem>(
+    registry: *const CkRegistry,
+    problem: *const T,
+) -> Result<(&'a Registry, Problem), Failure> {
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
+    // with its size set.
+    let (registry, raw) = unsafe { (read_handle(registry)?, read_struct(problem)?) };
     // SAFETY: by contract.
-    unsafe { raw.problem() }
+    Ok((registry, unsafe { raw.problem() }?))
 }
 
 /// # Safety
@@ -149,9 +153,8 @@ pub(super) unsafe fn select<T: AsProblem>(
     problem: *const T,
     selection: *mut CkSelection,
 ) -> Result<(), Failure> {
-    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
-    // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
+    // SAFETY: by contract.
+    let (registry, problem) = unsafe { read_call(registry, problem) }?;
     // SAFETY: by contract, `selection` is NULL or a struct with its size set.
     let selection = unsafe { out_struct(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
@@ -231,9 +234,8 @@ pub(super) unsafe fn rank<T: AsProblem>(
     count: *mut usize,
     left_out: *mut usize,
 ) -> Result<(), Failure> {
-    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
-    // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
+    // SAFETY: by contract.
+    let (registry, problem) = unsafe { read_call(registry, problem) }?;
     let count = output(count, "count")?;
     let room = match capacity {
         0 => None,
@@ -293,9 +295,8 @@ pub(super) unsafe fn predict<T: AsProblem>(
     index: usize,
     predictions: *mut CkPredictions,
 ) -> Result<(), Failure> {
-    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
-    // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
+    // SAFETY: by contract.
+    let (registry, problem) = unsafe { read_call(registry, problem) }?;
     // SAFETY: by contract, `predictions` is NULL or a struct with its size set.
     let predictions = unsafe { out_struct(predictions) }?;
     let found = registry.predict(&problem, index).map_err(select_failure)?;
@@ -320,9 +321,8 @@ pub(super) unsafe fn extract<T: AsProblem>(
     features: *mut f64,
     count: *mut usize,
 ) -> Result<(), Failure> {
-    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
-    // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
+    // SAFETY: by contract.
+    let (registry, problem) = unsafe { read_call(registry, problem) }?;
     let count = output(count, "count")?;
     let row = registry.features(&problem, index).map_err(select_failure)?;
     if capacity < row.len() {
@@ -346,9 +346,8 @@ pub(super) unsafe fn explain<T: AsProblem>(
     problem: *const T,
     text: *mut *mut c_char,
 ) -> Result<(), Failure> {
-    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
-    // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
+    // SAFETY: by contract.
+    let (registry, problem) = unsafe { read_call(registry, problem) }?;
     let explained = registry.explain(&problem).map_err(select_failure)?;
     // SAFETY: by contract, `text` is NULL or valid for writing.
     unsafe { give_text(text, "text", &explained) }

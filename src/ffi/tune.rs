@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::time::Duration;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, check_reserved, out_struct, read_handle, read_struct};
+use super::input::{Versioned, check_reserved, out_struct, read_handle, read_struct, refused};
 use super::{CkRegistry, CkStatus};
 use crate::registry::TuneBudget;
 use crate::tuning::device::Stream;
@@ -116,16 +116,13 @@ pub unsafe extern "C" fn ck_registry_tune(
 
 fn read_budget(raw: &CkTuneBudget) -> Result<TuneBudget, Failure> {
     check_reserved("ck_tune_budget.", raw.reserved)?;
-    let refused = |what: &str, found: &dyn std::fmt::Display, expected: &str| {
-        Failure::new(CkStatus::InvalidArgument, format_args!("{what} is {found}, expected {expected}"))
-    };
     let time = Duration::try_from_secs_f64(raw.time_ms / 1e3)
-        .map_err(|_| refused("time_ms", &raw.time_ms, "milliseconds"))?;
+        .map_err(|_| refused("time_ms", raw.time_ms, "milliseconds"))?;
     let usual = TuneBudget::new(time);
     let kernels = match usize::try_from(raw.kernels) {
         Ok(0) => usual.kernels,
         Ok(kernels) if kernels >= 2 => kernels,
-        _ => return Err(refused("kernels", &raw.kernels, "2 or more, or 0")),
+        _ => return Err(refused("kernels", raw.kernels, "2 or more, or 0")),
     };
     // SAFETY: by the contract of `ck_registry_tune`, the stream lives for the call.
     let stream = (!raw.stream.is_null()).then(|| unsafe { Stream::from_raw(raw.stream) });

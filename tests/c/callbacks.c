@@ -53,8 +53,7 @@ static ck_registry *registry_of(run_callback run, run_callback other, void *user
 }
 
 static ck_selection selected(const ck_registry *registry, int64_t batch) {
-    ck_conv_problem problem;
-    ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
+    USUAL(ck_conv_problem, problem);
     problem.n = batch;
     problem.c = problem.k = 64;
     SIZED(ck_selection, selection);

@@ -38,6 +38,11 @@ static int failures = 0;
     memset(&(name), 0, sizeof(name)); \
     (name).struct_size = sizeof(name)
 
+/* A variable as its type's init function leaves it. */
+#define USUAL(type, name) \
+    type name;            \
+    ANSWERS(CK_STATUS_OK, type##_init(&(name)))
+
 /* What main returns. */
 static int finish(const char *what) {
     if (failures == 0) {

@@ -36,8 +36,7 @@ int main(int argc, char **argv) {
     SIZED(ck_kernel_hooks, hooks);
     hooks.run_conv = a_millisecond;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, "grouped_conv_forward_bf16_2d_64x64x64_compv3", &hooks));
-    ck_conv_problem problem;
-    ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
+    USUAL(ck_conv_problem, problem);
     SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_SEARCH);

@@ -85,8 +85,7 @@ static ck_registry *registry_of(const ck_options *options, kernel *kernels, size
         SIZED(ck_kernel_hooks, hooks);
         hooks.user = &kernels[at];
         hooks.run_conv = run_conv;
-        ck_conv_kernel_desc conv;
-        ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv));
+        USUAL(ck_conv_kernel_desc, conv);
         conv.name = name;
         ANSWERS(CK_STATUS_OK, ck_registry_add_conv_kernels(registry, &conv, &hooks, 1));
     }
@@ -95,8 +94,7 @@ static ck_registry *registry_of(const ck_options *options, kernel *kernels, size
 
 /* Selects, and remembers what was said. */
 static ck_selection selected(ck_registry *registry) {
-    ck_conv_problem problem;
-    ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
+    USUAL(ck_conv_problem, problem);
     SIZED(ck_selection, selection);
     said[0] = '\0';
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));

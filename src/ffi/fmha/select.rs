@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use super::CkFmhaProblem;
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::{give, read_handle};
+use crate::ffi::input::give;
 use crate::ffi::select::{
-    CkPredictions, CkRanked, CkSelection, explain, extract, predict, rank, read_problem, select,
+    CkPredictions, CkRanked, CkSelection, explain, extract, predict, rank, read_call, select,
 };
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::problem::{FmhaProblem, Problem};
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn ck_registry_choose_fmha_splits(
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
         // with its size set and a valid `arch`.
-        let (registry, problem) = unsafe { (read_handle(registry)?, read_problem(problem)?) };
+        let (registry, problem) = unsafe { read_call(registry, problem) }?;
         let Problem::Fmha(problem) = problem else { return Ok(()) };
         let split = FmhaProblem { num_splits: 1, ..problem };
         split.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;

@@ -10,7 +10,7 @@ use ck_select_types::ends::Ends;
 use super::{CkObjects, CkTable};
 use crate::ffi::CkStatus;
 use crate::ffi::error::Failure;
-use crate::ffi::input::{read_array, read_text};
+use crate::ffi::input::{check_reserved, read_array, read_text};
 use crate::ffi::rows::CkColumn;
 
 /// The value of a cell.
@@ -177,6 +177,7 @@ impl Drafts {
     /// # Safety
     /// The addresses are what the fields say.
     pub(super) unsafe fn new(objects: &CkObjects, rows: usize) -> Result<Self, Failure> {
+        check_reserved("ck_objects.", objects.reserved)?;
         let count = objects.name_count;
         // SAFETY: by contract.
         let (names, kinds) = unsafe {

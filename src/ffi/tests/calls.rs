@@ -1,5 +1,5 @@
 //! The C interface called as C calls it, in steps that Miri can follow (`make miri-ffi`). What needs a
-//! HIP runtime, which is C, is left to tests/c.
+//! HIP runtime, which is C, is left to tests/c, and so are arguments that are refused before they are used.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -82,16 +82,25 @@ fn sized<T: crate::ffi::input::Versioned>() -> T {
     }
 }
 
+/// A struct as its init function leaves it.
+fn usual<T>(init: unsafe extern "C" fn(*mut T) -> CkStatus) -> T {
+    let mut value = MaybeUninit::uninit();
+    // SAFETY: there is room for one.
+    assert_eq!(unsafe { init(value.as_mut_ptr()) }, CkStatus::Ok);
+    // SAFETY: written by the call.
+    unsafe { value.assume_init() }
+}
+
+fn forest(text: &[u8]) -> CkForestBytes {
+    CkForestBytes { bytes: text.as_ptr(), len: text.len(), ..sized() }
+}
+
 fn quiet() -> CkOptions {
     CkOptions { ignore_environment: 1, ..sized() }
 }
 
 fn resnet() -> CkConvProblem {
-    let mut problem = MaybeUninit::<CkConvProblem>::uninit();
-    // SAFETY: there is room for one.
-    assert_eq!(unsafe { ck_conv_problem_init(problem.as_mut_ptr()) }, CkStatus::Ok);
-    // SAFETY: written by the call.
-    let mut problem = unsafe { problem.assume_init() };
+    let mut problem = usual(ck_conv_problem_init);
     (problem.n, problem.c, problem.k) = (16, 256, 128);
     problem
 }
@@ -108,11 +117,7 @@ fn select(registry: &Owned, problem: &CkConvProblem) -> Result<CkSelection, CkSt
 #[test]
 fn descriptors_and_misaligned_structs_are_read() {
     let registry = Owned::new();
-    let mut desc = MaybeUninit::<CkConvKernelDesc>::uninit();
-    // SAFETY: there is room for one.
-    assert_eq!(unsafe { ck_conv_kernel_desc_init(desc.as_mut_ptr()) }, CkStatus::Ok);
-    // SAFETY: written by the call.
-    let mut desc = unsafe { desc.assume_init() };
+    let mut desc = usual(ck_conv_kernel_desc_init);
     desc.name = c"mine".as_ptr();
     // SAFETY: one descriptor, without hooks.
     let add = |desc: &CkConvKernelDesc| unsafe { ck_registry_add_conv_kernels(registry.0, desc, null(), 1) };
