@@ -16,43 +16,52 @@
 //! 5. CK Tile's kernels with scales of groups read B as it is or shuffled, by an argument; those of the older
 //!    spelling, with four flags, only as it is.
 
-use self::Slot::{
-    One, PermuteN, RepeatM, RepeatN, ScaleK, ScaleM, ScaleN, Scheduling, StepsA, StepsB, Version,
-};
 use super::{GemmKernel, GemmVariant, Quant};
 use crate::field::{Kind, MOST_FIELDS, Record as _, places, values};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
 use crate::valid::MAX_EXTENT;
-use crate::vocab::{Dtype, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode, Scheduler};
+use crate::vocab::{Dtype, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode};
 
-/// What a number of a name is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Slot {
-    /// A field of the kernel, by its place.
-    Field(usize),
-    /// Always 1.
-    One,
-    ScaleM,
-    ScaleN,
-    ScaleK,
-    /// Instructions of a wave along m and n.
-    RepeatM,
-    RepeatN,
-    /// Threads along the depth.
-    StepsA,
-    StepsB,
-    /// The word of the scheduler.
-    Scheduling,
-    /// The pipeline.
-    Version,
-    /// Whether the epilogue permutes n.
-    PermuteN,
-}
+/// A number of a name, by its place: a field of kernels, or one of [`DERIVED`] behind them.
+type Slot = usize;
+
+const ONE: Slot = MOST_FIELDS;
+const SCALE_M: Slot = ONE + 1;
+const SCALE_N: Slot = ONE + 2;
+const SCALE_K: Slot = ONE + 3;
+/// Instructions of a wave along m and n.
+const REPEAT_M: Slot = ONE + 4;
+const REPEAT_N: Slot = ONE + 5;
+/// Threads along the depth.
+const STEPS_A: Slot = ONE + 6;
+const STEPS_B: Slot = ONE + 7;
+/// The pipeline.
+const VERSION: Slot = ONE + 8;
+/// Whether the epilogue permutes n.
+const PERMUTE_N: Slot = ONE + 9;
+
+/// What other numbers than fields are called in messages, the least and the largest.
+const DERIVED: [(&str, [i64; 2]); 10] = [
+    ("the number that is always 1", [1, 1]),
+    ("the elements that share a scale", ANY),
+    ("the elements that share a scale", ANY),
+    ("the elements that share a scale", ANY),
+    ("the instructions of a wave", ANY),
+    ("the instructions of a wave", ANY),
+    ("the threads that load", ANY),
+    ("the threads that load", ANY),
+    ("the pipeline", [1, 5]),
+    ("the flag for permuting n", [0, 1]),
+];
+const ANY: [i64; 2] = [1, MAX_EXTENT as i64];
+
+/// The numbers of a kernel or of a name; 0 for those that it does not have.
+type Numbers = [i64; MOST_FIELDS + DERIVED.len()];
 
 /// The number of a field of kernels.
 const fn field(name: &'static str) -> Slot {
-    Slot::Field(places(GemmKernel::FIELDS, &[name])[0])
+    places(GemmKernel::FIELDS, &[name])[0]
 }
 
 type Part = &'static [Slot];
@@ -69,24 +78,24 @@ struct Family {
     parts: &'static [Part],
 }
 
-const SCALE: Part = &[ScaleM, ScaleN, ScaleK];
+const SCALE: Part = &[SCALE_M, SCALE_N, SCALE_K];
 const BLOCK: Part = &[field("block_size"), field("tile_m"), field("tile_n"), field("tile_k")];
 const A1_B1: Part = &[field("vector_a"), field("vector_b")];
 const WARP: Part = &[field("warp_tile_m"), field("warp_tile_n")];
-const REPEAT: Part = &[RepeatM, RepeatN];
-const LOAD_A: Part = &[StepsA, field("loaders_a"), One];
-const LOAD_B: Part = &[StepsB, field("loaders_b"), One];
-const STORE: Part = &[One, field("storers_m"), One, field("storers_n")];
+const REPEAT: Part = &[REPEAT_M, REPEAT_N];
+const LOAD_A: Part = &[STEPS_A, field("loaders_a"), ONE];
+const LOAD_B: Part = &[STEPS_B, field("loaders_b"), ONE];
+const STORE: Part = &[ONE, field("storers_m"), ONE, field("storers_n")];
 const WIDTH: Part = &[field("vector_c")];
-const WIDTHS: Part = &[field("vector_c"), field("vector_c"), One];
+const WIDTHS: Part = &[field("vector_c"), field("vector_c"), ONE];
 const SHUFFLE: Part = &[field("shuffle_m"), field("shuffle_n")];
-const SCHEDULER: Part = &[Scheduling];
-const VERSION: Part = &[Version];
+const SCHEDULER: Part = &[field("scheduler")];
+const PIPELINE: Part = &[VERSION];
 const TILE: Part = &[field("tile_m"), field("tile_n"), field("tile_k")];
 const WAVES: Part = &[field("wave_m"), field("wave_n"), field("wave_k")];
 const WARP_TILE: Part = &[field("warp_tile_m"), field("warp_tile_n"), field("warp_tile_k")];
-const FLAGS: Part = &[PermuteN, field("transpose_c"), field("persistent")];
-const FOUR_FLAGS: Part = &[PermuteN, field("transpose_c"), field("double_buffer"), field("persistent")];
+const FLAGS: Part = &[PERMUTE_N, field("transpose_c"), field("persistent")];
+const FOUR_FLAGS: Part = &[PERMUTE_N, field("transpose_c"), field("double_buffer"), field("persistent")];
 const TEN_FLAGS: Part = &[
     field("transpose_c"),
     field("structured_sparsity"),
@@ -103,7 +112,7 @@ const BLOCKS: Part = &[field("block_per_cu")];
 const ROW_SCALES: Part = &[field("row_scales_a")];
 
 /// The parts of the oldest names, which have no widths of A and B.
-const FIRST: &[Part] = &[BLOCK, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, VERSION];
+const FIRST: &[Part] = &[BLOCK, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, PIPELINE];
 
 const PLAIN: Family = Family {
     prefix: "a8w8_rowwise",
@@ -124,26 +133,26 @@ const FAMILIES: [Family; 12] = [
     Family { prefix: "bf16_batched", quant: None, dtype: Dtype::Bf16, batched: true, ..PLAIN },
     Family {
         parts: &[
-            SCALE, BLOCK, A1_B1, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, VERSION,
+            SCALE, BLOCK, A1_B1, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE,
         ],
         ..GROUPS
     },
     Family {
-        parts: &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, VERSION],
+        parts: &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE],
         ..GROUPS
     },
     Family {
         prefix: "a8w8_blockscale_bpreshuffle",
         preshuffle: true,
         whole: true,
-        parts: &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, VERSION],
+        parts: &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE],
         ..GROUPS
     },
     Family {
         prefix: "a8w8_bpreshuffle",
         preshuffle: true,
         whole: true,
-        parts: &[BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, VERSION],
+        parts: &[BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, PIPELINE],
         ..PLAIN
     },
     Family {
@@ -151,7 +160,7 @@ const FAMILIES: [Family; 12] = [
         quant: Some(QuantMode::Mx),
         dtype: Dtype::PkFp4,
         preshuffle: true,
-        parts: &[BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, VERSION],
+        parts: &[BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE],
         ..PLAIN
     },
     Family {
@@ -197,7 +206,7 @@ pub(super) fn parse(scan: &Scan<'_>) -> Result<GemmKernel, NameError> {
 
 /// The name of a kernel.
 pub(super) fn write(kernel: &GemmKernel) -> String {
-    let values = values(kernel);
+    let numbers = numbers(kernel);
     let family = FAMILIES.iter().find(|family| family.has(kernel)).unwrap_or(&PLAIN);
     let mut name = family.prefix.to_owned();
     for part in family.parts {
@@ -207,104 +216,50 @@ pub(super) fn write(kernel: &GemmKernel) -> String {
         }
         for (place, &slot) in part.iter().enumerate() {
             name.push(if place == 0 { '_' } else { 'x' });
-            match slot {
-                Scheduling if kernel.scheduler == Scheduler::Auto => name += "default",
-                Scheduling => name += kernel.scheduler.as_str(),
-                _ => {
-                    name += if slot == Version { "v" } else { "" };
-                    name += &slot.number(kernel, &values).to_string();
-                }
+            if *part == SCHEDULER {
+                name += SCHEDULERS[kernel.scheduler as usize];
+                continue;
             }
+            name += if slot == VERSION { "v" } else { "" };
+            name += &numbers[slot].to_string();
         }
     }
     name
 }
 
-/// AITER's words for schedulers.
+/// AITER's words for schedulers, by their numbers.
 const SCHEDULERS: [&str; 3] = ["default", "intrawave", "interwave"];
 
-impl Slot {
-    /// Its number in the name of a kernel with these fields.
-    fn number(self, kernel: &GemmKernel, fields: &[i64]) -> i64 {
-        let GemmKernel { tile, wave, warp_tile, vector, variant, .. } = kernel;
-        let per = |all: u32, one: u32| i64::from(all / one.max(1));
-        let groups = variant.quant.map_or([None; 2], |quant| [quant.group_a, quant.group_b]);
-        let [group_a, group_b] = groups.map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
-        match self {
-            Self::Field(place) => fields[place],
-            One => 1,
-            ScaleM => group_a.m.into(),
-            ScaleN => group_b.n.into(),
-            ScaleK => group_a.k.into(),
-            RepeatM => per(tile.m, wave.m.saturating_mul(warp_tile.m)),
-            RepeatN => per(tile.n, wave.n.saturating_mul(warp_tile.n)),
-            StepsA => per(tile.k, vector[0]),
-            StepsB => per(tile.k, vector[1]),
-            Scheduling => kernel.scheduler as i64,
-            Version => kernel.pipeline as i64 + 1,
-            PermuteN => (kernel.epilogue == Epilogue::PermuteN).into(),
-        }
-    }
-
-    /// What messages call it.
-    const fn what(self) -> &'static str {
-        match self {
-            Self::Field(place) => GemmKernel::FIELDS[place].name,
-            One => "the number that is always 1",
-            ScaleM | ScaleN | ScaleK => "the elements that share a scale",
-            RepeatM | RepeatN => "the instructions of a wave",
-            StepsA | StepsB => "the threads that load",
-            Scheduling => "the scheduler",
-            Version => "the pipeline",
-            PermuteN => "the flag for permuting n",
-        }
-    }
-
-    /// The least and the largest number.
-    fn range(self) -> [i64; 2] {
-        match self {
-            Self::Field(place) => {
-                let field = &GemmKernel::FIELDS[place];
-                // 0 is what no name says, but for tiles in their order.
-                let least = i64::from(!field.name.starts_with("partition_"));
-                if matches!(field.kind, Kind::Flag) { [0, 1] } else { [least, field.most] }
-            }
-            One => [1, 1],
-            Version => [1, 5],
-            PermuteN => [0, 1],
-            _ => [1, MAX_EXTENT.into()],
-        }
-    }
+/// The numbers in the name of a kernel.
+fn numbers(kernel: &GemmKernel) -> Numbers {
+    let GemmKernel { tile, wave, warp_tile, vector, variant, .. } = kernel;
+    let per = |all: u32, one: u32| i64::from(all / one.max(1));
+    let groups = variant.quant.map_or([None; 2], |quant| [quant.group_a, quant.group_b]);
+    let [group_a, group_b] = groups.map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
+    let mut numbers: Numbers = [0; MOST_FIELDS + DERIVED.len()];
+    numbers[..MOST_FIELDS].copy_from_slice(&values(kernel));
+    numbers[ONE..].copy_from_slice(&[
+        1,
+        group_a.m.into(),
+        group_b.n.into(),
+        group_a.k.into(),
+        per(tile.m, wave.m.saturating_mul(warp_tile.m)),
+        per(tile.n, wave.n.saturating_mul(warp_tile.n)),
+        per(tile.k, vector[0]),
+        per(tile.k, vector[1]),
+        kernel.pipeline as i64 + 1,
+        (kernel.epilogue == Epilogue::PermuteN).into(),
+    ]);
+    numbers
 }
 
-/// The numbers of a name; 0 for those that it does not have.
-struct Numbers {
-    fields: [i64; MOST_FIELDS],
-    scale: [i64; 3],
-    repeat: [i64; 2],
-    steps: [i64; 2],
-    version: i64,
-    permute_n: i64,
-    /// What is no number of the kernel.
-    other: i64,
-}
-
-impl Numbers {
-    const fn at(&mut self, slot: Slot) -> &mut i64 {
-        match slot {
-            Slot::Field(place) => &mut self.fields[place],
-            ScaleM => &mut self.scale[0],
-            ScaleN => &mut self.scale[1],
-            ScaleK => &mut self.scale[2],
-            RepeatM => &mut self.repeat[0],
-            RepeatN => &mut self.repeat[1],
-            StepsA => &mut self.steps[0],
-            StepsB => &mut self.steps[1],
-            Version => &mut self.version,
-            PermuteN => &mut self.permute_n,
-            One | Scheduling => &mut self.other,
-        }
-    }
+/// What messages call a number, the least and the largest.
+fn bounds(slot: Slot) -> (&'static str, [i64; 2]) {
+    let Some(field) = GemmKernel::FIELDS.get(slot) else { return DERIVED[slot - MOST_FIELDS] };
+    // 0 is what no name says, but for tiles in their order.
+    let least = i64::from(!field.name.starts_with("partition_"));
+    let is_flag = matches!(field.kind, Kind::Flag);
+    (field.name, if is_flag { [0, 1] } else { [least, field.most] })
 }
 
 impl Family {
@@ -342,49 +297,41 @@ impl Family {
     fn parse(&self, mut scan: Scan<'_>) -> Result<GemmKernel, NameError> {
         scan.eat(self.prefix);
         let usual = self.kernel();
-        let mut numbers = Numbers {
-            fields: values(&usual),
-            scale: [0; 3],
-            repeat: [0; 2],
-            steps: [0; 2],
-            version: 0,
-            permute_n: 0,
-            other: 0,
-        };
-        let (mut scheduler, mut seen) = (Scheduler::Auto, Vec::new());
+        let mut numbers: Numbers = [0; MOST_FIELDS + DERIVED.len()];
+        numbers[..MOST_FIELDS].copy_from_slice(&values(&usual));
+        let mut seen = Vec::new();
         for &part in self.parts {
             if part == ROW_SCALES {
-                *numbers.at(part[0]) = scan.eat_whole("_aqrm").into();
+                numbers[part[0]] = scan.eat_whole("_aqrm").into();
                 continue;
             }
             let whole = scan.clone();
             for (place, &slot) in part.iter().enumerate() {
+                let (what, range) = bounds(slot);
                 if place == 0 {
-                    scan.separator(slot.what())?;
+                    scan.separator(what)?;
                 } else if !scan.eat("x") {
                     let found = whole.rest().trim_start_matches('_').split('_').next().unwrap_or_default();
+                    let (first, _) = bounds(part[0]);
                     let expected = format!("{} numbers joined by 'x'", part.len());
-                    let message = format!("found '{found}' for {}, expected {expected}", part[0].what());
-                    return Err(scan.fail(message));
+                    return Err(scan.fail(format!("found '{found}' for {first}, expected {expected}")));
                 }
-                if slot == Scheduling {
-                    scheduler = read_scheduler(&mut scan)?;
+                if part == SCHEDULER {
+                    numbers[slot] = scheduler(&mut scan)?;
                     continue;
                 }
-                if slot == Version && !scan.eat("v") {
+                if slot == VERSION && !scan.eat("v") {
                     let message = format!("found '{}' for the pipeline, expected v1 to v5", scan.token());
                     return Err(scan.fail(message));
                 }
                 // What stands there twice is one number.
-                let number = numbers.at(slot);
-                let [least, most] = if seen.contains(&slot) { [*number; 2] } else { slot.range() };
-                *number = scan.number(slot.what(), least, most)?;
+                let [least, most] = if seen.contains(&slot) { [numbers[slot]; 2] } else { range };
+                numbers[slot] = scan.number(what, least, most)?;
                 seen.push(slot);
             }
         }
         scan.end("the end of the name")?;
-        let read = GemmKernel { scheduler, ..GemmKernel::read(&numbers.fields, &usual) };
-        self.complete(&scan, &numbers, read)
+        self.complete(&scan, &numbers, GemmKernel::read(&numbers, &usual))
     }
 
     /// The kernel with what its name leaves out.
@@ -398,12 +345,12 @@ impl Family {
             kernel.warp_tile.k = (depth_times_rows(self.dtype) / kernel.warp_tile.m).max(1);
         }
         if self.is_classic() {
-            kernel.wave = waves(scan, &kernel, numbers.repeat)?;
-            kernel.vector = vector(scan, &kernel, numbers.steps)?;
+            kernel.wave = waves(scan, &kernel, [numbers[REPEAT_M], numbers[REPEAT_N]])?;
+            kernel.vector = vector(scan, &kernel, [numbers[STEPS_A], numbers[STEPS_B]])?;
         }
         let waves = kernel.wave.m * kernel.wave.n * kernel.wave.k;
         let is_grouped = self.quant == Some(QuantMode::AB);
-        kernel.pipeline = match numbers.version {
+        kernel.pipeline = match numbers[VERSION] {
             0 if !is_grouped && self.preshuffle => Pipeline::PreshuffleV2,
             0 if waves == 8 && kernel.warp_tile.k == 128 => Pipeline::EightWaves,
             1 => Pipeline::CompV1,
@@ -412,17 +359,18 @@ impl Family {
             5 => Pipeline::CompV5,
             _ => Pipeline::CompV3,
         };
-        kernel.epilogue = if numbers.permute_n == 1 { Epilogue::PermuteN } else { Epilogue::CShuffle };
+        kernel.epilogue = if numbers[PERMUTE_N] == 1 { Epilogue::PermuteN } else { Epilogue::CShuffle };
         kernel.block_size = waves * 64;
         kernel.double_buffer |= self.is_classic() && kernel.pipeline.double_buffered();
-        kernel.variant.quant = self.quant.map(|mode| scales(mode, numbers.scale));
+        kernel.variant.quant =
+            self.quant.map(|mode| scales(mode, [SCALE_M, SCALE_N, SCALE_K].map(|slot| numbers[slot])));
         Ok(kernel)
     }
 }
 
-fn read_scheduler(scan: &mut Scan<'_>) -> Result<Scheduler, NameError> {
-    let found = SCHEDULERS.into_iter().find(|word| scan.eat_whole(word));
-    found.and_then(|word| word.parse().ok()).ok_or_else(|| {
+fn scheduler(scan: &mut Scan<'_>) -> Result<i64, NameError> {
+    let found = SCHEDULERS.iter().position(|word| scan.eat_whole(word));
+    found.map(|number| number as i64).ok_or_else(|| {
         let (token, words) = (scan.token(), SCHEDULERS.join(", "));
         scan.fail(format!("unknown scheduler '{token}', expected one of: {words}"))
     })
