@@ -20,6 +20,8 @@ pub(crate) enum Form {
     Word,
     /// A word, but not the first of its vocabulary, which is never written.
     Other,
+    /// One of these words, by its place. Of several with a bar between them, the first is written.
+    Choice(&'static [&'static str]),
     /// `True` or `False`.
     Truth,
     /// So many flags, a digit each: 0 or one of the others.
@@ -104,6 +106,7 @@ impl Part {
             (None, Form::Joined(count)) => format!("{count} numbers"),
             (None, Form::Digits(count, _)) => format!("{count} digits"),
             (None, Form::Word | Form::Other) => "a word".to_owned(),
+            (None, Form::Choice(words)) => format!("one of: {}", words.join(", ").replace('|', ", ")),
             (None, _) => "a number".to_owned(),
         }
     }
@@ -129,6 +132,10 @@ impl Part {
                 Kind::Word(vocabulary) => out.write_str(vocabulary.words.get(own[0] as usize).unwrap_or(&"")),
                 _ => Ok(()),
             },
+            Form::Choice(words) => {
+                let word = words.get(own[0] as usize).and_then(|words| words.split('|').next());
+                out.write_str(word.unwrap_or_default())
+            }
             Form::Truth => out.write_str(if own[0] == 0 { "False" } else { "True" }),
             Form::Digits(..) => out.write_str(&joined("")),
         };
@@ -207,7 +214,7 @@ impl<'s, 'a> NameReader<'s, 'a> {
     pub(crate) fn all(&mut self, parts: &[Part]) -> Result<(), NameError> {
         for part in parts {
             if part.tag == "_" {
-                self.scan.separator(part.name())?;
+                self.scan.separator(&part.expected())?;
             } else if !self.scan.eat(part.tag) {
                 let (found, tag, expected) = (self.scan.ahead(), part.tag, part.expected());
                 return Err(self.scan.fail(format!("found '{found}', expected '{tag}' and {expected}")));
@@ -250,6 +257,14 @@ impl<'s, 'a> NameReader<'s, 'a> {
             }
             Form::Joined(_) => scan.joined(what, least, most, own)?,
             Form::Widths => own.copy_from_slice(&scan.widths(least)?),
+            Form::Choice(words) => {
+                let mut is_next = |words: &str| words.split('|').any(|word| scan.eat_whole(word));
+                let Some(found) = words.iter().position(|words| is_next(words)) else {
+                    let (found, expected) = (scan.ahead(), part.expected());
+                    return Err(scan.fail(format!("found '{found}', expected {expected}")));
+                };
+                own[0] = found as i64;
+            }
             Form::Truth => own[0] = scan.flag(what)?.into(),
             Form::Digits(_, accepted) => {
                 for digit in own {

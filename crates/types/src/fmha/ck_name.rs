@@ -10,11 +10,11 @@
 //! type whichever corner they start from: they are read as `top_left`.
 
 use super::FmhaKernel;
-use super::body::{PIPELINE, family, part, started, types};
-use crate::field::{Record as _, places, values};
-use crate::grammar::Form::{Joined, Number};
+use super::body::{ORDER, PIPELINE, part, started, types};
+use crate::grammar::Form::{Choice, Joined, Number};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
+use crate::vocab::FmhaFamily;
 
 const HEAD_SIZE: Part = part("_d", "hdim_q", Number).called("the head size");
 const SHAPES: [Part; 5] = [
@@ -26,94 +26,63 @@ const SHAPES: [Part; 5] = [
 ];
 const BLOCKS: Part = part("_o", "block_per_cu", Number);
 
-/// A field that is one of some words, which stand here by its numbers. Of several with a bar between them, the
-/// first is written.
-struct Choice {
-    place: usize,
-    words: &'static [&'static str],
-}
-
-const fn choice(field: &'static str, words: &'static [&'static str]) -> Choice {
-    Choice { place: places(FmhaKernel::FIELDS, &[field])[0], words }
-}
-
-const ORDER: Choice = choice("v_rowmajor", &["vc", "vr"]);
-const CHOICES: [Choice; 9] = [
-    choice("logits", &["nlogits", "logits"]),
-    choice("bias", &["nbias", "bias", "alibi"]),
-    choice("mask", &["nmask", "mc|mask", "mb", "mg"]),
-    choice("lse", &["nlse", "lse"]),
-    choice("dropout", &["ndropout", "dropout"]),
-    choice("skip", &["nskip", "skip"]),
-    choice("qscale", &["nqscale", "pertensor", "blockscale", "kv_blockscale", "mx", "per_token_head"]),
-    choice("trload", &["ntrload", "trload"]),
-    choice("sink", &["nsink", "sink"]),
+const CHOICES: [Part; 9] = [
+    part("_", "logits", Choice(&["nlogits", "logits"])),
+    part("_", "bias", Choice(&["nbias", "bias", "alibi"])),
+    part("_", "mask", Choice(&["nmask", "mc|mask", "mb", "mg"])),
+    part("_", "lse", Choice(&["nlse", "lse"])),
+    part("_", "dropout", Choice(&["ndropout", "dropout"])),
+    part("_", "skip", Choice(&["nskip", "skip"])),
+    part(
+        "_",
+        "qscale",
+        Choice(&["nqscale", "pertensor", "blockscale", "kv_blockscale", "mx", "per_token_head"]),
+    ),
+    part("_", "trload", Choice(&["ntrload", "trload"])),
+    part("_", "sink", Choice(&["nsink", "sink"])),
 ];
 
-impl Choice {
-    /// Reads `_{word}`.
-    fn read(&self, reader: &mut NameReader<'_, '_>) -> Result<(), NameError> {
-        let scan = &mut *reader.scan;
-        let mut is_next = |words: &str| words.split('|').any(|word| scan.eat_whole(&format!("_{word}")));
-        let Some(found) = self.words.iter().position(|words| is_next(words)) else {
-            let (found, words) = (scan.ahead(), self.words.join(", ").replace('|', ", "));
-            return Err(scan.fail(format!("found '{found}', expected '_' and one of: {words}")));
-        };
-        reader.values[self.place] = found as i64;
-        Ok(())
+/// Reads a name of CK's example behind the family.
+pub(super) fn parse(scan: &mut Scan<'_>, family: FmhaFamily) -> Result<FmhaKernel, NameError> {
+    let mut size = NameReader::new(scan, &FmhaKernel::USUAL);
+    size.all(&[HEAD_SIZE])?;
+    let hdim_q = size.get(&HEAD_SIZE);
+    let (dtype, mode) = types(scan)?;
+    let block_per_cu = FmhaKernel::PIPELINE_DECIDES;
+    let head = FmhaKernel { hdim_q, block_per_cu, ..started(family, dtype, mode) };
+    let mut reader = NameReader::new(scan, &head);
+    reader.all(&SHAPES)?;
+    reader.any(&[BLOCKS])?;
+    reader.all(&[PIPELINE, ORDER])?;
+    let pad = pads(reader.scan)?;
+    reader.all(&CHOICES)?;
+    let mut kernel = FmhaKernel { pad, ..reader.kernel(&head) };
+    kernel.hdim_v = kernel.tile.n1;
+    (kernel.hdim_q_alignment, kernel.hdim_v_alignment) = (kernel.hdim_q, kernel.hdim_v);
+    if scan.rest().starts_with("_gfx") {
+        scan.eat("_");
+        // A generation (gfx9, gfx11) is no architecture.
+        let word = scan.token().trim_end_matches(".cpp");
+        scan.eat(word);
+        kernel.arch = word.parse().ok();
     }
-
-    fn word(&self, values: &[i64]) -> &'static str {
-        let words = self.words.get(values[self.place] as usize);
-        words.and_then(|words| words.split('|').next()).unwrap_or_default()
-    }
+    scan.eat(".cpp");
+    scan.end("the end of the name")?;
+    Ok(kernel)
 }
 
 impl FmhaKernel {
-    /// Reads a name of CK's example.
-    pub fn parse_ck_name(name: &str) -> Result<Self, NameError> {
-        let scan = &mut Scan::whole(name)?;
-        let family = family(scan)?;
-        let mut size = NameReader::new(scan, &Self::USUAL);
-        size.all(&[HEAD_SIZE])?;
-        let hdim_q = size.get(&HEAD_SIZE);
-        scan.separator("the dtype")?;
-        let (dtype, mode) = types(scan)?;
-        let block_per_cu = Self::PIPELINE_DECIDES;
-        let head = Self { hdim_q, block_per_cu, ..started(family, dtype, mode) };
-        let mut reader = NameReader::new(scan, &head);
-        reader.all(&SHAPES)?;
-        reader.any(&[BLOCKS])?;
-        reader.all(&[PIPELINE])?;
-        ORDER.read(&mut reader)?;
-        let pad = pads(reader.scan)?;
-        CHOICES.iter().try_for_each(|choice| choice.read(&mut reader))?;
-        let mut kernel = Self { pad, ..reader.kernel(&head) };
-        kernel.hdim_v = kernel.tile.n1;
-        (kernel.hdim_q_alignment, kernel.hdim_v_alignment) = (kernel.hdim_q, kernel.hdim_v);
-        if scan.rest().starts_with("_gfx") {
-            scan.eat("_");
-            // A generation (gfx9, gfx11) is no architecture.
-            let word = scan.token().trim_end_matches(".cpp");
-            scan.eat(word);
-            kernel.arch = word.parse().ok();
-        }
-        scan.eat(".cpp");
-        scan.end("the end of the name")?;
-        Ok(kernel)
-    }
-
     /// The name in CK's example, for forward kernels.
     pub fn ck_name(&self) -> String {
-        let (Self { family, hdim_q, dtype, mode, pad, .. }, values) = (self, values(self));
+        let Self { family, hdim_q, dtype, mode, pad, .. } = self;
         let pads: String = PADS.iter().zip(pad).filter(|(_, pad)| **pad).map(|(word, _)| *word).collect();
-        let pads = if pads.is_empty() { "npad".to_owned() } else { format!("p{pads}") };
-        let choices: Vec<&str> = CHOICES.iter().map(|choice| choice.word(&values)).collect();
+        let pads = if pads.is_empty() { "_npad".to_owned() } else { format!("_p{pads}") };
         let name = NameWriter::new(self, format!("fmha_{family}_d{hdim_q}_{dtype}_{mode}"))
             .all(&SHAPES)
             .other(&[BLOCKS], &Self { block_per_cu: Self::PIPELINE_DECIDES, ..Self::USUAL })
-            .all(&[PIPELINE])
-            .with(format_args!("_{}_{pads}_{}", ORDER.word(&values), choices.join("_")));
+            .all(&[PIPELINE, ORDER])
+            .with(pads)
+            .all(&CHOICES);
         match self.arch {
             Some(arch) => name.with(format_args!("_{arch}")).text,
             None => name.text,

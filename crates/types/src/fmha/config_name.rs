@@ -10,13 +10,13 @@
 //! follow from it ([`FmhaKernel::set_warp_tile`]); values are row-major; the architecture is not included.
 
 use super::FmhaKernel;
-use super::body::{PIPELINE, head, part};
+use super::body::{PIPELINE, part};
 use crate::grammar::Form::{Digits, Joined, Mark, Number, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::vocab::FmhaApi;
 
-const HEAD_SIZE: Part = part("h", "hdim_q", Number).called("the head size");
+const HEAD_SIZE: Part = part("_h", "hdim_q", Number).called("the head size");
 const VALUE_SIZE: Part = part("x", "hdim_v", Number).called("the head size of values");
 const TILE: Part = part("_t", "tile_m0", Joined(6)).called("the tile");
 const INSTRUCTION: Part = part("_w", "warp_m0", Joined(3)).called("the instruction");
@@ -44,56 +44,54 @@ const OPTIONS: [Part; 13] = [
 ];
 /// The dropout of backward kernels, and whether the random numbers are stored.
 const DROPOUTS: [(&str, bool); 2] = [("dropout_wg16", false), ("dropout_wg16_storerandval", true)];
-const BLOCKS: Part = part("_bpc=", "block_per_cu", Number).called("bpc");
+const BLOCKS: Part = part("_bpc=", "block_per_cu", Number);
+
+/// Reads the name of a configuration behind the mode.
+pub(super) fn parse(scan: &mut Scan<'_>, mut kernel: FmhaKernel) -> Result<FmhaKernel, NameError> {
+    let mut reader = NameReader::new(scan, &kernel);
+    reader.all(&[HEAD_SIZE])?;
+    reader.any(&[VALUE_SIZE])?;
+    let has_own_values = reader.has(&VALUE_SIZE);
+    reader.all(&[PIPELINE, TILE])?;
+    if reader.scan.eat(".") {
+        let tag = reader.scan.token();
+        if tag.is_empty() {
+            return Err(reader.scan.fail("found nothing after '.', expected the tile's tag"));
+        }
+        reader.scan.eat(tag);
+        tag.clone_into(&mut kernel.constraint_tag);
+    }
+    reader.all(&[INSTRUCTION])?;
+    reader.all(&MARKED)?;
+    reader.any(&OPTIONS)?;
+    let dropout = dropout(reader.scan)?;
+    let decides = reader.scan.eat_whole("_bpc=-1");
+    if !decides {
+        reader.all(&[BLOCKS])?;
+    }
+    reader.scan.end("the end of the name")?;
+    let mut kernel: FmhaKernel = reader.kernel(&kernel);
+    if !has_own_values {
+        kernel.hdim_v = kernel.hdim_q;
+    }
+    if let Some(stored) = dropout {
+        (kernel.dropout, kernel.store_randval) = (true, stored);
+    }
+    if decides {
+        kernel.block_per_cu = FmhaKernel::PIPELINE_DECIDES;
+    }
+    (kernel.hdim_q_alignment, kernel.hdim_v_alignment) = (kernel.hdim_q, kernel.hdim_v);
+    let [m, n, k, ..] = kernel.warp_tile;
+    kernel.set_warp_tile([m, n, k]);
+    Ok(kernel)
+}
 
 impl FmhaKernel {
-    /// Reads the name of a configuration.
-    pub fn parse_config_name(name: &str) -> Result<Self, NameError> {
-        let scan = &mut Scan::whole(name)?;
-        let mut kernel = head(scan)?;
-        let mut reader = NameReader::new(scan, &kernel);
-        reader.all(&[HEAD_SIZE])?;
-        reader.any(&[VALUE_SIZE])?;
-        let has_own_values = reader.has(&VALUE_SIZE);
-        reader.all(&[PIPELINE, TILE])?;
-        if reader.scan.eat(".") {
-            let tag = reader.scan.token();
-            if tag.is_empty() {
-                return Err(reader.scan.fail("found nothing after '.', expected the tile's tag"));
-            }
-            reader.scan.eat(tag);
-            tag.clone_into(&mut kernel.constraint_tag);
-        }
-        reader.all(&[INSTRUCTION])?;
-        reader.all(&MARKED)?;
-        reader.any(&OPTIONS)?;
-        let dropout = dropout(reader.scan)?;
-        let decides = reader.scan.eat_whole("_bpc=-1");
-        if !decides {
-            reader.all(&[BLOCKS])?;
-        }
-        reader.scan.end("the end of the name")?;
-        let mut kernel: Self = reader.kernel(&kernel);
-        if !has_own_values {
-            kernel.hdim_v = kernel.hdim_q;
-        }
-        if let Some(stored) = dropout {
-            (kernel.dropout, kernel.store_randval) = (true, stored);
-        }
-        if decides {
-            kernel.block_per_cu = Self::PIPELINE_DECIDES;
-        }
-        (kernel.hdim_q_alignment, kernel.hdim_v_alignment) = (kernel.hdim_q, kernel.hdim_v);
-        let [m, n, k, ..] = kernel.warp_tile;
-        kernel.set_warp_tile([m, n, k]);
-        Ok(kernel)
-    }
-
     /// The name of the kernel's configuration.
     pub fn config_name(&self) -> String {
         let Self { family, dtype, mode, .. } = self;
         let tag = if self.constraint_tag.is_empty() { "" } else { "." };
-        let name = NameWriter::new(self, format!("fmha_{family}_{dtype}_{mode}_"))
+        let name = NameWriter::new(self, format!("fmha_{family}_{dtype}_{mode}"))
             .all(&[HEAD_SIZE])
             .other(&[VALUE_SIZE], &Self { hdim_v: self.hdim_q, ..Self::USUAL })
             .all(&[PIPELINE, TILE])

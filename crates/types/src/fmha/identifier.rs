@@ -11,7 +11,7 @@
 //! architecture.
 
 use super::FmhaKernel;
-use super::body::{head, part};
+use super::body::{ORDER, part};
 use crate::grammar::Form::{Digits, Joined, Number, Word};
 use crate::grammar::{Form, NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
@@ -59,28 +59,22 @@ const PARTS: [Part; 33] = [
 const SOFT_CAP: Part = key("_sc", "logits", Number);
 const RECEIPT: Part = key("_rc", "receipt", Number);
 
-impl FmhaKernel {
-    /// Reads an identifier, with or without `_sc`; without it, the kernel has no soft cap.
-    pub fn parse_identifier(identifier: &str) -> Result<Self, NameError> {
-        let scan = &mut Scan::whole(identifier)?;
-        let mut kernel = head(scan)?;
-        kernel.v_rowmajor = scan.eat("vr");
-        if !kernel.v_rowmajor && !scan.eat("vc") {
-            return Err(scan.fail(format!("found '{}', expected vr or vc", scan.token())));
-        }
-        let mut reader = NameReader::new(scan, &kernel);
-        reader.all(&PARTS)?;
-        reader.any(&[SOFT_CAP])?;
-        reader.all(&[RECEIPT])?;
-        reader.scan.end("the end of the identifier")?;
-        Ok(reader.kernel(&kernel))
-    }
+/// Reads an identifier behind the mode, with or without `_sc`; without it, the kernel has no soft cap.
+pub(super) fn parse(scan: &mut Scan<'_>, started: &FmhaKernel) -> Result<FmhaKernel, NameError> {
+    let mut reader = NameReader::new(scan, started);
+    reader.all(&[ORDER])?;
+    reader.all(&PARTS)?;
+    reader.any(&[SOFT_CAP])?;
+    reader.all(&[RECEIPT])?;
+    reader.scan.end("the end of the identifier")?;
+    Ok(reader.kernel(started))
+}
 
+impl FmhaKernel {
     /// The identifier as the current dispatcher writes it.
     pub fn identifier(&self) -> String {
         let Self { family, dtype, mode, .. } = self;
-        let order = if self.v_rowmajor { "vr" } else { "vc" };
-        let begin = format!("fmha_{family}_{dtype}_{mode}_{order}");
-        NameWriter::new(self, begin).all(&PARTS).all(&[SOFT_CAP, RECEIPT]).text
+        let begin = format!("fmha_{family}_{dtype}_{mode}");
+        NameWriter::new(self, begin).all(&[ORDER]).all(&PARTS).all(&[SOFT_CAP, RECEIPT]).text
     }
 }
