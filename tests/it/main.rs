@@ -18,7 +18,6 @@ mod features;
 mod fmha;
 mod forest;
 mod model_files;
-mod names;
 mod pools;
 mod rank;
 mod rows;
