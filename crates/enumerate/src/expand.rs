@@ -1,16 +1,14 @@
 //! From a configuration to kernels.
 
-use std::collections::BTreeMap;
-
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::ProblemDefaults;
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Op};
 
-use crate::config::{Config, OtherKernel};
+use crate::config::Config;
 use crate::conv::valid::refusal;
 use crate::filter::Filter;
-use crate::kernels::{EnumerateError, Kernels, too_many};
+use crate::kernels::{EnumerateError, Enumeration, Kernels, too_many};
 use crate::rules::Rules;
 use crate::{conv, fmha, gemm};
 
@@ -47,26 +45,6 @@ impl Request {
 }
 
 /// The kernels of a configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enumeration {
-    /// The kernels, in order, each name once.
-    pub kernels: Vec<Kernel>,
-    /// Kernels of a list that have a name but no descriptor. They are not checked.
-    pub others: Vec<OtherKernel>,
-    /// How many kernels the configuration expands to, including repeated names.
-    pub expanded: usize,
-    /// How many repeated an earlier name.
-    pub repeated: usize,
-    /// How many were omitted because they cannot be built, by reason.
-    pub refused: BTreeMap<&'static str, usize>,
-    /// How many the filters omitted; with a filter, this includes all of `others`, because they have no
-    /// fields.
-    pub filtered: usize,
-    /// Warnings about what upstream would ignore silently.
-    pub warnings: Vec<String>,
-}
-
-/// The kernels of a configuration.
 ///
 /// ```
 /// use ck_select_enumerate::config::Config;
@@ -92,7 +70,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
              others"
         )));
     };
-    let mut kernels = match config {
+    let kernels = match config {
         Config::Conv(config) => conv::expand::expand(rules, config, (arch, table), request.ndim)?,
         Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
         Config::Instances(config) => conv::expand::listed(config, arch)?,
@@ -115,37 +93,23 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
             gemm::expand::expand(shared, config, request.valid_only)?
         }
     };
-    let repeated = kernels.expanded
-        - kernels.refused.values().sum::<usize>()
-        - kernels.list.len()
-        - kernels.others.len();
+    let mut found = kernels.found;
     if request.valid_only {
         let listed = matches!(config, Config::Instances(_));
-        let refused = &mut kernels.refused;
-        kernels.list.retain(|kernel| {
+        found.kernels.retain(|kernel| {
             // Others were checked while they were expanded.
             let KernelKind::Conv(conv) = &kernel.kind else { return true };
             let refusal = refusal(rules, conv, arch.as_str(), listed);
-            refusal.inspect(|&refusal| *refused.entry(refusal).or_default() += 1).is_none()
+            refusal.inspect(|&refusal| *found.refused.entry(refusal).or_default() += 1).is_none()
         });
     }
-    let before = kernels.list.len() + kernels.others.len();
-    let list = filtered(kernels.list, &request.filters)?;
-    if list.len() > Pool::MAX_KERNELS {
-        return Err(too_many());
-    }
     if !request.filters.is_empty() {
-        kernels.others.clear();
+        let before = found.kernels.len() + found.others.len();
+        found.kernels = filtered(found.kernels, &request.filters)?;
+        found.others.clear();
+        found.filtered = before - found.kernels.len();
     }
-    Ok(Enumeration {
-        expanded: kernels.expanded,
-        repeated,
-        refused: kernels.refused,
-        filtered: before - list.len() - kernels.others.len(),
-        warnings: kernels.warnings,
-        kernels: list,
-        others: kernels.others,
-    })
+    if found.kernels.len() > Pool::MAX_KERNELS { Err(too_many()) } else { Ok(found) }
 }
 
 fn filtered(list: Vec<Kernel>, filters: &[(String, Filter)]) -> Result<Vec<Kernel>, EnumerateError> {

@@ -36,27 +36,56 @@ pub(crate) fn too_many() -> EnumerateError {
 /// The most kernels before filters: four pools.
 const MOST: usize = 4 * Pool::MAX_KERNELS;
 
+/// The kernels of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Enumeration {
+    /// The kernels, in order, each name once.
+    pub kernels: Vec<Kernel>,
+    /// Kernels of a list that have a name but no descriptor. They are not checked.
+    pub others: Vec<OtherKernel>,
+    /// How many kernels the configuration expands to, including repeated names.
+    pub expanded: usize,
+    /// How many repeated an earlier name.
+    pub repeated: usize,
+    /// How many were omitted because they cannot be built, by reason.
+    pub refused: BTreeMap<&'static str, usize>,
+    /// How many the filters omitted; with a filter, this includes all of `others`, because they have no
+    /// fields.
+    pub filtered: usize,
+    /// Warnings about what upstream would ignore silently.
+    pub warnings: Vec<String>,
+}
+
 /// The kernels found so far.
 #[derive(Default)]
 pub(crate) struct Kernels {
-    pub(crate) list: Vec<Kernel>,
-    pub(crate) others: Vec<OtherKernel>,
-    pub(crate) names: HashSet<String>,
-    pub(crate) expanded: usize,
-    pub(crate) refused: BTreeMap<&'static str, usize>,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) found: Enumeration,
+    names: HashSet<String>,
 }
 
 impl Kernels {
     /// Adds a kernel unless its name is known: of equal names, the first stays.
     pub(crate) fn push(&mut self, kernel: Kernel) -> Result<(), EnumerateError> {
-        self.expanded += 1;
-        if self.names.insert(kernel.name.clone()) {
-            if self.list.len() == MOST {
+        if self.is_new(&kernel.name) {
+            if self.found.kernels.len() == MOST {
                 return Err(too_many());
             }
-            self.list.push(kernel);
+            self.found.kernels.push(kernel);
         }
         Ok(())
+    }
+
+    /// Whether a name that the configuration expands to is not known yet.
+    pub(crate) fn is_new(&mut self, name: &str) -> bool {
+        let is_new = self.names.insert(name.to_owned());
+        self.found.expanded += 1;
+        self.found.repeated += usize::from(!is_new);
+        is_new
+    }
+
+    /// Counts a kernel that cannot be built.
+    pub(crate) fn refuse(&mut self, reason: &'static str) {
+        self.found.expanded += 1;
+        *self.found.refused.entry(reason).or_default() += 1;
     }
 }

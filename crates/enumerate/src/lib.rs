@@ -29,5 +29,5 @@ mod kernels;
 pub mod rules;
 pub mod shapes;
 
-pub use expand::{Enumeration, Request, enumerate};
-pub use kernels::EnumerateError;
+pub use expand::{Request, enumerate};
+pub use kernels::{EnumerateError, Enumeration};

@@ -1,11 +1,11 @@
 //! Convolutions: a sweep, with the same loops as upstream's builder, and lists of instances.
 
-use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
+use ck_select_types::kernel::{ConvKernel, ConvTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
 use crate::config::{Compv4Tiles, ConvConfig, Instances, NameForm, TraitSource};
 use crate::kernels::{EnumerateError, Kernels};
-use crate::rules::{ArchTable, DirectionRules, Rules, TileRule};
+use crate::rules::{ArchTable, DirectionRules, Rules};
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
 type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
@@ -21,7 +21,7 @@ pub(crate) fn expand(
     };
     let mut kernels = Kernels::default();
     let own = table.conv_dtypes();
-    warn(rules, direction, config, (arch, &own), &mut kernels.warnings);
+    warn(rules, direction, config, (arch, &own), &mut kernels.found.warnings);
     let dtypes = allowed(&rules.conv.dtypes, config.dtypes.as_deref()).into_iter();
     let ndims = match (ndim, &config.ndims) {
         (Some(ndim), _) => vec![ndim],
@@ -114,7 +114,7 @@ fn base(
     rules: &Rules,
     config: &ConvConfig,
     (arch, dtype, ndim): (Arch, Dtype, u8),
-    tile: &TileRule,
+    tile: &ConvTile,
 ) -> ConvKernel {
     ConvKernel {
         direction: config.direction,
@@ -190,8 +190,7 @@ pub(crate) fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, Enume
         // Upstream's loader omits these: backward weight has no such pipeline.
         let lacking = matches!(instance.pipeline, Pipeline::CompV2 | Pipeline::BasicV2);
         if instance.direction == Direction::BwdWeight && lacking {
-            kernels.expanded += 1;
-            *kernels.refused.entry("pipeline not for this direction").or_default() += 1;
+            kernels.refuse("pipeline not for this direction");
             continue;
         }
         let mut kernel = instance.clone();
@@ -200,9 +199,8 @@ pub(crate) fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, Enume
         kernels.push(Kernel { name: kernel.long_name(), kind: KernelKind::Conv(kernel) })?;
     }
     for other in &instances.others {
-        kernels.expanded += 1;
-        if kernels.names.insert(other.name.clone()) {
-            kernels.others.push(other.clone());
+        if kernels.is_new(&other.name) {
+            kernels.found.others.push(other.clone());
         }
     }
     Ok(kernels)

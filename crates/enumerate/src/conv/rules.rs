@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::kernel::Mnk;
+use ck_select_types::kernel::ConvTile;
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler};
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ pub struct ConvRules {
     /// A comment for human readers.
     pub about: String,
     /// The tiles, in sweep order.
-    pub tiles: Vec<TileRule>,
+    pub tiles: Vec<ConvTile>,
     /// The types, in sweep order.
     pub dtypes: Vec<Dtype>,
     /// The schedulers, in sweep order.
@@ -32,22 +32,6 @@ pub struct ConvRules {
     pub thread_coverage: ThreadCoverage,
     /// The legal suffixes, by pipeline.
     pub suffix_pool: Vec<PoolEntry>,
-}
-
-/// A tile and the parameters that belong to it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TileRule {
-    /// The result tile, and the depth of one step.
-    pub tile: Mnk,
-    /// Waves per workgroup.
-    pub wave: Mnk,
-    /// The tile of one matrix instruction.
-    pub warp_tile: Mnk,
-    /// Elements per access of A, B and C.
-    pub vector: [u32; 3],
-    /// Whether a sweep builds `compv4` for it.
-    pub compv4: bool,
 }
 
 /// What differs between directions.

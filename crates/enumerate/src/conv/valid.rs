@@ -3,10 +3,10 @@
 //! Upstream's sweep checks none of this: its build step corrects or drops what does not work. Instances of a
 //! list have their own waves, vectors and instructions, and get the checks of upstream's generator.
 
-use ck_select_types::kernel::ConvKernel;
+use ck_select_types::kernel::{ConvKernel, ConvTile};
 use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 
-use crate::rules::{ArchTable, Rules, TileRule};
+use crate::rules::{ArchTable, Rules};
 
 /// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`. `listed`
 /// is whether the kernel is an instance of a list, whose tile need not be one of a sweep.
@@ -48,7 +48,7 @@ fn architecture<'a>(rules: &'a Rules, arch: &str) -> (Option<&'a ArchTable>, u32
 }
 
 /// The rules of a kernel's tile.
-fn tiles<'a>(rules: &'a Rules, kernel: &ConvKernel) -> impl Iterator<Item = &'a TileRule> {
+fn tiles<'a>(rules: &'a Rules, kernel: &ConvKernel) -> impl Iterator<Item = &'a ConvTile> {
     let tile = kernel.tile;
     rules.conv.tiles.iter().filter(move |rule| rule.tile == tile)
 }

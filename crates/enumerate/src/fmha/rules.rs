@@ -33,8 +33,7 @@ pub struct FmhaRules {
     pub receipts: BTreeMap<String, FmhaFeatures>,
 }
 
-/// Tiles by rules: products of sizes. `crates/enumerate/src/expand/fmha_tiles.rs` has the tests that they
-/// have to pass.
+/// Tiles by rules: products of sizes. `tiles.rs` has the tests that they have to pass.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaSweep {

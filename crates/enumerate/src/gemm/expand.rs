@@ -34,24 +34,25 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
     let what = "tiles, waves, instructions and pipelines";
     traits::check_number(what, lengths.chain([of_traits]), MAX_COMBINATIONS)?;
+    let mut kernels = Kernels::default();
     let name = ranges.variant.as_str();
     let family = shared.rules.gemm_families.families.get(name);
     if let Some(warning) = family.and_then(|family| outside(shared, name, family)) {
-        return Ok(Kernels { warnings: vec![warning], ..Kernels::default() });
+        kernels.found.warnings.push(warning);
+        return Ok(kernels);
     }
     let preshuffle = matches!(ranges.variant, GemmVariants::Preshuffle(_));
     let permuted = ranges.variant == GemmVariants::Preshuffle(true);
     let validator = validator(shared, ranges.lds, preshuffle)?;
     let validator = match family {
-        Some(family) => validator.with_family(family, shared.dtype),
+        Some(family) => validator.with_family(family),
         None => validator,
     };
     let all = traits::all(shared, ranges, family)?;
-    let mut kernels = Kernels { warnings: validator.warnings(), ..Kernels::default() };
+    kernels.found.warnings = validator.warnings();
     if all.is_empty() && family.is_some() {
-        kernels
-            .warnings
-            .push(format!("{name} has no kernels of these traits on {}, so it gives none", shared.arch));
+        let warning = format!("{name} has no kernels of these traits on {}, so it gives none", shared.arch);
+        kernels.found.warnings.push(warning);
     }
     for tile in triples(&ranges.tile) {
         for wave in triples(&ranges.wave) {
@@ -82,8 +83,8 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
             }
         }
     }
-    if kernels.list.is_empty() && ranges.variant == GemmVariants::Universal {
-        kernels.warnings.extend(perhaps_mx(shared, ranges));
+    if kernels.found.kernels.is_empty() && ranges.variant == GemmVariants::Universal {
+        kernels.found.warnings.extend(perhaps_mx(shared, ranges));
     }
     Ok(kernels)
 }
@@ -165,8 +166,7 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             Some("pipeline, epilogue and scheduler do not go together")
         };
         if let Some(reason) = refusal.filter(|_| valid_only) {
-            kernels.expanded += 1;
-            *kernels.refused.entry(reason).or_default() += 1;
+            kernels.refuse(reason);
             continue;
         }
         let flags = ([sweep.pad; 3], sweep.persistent);
@@ -185,7 +185,7 @@ fn validator(
     let Shared { rules, target, dtype, layout, .. } = shared;
     let unknown = || EnumerateError::Refused(format!("the rules have no element size of {dtype}"));
     let validator = GemmValidator::new(rules, target, dtype, layout, lds).ok_or_else(unknown)?;
-    Ok(if preshuffle { validator.with_shuffled_b(dtype) } else { validator })
+    Ok(if preshuffle { validator.with_shuffled_b() } else { validator })
 }
 
 fn named(arch: Arch, mut kernel: GemmKernel) -> Kernel {

@@ -73,7 +73,7 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// The same for kernels with preshuffled B, which have their own instructions and loads.
-    pub(crate) fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
+    pub(crate) fn with_shuffled_b(mut self) -> Self {
         let Rules { arch, gemm, gemm_families, .. } = self.rules;
         let name = self.target.split(':').next().unwrap_or(self.target);
         let own = gemm_families.families.get("gemm_preshuffle").map_or(&[][..], |family| &family.built);
@@ -84,18 +84,18 @@ impl<'a> GemmValidator<'a> {
         let of_engine =
             gemm.preshuffle_warp_tiles.get(self.target).and_then(|tables| tables.get(&self.types));
         let table = arch.architectures.get(self.target);
-        let of_arch = || table.map(|table| instructions(&table.preshuffle_warp_tiles, dtype));
+        let of_arch = || table.map(|table| instructions(&table.preshuffle_warp_tiles, self.dtype));
         self.warp_tiles = of_engine.map(Vec::as_slice).or_else(of_arch);
         self
     }
 
     /// The same for a family with conditions of its own. Its waves are not checked if each of its rules has
     /// them.
-    pub(crate) fn with_family(mut self, family: &'a FamilyRules, dtype: Dtype) -> Self {
+    pub(crate) fn with_family(mut self, family: &'a FamilyRules) -> Self {
         if let Some(own) = &family.instructions {
             let name = self.target.split(':').next().unwrap_or(self.target);
             let tables = self.rules.gemm_families.instructions.get(own);
-            let table = tables.and_then(|tables| tables.get(name)?.get(dtype.as_str()));
+            let table = tables.and_then(|tables| tables.get(name)?.get(self.dtype.as_str()));
             self.warp_tiles = Some(table.map_or(&[], Vec::as_slice));
         }
         if family.built.iter().all(|rule| rule.waves.is_some()) {

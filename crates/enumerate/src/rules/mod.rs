@@ -3,7 +3,7 @@
 
 mod arch;
 
-pub use crate::conv::rules::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
+pub use crate::conv::rules::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage};
 pub use crate::fmha::rules::{
     FmhaFeatures, FmhaNarrow, FmhaRules, FmhaSpec, FmhaSweep, FmhaSweepTypes, FmhaTileRule, FmhaTileTest,
     FmhaV3,

@@ -1,9 +1,12 @@
 //! The ten tiles of upstream's default convolution rules, which say what a short name leaves out.
 
+use serde::Deserialize;
+
 use crate::shape::Mnk;
 
 /// A tile with what belongs to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ConvTile {
     /// Result tile and depth of one step, per workgroup.
     pub tile: Mnk,
