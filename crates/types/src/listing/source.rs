@@ -90,48 +90,41 @@ impl<'a> Lines<'a> {
 
 /// A table's columns by name, and the row that was read last.
 pub(super) struct ProblemTable {
-    columns: Columns,
-    /// Cells of a row.
-    width: usize,
+    columns: Vec<String>,
     /// Rows are measurements, so that a problem occurs once for each kernel.
     pub(super) once: bool,
     /// The header, then rows.
     pub(super) record: StringRecord,
-    header: StringRecord,
     /// The problem of each number, as its hashes.
     pub(super) numbers: HashMap<u64, [u64; 2]>,
 }
 
 impl ProblemTable {
     pub(super) fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
-        let mut table = Self {
-            columns: Columns::default(),
-            width: 0,
-            once: false,
-            record: StringRecord::new(),
-            header: StringRecord::new(),
-            numbers: HashMap::new(),
-        };
+        let mut table =
+            Self { columns: Vec::new(), once: false, record: StringRecord::new(), numbers: HashMap::new() };
         table.cut(lines)?;
-        table.columns = Columns::new(&table.record);
-        table.width = table.record.len();
-        table.header = table.record.clone();
-        table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.place(name).is_some());
+        table.columns = table.record.iter().map(str::to_owned).collect();
+        table.once = ["kernel", "kernel_name"].iter().any(|name| table.place(name).is_some());
         Ok(table)
     }
 
     pub(super) fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
         self.cut(lines)?;
-        let (found, expected) = (self.record.len(), self.width);
+        let (found, expected) = (self.record.len(), self.columns.len());
         if found == expected {
             return Ok(());
         }
         Err(ProblemLineFault::Row(format!("found {found} cells, expected {expected} as in the header")))
     }
 
+    fn place(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
     /// Whether the row is the header once more, as in files that are joined from others.
     pub(super) fn is_header(&self) -> bool {
-        self.record == self.header
+        self.record.iter().eq(&self.columns)
     }
 
     /// Cuts a line into cells; a quoted cell may span several lines.
@@ -163,7 +156,7 @@ impl ProblemTable {
     }
 
     pub(super) fn number(&self) -> Result<Option<u64>, InvalidField> {
-        let Some(column) = self.columns.place("problem_idx") else { return Ok(None) };
+        let Some(column) = self.place("problem_idx") else { return Ok(None) };
         let cell = self.record.get(column).unwrap_or_default();
         cell.parse().map(Some).map_err(|_| {
             InvalidField::new("problem_idx", format_args!("'{cell}'"), "a whole number, 0 or more")
@@ -173,26 +166,7 @@ impl ProblemTable {
 
 impl Fields for ProblemTable {
     fn get(&self, name: &str) -> Option<&str> {
-        self.record.get(self.columns.place(name)?).filter(|cell| !cell.is_empty())
-    }
-}
-
-/// Names of columns and their places, by length: every row asks for each of a problem's fields, most of which
-/// a table does not have, and hashing the name would take longer than finding it.
-#[derive(Default)]
-struct Columns(Vec<Vec<(String, usize)>>);
-
-impl Columns {
-    fn new(header: &StringRecord) -> Self {
-        let mut columns = vec![Vec::new(); header.iter().map(|name| name.len() + 1).max().unwrap_or(0)];
-        for (place, name) in header.iter().enumerate() {
-            columns[name.len()].push((name.to_owned(), place));
-        }
-        Self(columns)
-    }
-
-    fn place(&self, name: &str) -> Option<usize> {
-        self.0.get(name.len())?.iter().find(|(column, _)| column == name).map(|&(_, place)| place)
+        self.record.get(self.place(name)?).filter(|cell| !cell.is_empty())
     }
 }
 

@@ -1,11 +1,29 @@
-//! What an operation's folder says about its kernels in JSON.
+//! A kernel in JSON before its values are read, and what an operation's folder says about its kernels there.
+
+use serde::Deserialize;
 
 use super::PoolError;
-use super::raw::RawKernel;
 use crate::each_operation;
+use crate::json::Strict;
 use crate::kernel::Kernel;
 use crate::operation::OperationProblem;
 use crate::vocab::{Arch, Op};
+
+/// A kernel as exporters write it. Every key may be missing; unlisted ones are ignored.
+#[derive(Default, Deserialize)]
+pub(super) struct RawKernel {
+    pub(super) name: Option<String>,
+    pub(super) identifier: Option<String>,
+    /// What it computes, and how, whose keys depend on the operation.
+    pub(super) signature: Option<Strict>,
+    pub(super) algorithm: Option<Strict>,
+    pub(super) arch: Option<String>,
+    pub(super) gfx_arch: Option<String>,
+    // Attention has these instead of parts.
+    pub(super) family: Option<String>,
+    pub(super) dtype: Option<String>,
+    pub(super) pipeline: Option<String>,
+}
 
 /// Keys, with blanks between them.
 pub(super) type Keys = &'static str;

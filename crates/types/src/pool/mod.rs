@@ -6,7 +6,6 @@ mod folder;
 mod json;
 mod keys;
 mod list;
-mod raw;
 
 use std::io::Read as _;
 use std::path::Path;
@@ -182,6 +181,8 @@ impl<'a> IntoIterator for &'a Pool {
 #[derive(Default)]
 struct Builder {
     kernels: Vec<Arc<Kernel>>,
+    /// What is wrong with a kernel in JSON, whose reader's own errors are only text.
+    fault: Option<PoolError>,
 }
 
 impl Builder {

@@ -5,8 +5,7 @@ use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
 use crate::operation::VariantOf as _;
 use crate::pool::PoolError;
-use crate::pool::keys::{Form, KernelJson, KernelKeys};
-use crate::pool::raw::RawKernel;
+use crate::pool::keys::{Form, KernelJson, KernelKeys, RawKernel};
 use crate::vocab::Arch;
 
 /// Configurations leave four flags to the name.

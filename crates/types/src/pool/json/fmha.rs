@@ -5,8 +5,7 @@ use super::part::{Fields, Part};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
 use crate::pool::PoolError;
-use crate::pool::keys::{Form, KernelJson, KernelKeys};
-use crate::pool::raw::RawKernel;
+use crate::pool::keys::{Form, KernelJson, KernelKeys, RawKernel};
 use crate::vocab::Arch;
 
 /// Everything else is in the identifier.

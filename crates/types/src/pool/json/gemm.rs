@@ -5,8 +5,7 @@ use crate::field::Record as _;
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind};
 use crate::pool::PoolError;
 use crate::pool::error::quoted;
-use crate::pool::keys::{Form, KernelJson, KernelKeys};
-use crate::pool::raw::RawKernel;
+use crate::pool::keys::{Form, KernelJson, KernelKeys, RawKernel};
 use crate::vocab::{Arch, Elementwise, Major};
 
 /// What describes a GEMM kernel besides its fields.

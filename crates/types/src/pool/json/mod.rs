@@ -14,21 +14,18 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::raw::RawKernel;
-use super::{Builder, PoolError, keys};
+use super::keys::{self, RawKernel};
+use super::{Builder, PoolError};
 use crate::kernel::Kernel;
 use crate::seed;
 use crate::vocab::Arch;
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
-    let mut fault = None;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let result = Document { builder, fault: &mut fault }
-        .deserialize(&mut deserializer)
-        .and_then(|()| deserializer.end());
+    let result = Document { builder }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     result.map_err(|error| {
         let line = error.line() as u64;
-        let found = fault.unwrap_or_else(|| {
+        let found = builder.fault.take().unwrap_or_else(|| {
             let message = error.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             PoolError::new(format_args!("JSON, column {}: {message}", error.column()))
@@ -37,11 +34,27 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
     })
 }
 
-/// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only
-/// text.
+impl Builder {
+    /// Adds a kernel of the file, or of a list in it; one that is none ends the reading.
+    fn take<E: serde::de::Error>(
+        &mut self,
+        list: Option<&str>,
+        kernel: Result<Kernel, PoolError>,
+    ) -> Result<(), E> {
+        let index = self.kernels.len();
+        kernel.and_then(|kernel| self.push(kernel)).map_err(|error| {
+            self.fault = Some(match list {
+                Some(list) => error.within(&format!("{list}[{index}]")),
+                None => error,
+            });
+            E::custom("a kernel's fault")
+        })
+    }
+}
+
+/// The whole file.
 struct Document<'b> {
     builder: &'b mut Builder,
-    fault: &'b mut Option<PoolError>,
 }
 
 seed!(Document<'_>, deserialize_any);
@@ -54,7 +67,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        Elements { field: "", builder: self.builder, fault: self.fault }.visit_seq(seq)
+        Elements { field: "", builder: self.builder }.visit_seq(seq)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
@@ -65,11 +78,7 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "kernels" if several => return Err(A::Error::duplicate_field("kernels")),
                 "kernels" => {
                     several = true;
-                    map.next_value_seed(Elements {
-                        field: "kernels",
-                        builder: self.builder,
-                        fault: self.fault,
-                    })?;
+                    map.next_value_seed(Elements { field: "kernels", builder: self.builder })?;
                 }
                 "name" => one.name = map.next_value()?,
                 "identifier" => one.identifier = map.next_value()?,
@@ -88,17 +97,12 @@ impl<'de> Visitor<'de> for Document<'_> {
         if several {
             return Ok(());
         }
-        if keys::op_of(&one).is_none() {
-            *self.fault = Some(PoolError::value(
-                "an object without 'kernels' and without 'name'",
-                "an export, an array of kernels or names, or one kernel",
-            ));
-            return Err(A::Error::custom("no kernels"));
-        }
-        kernel(one).and_then(|kernel| self.builder.push(kernel)).map_err(|error| {
-            *self.fault = Some(error);
-            A::Error::custom("a kernel's fault")
-        })
+        let none = || {
+            let expected = "an export, an array of kernels or names, or one kernel";
+            PoolError::value("an object without 'kernels' and without 'name'", expected)
+        };
+        let one = keys::op_of(&one).is_some().then_some(one).ok_or_else(none).and_then(kernel);
+        self.builder.take(None, one)
     }
 }
 
@@ -106,7 +110,6 @@ impl<'de> Visitor<'de> for Document<'_> {
 struct Elements<'b> {
     field: &'static str,
     builder: &'b mut Builder,
-    fault: &'b mut Option<PoolError>,
 }
 
 seed!(Elements<'_>, deserialize_seq);
@@ -119,11 +122,8 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Self { field, builder, fault } = self;
-        let mut index = 0;
-        while seq.next_element_seed(Element { field, index, builder, fault })?.is_some() {
-            index += 1;
-        }
+        let Self { field, builder } = self;
+        while seq.next_element_seed(Element { field, builder })?.is_some() {}
         Ok(())
     }
 }
@@ -131,18 +131,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
 /// One element of the array. It is checked while it is read, so that the reader's line is the element's own.
 struct Element<'b> {
     field: &'static str,
-    index: usize,
     builder: &'b mut Builder,
-    fault: &'b mut Option<PoolError>,
-}
-
-impl Element<'_> {
-    fn push<E: serde::de::Error>(self, kernel: Result<Kernel, PoolError>) -> Result<(), E> {
-        kernel.and_then(|kernel| self.builder.push(kernel)).map_err(|error| {
-            *self.fault = Some(error.within(&format!("{}[{}]", self.field, self.index)));
-            E::custom("a kernel's fault")
-        })
-    }
 }
 
 seed!(Element<'_>, deserialize_any);
@@ -155,12 +144,12 @@ impl<'de> Visitor<'de> for Element<'_> {
     }
 
     fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<(), E> {
-        self.push(readable(name).and_then(|()| super::named(name)))
+        self.builder.take(Some(self.field), readable(name).and_then(|()| super::named(name)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
         let raw = RawKernel::deserialize(MapAccessDeserializer::new(map))?;
-        self.push(kernel(raw))
+        self.builder.take(Some(self.field), kernel(raw))
     }
 }
 
