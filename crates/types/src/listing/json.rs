@@ -53,7 +53,11 @@ fn objects(text: &str) -> Result<Vec<&str>, Error> {
 }
 
 fn pairs_of(value: &Value) -> Result<String, String> {
-    let fields = value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let Some(fields) = value.as_object() else {
+        let found = if value.is_array() { "an array".to_owned() } else { value.to_string() };
+        return Err(format!("found {found}, expected an object with the fields of a problem"));
+    };
+    let fields = fields.iter().filter(|(_, value)| !value.is_null());
     let pair = |(name, value): (&String, &Value)| {
         let text = match value {
             Value::String(text) => text.clone(),
@@ -117,6 +121,8 @@ mod tests {
                 "p.json: line 1: the key 'seqlen_q' appears twice",
             ),
             ("[]".to_owned(), "p.json: found no fmha problem"),
+            ("[{},\n7]".to_owned(), "p.json: line 1: an object without fields"),
+            (format!("[{good},\n7]"), "p.json: line 2: found 7, expected an object with the fields of a"),
         ] {
             let error = read(&text).unwrap_err();
             assert!(error.starts_with(message), "{error}");
