@@ -1,35 +1,20 @@
 //! Configurations of attention sweeps.
 
 use ck_select_types::problem::FmhaProblem;
-use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
+use ck_select_types::vocab::FmhaPipeline;
 use serde_json::Value;
 
+use super::rules::FmhaFeatures;
 use crate::config::reader::{Fault, Object, count, flag, kind, word};
 use crate::config::{Config, Configured};
 
-/// A sweep: allow-lists by trait. `None` allows everything.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FmhaConfig {
-    /// Element types; by default those of the rules.
-    pub dtypes: Option<Vec<Dtype>>,
-    /// Pipelines.
+    /// What kernels may have: allow-lists by trait.
+    pub features: FmhaFeatures,
+    /// Pipelines; `None` allows all.
     pub pipelines: Option<Vec<FmhaPipeline>>,
-    /// Masks.
-    pub masks: Option<Vec<FmhaMask>>,
-    /// Biases.
-    pub biases: Option<Vec<FmhaBias>>,
-    /// Modes: batch or group.
-    pub modes: Option<Vec<FmhaMode>>,
-    /// Scales of 8-bit operands.
-    pub qscales: Option<Vec<FmhaQscale>>,
-    /// Whether to store logarithms of sums.
-    pub lse: Option<Vec<bool>>,
-    /// Whether to use dropout.
-    pub dropout: Option<Vec<bool>>,
-    /// Whether to use soft caps.
-    pub logits: Option<Vec<bool>>,
-    /// Whether to use attention sinks: first keys that every query sees.
-    pub sink: Option<Vec<bool>>,
     /// Workgroups per compute unit; -1, the default, means the pipeline's own number.
     pub block_per_cu: Option<Vec<i64>>,
     /// The build to enumerate for, by its number in the rules.
@@ -71,17 +56,21 @@ fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
         Some("sweep") => Ok(true),
         _ => Err(format!("found {}, expected table or sweep", kind(value))),
     })?;
-    let config = FmhaConfig {
+    let features = FmhaFeatures {
         dtypes: traits.values("data_type", word)?,
-        pipelines: traits.values("pipeline", word)?,
-        masks: traits.values("mask", word)?,
-        biases: traits.values("bias", word)?,
-        modes: traits.values("mode", word)?,
-        qscales: traits.values("qscale", word)?,
+        mask: traits.values("mask", word)?,
+        bias: traits.values("bias", word)?,
+        mode: traits.values("mode", word)?,
+        qscale: traits.values("qscale", word)?,
         lse: traits.values("lse", flag)?,
         dropout: traits.values("dropout", flag)?,
         logits: traits.values("logits", flag)?,
         sink: traits.values("sink", flag)?,
+        ..FmhaFeatures::default()
+    };
+    let config = FmhaConfig {
+        features,
+        pipelines: traits.values("pipeline", word)?,
         block_per_cu: traits.values("block_per_cu", |value| match value.as_i64() {
             Some(blocks) if blocks == -1 || (1..=254).contains(&blocks) => Ok(blocks),
             _ => Err(format!("found {}, expected -1 or 1 to 254", kind(value))),

@@ -4,6 +4,7 @@
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 
+use super::rules::fits;
 use super::tiles::Tiles;
 use crate::config::FmhaConfig;
 use crate::kernels::{EnumerateError, Kernels};
@@ -32,17 +33,20 @@ pub(crate) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
         )));
     };
     let mut kernels = Kernels::default();
-    for dtype in rules.dtypes.iter().copied().filter(|dtype| allows(config.dtypes.as_ref(), dtype)) {
+    for dtype in rules.dtypes.iter().copied().filter(|dtype| fits(config.features.dtypes.as_ref(), *dtype)) {
         for hdims in tiles.heads(dtype) {
             let accepted = tiles.by_pipeline(dtype, hdims);
             let mut plain = FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
             (plain.dtype, plain.arch) = (dtype, Some(arch));
-            for plain in featured(plain, config) {
-                if tiles.refused().iter().any(|refused| refused.fit(&plain)) || !build.fit(&plain) {
+            for plain in featured(plain) {
+                if tiles.refused().iter().any(|refused| refused.fit(&plain))
+                    || !build.fit(&plain)
+                    || !config.features.fit(&plain)
+                {
                     continue;
                 }
                 for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
-                    if !allows(config.pipelines.as_ref(), &spec.pipeline) {
+                    if !fits(config.pipelines.as_ref(), spec.pipeline) {
                         continue;
                     }
                     for pads in &spec.pads {
@@ -87,35 +91,24 @@ fn push(
     Ok(())
 }
 
-fn allows<T: PartialEq>(list: Option<&Vec<T>>, value: &T) -> bool {
-    list.is_none_or(|list| list.contains(value))
-}
-
-/// A kernel in all modes and with all combinations of features that a sweep allows; the mode is the outermost
-/// loop.
-fn featured(plain: FmhaKernel, config: &FmhaConfig) -> Vec<FmhaKernel> {
-    fn each<T: Copy + PartialEq>(
-        kernels: &[FmhaKernel],
-        values: &[T],
-        allowed: Option<&Vec<T>>,
-        set: fn(&mut FmhaKernel, T),
-    ) -> Vec<FmhaKernel> {
+/// A kernel in all modes and with all combinations of features; the mode is the outermost loop.
+fn featured(plain: FmhaKernel) -> Vec<FmhaKernel> {
+    fn each<T: Copy>(kernels: &[FmhaKernel], values: &[T], set: fn(&mut FmhaKernel, T)) -> Vec<FmhaKernel> {
         let with = |kernel: &FmhaKernel, value| {
             let mut kernel = kernel.clone();
             set(&mut kernel, value);
             kernel
         };
-        let values: Vec<T> = values.iter().copied().filter(|value| allows(allowed, value)).collect();
         kernels.iter().flat_map(|kernel| values.iter().map(|&value| with(kernel, value))).collect()
     }
     let flags = [true, false];
-    let kernels = each(&[plain], &MODES, config.modes.as_ref(), |kernel, mode| kernel.mode = mode);
-    let kernels = each(&kernels, &flags, config.logits.as_ref(), |kernel, logits| kernel.logits = logits);
-    let kernels = each(&kernels, &QSCALES, config.qscales.as_ref(), |kernel, word| kernel.qscale = word);
-    let kernels = each(&kernels, &MASKS, config.masks.as_ref(), |kernel, word| kernel.mask = word);
-    let kernels = each(&kernels, &BIASES, config.biases.as_ref(), |kernel, word| kernel.bias = word);
-    let kernels = each(&kernels, &flags, config.lse.as_ref(), |kernel, lse| kernel.lse = lse);
-    let kernels = each(&kernels, &flags, config.dropout.as_ref(), |kernel, flag| kernel.dropout = flag);
-    let kernels = each(&kernels, &flags, None, |kernel, skip| kernel.skip = skip);
-    each(&kernels, &flags, config.sink.as_ref(), |kernel, sink| kernel.sink = sink)
+    let kernels = each(&[plain], &MODES, |kernel, mode| kernel.mode = mode);
+    let kernels = each(&kernels, &flags, |kernel, logits| kernel.logits = logits);
+    let kernels = each(&kernels, &QSCALES, |kernel, qscale| kernel.qscale = qscale);
+    let kernels = each(&kernels, &MASKS, |kernel, mask| kernel.mask = mask);
+    let kernels = each(&kernels, &BIASES, |kernel, bias| kernel.bias = bias);
+    let kernels = each(&kernels, &flags, |kernel, lse| kernel.lse = lse);
+    let kernels = each(&kernels, &flags, |kernel, dropout| kernel.dropout = dropout);
+    let kernels = each(&kernels, &flags, |kernel, skip| kernel.skip = skip);
+    each(&kernels, &flags, |kernel, sink| kernel.sink = sink)
 }

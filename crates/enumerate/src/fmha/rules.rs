@@ -118,12 +118,12 @@ pub struct FmhaTileRule {
     pub tuning: bool,
 }
 
-/// The features a kernel must have; `None` accepts anything.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+/// The features a kernel may have; `None` accepts anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FmhaFeatures {
-    #[serde(rename = "comment")]
-    _comment: String,
+    /// A comment for human readers.
+    pub comment: String,
     /// Element types.
     pub dtypes: Option<Vec<Dtype>>,
     /// Head sizes.
@@ -139,15 +139,15 @@ pub struct FmhaFeatures {
     /// Scales.
     pub qscale: Option<Vec<FmhaQscale>>,
     /// Whether soft caps are used.
-    pub logits: Option<bool>,
+    pub logits: Option<Vec<bool>>,
     /// Whether logarithms of sums are stored.
-    pub lse: Option<bool>,
+    pub lse: Option<Vec<bool>>,
     /// Whether dropout is used.
-    pub dropout: Option<bool>,
+    pub dropout: Option<Vec<bool>>,
     /// Whether short sequences are skipped.
-    pub skip: Option<bool>,
+    pub skip: Option<Vec<bool>>,
     /// Whether attention sinks are used.
-    pub sink: Option<bool>,
+    pub sink: Option<Vec<bool>>,
 }
 
 /// A pipeline with its paddings, for kernels with some features.
@@ -204,27 +204,26 @@ pub struct FmhaV3 {
     pub waves: u8,
 }
 
-fn fits<T: PartialEq + Copy>(accepted: Option<&Vec<T>>, value: T) -> bool {
+/// Whether a list accepts a value.
+pub(crate) fn fits<T: PartialEq + Copy>(accepted: Option<&Vec<T>>, value: T) -> bool {
     accepted.is_none_or(|accepted| accepted.contains(&value))
 }
 
 impl FmhaFeatures {
     /// Whether a kernel has the features.
     pub fn fit(&self, kernel: &FmhaKernel) -> bool {
-        let flag = |accepted: Option<bool>, value: bool| accepted.is_none_or(|accepted| accepted == value);
-        let heads = [kernel.hdim_q, kernel.hdim_v];
         fits(self.dtypes.as_ref(), kernel.dtype)
-            && self.hdims.as_ref().is_none_or(|hdims| hdims.contains(&heads))
-            && self.hdim_q_of.get(kernel.dtype.as_str()).is_none_or(|hdims| hdims.contains(&kernel.hdim_q))
+            && fits(self.hdims.as_ref(), [kernel.hdim_q, kernel.hdim_v])
+            && fits(self.hdim_q_of.get(kernel.dtype.as_str()), kernel.hdim_q)
             && fits(self.mode.as_ref(), kernel.mode)
             && fits(self.mask.as_ref(), kernel.mask)
             && fits(self.bias.as_ref(), kernel.bias)
             && fits(self.qscale.as_ref(), kernel.qscale)
-            && flag(self.logits, kernel.logits)
-            && flag(self.lse, kernel.lse)
-            && flag(self.dropout, kernel.dropout)
-            && flag(self.skip, kernel.skip)
-            && flag(self.sink, kernel.sink)
+            && fits(self.logits.as_ref(), kernel.logits)
+            && fits(self.lse.as_ref(), kernel.lse)
+            && fits(self.dropout.as_ref(), kernel.dropout)
+            && fits(self.skip.as_ref(), kernel.skip)
+            && fits(self.sink.as_ref(), kernel.sink)
     }
 }
 
@@ -239,7 +238,7 @@ impl FmhaSpec {
     /// Whether it applies to a kernel with these features on an architecture, in a build.
     pub fn is_for(&self, kernel: &FmhaKernel, arch: &str, receipt: u32) -> bool {
         self.archs.as_ref().is_none_or(|archs| archs.iter().any(|known| known == arch))
-            && self.receipts.as_ref().is_none_or(|receipts| receipts.contains(&receipt))
+            && fits(self.receipts.as_ref(), receipt)
             && !self.not_hdims.contains(&[kernel.hdim_q, kernel.hdim_v])
             && self.features.fit(kernel)
     }
@@ -256,7 +255,7 @@ impl FmhaRules {
         }
         let asked = self.tile_rules.iter().filter(|test| {
             test.pipelines.contains(&pipeline)
-                && test.hdims.as_ref().is_none_or(|hdims| hdims.contains(&rule.hdims))
+                && fits(test.hdims.as_ref(), rule.hdims)
                 && !test.not_hdims.contains(&rule.hdims)
         });
         asked.into_iter().all(|test| {

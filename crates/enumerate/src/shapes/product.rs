@@ -11,13 +11,6 @@ pub(super) struct Values<'a> {
 }
 
 impl Fields for Values<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        match self.cell(name)? {
-            Cell::Word(word) => Some(word),
-            _ => None,
-        }
-    }
-
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         self.named.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }

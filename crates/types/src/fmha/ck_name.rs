@@ -75,13 +75,11 @@ impl FmhaKernel {
     /// The name in CK's example, for forward kernels.
     pub fn ck_name(&self) -> String {
         let Self { family, hdim_q, dtype, mode, pad, .. } = self;
-        let pads: String = PADS.iter().zip(pad).filter(|(_, pad)| **pad).map(|(word, _)| *word).collect();
-        let pads = if pads.is_empty() { "_npad".to_owned() } else { format!("_p{pads}") };
         let name = NameWriter::new(self, format!("fmha_{family}_d{hdim_q}_{dtype}_{mode}"))
             .all(&SHAPES)
             .other(&[BLOCKS], &Self { block_per_cu: Self::PIPELINE_DECIDES, ..Self::USUAL })
             .all(&[PIPELINE, ORDER])
-            .with(pads)
+            .with(padded(*pad))
             .all(&CHOICES);
         match self.arch {
             Some(arch) => name.with(format_args!("_{arch}")).text,
@@ -90,24 +88,18 @@ impl FmhaKernel {
     }
 }
 
-const PADS: [&str; 4] = ["s", "sk", "d", "dv"];
+/// The word for what is padded.
+fn padded(pad: [bool; 4]) -> String {
+    let words = ["s", "sk", "d", "dv"].into_iter().zip(pad).filter(|(_, pad)| *pad).map(|(word, _)| word);
+    if pad == [false; 4] { "_npad".to_owned() } else { format!("_p{}", words.collect::<String>()) }
+}
 
 /// Reads what is padded.
 fn pads(scan: &mut Scan<'_>) -> Result<[bool; 4], NameError> {
-    if scan.eat_whole("_npad") {
-        return Ok([false; 4]);
-    }
-    if !scan.eat("_p") {
-        return Err(scan.fail(format!("found '{}', expected _npad or _p and what is padded", scan.ahead())));
-    }
-    let goes_on = |scan: &Scan<'_>, word: &str| scan.rest().starts_with(word);
-    // The longer words begin as the shorter ones do.
-    let s = !goes_on(scan, PADS[1]) && scan.eat(PADS[0]);
-    let sk = scan.eat(PADS[1]);
-    let d = !goes_on(scan, PADS[3]) && scan.eat(PADS[2]);
-    let pad = [s, sk, d, scan.eat(PADS[3])];
-    if pad == [false; 4] {
-        return Err(scan.fail(format!("found '{}', expected s, sk, d or dv", scan.ahead())));
-    }
-    Ok(pad)
+    let all = (0..16).map(|bits: u8| [0, 1, 2, 3].map(|axis| bits >> axis & 1 == 1));
+    let found = all.into_iter().find(|pad| scan.eat_whole(&padded(*pad)));
+    found.ok_or_else(|| {
+        let expected = "_npad, or _p and what is padded: s, sk, d, dv, in this order";
+        scan.fail(format!("found '{}', expected {expected}", scan.ahead()))
+    })
 }
