@@ -1,10 +1,9 @@
 //! GEMM kernels: ranges through the tile engine's validator, and the machine-learning sweep.
 
 use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
-use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline, QuantMode};
+use ck_select_types::vocab::{Dtype, GemmLayout, Pipeline, QuantMode};
 
 pub(crate) use super::traits::Shared;
-use super::traits::Traits;
 use super::valid::GemmValidator;
 use super::{names, traits};
 use crate::config::{GemmConfig, GemmRanges, GemmScales, GemmVariants, LdsLimit};
@@ -74,10 +73,10 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                         && traits::groups_fit(traits, tile, warp_tile)
                         && traits.rules.as_ref().is_none_or(|rules| rules.iter().any(takes))
                     {
-                        let plain = GemmKernel { tile, wave, warp_tile, ..traits.kernel.clone() };
-                        for kernel in variants(shared.arch, plain, &ranges.variant, traits) {
-                            kernels.push(kernel)?;
-                        }
+                        let mut kernel = GemmKernel { tile, wave, warp_tile, ..traits.kernel.clone() };
+                        kernel.set_arch(shared.arch);
+                        let name = names::name(&ranges.variant, traits.profile, &kernel);
+                        kernels.push(Kernel { name, kind: KernelKind::Gemm(kernel) })?;
                     }
                 }
             }
@@ -117,43 +116,6 @@ fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<Strin
     }
 }
 
-/// The kernels of a variant that agree in everything else.
-fn variants(arch: Arch, plain: GemmKernel, variant: &GemmVariants, traits: &Traits<'_>) -> Vec<Kernel> {
-    let with = |change: &dyn Fn(&mut GemmKernel)| {
-        let mut kernel = plain.clone();
-        change(&mut kernel);
-        named(arch, kernel)
-    };
-    match variant {
-        GemmVariants::Universal => vec![named(arch, plain)],
-        GemmVariants::StreamK(reductions) => {
-            let of = |&reduction| with(&|kernel| kernel.variant.stream_k = Some(reduction));
-            reductions.iter().map(of).collect()
-        }
-        &GemmVariants::MultiD(tensors, operation) => {
-            vec![with(&|kernel| (kernel.num_d_tensors, kernel.elementwise) = (tensors, operation))]
-        }
-        GemmVariants::Preshuffle(_) => vec![with(&|kernel| kernel.preshuffle = true)],
-        // Their names have no flag for persistence, because they never stay resident.
-        GemmVariants::Batched => {
-            vec![with(&|kernel| (kernel.variant.batched, kernel.persistent) = (true, false))]
-        }
-        GemmVariants::Grouped => vec![with(&|kernel| kernel.grouped = true)],
-        GemmVariants::Profiles(_) | GemmVariants::Scaled(_) => {
-            let mut kernel = plain;
-            kernel.grouped = matches!(variant, GemmVariants::Scaled(scales) if scales.grouped);
-            kernel.variant.quant = traits.quant;
-            kernel.variant.shuffled_scales = traits.shuffled_scales;
-            if kernel.dtype_a == Dtype::PkFp4 {
-                kernel.dtype_c = Dtype::Fp16;
-            }
-            kernel.set_arch(arch);
-            let name = names::scaled(variant, traits, &kernel);
-            vec![Kernel { name, kind: KernelKind::Gemm(kernel) }]
-        }
-    }
-}
-
 fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, EnumerateError> {
     let rules = shared.rules;
     let sweep = &rules.sweep;
@@ -172,7 +134,9 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
         let flags = ([sweep.pad; 3], sweep.persistent);
         let traits = traits::kernel(shared, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
         let (tile, wave, warp_tile) = (spec.tile, sweep.wave, spec.warp_tile);
-        kernels.push(named(shared.arch, GemmKernel { tile, wave, warp_tile, ..traits }))?;
+        let mut kernel = GemmKernel { tile, wave, warp_tile, ..traits };
+        kernel.set_arch(shared.arch);
+        kernels.push(Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) })?;
     }
     Ok(kernels)
 }
@@ -186,11 +150,6 @@ fn validator(
     let unknown = || EnumerateError::Refused(format!("the rules have no element size of {dtype}"));
     let validator = GemmValidator::new(rules, target, dtype, layout, lds).ok_or_else(unknown)?;
     Ok(if preshuffle { validator.with_shuffled_b() } else { validator })
-}
-
-fn named(arch: Arch, mut kernel: GemmKernel) -> Kernel {
-    kernel.set_arch(arch);
-    Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) }
 }
 
 /// All combinations, the last axis fastest.

@@ -110,9 +110,9 @@ pub enum ResultTile {
 }
 
 impl BuiltRule {
-    /// Whether it takes a kernel for an architecture, whatever its tile. `shuffled_scales` is whether those of
-    /// A or B lie in the order in which they are read.
-    pub fn takes(&self, arch: Arch, traits: &GemmKernel, shuffled_scales: bool) -> bool {
+    /// Whether it takes a kernel for an architecture, whatever its tile.
+    pub fn takes(&self, arch: Arch, traits: &GemmKernel) -> bool {
+        let shuffled_scales = traits.variant.shuffled_scales != [false; 2];
         let known = |archs: &Vec<String>| archs.iter().any(|known| known == arch.as_str());
         self.architectures.as_ref().is_none_or(known)
             && self.dtypes.as_ref().is_none_or(|list| list.contains(&traits.dtype_a))

@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::QuantMode;
 
-use super::traits::Traits;
 use crate::config::{GemmScales, GemmVariants};
+use crate::rules::ProfileRule;
 
-/// The name of a kernel with scales. If the tile engine's name would not tell how deep groups are, it is the
-/// code generator's.
-pub(crate) fn scaled(variant: &GemmVariants, traits: &Traits<'_>, kernel: &GemmKernel) -> String {
+/// The name of a kernel. If the tile engine's name of one with scales would not tell how deep groups are, it is
+/// the code generator's.
+pub(crate) fn name(variant: &GemmVariants, profile: Option<&ProfileRule>, kernel: &GemmKernel) -> String {
     let GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = kernel;
     let [of_a, of_b] = kernel.variant.shuffled_scales;
-    let (pipeline, last, groups) = match (variant, traits.profile, traits.quant) {
+    let (pipeline, last, groups) = match (variant, profile, kernel.variant.quant) {
         (GemmVariants::Profiles(_), Some(profile), Some(Quant { group_a, group_b, .. })) => {
             let [a, b] = [group_a, group_b].map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
             (profile.word.as_str(), vec![kernel.persistent], format!("_{a}_{b}"))

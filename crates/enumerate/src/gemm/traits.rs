@@ -1,6 +1,6 @@
 //! The traits of GEMM kernels: all that a configuration combines apart from tiles.
 
-use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
+use ck_select_types::kernel::{GemmKernel, GemmVariant, Mnk, Quant};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
 use crate::config::{GemmProfiles, GemmRanges, GemmScales, GemmVariants};
@@ -27,8 +27,6 @@ pub(crate) struct Traits<'a> {
     pub(crate) kernel: GemmKernel,
     /// The profile of `gemm_quant`.
     pub(crate) profile: Option<&'a ProfileRule>,
-    pub(crate) quant: Option<Quant>,
-    pub(crate) shuffled_scales: [bool; 2],
     /// The rules of the family that take it; a tile has to fit one of them. `None` if the family has no
     /// rules.
     pub(crate) rules: Option<Vec<&'a BuiltRule>>,
@@ -47,8 +45,7 @@ pub(crate) fn all<'a>(
     };
     let Some(family) = family else { return Ok(found) };
     for traits in &mut found {
-        let is_shuffled = traits.shuffled_scales != [false; 2];
-        let takes = |rule: &&BuiltRule| rule.takes(shared.arch, &traits.kernel, is_shuffled);
+        let takes = |rule: &&BuiltRule| rule.takes(shared.arch, &traits.kernel);
         traits.rules = Some(family.built.iter().filter(takes).collect());
     }
     found.retain(|traits| traits.rules.as_ref().is_none_or(|rules| !rules.is_empty()));
@@ -57,7 +54,6 @@ pub(crate) fn all<'a>(
 
 fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
     let mut found = Vec::new();
-    let scales = scales(&ranges.variant);
     for &pipeline in &ranges.pipelines {
         for &epilogue in &ranges.epilogues {
             for &scheduler in &ranges.schedulers {
@@ -65,15 +61,9 @@ fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
                     continue;
                 }
                 for flags in flags(ranges) {
-                    let kernel = kernel(shared, pipeline, epilogue, scheduler, flags);
-                    let traits = |&(quant, shuffled_scales): &(Option<Quant>, [bool; 2])| Traits {
-                        kernel: kernel.clone(),
-                        profile: None,
-                        quant,
-                        shuffled_scales,
-                        rules: None,
-                    };
-                    found.extend(scales.iter().map(traits));
+                    let plain = kernel(shared, pipeline, epilogue, scheduler, flags);
+                    let traits = |kernel| Traits { kernel, profile: None, rules: None };
+                    found.extend(variants(&ranges.variant, &plain).into_iter().map(traits));
                 }
             }
         }
@@ -111,11 +101,10 @@ fn of_profiles<'a>(
         for &epilogue in &ranges.epilogues {
             for flags in flags(ranges) {
                 let shuffled = |mode| profile.shuffled_scales && profile.mode == mode;
+                let plain = kernel(shared, profile.pipeline, epilogue, profile.scheduler, flags);
                 let traits = |quant| Traits {
-                    kernel: kernel(shared, profile.pipeline, epilogue, profile.scheduler, flags),
+                    kernel: scaled(&plain, quant, [QuantMode::A, QuantMode::B].map(shuffled)),
                     profile: Some(profile),
-                    quant: Some(quant),
-                    shuffled_scales: [QuantMode::A, QuantMode::B].map(shuffled),
                     rules: None,
                 };
                 found.extend(groups(profile, &profiles.groups).into_iter().map(traits));
@@ -156,11 +145,35 @@ fn flags(ranges: &GemmRanges) -> Vec<([bool; 3], bool)> {
     found
 }
 
-/// Scales, and whether those of A and of B lie in the order in which they are read.
-fn scales(variant: &GemmVariants) -> Vec<(Option<Quant>, [bool; 2])> {
-    let GemmVariants::Scaled(GemmScales { mode, shuffled, group_k, group_n, .. }) = variant else {
-        return vec![(None, [false; 2])];
+/// The kernels of a variant that agree in everything else.
+fn variants(variant: &GemmVariants, plain: &GemmKernel) -> Vec<GemmKernel> {
+    let with = |change: &dyn Fn(&mut GemmKernel)| {
+        let mut kernel = plain.clone();
+        change(&mut kernel);
+        kernel
     };
+    match variant {
+        GemmVariants::Universal | GemmVariants::Profiles(_) => vec![plain.clone()],
+        GemmVariants::StreamK(reductions) => {
+            let of = |&reduction| with(&|kernel| kernel.variant.stream_k = Some(reduction));
+            reductions.iter().map(of).collect()
+        }
+        &GemmVariants::MultiD(tensors, operation) => {
+            vec![with(&|kernel| (kernel.num_d_tensors, kernel.elementwise) = (tensors, operation))]
+        }
+        GemmVariants::Preshuffle(_) => vec![with(&|kernel| kernel.preshuffle = true)],
+        // Their names have no flag for persistence, because they never stay resident.
+        GemmVariants::Batched => {
+            vec![with(&|kernel| (kernel.variant.batched, kernel.persistent) = (true, false))]
+        }
+        GemmVariants::Grouped => vec![with(&|kernel| kernel.grouped = true)],
+        GemmVariants::Scaled(scales) => of_scales(scales, &with(&|kernel| kernel.grouped = scales.grouped)),
+    }
+}
+
+/// The kernels with some scales, those of B shuffled faster than those of A, and its groups fastest.
+fn of_scales(scales: &GemmScales, plain: &GemmKernel) -> Vec<GemmKernel> {
+    let GemmScales { mode, shuffled, group_k, group_n, .. } = scales;
     let usual = Quant::usual(*mode);
     let deep = |group: Mnk| if *mode == QuantMode::Mx { group } else { Mnk { k: *group_k, ..group } };
     let quant = Quant { mode: *mode, group_a: usual.group_a.map(deep), group_b: usual.group_b.map(deep) };
@@ -169,15 +182,23 @@ fn scales(variant: &GemmVariants) -> Vec<(Option<Quant>, [bool; 2])> {
     let mut found = Vec::new();
     for &a in &shuffled[0] {
         for &b in &shuffled[1] {
-            found.extend(quants.iter().map(|&quant| (Some(quant), [a, b])));
+            found.extend(quants.iter().map(|&quant| scaled(plain, quant, [a, b])));
         }
     }
     found
 }
 
+/// A kernel with scales; `shuffled_scales` is whether those of A and of B lie in the order in which they are
+/// read.
+fn scaled(plain: &GemmKernel, quant: Quant, shuffled_scales: [bool; 2]) -> GemmKernel {
+    let dtype_c = if plain.dtype_a == Dtype::PkFp4 { Dtype::Fp16 } else { plain.dtype_c };
+    let variant = GemmVariant { quant: Some(quant), shuffled_scales, ..plain.variant };
+    GemmKernel { dtype_c, variant, ..plain.clone() }
+}
+
 /// Whether a tile holds whole groups, and groups whole instructions.
 pub(crate) fn groups_fit(traits: &Traits<'_>, tile: Mnk, warp_tile: Mnk) -> bool {
-    let Some(Quant { mode, group_a, group_b }) = traits.quant else { return true };
+    let Some(Quant { mode, group_a, group_b }) = traits.kernel.variant.quant else { return true };
     // An instruction of microscaling applies several scales. Profiles leave the groups of A unchecked.
     let whole = match mode {
         QuantMode::B => true,
