@@ -127,13 +127,12 @@ impl<'a> Scan<'a> {
 
     /// Takes the type of an element.
     pub(crate) fn element(&mut self) -> Result<Dtype, NameError> {
-        let before = self.clone();
         let found = longest(self.rest(), Dtype::WORDS).unwrap_or_else(|| self.token());
         if found.is_empty() || found == "*" || Dtype::ELEMENTS.contains(&found) {
             return self.word(Dtype::ELEMENTS);
         }
         let unknown = UnknownWord { what: "dtype", found: found.to_owned(), accepted: Dtype::ELEMENTS };
-        Err(before.fail(unknown.to_string()))
+        Err(self.fail(unknown.to_string()))
     }
 
     /// Takes the `_` before one of these words, if they come next.

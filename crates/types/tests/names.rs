@@ -40,7 +40,7 @@ prop_compose! {
             transpose_c: false,
             num_wave_groups: 1,
             vector: [0; 3],
-            variant: GemmVariant { stream_k: reduction, ..GemmVariant::default() },
+            variant: GemmVariant { stream_k: reduction, ..GemmVariant::USUAL },
             ..kernel
         }
         .completed()

@@ -442,16 +442,10 @@ fn vector(scan: &Scan<'_>, kernel: &GemmKernel, steps: [i64; 2]) -> Result<[u32;
 
 #[cfg(test)]
 mod tests {
-    use crate::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
+    use crate::gemm::{GemmKernel, named};
+    use crate::kernel::{Kernel, KernelKind, Mnk};
     use crate::problem::{Problem, ProblemDefaults};
     use crate::vocab::{GemmLibrary, Op};
-
-    fn read(name: &str) -> GemmKernel {
-        match Kernel::from_name(name).unwrap_or_else(|error| panic!("{error}")).kind {
-            KernelKind::Gemm(kernel) => kernel,
-            other => panic!("{other:?}"),
-        }
-    }
 
     /// One name of each family, and what only some of its parts say.
     const NAMES: [(&str, &str); 13] = [
@@ -514,7 +508,7 @@ mod tests {
     #[test]
     fn names_say_what_kernels_are_and_are_printed_again() {
         for (name, expected) in NAMES {
-            let kernel = read(name);
+            let kernel = named(name);
             let GemmKernel { dtype_a, tile, wave, warp_tile, pipeline, vector, variant, .. } = &kernel;
             let mut found = vec![format!("{dtype_a} {tile} {wave} {warp_tile} {pipeline} {vector:?}")];
             found.extend(variant.batched.then(|| "batched".to_owned()));
@@ -531,15 +525,15 @@ mod tests {
             assert_eq!((variant.library, kernel.block_size % 64), (GemmLibrary::Aiter, 0), "{name}");
             kernel.validate().unwrap();
         }
-        let kernel = read(NAMES[8].0);
+        let kernel = named(NAMES[8].0);
         assert_eq!((kernel.variant.block_per_cu, kernel.variant.row_scales), (3, true));
         assert_eq!((kernel.transpose_c, kernel.persistent), (true, false));
-        let kernel = read(NAMES[11].0);
+        let kernel = named(NAMES[11].0);
         assert_eq!(
             (kernel.variant.partition, kernel.variant.block_per_cu, kernel.pad),
             ([8, 4], 2, [false; 3])
         );
-        let kernel = read(NAMES[0].0);
+        let kernel = named(NAMES[0].0);
         assert_eq!(
             (kernel.variant.storers, kernel.variant.shuffle, kernel.pad),
             ([64, 4], [2, 1], [true; 3])
@@ -552,8 +546,8 @@ mod tests {
         let older =
             "a8w8_blockscale_1x128x128_256x64x256x128_16x16_32x32_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3";
         let newer = older.replace("_32x32_", "_32x32_2x2_");
-        assert_eq!(read(older), read(&newer));
-        assert_eq!((read(older).name(), read(older).wave), (newer, Mnk::new(1, 4, 1)));
+        assert_eq!(named(older), named(&newer));
+        assert_eq!((named(older).name(), named(older).wave), (newer, Mnk::new(1, 4, 1)));
     }
 
     #[test]
@@ -589,7 +583,7 @@ mod tests {
     /// A name says how many bits elements have, not their type.
     #[test]
     fn types_are_those_that_a_name_may_stand_for() {
-        let [rows, groups, batch] = [0, 3, 2].map(|place| read(NAMES[place].0));
+        let [rows, groups, batch] = [0, 3, 2].map(|place| named(NAMES[place].0));
         let computes = |kernel: &GemmKernel, fields: &str| {
             let text = format!("M=64,N=64,K=128,{fields}");
             let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
@@ -622,7 +616,7 @@ mod tests {
             (9, "quant=abquant,group_b=1x128x128,preshuffle=1", false),
             (0, "quant=rowcolquant", false),
         ] {
-            let kernel = KernelKind::Gemm(read(NAMES[place].0));
+            let kernel = KernelKind::Gemm(named(NAMES[place].0));
             for (shape, is_whole) in
                 [("M=3,N=256,K=512", true), ("M=3,N=272,K=512", false), ("M=3,N=256,K=560", false)]
             {

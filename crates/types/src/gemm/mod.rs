@@ -122,3 +122,9 @@ impl OperationProblem for GemmProblem {
 fn is_a_name(text: &str) -> bool {
     Family::of_name(text).is_some() || GemmKernel::begins_a_name(text)
 }
+
+/// The kernel of a name that tests are sure of.
+#[cfg(test)]
+fn named(name: &str) -> GemmKernel {
+    GemmProblem::kernel_of_name(name).unwrap_or_else(|error| panic!("{error}"))
+}

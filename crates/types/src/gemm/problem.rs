@@ -161,15 +161,3 @@ impl fmt::Display for GemmProblem {
         if self.request.groups.is_empty() { Ok(()) } else { write!(f, ",groups={}", self.request.groups) }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gemm_extents_are_checked() {
-        GemmProblem::new(1, 1, 1).validate().unwrap();
-        let error = GemmProblem { k: -4, ..GemmProblem::new(8, 8, 8) }.validate().unwrap_err();
-        assert_eq!(error.field, "K");
-    }
-}

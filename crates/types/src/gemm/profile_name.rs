@@ -81,15 +81,9 @@ pub(super) fn parse(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::kernel::{GemmKernel, Kernel, KernelKind};
+    use crate::gemm::named;
+    use crate::kernel::{Kernel, KernelKind};
     use crate::vocab::{Dtype, Pipeline, QuantMode};
-
-    fn read(name: &str) -> GemmKernel {
-        match Kernel::from_name(name).unwrap_or_else(|error| panic!("{error}")).kind {
-            KernelKind::Gemm(kernel) => kernel,
-            other => panic!("{other:?}"),
-        }
-    }
 
     #[test]
     fn a_profile_says_what_has_scales() {
@@ -99,15 +93,15 @@ mod tests {
                  _16x16x64"
             )
         };
-        let kernel = read(&name("bquantprefill", "1x1x1", "1x32x128"));
+        let kernel = named(&name("bquantprefill", "1x1x1", "1x32x128"));
         let quant = kernel.variant.quant.unwrap();
         assert_eq!((quant.mode, quant.group_a, quant.group_b.unwrap().n), (QuantMode::B, None, 32));
         assert_eq!((kernel.pipeline, kernel.dtype_c, kernel.pad[2]), (Pipeline::CompV3, Dtype::Fp16, true));
-        let kernel = read(&name("aquantpreshufflequant", "1x1x128", "1x1x1"));
+        let kernel = named(&name("aquantpreshufflequant", "1x1x128", "1x1x1"));
         assert_eq!((kernel.variant.shuffled_scales, kernel.pad), ([true, false], [false, false, true]));
         // The other spelling is the same kernel.
-        assert_eq!(read(&kernel.name()), kernel);
-        assert_eq!(read(&name("tensor", "1x1x1", "1x1x1")).variant.quant.unwrap().mode, QuantMode::Tensor);
+        assert_eq!(named(&kernel.name()), kernel);
+        assert_eq!(named(&name("tensor", "1x1x1", "1x1x1")).variant.quant.unwrap().mode, QuantMode::Tensor);
         let error = Kernel::from_name(&name("cquant", "1x1x1", "1x1x1")).unwrap_err();
         assert!(
             error.reason.starts_with("unknown profile 'cquant', expected one of: aquantdecode, "),
@@ -184,7 +178,7 @@ mod tests {
     #[test]
     fn flags_of_the_tile_engine_are_about_scales() {
         let tile = "128x128x128_2x2x1_16x16x64";
-        let ab = read(&format!(
+        let ab = named(&format!(
             "gemm_abquant_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_True_gsn128_{tile}"
         ));
         let quant = ab.variant.quant.unwrap();
@@ -193,12 +187,12 @@ mod tests {
             (quant.group_a.unwrap().n, quant.group_b.unwrap().n, quant.group_b.unwrap().k),
             (1, 128, 128)
         );
-        assert_eq!(read(&ab.name()), ab);
+        assert_eq!(named(&ab.name()), ab);
         for (family, scales) in [("gemm_aquant", [true, false]), ("gemm_bquant", [false, true])] {
             let name = format!("{family}_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_True_{tile}");
-            let kernel = read(&name);
+            let kernel = named(&name);
             assert_eq!((kernel.variant.shuffled_scales, kernel.persistent), (scales, false), "{name}");
-            assert_eq!(read(&kernel.name()), kernel);
+            assert_eq!(named(&kernel.name()), kernel);
         }
         let error = Kernel::from_name(&format!(
             "gemm_aquant_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_True_gsn4_{tile}"

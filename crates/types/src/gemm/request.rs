@@ -57,12 +57,6 @@ impl GemmRequest {
     }
 }
 
-impl Default for GemmRequest {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
 /// Maximum number of different GEMMs in a list. Problems do not allocate, so the list is stored inline.
 pub const MAX_GROUPS: usize = 8;
 

@@ -37,12 +37,6 @@ fields! {
     beside { library: GemmLibrary = GemmLibrary::Ck, "Who builds it: `ck`, `triton` or `aiter`."; }
 }
 
-impl Default for GemmVariant {
-    fn default() -> Self {
-        Self::USUAL
-    }
-}
-
 /// Scales of a GEMM's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Quant {

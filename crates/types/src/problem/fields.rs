@@ -62,24 +62,6 @@ impl FieldSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{ConvProblem, FmhaProblem, GemmProblem};
-
-    #[test]
-    fn words_read_back() {
-        for problem in [
-            Problem::from(ConvProblem::new_2d([8, 8], [1, 1])),
-            GemmProblem { layout: "crp".parse().unwrap(), ..GemmProblem::new(1, 2, 3) }.into(),
-            FmhaProblem::new([8, 8], 1, 64).into(),
-        ] {
-            let words = Problem::fields(problem.op())
-                .iter()
-                .zip(problem.values())
-                .filter(|(field, _)| field.words().is_some());
-            for (field, code) in words.filter(|(_, code)| *code >= 0) {
-                assert_eq!(field.code(&field.text(code)), Some(code), "{}", field.name);
-            }
-        }
-    }
 
     #[test]
     fn sets_name_their_fields() {

@@ -270,6 +270,7 @@ mod tests {
         assert_eq!(gemm("M=1,N=2,K=3,batch_count=4").unwrap().flops(), 48.0);
         assert!(gemm("M=1,N=2,K=3,quant=tensorquant").is_ok());
         for (text, message) in [
+            ("M=1,N=2,K=-4", "K: found -4, expected 1 to 2147483647"),
             ("M=1,N=2,K=3,batch=-1", "batch: found -1, expected 0 to 2147483647"),
             ("M=1,N=2,K=3,batch=1,batch_count=2", "batch_count: found '2', expected '1' as in batch"),
             ("M=1,N=2,K=3,stream_k=none", "stream_k: found none, expected atomic, linear or tree"),
