@@ -71,13 +71,9 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     let limits =
         [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline), ("flat", LdsLimit::Flat)];
     let lds = ours.choice("lds_limit", &limits)?.unwrap_or(LdsLimit::Hardware);
-    let sweep = ours.choice("kernels", &[("ranges", false), ("ml_sweep", true)])?;
-    let mut variant = variant::choose(file, &mut ours)?;
-    ours.finish()?;
-    if sweep == Some(true) {
-        return Ok(GemmConfig::Sweep);
+    if ours.choice("kernels", &[("ranges", false), ("ml_sweep", true)])? == Some(true) {
+        return ours.finish().map(|()| GemmConfig::Sweep);
     }
-    variant.read_root(root)?;
     // Not part of names; upstream's builder passes it on to the code.
     root.get("k_block_per_cu");
     let missing = |place: &str| (place.to_owned(), "found nothing, expected an object".to_owned());
@@ -91,7 +87,8 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     let warp_tile = triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"])?;
     tiles.finish()?;
     let mut traits = root.object("trait_config")?.ok_or_else(|| missing("trait_config"))?;
-    variant.read_traits(&mut traits)?;
+    let variant = variant::read(file, &mut ours, root, &mut traits)?;
+    ours.finish()?;
     // A profile stands for both.
     let of_profile = matches!(variant, GemmVariants::Profiles(_));
     let pipelines = if of_profile { Vec::new() } else { needed(&mut traits, "pipeline", word)? };

@@ -1,12 +1,13 @@
 //! GEMM kernels: ranges through the tile engine's validator, and the machine-learning sweep.
 
 use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
-use ck_select_types::vocab::{Dtype, GemmLayout, Pipeline, QuantMode};
+use ck_select_types::vocab::{Dtype, GemmLayout, Pipeline};
 
 pub(crate) use super::traits::Shared;
 use super::valid::GemmValidator;
+use super::variant::MX;
 use super::{names, traits};
-use crate::config::{GemmConfig, GemmRanges, GemmScales, GemmVariants, LdsLimit};
+use crate::config::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
 use crate::kernels::{EnumerateError, Kernels};
 use crate::rules::{BuiltRule, FamilyRules};
 
@@ -90,12 +91,11 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
 
 /// Configurations of microscaled GEMMs have no key of their own; types and pipelines may give them away.
 fn perhaps_mx(shared: Shared<'_>, ranges: &GemmRanges) -> Option<String> {
-    let mx = GemmVariants::Scaled(GemmScales::new(QuantMode::Mx, false)).as_str();
-    let family = shared.rules.gemm_families.families.get(mx)?;
+    let family = shared.rules.gemm_families.families.get(MX)?;
     let of_family = |pipeline: &Pipeline| family.built.iter().any(|rule| rule.pipelines.contains(pipeline));
     let hint = shared.dtype == Dtype::PkFp4 || ranges.pipelines.iter().any(of_family);
     hint.then(|| {
-        format!("read as plain GEMMs; of microscaled ones, it needs \"ck_select\": {{\"variant\": \"{mx}\"}}")
+        format!("read as plain GEMMs; of microscaled ones, it needs \"ck_select\": {{\"variant\": \"{MX}\"}}")
     })
 }
 

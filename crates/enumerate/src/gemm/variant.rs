@@ -1,8 +1,6 @@
 //! What sets the kernels of GEMM ranges apart from plain ones: `ck_select.variant`, or keys that only one
 //! variant has.
 
-use std::mem::discriminant;
-
 use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Elementwise, QuantMode, StreamKReduction};
 use serde_json::Value;
@@ -31,7 +29,7 @@ pub enum GemmVariants {
 }
 
 /// Kernels of `gemm_quant`, whose pipeline and scheduler follow from a profile.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmProfiles {
     /// Words of the rules.
     pub profiles: Vec<String>,
@@ -42,6 +40,8 @@ pub struct GemmProfiles {
 /// Scales of A and B.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmScales {
+    /// The value of `ck_select.variant`.
+    pub name: &'static str,
     /// Which operands have them.
     pub mode: QuantMode,
     /// Whether a kernel takes a list of products.
@@ -54,28 +54,19 @@ pub struct GemmScales {
     pub group_n: Vec<u32>,
 }
 
-impl GemmScales {
-    /// None shuffled, in groups of 128 elements along k.
-    pub(crate) const fn new(mode: QuantMode, grouped: bool) -> Self {
-        Self { mode, grouped, shuffled: [Vec::new(), Vec::new()], group_k: 128, group_n: Vec::new() }
-    }
-
-    /// Whether names have a flag for shuffled scales, for those of A and of B.
-    const fn has_flags(&self) -> [bool; 2] {
-        [matches!(self.mode, QuantMode::A | QuantMode::AB), matches!(self.mode, QuantMode::B | QuantMode::AB)]
-    }
-}
-
 impl GemmVariants {
     /// The value of `ck_select.variant`, under which the rules have it.
-    pub fn as_str(&self) -> &'static str {
-        let is_same = |other: &Self| match (self, other) {
-            (Self::Scaled(own), Self::Scaled(other)) => {
-                (own.mode, own.grouped) == (other.mode, other.grouped)
-            }
-            (own, other) => discriminant(own) == discriminant(other),
-        };
-        VARIANTS.iter().find(|(_, start)| is_same(&start())).map_or(PLAIN, |(name, _)| name)
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Universal => PLAIN,
+            Self::StreamK(_) => "gemm_streamk",
+            Self::MultiD(..) => "gemm_multi_d",
+            Self::Preshuffle(_) => "gemm_preshuffle",
+            Self::Batched => "batched_gemm",
+            Self::Grouped => "grouped_gemm",
+            Self::Profiles(_) => "gemm_quant",
+            Self::Scaled(scales) => scales.name,
+        }
     }
 
     /// Whether kernels may stay resident, and configurations say whether they do.
@@ -88,60 +79,6 @@ impl GemmVariants {
             _ => true,
         }
     }
-
-    /// Reads the keys of the variant beside `tile_config` and `trait_config`.
-    pub(crate) fn read_root(&mut self, root: &mut Object<'_>) -> Result<(), Fault> {
-        match self {
-            Self::Preshuffle(permute) => *permute = root.optional("permute_n", flag)?.unwrap_or(false),
-            Self::Profiles(profiles) => {
-                let missing = ("quant_config".to_owned(), "found nothing, expected an object".to_owned());
-                let mut groups = root.object("quant_config")?.ok_or(missing)?;
-                profiles.groups =
-                    [needed(&mut groups, "a_group", word)?, needed(&mut groups, "b_group", word)?];
-                groups.finish()?;
-            }
-            Self::Scaled(scales) if scales.has_flags() != [false; 2] => {
-                scales.group_k =
-                    root.optional("group_size_k", count(1, MAX_GROUP))?.unwrap_or(scales.group_k);
-                if scales.mode == QuantMode::AB {
-                    let numbers = root.get("group_size_n").is_none_or(Value::is_object);
-                    scales.group_n = if numbers {
-                        root.values("group_size_n", count(1, MAX_GROUP))?.unwrap_or_else(|| vec![1])
-                    } else {
-                        vec![root.needed("group_size_n", "a whole number", count(1, MAX_GROUP))?]
-                    };
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Reads the keys of the variant in `trait_config`.
-    pub(crate) fn read_traits(&mut self, traits: &mut Object<'_>) -> Result<(), Fault> {
-        match self {
-            Self::StreamK(reductions) => {
-                if let Some(listed) = traits.values("reduction_strategy", reduction)? {
-                    *reductions = listed;
-                }
-            }
-            Self::Profiles(profiles) => {
-                profiles.profiles = needed(traits, "profile", |value| match value {
-                    Value::String(word) => Ok(word.clone()),
-                    other => Err(format!("found {}, expected a word", kind(other))),
-                })?;
-            }
-            Self::Scaled(scales) => {
-                let flags = scales.has_flags();
-                for ((shuffled, key), has) in scales.shuffled.iter_mut().zip(FLAGS).zip(flags) {
-                    let listed = if has { traits.values(key, flag)? } else { None };
-                    *shuffled = listed.unwrap_or_else(|| vec![false]);
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
 }
 
 /// The keys of shuffled scales of A and of B.
@@ -149,29 +86,23 @@ const FLAGS: [&str; 2] = ["a_preshuffle_quant", "b_preshuffle_quant"];
 /// The largest extent of a group.
 const MAX_GROUP: u32 = 65_535;
 
-/// What a variant is before its own keys are read.
-type Start = fn() -> GemmVariants;
-
 /// The variant of files without keys of their own.
 const PLAIN: &str = "gemm_universal";
-/// The values of `ck_select.variant`.
-const VARIANTS: [(&str, Start); 15] = [
-    (PLAIN, || GemmVariants::Universal),
-    // The default of upstream's generators.
-    ("gemm_streamk", || GemmVariants::StreamK(vec![StreamKReduction::Atomic])),
-    ("gemm_multi_d", || GemmVariants::MultiD(2, Elementwise::MultiDAdd)),
-    ("gemm_preshuffle", || GemmVariants::Preshuffle(false)),
-    ("batched_gemm", || GemmVariants::Batched),
-    ("grouped_gemm", || GemmVariants::Grouped),
-    ("gemm_quant", || GemmVariants::Profiles(GemmProfiles::default())),
-    ("gemm_aquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::A, false))),
-    ("gemm_bquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::B, false))),
-    ("gemm_abquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::AB, false))),
-    ("gemm_rowcolquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::RowCol, false))),
-    ("gemm_tensor_quant", || GemmVariants::Scaled(GemmScales::new(QuantMode::Tensor, false))),
-    ("grouped_gemm_rowcolquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::RowCol, true))),
-    ("grouped_gemm_tensorquant", || GemmVariants::Scaled(GemmScales::new(QuantMode::Tensor, true))),
-    ("mx_gemm", || GemmVariants::Scaled(GemmScales::new(QuantMode::Mx, false))),
+/// Microscaled kernels, whose files may have no key of their own.
+pub(crate) const MX: &str = "mx_gemm";
+/// The values of `ck_select.variant` without scales, or with profiles.
+const NAMES: [&str; 7] =
+    [PLAIN, "gemm_streamk", "gemm_multi_d", "gemm_preshuffle", "batched_gemm", "grouped_gemm", "gemm_quant"];
+/// Those with scales: which operands have them, and whether a kernel takes a list of products.
+const SCALED: [(&str, QuantMode, bool); 8] = [
+    ("gemm_aquant", QuantMode::A, false),
+    ("gemm_bquant", QuantMode::B, false),
+    ("gemm_abquant", QuantMode::AB, false),
+    ("gemm_rowcolquant", QuantMode::RowCol, false),
+    ("gemm_tensor_quant", QuantMode::Tensor, false),
+    ("grouped_gemm_rowcolquant", QuantMode::RowCol, true),
+    ("grouped_gemm_tensorquant", QuantMode::Tensor, true),
+    (MX, QuantMode::Mx, false),
 ];
 
 /// Advice for keys of variants other than the chosen one, at the root and in `trait_config`.
@@ -195,26 +126,92 @@ pub(crate) const TRAIT_HINTS: &[(&str, &str)] = &[
 const OF_MX: [&str; 2] = ["comp_async_eight_waves", "weight_preshuffle"];
 
 /// The variant that `ck_select` names, or else the one that has the file's keys; without keys of its own, a
-/// file is one of plain GEMMs.
-pub(crate) fn choose(root: &Value, ours: &mut Object<'_>) -> Result<GemmVariants, Fault> {
-    let Some(start) = ours.choice("variant", &VARIANTS)? else { return by_keys(root) };
-    let mut variant = start();
-    if let GemmVariants::MultiD(tensors, operation) = &mut variant {
-        *tensors = ours.optional("num_d", count(1, 255))?.map_or(*tensors, |number| number as u8);
-        *operation = ours.optional("elementwise", word)?.unwrap_or(*operation);
+/// file is one of plain GEMMs. Its keys are in `ck_select`, beside `trait_config`, and there.
+pub(crate) fn read(
+    file: &Value,
+    ours: &mut Object<'_>,
+    root: &mut Object<'_>,
+    traits: &mut Object<'_>,
+) -> Result<GemmVariants, Fault> {
+    let names = NAMES.into_iter().chain(SCALED.map(|(name, ..)| name)).map(|name| (name, name));
+    let name = match ours.choice("variant", &names.collect::<Vec<_>>())? {
+        Some(name) => name,
+        None => by_keys(file)?,
+    };
+    Ok(match name {
+        "gemm_streamk" => {
+            let listed = traits.values("reduction_strategy", reduction)?;
+            // The default of upstream's generators.
+            GemmVariants::StreamK(listed.unwrap_or_else(|| vec![StreamKReduction::Atomic]))
+        }
+        "gemm_multi_d" => {
+            let tensors = ours.optional("num_d", count(1, 255))?.unwrap_or(2);
+            let operation = ours.optional("elementwise", word)?.unwrap_or(Elementwise::MultiDAdd);
+            GemmVariants::MultiD(tensors as u8, operation)
+        }
+        "gemm_preshuffle" => GemmVariants::Preshuffle(root.optional("permute_n", flag)?.unwrap_or(false)),
+        "batched_gemm" => GemmVariants::Batched,
+        "grouped_gemm" => GemmVariants::Grouped,
+        "gemm_quant" => GemmVariants::Profiles(profiles(root, traits)?),
+        name => match SCALED.into_iter().find(|(known, ..)| *known == name) {
+            Some((name, mode, grouped)) => GemmVariants::Scaled(scales(name, mode, grouped, root, traits)?),
+            None => GemmVariants::Universal,
+        },
+    })
+}
+
+fn profiles(root: &mut Object<'_>, traits: &mut Object<'_>) -> Result<GemmProfiles, Fault> {
+    let missing = ("quant_config".to_owned(), "found nothing, expected an object".to_owned());
+    let mut groups = root.object("quant_config")?.ok_or(missing)?;
+    let of_each = [needed(&mut groups, "a_group", word)?, needed(&mut groups, "b_group", word)?];
+    groups.finish()?;
+    let profiles = needed(traits, "profile", |value| match value {
+        Value::String(word) => Ok(word.clone()),
+        other => Err(format!("found {}, expected a word", kind(other))),
+    })?;
+    Ok(GemmProfiles { profiles, groups: of_each })
+}
+
+/// Scales are not shuffled, and in groups of 128 elements along k, if nothing else is said.
+fn scales(
+    name: &'static str,
+    mode: QuantMode,
+    grouped: bool,
+    root: &mut Object<'_>,
+    traits: &mut Object<'_>,
+) -> Result<GemmScales, Fault> {
+    // Names have a flag for shuffled scales of A, and of B.
+    let has_flags =
+        [matches!(mode, QuantMode::A | QuantMode::AB), matches!(mode, QuantMode::B | QuantMode::AB)];
+    let mut scales =
+        GemmScales { name, mode, grouped, shuffled: Default::default(), group_k: 128, group_n: Vec::new() };
+    for ((shuffled, key), has) in scales.shuffled.iter_mut().zip(FLAGS).zip(has_flags) {
+        let listed = if has { traits.values(key, flag)? } else { None };
+        *shuffled = listed.unwrap_or_else(|| vec![false]);
     }
-    Ok(variant)
+    if has_flags != [false; 2] {
+        scales.group_k = root.optional("group_size_k", count(1, MAX_GROUP))?.unwrap_or(scales.group_k);
+    }
+    if mode == QuantMode::AB {
+        let numbers = root.get("group_size_n").is_none_or(Value::is_object);
+        scales.group_n = if numbers {
+            root.values("group_size_n", count(1, MAX_GROUP))?.unwrap_or_else(|| vec![1])
+        } else {
+            vec![root.needed("group_size_n", "a whole number", count(1, MAX_GROUP))?]
+        };
+    }
+    Ok(scales)
 }
 
 /// Keys of several variants give one of them, to which the others' keys are unknown.
-fn by_keys(root: &Value) -> Result<GemmVariants, Fault> {
+fn by_keys(root: &Value) -> Result<&'static str, Fault> {
     let traits = root.get("trait_config");
     let of_root = |key: &str| root.get(key).is_some();
     let of_traits = |key: &str| traits.is_some_and(|traits| traits.get(key).is_some());
     let pipelines = traits.and_then(|traits| traits.pointer("/pipeline/values")).and_then(Value::as_array);
     let is_of_mx = |word: &Value| word.as_str().is_some_and(|word| OF_MX.contains(&word));
     let [of_a, of_b] = FLAGS.map(of_traits);
-    let name = if of_traits("profile") || of_root("quant_config") {
+    Ok(if of_traits("profile") || of_root("quant_config") {
         "gemm_quant"
     } else if of_root("permute_n") {
         "gemm_preshuffle"
@@ -227,16 +224,14 @@ fn by_keys(root: &Value) -> Result<GemmVariants, Fault> {
     } else if of_b {
         "gemm_bquant"
     } else if pipelines.is_some_and(|list| list.iter().any(is_of_mx)) {
-        "mx_gemm"
+        MX
     } else if of_root("group_size_k") {
         let reason = "several variants have this key, expected one of them as \"ck_select\": {\"variant\": \
                       …}: gemm_aquant, gemm_bquant, gemm_abquant";
         return Err(("group_size_k".to_owned(), reason.to_owned()));
     } else {
         PLAIN
-    };
-    let start = VARIANTS.iter().find(|(variant, _)| *variant == name);
-    Ok(start.map_or(GemmVariants::Universal, |(_, start)| start()))
+    })
 }
 
 /// The reduction of a Stream-K kernel; upstream's word `none` belongs to other kernels.
