@@ -13,7 +13,6 @@ use crate::rules::ProfileRule;
 /// the code generator's.
 pub(crate) fn name(variant: &GemmVariants, profile: Option<&ProfileRule>, kernel: &GemmKernel) -> String {
     let GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = kernel;
-    let [of_a, of_b] = kernel.variant.shuffled_scales;
     let (pipeline, last, groups) = match (variant, profile, kernel.variant.quant) {
         (GemmVariants::Profiles(_), Some(profile), Some(Quant { group_a, group_b, .. })) => {
             let [a, b] = [group_a, group_b].map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
@@ -23,16 +22,16 @@ pub(crate) fn name(variant: &GemmVariants, profile: Option<&ProfileRule>, kernel
             let GemmScales { mode, grouped, group_k, .. } = scales;
             let usual = Quant::usual(*mode).group_a.or(Quant::usual(*mode).group_b).map(|group| group.k);
             let told = usual.is_none_or(|usual| usual == *group_k);
-            let (flags, groups) = match mode {
-                QuantMode::A if told => (vec![of_a], String::new()),
-                QuantMode::B if told => (vec![of_b], String::new()),
-                QuantMode::AB if told => {
-                    let n = quant.group_b.map_or(1, |group| group.n);
-                    (vec![of_a, of_b], format!("_gsn{n}"))
-                }
-                QuantMode::RowCol | QuantMode::Tensor if !grouped => (vec![kernel.persistent], String::new()),
-                _ => return kernel.name(),
+            let flags = if mode.flagged_scales() != [false; 2] && told {
+                let shuffled = kernel.variant.shuffled_scales.into_iter().zip(mode.flagged_scales());
+                shuffled.filter(|(_, has)| *has).map(|(shuffled, _)| shuffled).collect()
+            } else if matches!(mode, QuantMode::RowCol | QuantMode::Tensor) && !grouped {
+                vec![kernel.persistent]
+            } else {
+                return kernel.name();
             };
+            let n = quant.group_b.map_or(1, |group| group.n);
+            let groups = if *mode == QuantMode::AB { format!("_gsn{n}") } else { String::new() };
             (pipeline.as_str(), flags, groups)
         }
         _ => return kernel.name(),

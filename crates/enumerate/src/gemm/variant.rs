@@ -180,16 +180,13 @@ fn scales(
     root: &mut Object<'_>,
     traits: &mut Object<'_>,
 ) -> Result<GemmScales, Fault> {
-    // Names have a flag for shuffled scales of A, and of B.
-    let has_flags =
-        [matches!(mode, QuantMode::A | QuantMode::AB), matches!(mode, QuantMode::B | QuantMode::AB)];
     let mut scales =
         GemmScales { name, mode, grouped, shuffled: Default::default(), group_k: 128, group_n: Vec::new() };
-    for ((shuffled, key), has) in scales.shuffled.iter_mut().zip(FLAGS).zip(has_flags) {
+    for ((shuffled, key), has) in scales.shuffled.iter_mut().zip(FLAGS).zip(mode.flagged_scales()) {
         let listed = if has { traits.values(key, flag)? } else { None };
         *shuffled = listed.unwrap_or_else(|| vec![false]);
     }
-    if has_flags != [false; 2] {
+    if mode.flagged_scales() != [false; 2] {
         scales.group_k = root.optional("group_size_k", count(1, MAX_GROUP))?.unwrap_or(scales.group_k);
     }
     if mode == QuantMode::AB {

@@ -88,17 +88,6 @@ impl Family {
         FAMILIES.iter().find(fits).unwrap_or(&UNIVERSAL)
     }
 
-    /// The operands, A 0 and B 1, for whose scales the tile engine's names have a flag: whether they are
-    /// stored in the order in which they are read.
-    pub(crate) const fn flagged_scales(&self) -> &'static [usize] {
-        match self.quant {
-            Some(QuantMode::A) => &[0],
-            Some(QuantMode::B) => &[1],
-            Some(QuantMode::AB) => &[0, 1],
-            _ => &[],
-        }
-    }
-
     /// Whether its names contain flags for padding.
     pub(crate) fn has_flags(&self) -> bool {
         match self.quant {

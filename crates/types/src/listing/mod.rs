@@ -27,7 +27,7 @@ use crate::cells::Fields;
 use crate::field::InvalidField;
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
-use crate::problem::{FmhaProblem, Problem, ProblemDefaults, ProblemError};
+use crate::problem::{FmhaProblem, Pairs, Problem, ProblemDefaults, ProblemError, separates};
 use crate::vocab::Op;
 
 /// The problems of a file, in its order.
@@ -350,7 +350,7 @@ impl<'a> ProblemReader<'a> {
                 Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem))
                     if problem.op() == self.op =>
                 {
-                    let stated = StatedFields::by(&Keys(line));
+                    let stated = StatedFields::by(&Pairs::of_line(line));
                     if self.seen.insert(&(problem, stated)) {
                         return Ok(Some(ListedProblem { number: None, problem, stated }));
                     }
@@ -435,16 +435,6 @@ fn as_numbered(problem: Problem) -> Problem {
     }
 }
 
-/// The keys of a line, for [`StatedFields`].
-struct Keys<'a>(&'a str);
-
-impl Fields for Keys<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        let mut pairs = self.0.split(separates).filter_map(|pair| pair.split_once('='));
-        pairs.find(|(key, value)| *key == name && !value.is_empty()).map(|(_, value)| value)
-    }
-}
-
 /// The line of a problem, without its end.
 pub fn problem_line(problem: &Problem) -> String {
     format!("{problem},op={}", problem.op())
@@ -455,10 +445,6 @@ impl ProblemLine {
     pub fn parse(line: &str) -> Result<Self, ProblemLineFault> {
         parse_line(line, Op::Conv, &ProblemDefaults::new(Op::Conv))
     }
-}
-
-fn separates(c: char) -> bool {
-    c == ',' || c.is_whitespace()
 }
 
 fn op_of(line: &str) -> Option<&str> {
@@ -502,11 +488,8 @@ fn parse_pairs(line: &str, mine: Op, defaults: &ProblemDefaults) -> Result<Probl
         Err(_) if Op::WORDS.iter().any(|op| op.starts_with(word)) => return Ok(ProblemLine::Incomplete),
         Err(unknown) => return Err(ProblemLineFault::Op(unknown)),
     };
-    let others: Vec<&str> = line.split(separates).filter(|part| !part.starts_with("op=")).collect();
     let defaults = if op == mine { *defaults } else { ProblemDefaults::new(op) };
-    Problem::parse(op, &others.join(","), &defaults)
-        .map(ProblemLine::Problem)
-        .map_err(ProblemLineFault::Problem)
+    Problem::parse(op, line, &defaults).map(ProblemLine::Problem).map_err(ProblemLineFault::Problem)
 }
 
 /// Reads a line of a list that never names an operation.

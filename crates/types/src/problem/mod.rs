@@ -13,7 +13,7 @@ pub use checked::Checked;
 pub use fields::FieldSet;
 pub use splits::Splits;
 pub use text::ProblemError;
-pub(crate) use text::keys;
+pub(crate) use text::{Pairs, keys, separates};
 
 use crate::each_operation;
 use crate::field::{self, Key, Record};

@@ -56,6 +56,11 @@ pub(crate) fn keys(op: Op) -> &'static [&'static str] {
     &KEYS[op as usize]
 }
 
+/// What stands between pairs.
+pub(crate) fn separates(c: char) -> bool {
+    c == ',' || c.is_whitespace()
+}
+
 impl Problem {
     /// Reads `key=value` pairs, separated by commas or blanks, and validates the problem.
     ///
@@ -75,7 +80,7 @@ impl Problem {
     pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
         let accepted = keys(op);
         let mut pairs: Vec<(&str, &str)> = Vec::new();
-        for part in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty()) {
+        for part in text.split(separates).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
             // Lists of several operations have it, and a line may be copied from one.
             if key == "op" && value.parse() == Ok(op) {
@@ -101,9 +106,7 @@ impl Problem {
     /// The operation of pairs that need not include `op=…`: `M` is a GEMM's, queries are attention's.
     /// Anything else is taken for a convolution, whose reader reports what is missing.
     pub fn op_of(text: &str) -> Op {
-        let mut keys = text
-            .split(|c: char| c == ',' || c.is_whitespace())
-            .filter_map(|part| part.split_once('=').map(|(key, _)| key));
+        let mut keys = text.split(separates).filter_map(|part| part.split_once('=')).map(|(key, _)| key);
         let tells = |key| Op::ALL.iter().find(|op| Operation::get(**op).telling.contains(&key));
         keys.find_map(tells).copied().unwrap_or(Op::Conv)
     }
@@ -137,6 +140,11 @@ pub(crate) struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     pub(crate) const fn new(pairs: Vec<(&'a str, &'a str)>) -> Self {
         Self { pairs, next: Cell::new(0) }
+    }
+
+    /// Those of a line that is a problem.
+    pub(crate) fn of_line(line: &'a str) -> Self {
+        Self::new(line.split(separates).filter_map(|part| part.split_once('=')).collect())
     }
 }
 

@@ -231,6 +231,14 @@ impl Pipeline {
     }
 }
 
+impl QuantMode {
+    /// Whether the tile engine's names have a flag for scales of A, and of B: whether they are stored in the
+    /// order in which they are read.
+    pub const fn flagged_scales(self) -> [bool; 2] {
+        [matches!(self, Self::A | Self::AB), matches!(self, Self::B | Self::AB)]
+    }
+}
+
 impl Direction {
     /// The short word of the C++ dispatcher's keys: `fwd`, `bwd_data`, `bwd_weight`.
     pub const fn short(self) -> &'static str {

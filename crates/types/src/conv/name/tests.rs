@@ -93,12 +93,6 @@ fn both_words_for_forward_are_read_in_every_grammar() {
 }
 
 #[test]
-fn directions_keep_their_pipeline() {
-    let name = "grouped_conv_bwd_data_bf16_2d_16x64x64_compv5_intrawave";
-    assert_eq!(parse(name).pipeline, Pipeline::CompV5);
-}
-
-#[test]
 fn bad_names_say_what() {
     for (name, reason) in [
         ("conv", "expected 'grouped_conv_'"),

@@ -290,9 +290,10 @@ impl GemmKernel {
 /// The flags of names that have some: for padding, then which scales are stored in the order in which they are
 /// read. Kernels with scales of groups are never persistent, nor are batched ones.
 fn flags(family: &Family) -> Vec<Part> {
-    let scales = family.flagged_scales();
-    let persistent = (!family.batched && scales.is_empty()).then_some(PERSISTENT);
-    PADS.into_iter().chain(scales.iter().map(|&operand| SCALES[operand])).chain(persistent).collect()
+    let has = family.quant.map_or([false; 2], QuantMode::flagged_scales);
+    let scales = SCALES.into_iter().zip(has).filter(|(_, has)| *has).map(|(part, _)| part);
+    let persistent = (!family.batched && has == [false; 2]).then_some(PERSISTENT);
+    PADS.into_iter().chain(scales).chain(persistent).collect()
 }
 
 /// Reads a name up to its shapes. The flag tells whether the name has flags for padding.
