@@ -26,10 +26,6 @@ impl OperationData for ConvProblem {
     const BENCHMARK: &'static [&'static [&'static str]] =
         &[&["kernel_name", "problem_idx"], &CONV_COLUMNS, &["latency_ms", "tflops", "non_zero"]];
 
-    fn class(kernel: &ConvKernel) -> String {
-        format!("{} {} {}", kernel.direction, kernel.dtype_in, kernel.ndim)
-    }
-
     fn of_row(
         (_, kernel): (&str, &ConvKernel),
         cells: &dyn Fields,

@@ -28,11 +28,6 @@ impl OperationData for FmhaProblem {
         &["arch", "latency_ms", "tflops", "bandwidth_gb_s", "is_valid"],
     ];
 
-    /// The whole signature.
-    fn class(kernel: &FmhaKernel) -> String {
-        kernel.sign(&Self::USUAL).to_string()
-    }
-
     fn of_row(
         (_, kernel): (&str, &FmhaKernel),
         cells: &dyn Fields,

@@ -27,11 +27,6 @@ impl OperationData for GemmProblem {
         &["latency_ms", "measured_tflops", "bandwidth_gb_s", "is_valid"],
     ];
 
-    fn class(kernel: &GemmKernel) -> String {
-        let GemmKernel { dtype_a, dtype_b, dtype_c, layout, variant, grouped, .. } = kernel;
-        format!("{dtype_a} {dtype_b} {dtype_c} {layout} {variant:?} {grouped}")
-    }
-
     fn of_row(
         (name, kernel): (&str, &GemmKernel),
         cells: &dyn Fields,

@@ -11,10 +11,6 @@ pub(crate) trait OperationData: OperationProblem {
     /// Those of upstream's CSV, under the names of the table.
     const BENCHMARK: &'static [&'static [&'static str]];
 
-    /// What a kernel says about the problems of its rows: for kernels of one class, equal cells are equal
-    /// problems.
-    fn class(kernel: &Self::Kernel) -> String;
-
     /// The problem of a row: sizes from its cells, words from its kernel, which has a name.
     fn of_row(
         kernel: (&str, &Self::Kernel),

@@ -33,6 +33,8 @@ pub(super) struct Chunk {
     pub(super) figures: Vec<Figures>,
     /// Hardware constants that the rows' files record.
     pub(super) hardware: Vec<(&'static str, i64)>,
+    kernel_places: HashMap<String, u32>,
+    problem_places: HashMap<Problem, u32>,
 }
 
 impl Chunk {
@@ -69,14 +71,6 @@ pub(super) struct OfFile {
     /// The hardware that it records, and whether the chunk may have another's.
     hardware: Vec<(&'static str, i64)>,
     hardware_changed: bool,
-    places: Places,
-}
-
-/// Indices in the chunk of a file's kernels, as far as known, and of its problems, by the reader's serial.
-#[derive(Default)]
-struct Places {
-    kernels: Vec<Option<u32>>,
-    problems: HashMap<u64, u32>,
 }
 
 impl<'a> Rows<'a> {
@@ -114,7 +108,6 @@ impl<'a> Rows<'a> {
         let chunk = std::mem::replace(&mut self.chunk, next);
         let Some(op) = self.op.filter(|_| chunk.len() > 0) else { return Ok(()) };
         self.check_stop()?;
-        self.of_file.places = Places::default();
         self.target.write(op, &chunk)?;
         self.written += chunk.len() as u64;
         (self.progress)(Progress::Rows(self.written));
@@ -143,15 +136,12 @@ impl Sink for Rows<'_> {
             self.write()?;
         }
         let Self { chunk, of_file, options, .. } = self;
-        let Places { kernels, problems } = &mut of_file.places;
-        kernels.resize(row.kernels.len(), None);
-        let place = row.kernel as usize;
-        let kernel = *kernels[place].get_or_insert_with(|| {
-            chunk.kernels.push(row.kernels[place].clone());
+        of_file.archs.taken.insert(arch);
+        let kernel = *chunk.kernel_places.entry(row.kernel.name.clone()).or_insert_with(|| {
+            chunk.kernels.push(row.kernel.clone());
             chunk.kernels.len() as u32 - 1
         });
-        let problem = *problems.entry(row.serial).or_insert_with(|| {
-            of_file.archs.taken.insert(arch);
+        let problem = *chunk.problem_places.entry(*row.problem).or_insert_with(|| {
             chunk.problems.push(*row.problem);
             chunk.problems.len() as u32 - 1
         });

@@ -7,7 +7,7 @@ use ck_select_types::json::Strict;
 use serde_json::Value;
 
 use super::DataError;
-use super::names::{Named, Names};
+use super::names::Names;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures, Sink};
 use super::rows::{Fault, Rows};
@@ -153,10 +153,7 @@ impl Log<'_> {
             return Ok(true);
         }
         let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
-        let (id, class) = match self.rows.names.get(name)? {
-            Named::Other => return Ok(false),
-            Named::Taken { id, class } => (id, class),
-        };
+        let Some(kernel) = self.rows.names.get(name)? else { return Ok(false) };
         let mut cells = OwnedCells::default();
         for (axis, name) in ["m", "n", "k"].into_iter().enumerate() {
             let text = match object.pointer(&format!("/problem/{name}")) {
@@ -177,7 +174,7 @@ impl Log<'_> {
                 value.as_f64().ok_or_else(|| format!("perf_result: {key}: found {value}, expected a number"))
             }
         };
-        self.rows.object((id, class), &cells, |problem| {
+        self.rows.object(&kernel, &cells, |problem| {
             let (tflops, latency) = (figure("tflops(TFlops)")?, figure("latency(ms)")?);
             Ok((Figures::judge(tflops, latency, figure("bandwidth(GB/s)")?, None, None, problem)?, None))
         })

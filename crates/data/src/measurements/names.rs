@@ -1,12 +1,10 @@
 //! The kernels that a file names, each name parsed once.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use ck_select_types::each_operation;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
-
-use crate::operation::OperationData as _;
 
 /// What to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,27 +31,12 @@ impl Filter {
     }
 }
 
-/// A parsed name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
-    /// A kernel whose rows are used.
-    Taken {
-        /// Index into [`Names::kernels`].
-        id: u32,
-        /// For kernels of one class, equal cells are equal problems.
-        class: u32,
-    },
-    /// A kernel that was not requested.
-    Other,
-}
-
 /// All names of a reader.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     filter: Filter,
-    kernels: Vec<Kernel>,
-    known: HashMap<Box<str>, Named>,
-    classes: HashMap<(Op, String), u32>,
+    /// The kernel of each name; `None` if it was not requested.
+    known: HashMap<Box<str>, Option<Rc<Kernel>>>,
 }
 
 impl Names {
@@ -65,35 +48,18 @@ impl Names {
         &self.filter
     }
 
-    pub(super) fn kernels(&self) -> &[Kernel] {
-        &self.kernels
-    }
-
-    pub(super) fn kernel(&self, id: u32) -> &Kernel {
-        &self.kernels[id as usize]
-    }
-
-    /// Parses a name, or looks it up.
-    pub(super) fn get(&mut self, name: &str) -> Result<Named, String> {
-        if let Some(&named) = self.known.get(name) {
-            return Ok(named);
+    /// The kernel of a name, parsed or looked up; `None` if it was not requested.
+    pub(super) fn get(&mut self, name: &str) -> Result<Option<Rc<Kernel>>, String> {
+        if let Some(known) = self.known.get(name) {
+            return Ok(known.clone());
         }
         if name.is_empty() {
             return Err("kernel name: found nothing".to_owned());
         }
         let kernel = Kernel::from_name(name).map_err(|error| error.to_string())?;
-        let named = if self.filter.takes(&kernel.kind) {
-            let next = self.classes.len() as u32;
-            let class = each_operation!(&kernel.kind, KernelKind(kernel) as Own => Own::class(kernel));
-            let class = *self.classes.entry((kernel.op(), class)).or_insert(next);
-            let id = self.kernels.len() as u32;
-            self.kernels.push(kernel);
-            Named::Taken { id, class }
-        } else {
-            Named::Other
-        };
-        self.known.insert(name.into(), named);
-        Ok(named)
+        let kernel = self.filter.takes(&kernel.kind).then(|| Rc::new(kernel));
+        self.known.insert(name.into(), kernel.clone());
+        Ok(kernel)
     }
 }
 
@@ -102,12 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_asked_for_gets_an_id() {
+    fn only_what_was_asked_for_is_taken() {
         let mut names = Names::new(Filter { direction: Some(Direction::BwdData), ..Filter::default() });
-        assert_eq!(names.get("grouped_conv_forward_bf16_2d_16x64x64_compv3"), Ok(Named::Other));
-        let taken = names.get("grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2").unwrap();
-        assert_eq!(taken, Named::Taken { id: 0, class: 0 });
-        assert_eq!(names.get("grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2"), Ok(taken));
+        assert_eq!(names.get("grouped_conv_forward_bf16_2d_16x64x64_compv3"), Ok(None));
+        let name = "grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2";
+        for _ in 0..2 {
+            assert_eq!(names.get(name).unwrap().unwrap().name, name);
+        }
         assert!(names.get("conv").unwrap_err().contains("begins neither"));
         assert!(names.get("").is_err());
     }

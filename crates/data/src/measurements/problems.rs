@@ -1,6 +1,4 @@
-//! The problems in the cells of rows; each distinct text of cells is parsed once.
-
-use std::collections::HashMap;
+//! The problems in the cells of rows.
 
 use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::each_operation;
@@ -47,8 +45,7 @@ fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     }
 }
 
-/// Refuses misspelt columns. Returns the unknown ones that may be ignored. Without `figures`, measured values
-/// are not read.
+/// Refuses misspelt columns. Returns the unknown ones that may be ignored.
 pub(super) fn check_columns(
     file: &str,
     columns: &[String],
@@ -69,38 +66,6 @@ pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -
     match Operation::get(op).needed.iter().find(|name| !has(name) && !["Hi", "Y"].contains(name)) {
         Some(column) => Err(DataError::no_column(file, column, columns)),
         None => Ok(()),
-    }
-}
-
-/// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so
-/// that a file with a new problem in every row needs no more memory than others.
-const REMEMBERED: usize = 1 << 16;
-
-/// Problems by the text of their cells.
-#[derive(Debug, Default)]
-pub(super) struct Problems {
-    known: HashMap<Box<[u8]>, (Problem, u64)>,
-    next_serial: u64,
-}
-
-impl Problems {
-    /// The problem of a key with its serial number, read by `read` if it is not remembered. Equal keys must
-    /// imply equal cells and a kernel of the same class.
-    pub(super) fn get(
-        &mut self,
-        key: &[u8],
-        read: impl FnOnce() -> Result<Problem, String>,
-    ) -> Result<(Problem, u64), String> {
-        if let Some(&known) = self.known.get(key) {
-            return Ok(known);
-        }
-        let new = (read()?, self.next_serial);
-        self.next_serial += 1;
-        if self.known.len() >= REMEMBERED {
-            self.known.clear();
-        }
-        self.known.insert(key.into(), new);
-        Ok(new)
     }
 }
 

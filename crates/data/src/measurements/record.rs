@@ -10,13 +10,8 @@ use super::DataError;
 /// One measured row, from any file format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured<'a> {
-    /// Index into `kernels`; the same for all rows of a reader with the same kernel.
-    pub(crate) kernel: u32,
-    /// All kernels that the reader has seen so far.
-    pub(crate) kernels: &'a [Kernel],
+    pub(crate) kernel: &'a Kernel,
     pub(crate) problem: &'a Problem,
-    /// Rows of one reader with equal serials have equal problems (the reverse need not hold).
-    pub(crate) serial: u64,
     pub(crate) figures: Figures,
     pub(crate) non_zero: Option<i64>,
     pub(crate) problem_idx: Option<i64>,

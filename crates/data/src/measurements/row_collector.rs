@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ck_select_model::estimate::Device;
 use ck_select_types::hardware::Hardware;
-use ck_select_types::kernel::Kernel;
 use ck_select_types::vocab::Arch;
 
 use super::record::{Figures, Measured, Sink};
@@ -16,10 +15,6 @@ pub(super) type Arches = (BTreeSet<Arch>, Vec<(Arch, usize)>);
 /// Receives the rows of one file.
 pub(super) struct RowCollector<'a> {
     into: &'a mut Measurements,
-    /// Our indices of the reader's kernels, as far as known.
-    kernels: Vec<Option<u32>>,
-    /// Our index of the last row's problem, by the reader's serial.
-    last_problem: Option<(u64, u32)>,
     /// The sweeps of this file, by problem and the number that the file gives it.
     sweeps: HashMap<(u32, Option<i64>), u32>,
     other_arches: BTreeMap<Arch, usize>,
@@ -59,18 +54,9 @@ impl<'a> RowCollector<'a> {
         Ok((taken, self.other_arches.into_iter().collect()))
     }
 
-    /// Our index of a reader's kernel.
-    fn kernel(&mut self, id: u32, kernels: &[Kernel]) -> u32 {
-        self.kernels.resize(kernels.len(), None);
-        let place = id as usize;
-        *self.kernels[place].get_or_insert_with(|| self.into.kernel(&kernels[place]))
-    }
-
     pub(super) fn new(into: &'a mut Measurements) -> Self {
         Self {
             into,
-            kernels: Vec::new(),
-            last_problem: None,
             sweeps: HashMap::new(),
             other_arches: BTreeMap::new(),
             other_runs: 0,
@@ -96,16 +82,10 @@ impl Sink for RowCollector<'_> {
     }
 
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        let kernel = self.kernel(row.kernel, row.kernels);
-        let problem = match self.last_problem {
-            Some((serial, index)) if serial == row.serial => index,
-            _ => {
-                self.arches.insert(row.problem.arch());
-                let leaving = || row.problem.leaving_split();
-                self.into.problem(&if self.into.reading.chooses_split { leaving() } else { *row.problem })
-            }
-        };
-        self.last_problem = Some((row.serial, problem));
+        self.arches.insert(row.problem.arch());
+        let leaving = || row.problem.leaving_split();
+        let problem = if self.into.reading.chooses_split { leaving() } else { *row.problem };
+        let (kernel, problem) = (self.into.kernel(row.kernel), self.into.problem(&problem));
         let sweep = self.sweep(problem, row.problem_idx);
         let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
         let failure = match row.error {

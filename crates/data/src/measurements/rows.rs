@@ -1,10 +1,11 @@
 //! Rows of a file on their way to a sink: what is counted, rejected or left out, whatever the format.
 
+use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{InvalidField, Problem};
 
 use super::DataError;
 use super::names::Names;
-use super::problems::{OwnedCells, Problems, problem_of};
+use super::problems::{OwnedCells, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 
 /// Why a place is no row.
@@ -36,13 +37,12 @@ pub(super) struct Rows<'a> {
     pub(super) file: &'a str,
     pub(super) names: &'a mut Names,
     pub(super) sink: &'a mut dyn Sink,
-    pub(super) problems: Problems,
     pub(super) counts: Counts,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn new(file: &'a str, names: &'a mut Names, sink: &'a mut dyn Sink) -> Self {
-        Self { file, names, sink, problems: Problems::default(), counts: Counts::default() }
+        Self { file, names, sink, counts: Counts::default() }
     }
 
     /// Counts a row: true if it was taken, false if it is none of those that were requested.
@@ -76,27 +76,22 @@ impl<'a> Rows<'a> {
         is_elsewhere
     }
 
-    /// Takes the row of an object: a kernel with its class, the cells of its problem, and what reads its
-    /// figures, with the reason why it has none.
+    /// Takes the row of an object: a kernel, the cells of its problem, and what reads its figures, with the
+    /// reason why it has none.
     pub(super) fn object(
         &mut self,
-        (kernel, class): (u32, u32),
+        kernel: &Kernel,
         cells: &OwnedCells,
         read: impl FnOnce(&Problem) -> Result<(Figures, Option<String>), Fault>,
     ) -> Result<bool, Fault> {
-        let key = format!("{class} {:?}", cells.0);
-        let arch = self.names.filter().unrecorded();
-        let parse = || problem_of(self.names.kernel(kernel), cells, arch);
-        let (problem, serial) = self.problems.get(key.as_bytes(), parse)?;
+        let problem = problem_of(kernel, cells, self.names.filter().unrecorded())?;
         if self.is_elsewhere(&problem) {
             return Ok(false);
         }
         let (figures, error) = read(&problem)?;
         let row = Measured {
             kernel,
-            kernels: self.names.kernels(),
             problem: &problem,
-            serial,
             figures,
             non_zero: None,
             problem_idx: None,

@@ -1,8 +1,5 @@
 //! The rows of tables, whatever their format: columns are found by name, and cells give kernel, problem and
 //! figures.
-//!
-//! Rows of a sweep repeat a few hundred names and problems, so a name and the cells of a problem are parsed
-//! once and then looked up.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,7 +11,7 @@ use ck_select_types::problem::{InvalidField, Problem};
 use ck_select_types::vocab::Dtype;
 
 use super::DataError;
-use super::names::{Named, Names};
+use super::names::Names;
 use super::problems::{check_columns, columns as problem_columns, need_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink, verdict};
 use super::rows::{Fault, Rows};
@@ -53,19 +50,6 @@ pub(super) fn figure(name: &str, cell: Option<Cell<'_>>) -> Result<f64, InvalidF
 /// A whole number; `None` if it is absent.
 pub(super) fn whole(name: &str, cell: Option<Cell<'_>>) -> Result<Option<i64>, InvalidField> {
     cell.map(|cell| cell.whole(name)).transpose()
-}
-
-/// Appends what distinguishes a cell from others of its column.
-fn push_key(cell: Option<Cell<'_>>, key: &mut Vec<u8>) {
-    match cell {
-        None => key.push(0),
-        Some(Cell::Whole(value)) => key.extend(std::iter::once(1).chain(value.to_le_bytes())),
-        Some(Cell::Number(value)) => key.extend(std::iter::once(2).chain(value.to_le_bytes())),
-        Some(Cell::Word(text)) => {
-            key.extend(std::iter::once(3).chain((text.len() as u32).to_le_bytes()));
-            key.extend_from_slice(text.as_bytes());
-        }
-    }
 }
 
 /// The columns that give a row's kernel.
@@ -206,9 +190,6 @@ pub(super) struct Table<'a> {
     header: Header,
     used: BTreeSet<usize>,
     rows: Rows<'a>,
-    key: Vec<u8>,
-    /// The last row's problem and hardware.
-    last: Option<u64>,
 }
 
 impl<'a> Table<'a> {
@@ -235,7 +216,7 @@ impl<'a> Table<'a> {
         need_columns(file, columns, op)?;
         let mut rows = Rows::new(file, names, sink);
         rows.counts.unknown = unknown;
-        Ok(Self { header, used: index.used.into_inner(), rows, key: Vec::new(), last: None })
+        Ok(Self { header, used: index.used.into_inner(), rows })
     }
 
     /// The columns that are read.
@@ -271,30 +252,23 @@ impl<'a> Table<'a> {
         if !self.rows.sink.takes_run(run_id.as_deref()) {
             return Ok(true);
         }
-        let Named::Taken { id, class } = self.rows.names.get(&self.header.kernel.name(cells)?)? else {
-            return Ok(false);
-        };
-        let (problem, serial) = self.problem(cells, id, class)?;
+        let Some(kernel) = self.rows.names.get(&self.header.kernel.name(cells)?)? else { return Ok(false) };
+        let of_problem = ProblemCells { columns: &self.header.problem, cells };
+        let problem = problem_of(&kernel, &of_problem, self.rows.names.filter().unrecorded())?;
         if self.rows.is_elsewhere(&problem) {
             return Ok(false);
         }
-        if self.last != Some(serial) {
-            for &(name, column) in &self.header.hardware {
-                if let Some(value) = whole(name, cells(column)).map_err(|error| format!("hw_{error}"))? {
-                    self.rows.sink.hardware(self.rows.file, name, value)?;
-                }
+        for &(name, column) in &self.header.hardware {
+            if let Some(value) = whole(name, cells(column)).map_err(|error| format!("hw_{error}"))? {
+                self.rows.sink.hardware(self.rows.file, name, value)?;
             }
-            self.last = Some(serial);
         }
-        let figures = &self.header.figures;
         let recorded = figures.recorded(cells)?;
         let non_zero = whole("non_zero", some(figures.non_zero))?;
         let error = text(some(figures.error.or(figures.status.filter(|_| recorded == Some(false)))));
         let measured = Measured {
-            kernel: id,
-            kernels: self.rows.names.kernels(),
+            kernel: &kernel,
             problem: &problem,
-            serial,
             figures: figures.read(cells, recorded, non_zero, &problem)?,
             non_zero,
             problem_idx: whole("problem_idx", some(figures.problem_idx))?,
@@ -303,20 +277,6 @@ impl<'a> Table<'a> {
         };
         self.rows.sink.row(&measured)?;
         Ok(true)
-    }
-
-    /// A row's problem, with a number that it shares only with rows of equal problems and hardware.
-    fn problem(&mut self, cells: Cells<'_, '_>, id: u32, class: u32) -> Result<(Problem, u64), String> {
-        self.key.clear();
-        self.key.extend_from_slice(&class.to_le_bytes());
-        for (_, column) in self.header.problem.iter().chain(&self.header.hardware) {
-            push_key(cells(*column), &mut self.key);
-        }
-        let names = &*self.rows.names;
-        let columns = &self.header.problem;
-        let read =
-            || problem_of(names.kernel(id), &ProblemCells { columns, cells }, names.filter().unrecorded());
-        self.rows.problems.get(&self.key, read)
     }
 }
 

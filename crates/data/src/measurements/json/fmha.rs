@@ -1,6 +1,7 @@
 //! Results of `fmha_benchmark`: one object per kernel and problem, with the columns of its CSV.
 
 use ck_select_types::cells::Cell;
+use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::{HeaderError, check_names};
 use ck_select_types::problem::FMHA_COLUMNS;
 use ck_select_types::vocab::Op;
@@ -15,7 +16,7 @@ impl Results<'_> {
     /// One result of attention; false if it is for an architecture that was not requested.
     pub(super) fn attention(
         &mut self,
-        (id, class): (u32, u32),
+        kernel: &Kernel,
         result: &Value,
         sizes: &Map<String, Value>,
     ) -> Result<bool, Fault> {
@@ -28,7 +29,7 @@ impl Results<'_> {
         let mut cells = OwnedCells::default();
         cells.0.extend(FMHA_COLUMNS.into_iter().filter_map(|name| Some((name, cell(name)?))));
         cells.0.extend(self.arch_of(&[result])?.map(|arch| ("arch", arch)));
-        self.rows.object((id, class), &cells, |problem| {
+        self.rows.object(kernel, &cells, |problem| {
             let status = result.get("status").map(plain).unwrap_or_default();
             let verdicts = [Cell::of_text(&status).map(verdict).transpose()?, flag(result, "is_valid")?];
             let error = error_of(result);

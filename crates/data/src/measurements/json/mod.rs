@@ -18,7 +18,7 @@ use serde::de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Value};
 
 use super::DataError;
-use super::names::{Named, Names};
+use super::names::Names;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures, Sink};
 use super::rows::{Fault, Rows};
@@ -119,11 +119,9 @@ impl Results<'_> {
             return Err(format!("the kernel's name: found {found}, expected {}", NAMES.join(" or ")).into());
         };
         match self.rows.names.get(name)? {
-            Named::Other => Ok(false),
-            Named::Taken { id, class } if self.rows.names.kernel(id).op() == Op::Fmha => {
-                self.attention((id, class), result, sizes)
-            }
-            Named::Taken { .. } => self.benchmark(name, &flat(result, sizes)?, result),
+            None => Ok(false),
+            Some(kernel) if kernel.op() == Op::Fmha => self.attention(&kernel, result, sizes),
+            Some(_) => self.benchmark(name, &flat(result, sizes)?, result),
         }
     }
 
@@ -165,15 +163,12 @@ impl Results<'_> {
     }
 
     fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<bool, Fault> {
-        let (id, class) = match self.rows.names.get(name)? {
-            Named::Other => return Ok(false),
-            Named::Taken { id, class } => (id, class),
-        };
+        let Some(kernel) = self.rows.names.get(name)? else { return Ok(false) };
         self.check_keys(benchmark)?;
         let mut cells = OwnedCells::default();
         cells.0.extend(PROBLEM.into_iter().filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
         cells.0.extend(self.arch_of(&[benchmark, result])?.map(|arch| ("arch", arch)));
-        self.rows.object((id, class), &cells, |problem| {
+        self.rows.object(&kernel, &cells, |problem| {
             let error = error_of(benchmark);
             let recorded = if error.is_some() { Some(false) } else { flag(benchmark, "is_valid")? };
             let failed = recorded == Some(false);

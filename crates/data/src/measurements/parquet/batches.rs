@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -27,14 +26,14 @@ const BATCH: usize = 1 << 14;
 pub(super) struct Batches<'a> {
     /// Its name in errors.
     name: &'a str,
-    file: At,
+    file: Bounded,
     metadata: ArrowReaderMetadata,
 }
 
 impl<'a> Batches<'a> {
     pub(super) fn open(name: &'a str, file: File) -> Result<Self, DataError> {
         let length = file.metadata().map_err(|error| DataError::io(name, error))?.len();
-        let file = At { file: Arc::new(file), length };
+        let file = Bounded { file: Arc::new(file), length };
         let metadata = guarded(|| {
             let stored = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
             let options = ArrowReaderOptions::new().with_schema(with_dictionaries(stored.schema()));
@@ -144,24 +143,24 @@ fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A file with positioned reads: threads that shared a handle's own position would move it for each other.
+/// A file of which no more is read than there is.
 #[derive(Clone)]
-struct At {
+struct Bounded {
     file: Arc<File>,
     length: u64,
 }
 
-impl Length for At {
+impl Length for Bounded {
     fn len(&self) -> u64 {
         self.length
     }
 }
 
-impl ChunkReader for At {
-    type T = Onwards;
+impl ChunkReader for Bounded {
+    type T = <File as ChunkReader>::T;
 
-    fn get_read(&self, start: u64) -> Result<Onwards, ParquetError> {
-        Ok(Onwards { file: Arc::clone(&self.file), offset: start })
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        self.file.get_read(start)
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -170,26 +169,7 @@ impl ChunkReader for At {
             let message = format!("{length} bytes at {start} of a file of {}", self.length);
             return Err(ParquetError::EOF(message));
         }
-        let mut bytes = vec![0; length];
-        Onwards { file: Arc::clone(&self.file), offset: start }.read_exact(&mut bytes)?;
-        Ok(bytes.into())
-    }
-}
-
-/// A file, from an offset on.
-struct Onwards {
-    file: Arc<File>,
-    offset: u64,
-}
-
-impl Read for Onwards {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        let read = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.offset)?;
-        #[cfg(windows)]
-        let read = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.offset)?;
-        self.offset += read as u64;
-        Ok(read)
+        self.file.get_bytes(start, length)
     }
 }
 
