@@ -21,8 +21,7 @@
 )]
 
 // `guard` has the macro that declares every function; `booster` and `predict` are the functions. `handle`,
-// `matrix` and `parameters` turn what C passes into what Rust may rely on, `trees` scores with some of a
-// forest's trees.
+// `matrix` and `parameters` turn what C passes into what Rust may rely on.
 
 #[cfg(panic = "abort")]
 compile_error!("no panic may leave this library, so panics must unwind: build it without panic=abort");
@@ -36,7 +35,6 @@ mod handle;
 mod matrix;
 mod parameters;
 mod predict;
-mod trees;
 
 pub use booster::{
     LGBM_BoosterCreateFromModelfile, LGBM_BoosterFree, LGBM_BoosterGetNumClasses, LGBM_BoosterGetNumFeature,

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
+use std::ops::Range;
 use std::slice;
 
 use ck_select_model::forest::{Forest, ZERO_THRESHOLD};
@@ -12,7 +13,6 @@ use crate::error::{Error, not_null};
 use crate::handle;
 use crate::matrix::{Matrix, fits};
 use crate::parameters::Parameters;
-use crate::trees::Trees;
 
 entry! {
     /// Predicts for the rows of a matrix, and writes the results and how many they are.
@@ -112,7 +112,7 @@ unsafe fn predict(
     let output = output(what.predict_type)?;
     // SAFETY: a C string or NULL.
     unsafe { check_parameters(what.parameter, forest, matrix.columns) }?;
-    let trees = Trees::new(forest, what.start_iteration, what.num_iteration);
+    let trees = trees_of(forest, what.start_iteration, what.num_iteration);
 
     let per_row = if output == Output::Leaves { trees.len() } else { 1 };
     fits("the result", matrix.rows, per_row)?;
@@ -135,7 +135,8 @@ unsafe fn predict(
                     // Here, so that scoring need not copy the row once more.
                     *value = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { *value };
                 }
-                for (index, leaf) in trees.leaves(&forest.row(row)?).enumerate() {
+                let row = forest.row(row)?;
+                for (index, leaf) in trees.clone().filter_map(|tree| row.leaf(tree)).enumerate() {
                     write(number * per_row + index, leaf as f64);
                 }
             }
@@ -145,10 +146,10 @@ unsafe fn predict(
             sums.resize(BLOCK.min(matrix.rows - first), 0.0);
             // SAFETY: the matrix has its values, as many rows from `first` on as there are sums.
             let rows = unsafe { matrix.rows(first, sums.len()) };
-            scorer.score(&rows, trees.range(), sums);
+            scorer.score(&rows, trees.clone(), sums);
             for (index, &sum) in sums.iter().enumerate() {
                 let is_raw = output == Output::RawScore;
-                write(first + index, if is_raw { sum } else { trees.prediction(sum) });
+                write(first + index, if is_raw { sum } else { prediction(forest, trees.len(), sum) });
             }
         }
         Ok(())
@@ -156,6 +157,21 @@ unsafe fn predict(
     // SAFETY: not NULL, so a number to write.
     unsafe { out_len.write_unaligned(results as i64) };
     Ok(())
+}
+
+/// The trees that LightGBM takes for these arguments: `start` is moved into the forest, and a `count` that is
+/// not positive or too large means all from there on.
+fn trees_of(forest: &Forest, start: i32, count: i32) -> Range<usize> {
+    let all = forest.trees().len();
+    let start = usize::try_from(start).unwrap_or(0).min(all);
+    let count = usize::try_from(count).ok().filter(|&count| count > 0).unwrap_or(all);
+    start..all.min(start.saturating_add(count))
+}
+
+/// The prediction for a sum: an average is one of these trees only, as in LightGBM, and of no trees it is NaN.
+fn prediction(forest: &Forest, trees: usize, sum: f64) -> f64 {
+    let sum = if forest.averaged() { sum / trees as f64 } else { sum };
+    forest.objective().transform().apply(sum)
 }
 
 /// Calls a function with this thread's working memory.
@@ -198,4 +214,36 @@ unsafe fn check_parameters(parameter: *const c_char, forest: &Forest, columns: u
         return Err(Error::Shape { found: columns, expected: forest.num_features() });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREE: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nobjective=regression\n\
+        average_output\n\
+        feature_names=x\nfeature_infos=none\n\n\
+        Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\nTree=1\nnum_leaves=1\nnum_cat=0\nleaf_value=2\n\n\
+        Tree=2\nnum_leaves=1\nnum_cat=0\nleaf_value=6\n\nend of trees\n";
+
+    #[test]
+    fn iterations_are_counted_as_lightgbm_counts_them() {
+        let forest = Forest::parse(THREE.as_bytes()).unwrap();
+        let cases = [
+            ((0, 0), 0..3),
+            ((0, -1), 0..3),
+            ((-5, i32::MIN), 0..3),
+            ((0, 1), 0..1),
+            ((1, 1), 1..2),
+            ((1, 0), 1..3),
+            ((2, 5), 2..3),
+            ((3, 1), 3..3),
+            ((i32::MAX, i32::MAX), 3..3),
+        ];
+        for ((start, count), range) in cases {
+            assert_eq!(trees_of(&forest, start, count), range, "{start}, {count}");
+        }
+        assert_eq!([3, 2, 1].map(|trees| prediction(&forest, trees, 12.0)), [4.0, 6.0, 12.0]);
+        assert!(prediction(&forest, 0, 0.0).is_nan());
+    }
 }
