@@ -24,7 +24,6 @@ pub mod config;
 pub mod error;
 pub mod gpu;
 pub mod guard;
-pub mod host;
 pub mod log;
 pub mod outcome;
 pub mod plan;

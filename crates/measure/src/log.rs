@@ -51,9 +51,9 @@ impl Log {
         self.len == 0
     }
 
-    /// Discards its contents.
-    pub fn clear(&mut self) -> Result<(), MeasureError> {
-        self.len = 0;
+    /// Cuts off what is behind so many bytes.
+    pub fn cut(&mut self, len: usize) -> Result<(), MeasureError> {
+        self.len = len as u64;
         self.restore()
     }
 
@@ -64,27 +64,20 @@ impl Log {
         files::sync_folder(files::folder_of(&self.path)).map_err(at(&self.path))
     }
 
-    /// Cuts off a torn end and reads the rows, which must have these columns.
-    pub fn rows(&mut self, columns: &[&str]) -> Result<Vec<Logged>, MeasureError> {
+    /// Cuts off a torn end and reads the rows, which must have these columns. If some are unwanted, the file is
+    /// replaced by one without them, as a whole or not at all; `None` if another process has that.
+    pub fn rows(
+        mut self,
+        columns: &[&str],
+        unwanted: impl Fn(&Logged) -> bool,
+    ) -> Result<Option<(Self, Vec<Logged>)>, MeasureError> {
         let bytes = self.whole()?;
         let rows = read_rows(&self.path, &bytes, columns)?;
-        self.len = bytes.len() as u64;
-        self.restore()?;
+        self.cut(bytes.len())?;
         if bytes.is_empty() {
             let header = columns.join(",") + "\n";
             self.append(header.as_bytes())?;
         }
-        Ok(rows.into_iter().map(|(_, row)| row).collect())
-    }
-
-    /// Removes rows. The file is replaced as a whole or not at all.
-    pub fn without(
-        mut self,
-        columns: &[&str],
-        unwanted: impl Fn(&Logged) -> bool,
-    ) -> Result<Option<Self>, MeasureError> {
-        let bytes = self.whole()?;
-        let rows = read_rows(&self.path, &bytes, columns)?;
         let starts = rows.iter().map(|(start, _)| *start);
         let mut kept = bytes[..starts.clone().next().unwrap_or(bytes.len())].to_vec();
         let ends = starts.skip(1).chain([bytes.len()]);
@@ -93,12 +86,19 @@ impl Log {
                 kept.extend_from_slice(&bytes[*start..end]);
             }
         }
-        files::write(&self.path, &kept).map_err(at(&self.path))?;
-        // The old file stays locked until here: a process that opened it finds that it is no longer the log.
-        Self::open(&self.path)
+        if kept.len() < bytes.len() {
+            files::write(&self.path, &kept).map_err(at(&self.path))?;
+            // The old file stays locked until here: a process that opened it finds that it is no longer the
+            // log.
+            let Some(replaced) = Self::open(&self.path)? else { return Ok(None) };
+            self = replaced;
+        }
+        let rows = rows.into_iter().map(|(_, row)| row).filter(|row| !unwanted(row));
+        Ok(Some((self, rows.collect())))
     }
 
-    fn whole(&mut self) -> Result<Vec<u8>, MeasureError> {
+    /// The whole lines.
+    pub(crate) fn whole(&mut self) -> Result<Vec<u8>, MeasureError> {
         let mut bytes = Vec::new();
         let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut bytes));
         read.map_err(at(&self.path))?;
@@ -142,7 +142,7 @@ impl Log {
 
 /// How many bytes are whole lines: up to the last line end before a NUL, which a power cut can leave where
 /// the disk had a file's length but not its contents.
-pub(crate) fn whole_lines(bytes: &[u8]) -> usize {
+fn whole_lines(bytes: &[u8]) -> usize {
     let sane = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     bytes[..sane].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
@@ -178,9 +178,16 @@ mod tests {
     use super::*;
 
     fn resume(path: &Path, columns: &[&str]) -> Result<(Log, Vec<Logged>), MeasureError> {
-        let mut log = Log::open(path)?.expect("a log that nobody else has");
-        let rows = log.rows(columns)?;
-        Ok((log, rows))
+        without(path, columns, |_| false)
+    }
+
+    fn without(
+        path: &Path,
+        columns: &[&str],
+        unwanted: impl Fn(&Logged) -> bool,
+    ) -> Result<(Log, Vec<Logged>), MeasureError> {
+        let log = Log::open(path)?.expect("a log that nobody else has");
+        Ok(log.rows(columns, unwanted)?.expect("a log that nobody else has"))
     }
 
     const COLUMNS: [&str; 5] = ["kernel", "problem_idx", "latency_ms", "tflops", "error_msg"];
@@ -242,9 +249,8 @@ mod tests {
     fn rows_are_taken_out_and_the_lock_stays() {
         let (_folder, path) =
             written("a,1,0.25,4.0,\nb,1,N/A,0.0,\"load: x\n, y\"\nc,1,0.5,2.0,\nd,1,N/A,0.0,load\ntorn");
-        let (log, rows) = resume(&path, &COLUMNS).unwrap();
-        assert_eq!(rows.len(), 4);
-        let mut log = log.without(&COLUMNS, |row| row.latency_ms.is_none()).unwrap().unwrap();
+        let (mut log, rows) = without(&path, &COLUMNS, |row| row.latency_ms.is_none()).unwrap();
+        assert_eq!(rows.iter().map(|row| row.kernel.as_str()).collect::<Vec<_>>(), ["a", "c"]);
         assert!(Log::open(&path).unwrap().is_none());
         log.append(b"d,1,0.125,8.0,\n").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();

@@ -38,9 +38,6 @@ impl fmt::Display for Shard {
 }
 
 impl Shard {
-    /// The whole in one part.
-    pub const WHOLE: Self = Self { index: 1, count: 1 };
-
     /// This part of a plan. The same plan, costs and batch size always give the same parts.
     ///
     /// All kernels of a problem stay together, so that they are compared on one GPU; problems are split, by
@@ -126,7 +123,7 @@ mod tests {
     #[test]
     fn one_part_is_the_whole() {
         let plan = sized(4, 3);
-        assert_eq!(Shard::WHOLE.of(&plan, COST, 1), plan);
+        assert_eq!(Shard { index: 1, count: 1 }.of(&plan, COST, 1), plan);
     }
 
     #[test]

@@ -2,9 +2,8 @@
 //! row (`<log>.details.jsonl`).
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ck_select::files;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
-use crate::log::whole_lines;
+use crate::log::Log;
 use crate::outcome::Outcome;
 use crate::plan::{Pair, Plan};
 use crate::shard::Shard;
@@ -108,6 +107,39 @@ pub struct Session {
     pub gpus: Value,
 }
 
+impl Session {
+    /// This process, which begins now.
+    pub fn begin(version: &str) -> Self {
+        Self {
+            process: std::process::id(),
+            began: now(),
+            ended: None,
+            end: None,
+            rows: 0,
+            ckselect: version.to_owned(),
+            host: host(),
+            gpus: json!({}),
+        }
+    }
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// Host name, kernel and GPU driver. What a host does not report is absent, never guessed.
+fn host() -> Value {
+    let system = rustix::system::uname();
+    let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let mut facts = json!({ "name": text(system.nodename()), "kernel": text(system.release()) });
+    let driver = std::fs::read_to_string("/sys/module/amdgpu/version").unwrap_or_default();
+    if !driver.trim().is_empty() {
+        facts["amdgpu"] = driver.trim().into();
+    }
+    facts
+}
+
 impl Meta {
     /// A log without sessions.
     pub fn new(plan: PlanFacts, how: Value) -> Self {
@@ -118,7 +150,7 @@ impl Meta {
     pub fn running(&self) -> Option<String> {
         let session = self.sessions.last().filter(|session| session.ended.is_none())?;
         let host = session.host["name"].as_str().unwrap_or("an unknown host");
-        let minutes = crate::host::now().saturating_sub(session.began) / 60;
+        let minutes = now().saturating_sub(session.began) / 60;
         Some(format!("process {} on {host}, for {minutes} minutes", session.process))
     }
 
@@ -175,29 +207,19 @@ struct DetailsLine {
     unstable: bool,
 }
 
-/// The open details file. It is written before the log, so that every row has its details. A row that a crash
-/// kept out of the log has them twice, and the last ones count.
+/// The open details file, to which lines are added as to a log. It is written before the log, so that every
+/// row has its details. A row that a crash kept out of the log has them twice, and the last ones count.
 #[derive(Debug)]
-pub struct Details {
-    file: File,
-    path: PathBuf,
-}
+pub struct Details(Log);
 
 impl Details {
     /// Opens or creates the file, and cuts off a torn end. Also returns the kernels and problems whose
     /// measurement is unstable.
     pub fn open(path: &Path) -> Result<(Self, HashSet<(String, u64)>), MeasureError> {
-        let open = || -> std::io::Result<(File, Vec<u8>)> {
-            let mut options = OpenOptions::new();
-            let mut file = files::open_with(options.read(true).append(true).create(true), path)?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            bytes.truncate(whole_lines(&bytes));
-            file.set_len(bytes.len() as u64)?;
-            file.seek(SeekFrom::End(0))?;
-            Ok((file, bytes))
-        };
-        let (file, bytes) = open().map_err(at(path))?;
+        let in_use = || MeasureError::file(path, "another process has locked it");
+        let mut file = Log::open(path)?.ok_or_else(in_use)?;
+        let bytes = file.whole()?;
+        file.cut(bytes.len())?;
         let mut unstable = HashSet::new();
         for line in bytes.split(|&byte| byte == b'\n') {
             let Ok(line) = serde_json::from_slice::<DetailsLine>(line) else { continue };
@@ -209,7 +231,7 @@ impl Details {
                 unstable.remove(&pair)
             };
         }
-        Ok((Self { file, path: path.to_owned() }, unstable))
+        Ok((Self(file), unstable))
     }
 
     /// Adds the details of a measurement.
@@ -227,9 +249,8 @@ impl Details {
             "outcome": outcome,
             "unstable": outcome.is_unstable(max_cv),
             "gpu": gpu.host,
-            "at": crate::host::now(),
+            "at": now(),
         });
-        let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written.map_err(at(&self.path))
+        self.0.append(format!("{line}\n").as_bytes())
     }
 }

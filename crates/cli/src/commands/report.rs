@@ -6,7 +6,7 @@ use ck_select::vocab::Arch;
 use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
-use ck_select_measure::host;
+use ck_select_measure::sidecar;
 use ck_select_study::page::{self, Progress};
 use ck_select_study::survey::{Keep, Point, Survey};
 
@@ -115,7 +115,7 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
 fn progress(survey: &Survey, rows: usize) -> Option<Progress> {
     let [Sidecar { sessions, planned, .. }] = survey.sidecars.as_slice() else { return None };
     let (now, earlier) = sessions.split_last()?;
-    let seconds = host::now().saturating_sub(now.began?);
+    let seconds = sidecar::now().saturating_sub(now.began?);
     let own = (rows as u64).saturating_sub(earlier.iter().map(|session| session.rows).sum());
     Some(Progress {
         planned: usize::try_from((*planned)?).ok()?,

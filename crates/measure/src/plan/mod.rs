@@ -125,11 +125,12 @@ impl Plan {
         plan
     }
 
-    /// Finds pairs by their names in the log.
-    pub fn index(&self) -> PairIndex<'_> {
+    /// Finds pairs by the kernel's name and the problem's number, as the log has them.
+    pub fn index(&self) -> impl Fn(&str, u64) -> Option<Pair> {
         let kernels = (0_u32..).zip(&self.kernels).map(|(place, kernel)| (kernel.name.as_str(), place));
         let problems = (0_u32..).zip(&self.problems).map(|(place, planned)| (planned.asked.idx, place));
-        PairIndex { kernels: kernels.collect(), problems: problems.collect() }
+        let (kernels, problems): (HashMap<_, _>, HashMap<_, _>) = (kernels.collect(), problems.collect());
+        move |kernel, idx| Some(Pair { problem: *problems.get(&idx)?, kernel: *kernels.get(kernel)? })
     }
 
     /// A hash of kernels, problems and pairs, in hexadecimal: equal for plans that measure the same.
@@ -149,20 +150,6 @@ impl Plan {
             add(&places.join(","));
         }
         format!("{:x}", hash.finalize())[..32].to_owned()
-    }
-}
-
-/// Finds a plan's pairs by the kernel's name and the problem's number.
-#[derive(Debug)]
-pub struct PairIndex<'a> {
-    kernels: HashMap<&'a str, u32>,
-    problems: HashMap<u64, u32>,
-}
-
-impl PairIndex<'_> {
-    /// The pair with this kernel name and problem number, if the plan has both.
-    pub fn find(&self, kernel: &str, problem_idx: u64) -> Option<Pair> {
-        Some(Pair { problem: *self.problems.get(&problem_idx)?, kernel: *self.kernels.get(kernel)? })
     }
 }
 
@@ -216,8 +203,8 @@ mod tests {
         assert_eq!(pairs, [(0, 0), (0, 2), (1, 1)]);
         assert_eq!((plan.len(), plan.left_out()), (3, 3));
         let index = plan.index();
-        assert_eq!(index.find(&plan.kernels()[2].name, 0), Some(Pair { problem: 0, kernel: 2 }));
-        assert_eq!(index.find("other", 0), None);
+        assert_eq!(index(&plan.kernels()[2].name, 0), Some(Pair { problem: 0, kernel: 2 }));
+        assert_eq!(index("other", 0), None);
     }
 
     #[test]

@@ -67,23 +67,19 @@ impl<'a> Ledger<'a> {
                 None
             }
             Start::Overwrite => {
-                log.clear()?;
+                log.cut(0)?;
                 remove(&files.details)?;
                 remove(&files.meta)?;
                 None
             }
             Start::Resume => Meta::read(&files.meta)?,
         };
-        let (meta, rows) = match known {
+        let (meta, log, rows) = match known {
             Some(meta) => {
                 meta.check(&files.meta, &facts, &how)?;
-                let mut rows = log.rows(&columns.names())?;
-                if rows.iter().any(|row| retry.wants(row)) {
-                    let without = log.without(&columns.names(), |row| retry.wants(row))?;
-                    log = without.ok_or_else(|| in_use(files))?;
-                    rows = log.rows(&columns.names())?;
-                }
-                (meta, rows)
+                let rows = log.rows(&columns.names(), |row| retry.wants(row))?;
+                let (log, rows) = rows.ok_or_else(|| in_use(files))?;
+                (meta, log, rows)
             }
             None if !log.is_empty() => {
                 let missing = files.meta.display();
@@ -94,7 +90,7 @@ impl<'a> Ledger<'a> {
                 let meta = Meta::new(facts, how);
                 meta.write(&files.meta)?;
                 log.begin(&columns.header())?;
-                (meta, Vec::new())
+                (meta, log, Vec::new())
             }
         };
         let (details, unstable) = Details::open(&files.details)?;
@@ -114,7 +110,7 @@ impl<'a> Ledger<'a> {
         };
         let (index, names) = (plan.index(), ledger.columns.names());
         for row in rows {
-            let pair = index.find(&row.kernel, row.problem_idx).ok_or_else(|| {
+            let pair = index(&row.kernel, row.problem_idx).ok_or_else(|| {
                 let reason =
                     format!("kernel '{}' on problem {} is not in the plan", row.kernel, row.problem_idx);
                 MeasureError::file(&files.log, reason)
@@ -207,7 +203,7 @@ impl<'a> Ledger<'a> {
         self.sync()?;
         let rows = self.written;
         if let Some(session) = self.meta.sessions.last_mut() {
-            session.ended = Some(crate::host::now());
+            session.ended = Some(crate::sidecar::now());
             session.end = Some(end);
             session.rows = rows;
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
@@ -200,16 +200,7 @@ impl Sweep<'_> {
         if ledger.tally().rows() > 0 {
             observer(&Event::Resumed(ledger.tally()));
         }
-        ledger.begin(Session {
-            process: std::process::id(),
-            began: crate::host::now(),
-            ended: None,
-            end: None,
-            rows: 0,
-            ckselect: self.version.to_owned(),
-            host: crate::host::facts(),
-            gpus: Value::Object(Map::new()),
-        })?;
+        ledger.begin(Session::begin(self.version))?;
         let left = self.plan.filtered(|pair| !ledger.has(pair));
         let measured = self.measure(&left, &mut ledger, runner, context, observer);
         let end = match &measured {
