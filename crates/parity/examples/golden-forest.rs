@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use ck_select_parity::{Training, golden, synthetic};
+use ck_select_parity::{Booster, golden, synthetic};
 
 /// One row a model: the file's name, parameters, iterations.
 const MODELS: [(&str, &str, usize); 9] = [
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let params = format!("min_data_in_leaf=3 learning_rate=0.3 {params}");
         fs::write(
             folder.join(name).with_extension("txt"),
-            Training::new(&data, &params, iterations).run()?.to_text()?,
+            Booster::train(&data, &params, iterations, None)?.to_text()?,
         )?;
     }
     fs::write(golden::SCORES, golden::scores()?)?;

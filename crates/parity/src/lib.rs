@@ -8,4 +8,4 @@ pub mod golden;
 pub mod random;
 pub mod synthetic;
 
-pub use ck_select_train::lightgbm::{Booster, LightGbmError, Matrix, Output, Training};
+pub use ck_select_train::lightgbm::{Booster, LightGbmError, Matrix, Output};

@@ -3,7 +3,7 @@
 //! does not influence how it is predicted.
 
 use super::fit::{Recipe, Rounds, Task};
-use super::folds::{group_k_fold, split};
+use super::folds::in_folds;
 use super::{TrainError, Watcher};
 
 /// Folds of the inner cross-validation.
@@ -34,40 +34,24 @@ pub(super) fn decide(
     Ok(recipe)
 }
 
-/// How well each problem's kernel is chosen while it is held out, as [`Task::choices`] has it.
-fn inner_choices(
-    task: &Task<'_>,
-    problems: &[usize],
-    recipe: &Recipe,
-    watcher: &dyn Watcher,
-) -> Result<Vec<(usize, f64)>, TrainError> {
-    let fold_of = inner_folds(task, problems, INNER_FOLDS);
-    let mut all = Vec::new();
-    for fold in 0..INNER_FOLDS {
-        let (trained, held) = split(&fold_of, fold);
-        let trained: Vec<usize> = trained.into_iter().filter(|&place| fold_of[place].is_some()).collect();
-        let forest = task.forest(&trained, recipe)?;
-        for problem in held {
-            let one = [problem];
-            let scores = task.predict(&forest, &trained, &one)?;
-            all.push((problem, task.choices(&scores, &one).first().map_or(1.0, |choice| choice.0)));
-        }
-        watcher.trained();
-    }
-    Ok(all)
-}
-
-/// Increases the weight of the problems with the worst choices.
+/// Increases the weight of the problems with the worst choices while they are held out.
 fn reweigh(
     task: &Task<'_>,
     problems: &[usize],
     recipe: &mut Recipe,
     watcher: &dyn Watcher,
 ) -> Result<(), TrainError> {
-    let mut held = inner_choices(task, problems, recipe, watcher)?;
-    held.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
-    let hard = (held.len() as f64 * HARD_SHARE).ceil() as usize;
-    for &(problem, _) in held.iter().take(hard).filter(|(_, choice)| *choice < 1.0) {
+    let mut choices = Vec::new();
+    for (trained, held) in inner_folds(task, problems, INNER_FOLDS) {
+        let forest = task.forest(&trained, recipe)?;
+        let scores = task.predict(&forest, &trained, &held)?;
+        let first = task.choices(&scores, &held).into_iter().map(|choice| choice.0);
+        choices.extend(held.iter().copied().zip(first));
+        watcher.trained();
+    }
+    choices.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    let hard = (choices.len() as f64 * HARD_SHARE).ceil() as usize;
+    for &(problem, _) in choices.iter().take(hard).filter(|(_, choice)| *choice < 1.0) {
         let weight = &mut recipe.weights[problem];
         *weight = (*weight * HARD_FACTOR).min(HARD_LIMIT);
     }
@@ -85,26 +69,20 @@ pub(super) fn inner_trees(
     if problems.len() < PARTS {
         return Ok(None);
     }
-    let fold_of = inner_folds(task, problems, PARTS);
-    let (trained, watched) = split(&fold_of, 0);
-    let trained: Vec<usize> = trained.into_iter().filter(|&place| fold_of[place].is_some()).collect();
-    if watched.is_empty() {
-        return Ok(None);
-    }
-    task.best_trees(&trained, &watched, recipe).map(Some)
+    let first = inner_folds(task, problems, PARTS).next();
+    first.map(|(trained, watched)| task.best_trees(&trained, &watched, recipe)).transpose()
 }
 
-/// Folds of some of the problems; `None` for the others.
-fn inner_folds(task: &Task<'_>, problems: &[usize], folds: usize) -> Vec<Option<usize>> {
-    let items: Vec<(String, usize)> = problems
-        .iter()
-        .map(|&problem| (task.groups[problem].clone(), task.data.problems[problem].span.len()))
-        .collect();
-    let mut fold_of = vec![None; task.data.problems.len()];
-    for (&problem, fold) in problems.iter().zip(group_k_fold(&items, folds, Some(task.seed))) {
-        fold_of[problem] = Some(fold);
-    }
-    fold_of
+/// Some problems in folds of about as many rows; none if all are of one group.
+fn inner_folds(
+    task: &Task<'_>,
+    problems: &[usize],
+    folds: usize,
+) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
+    let item = |&problem: &usize| (task.groups[problem].clone(), task.data.problems[problem].span.len());
+    let items: Vec<(String, usize)> = problems.iter().map(item).collect();
+    let folds = in_folds(problems, &items, folds, task.seed);
+    folds.into_iter().filter(|(trained, held)| !trained.is_empty() && !held.is_empty())
 }
 
 /// How often [`decide`] calls [`Watcher::trained`], for one set of training problems.

@@ -90,11 +90,22 @@ pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) 
     items.iter().map(|(key, _)| fold_of[key.as_str()]).collect()
 }
 
-/// The problems that a fold trains on, and those that it holds out.
-pub(super) fn split(fold_of: &[Option<usize>], fold: usize) -> (Vec<usize>, Vec<usize>) {
-    let held_out = |&problem: &usize| fold_of[problem] == Some(fold);
-    let (held, trained): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(held_out);
-    (trained, held)
+/// Some problems in folds, each with its item: those that a fold trains on, and those that it holds out.
+pub(super) fn in_folds(
+    problems: &[usize],
+    items: &[(String, usize)],
+    folds: usize,
+    seed: u64,
+) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let fold_of = group_k_fold(items, folds, Some(seed));
+    let one = |fold: usize| {
+        let part = |is_held: bool| {
+            let part = problems.iter().zip(&fold_of).filter(|(_, own)| (**own == fold) == is_held);
+            part.map(|(&problem, _)| problem).collect()
+        };
+        (part(false), part(true))
+    };
+    (0..folds).map(one).collect()
 }
 
 #[cfg(test)]

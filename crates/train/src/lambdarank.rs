@@ -142,7 +142,7 @@ impl Lambdarank {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lightgbm::{Booster, Matrix, Training};
+    use crate::lightgbm::{Booster, Matrix};
 
     /// The trees of a forest's text.
     fn trees(booster: &Booster) -> String {
@@ -191,7 +191,7 @@ mod tests {
                 params("lambdarank"),
                 gains.join(",")
             );
-            let own = Training::new(&matrix, &own, 25).run().unwrap();
+            let own = Booster::train(&matrix, &own, 25, None).unwrap();
             let labels = matrix.labels.iter().copied().map(f64::from).collect();
             let mut pairs = Lambdarank::new(problems.clone(), labels, weights.clone(), places);
             let mut ours = Booster::begin(&matrix, &params("none"), None).unwrap();

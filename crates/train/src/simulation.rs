@@ -16,7 +16,7 @@ use ck_select_data::measurements::Measurements;
 
 use super::data::{Item, TrainingData};
 use super::fit::{Recipe, Task};
-use super::folds::{group_k_fold, split};
+use super::folds::in_folds;
 use super::metrics::Efficiency;
 use super::tune::{own_params, spread_order};
 use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
@@ -290,17 +290,12 @@ impl<'a> Simulation<'a> {
         if measured.len() < LEAST {
             return Ok(None);
         }
-        let known: BTreeSet<&str> = measured.iter().map(|&place| judged.groups[place].as_str()).collect();
-        let count = self.folds.min(known.len());
         let items: Vec<(String, usize)> =
             measured.iter().map(|&place| (judged.groups[place].clone(), 1)).collect();
-        let fold_of: Vec<Option<usize>> =
-            group_k_fold(&items, count, Some(seed)).into_iter().map(Some).collect();
-        let folds = (0..count).into_par_iter().map(|fold| {
-            let (trained, held) = split(&fold_of, fold);
-            let of = |places: Vec<usize>| places.into_iter().map(|place| measured[place]).collect::<Vec<_>>();
-            let held = of(held);
-            let choices = self.judge(learned, judged, &of(trained), &held)?;
+        let known: BTreeSet<&String> = items.iter().map(|item| &item.0).collect();
+        let folds = in_folds(measured, &items, self.folds.min(known.len()), seed);
+        let folds = folds.into_par_iter().map(|(trained, held)| {
+            let choices = self.judge(learned, judged, &trained, &held)?;
             Ok(choices.map(|choices| held.into_iter().zip(choices).collect::<Vec<_>>()))
         });
         let folds = folds.collect::<Result<Option<Vec<_>>, TrainError>>()?;

@@ -8,7 +8,7 @@ use ck_select_data::figures::Errors;
 
 use super::decide;
 use super::fit::{Recipe, Rounds, Task};
-use super::folds::{group_k_fold, split};
+use super::folds::group_k_fold;
 use super::metrics::{Efficiency, FoldMetrics};
 use super::{Stop, TrainError, Watcher};
 
@@ -73,7 +73,8 @@ pub(super) fn validate(
 ) -> Result<Validation, TrainError> {
     let folds = fold_of.iter().flatten().max().map_or(0, |last| last + 1);
     let run = |fold: usize| -> Result<Fold, TrainError> {
-        let (trained, mut held) = split(fold_of, fold);
+        let is_held = |&problem: &usize| fold_of[problem] == Some(fold);
+        let (mut held, trained): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(is_held);
         held.retain(|&problem| !task.data.problems[problem].only_trains);
         // All decisions here are made without the held-out problems.
         let mut recipe = decide::decide(task, &trained, recipe, hard_rounds, watcher)?;

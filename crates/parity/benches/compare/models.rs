@@ -10,7 +10,7 @@ use ck_select::features::Engine;
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
 use ck_select_parity::random::{Numbers as _, Random};
-use ck_select_parity::{Matrix, Training};
+use ck_select_parity::{Booster, Matrix};
 use flate2::read::MultiGzDecoder;
 use serde_json::json;
 
@@ -122,8 +122,7 @@ impl Recipe {
             self.leaves,
             categorical.collect::<Vec<_>>().join(",")
         );
-        let text = Training::new(&data, &params, self.trees)
-            .run()
+        let text = Booster::train(&data, &params, self.trees, None)
             .and_then(|booster| booster.to_text())
             .expect("LightGBM trains");
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a writable target directory");

@@ -4,7 +4,7 @@
 use std::iter;
 
 use ck_select::forest::{FeatureUse, Forest};
-use ck_select_parity::{Booster, Matrix, Output, Training, synthetic};
+use ck_select_parity::{Booster, Matrix, Output, synthetic};
 
 use crate::compiled;
 
@@ -40,14 +40,13 @@ impl Case {
             How::Ranking => synthetic::ranking(ROWS, 1),
             _ => synthetic::training(ROWS, 1),
         };
-        let training = Training::new(&data, &self.params, self.iterations);
         let booster = match self.how {
-            How::AtOnce | How::Ranking => training.run(),
+            How::AtOnce | How::Ranking => Booster::train(&data, &self.params, self.iterations, None),
             How::Warm(params) => {
                 let more: Matrix<'_> = synthetic::training(ROWS, 2);
-                let start = Training { iterations: self.iterations / 2, ..training }.run().unwrap();
-                let params = format!("{} {params}", self.params);
-                Training { start: Some(&start), ..Training::new(&more, &params, self.iterations / 2) }.run()
+                let half = self.iterations / 2;
+                let start = Booster::train(&data, &self.params, half, None).unwrap();
+                Booster::train(&more, &format!("{} {params}", self.params), half, Some(&start))
             }
         };
         booster.unwrap_or_else(|error| panic!("{}: {error}", self.name))

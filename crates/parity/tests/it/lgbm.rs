@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::{fs, ptr};
 
 use ck_select::forest::Forest;
-use ck_select_parity::{Booster, Training, golden, synthetic};
+use ck_select_parity::{Booster, golden, synthetic};
 use lightgbm3_sys as sys;
 
 type Create = unsafe extern "C" fn(*const c_char, *mut c_int, *mut *mut c_void) -> c_int;
@@ -272,7 +272,7 @@ fn make_models() -> Vec<PathBuf> {
         ("tweedie", format!("{leaves} objective=tweedie")),
         ("wide-categories", format!("{leaves} cat_smooth=0 cat_l2=0 min_data_per_group=1")),
     ] {
-        let booster = Training::new(&synthetic::training(2000, 3), &params, 12).run().unwrap();
+        let booster = Booster::train(&synthetic::training(2000, 3), &params, 12, None).unwrap();
         models.push(folder.join(format!("{name}.txt")));
         fs::write(models.last().unwrap(), booster.to_text().unwrap()).unwrap();
     }
@@ -410,7 +410,7 @@ fn parameters_mean_what_they_mean_to_lightgbm() {
 #[test]
 fn ranking_forests_are_not_left_early() {
     let data = synthetic::ranking(2000, 1);
-    let booster: Booster = Training::new(&data, "objective=lambdarank num_leaves=15", 20).run().unwrap();
+    let booster = Booster::train(&data, "objective=lambdarank num_leaves=15", 20, None).unwrap();
     let text = booster.to_text().unwrap();
     let ours = ours();
     let pair = Pair {

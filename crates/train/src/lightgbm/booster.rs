@@ -15,18 +15,6 @@ pub struct Booster {
     data: Vec<Dataset>,
 }
 
-/// How to train. LightGBM's own parameters go into `params`, as `key=value` separated by blanks.
-pub struct Training<'a> {
-    /// The training data.
-    pub data: &'a Matrix<'a>,
-    /// LightGBM's parameters.
-    pub params: &'a str,
-    /// Maximum number of iterations.
-    pub iterations: usize,
-    /// The model to train on top of, if any.
-    pub start: Option<&'a Booster>,
-}
-
 /// Which of LightGBM's outputs to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
@@ -36,26 +24,24 @@ pub enum Output {
     RawScore,
 }
 
-impl<'a> Training<'a> {
-    /// Training from scratch for this many iterations.
-    pub fn new(data: &'a Matrix<'a>, params: &'a str, iterations: usize) -> Training<'a> {
-        Training { data, params, iterations, start: None }
-    }
-
-    /// Trains a model.
-    pub fn run(&self) -> Result<Booster, LightGbmError> {
-        let params = format!("{} verbosity=-1 num_threads=1", self.params);
-        let mut booster = Booster::begin(self.data, &params, self.start)?;
-        for _ in 0..self.iterations {
+impl Booster {
+    /// A model with so many trees at most, on top of those of `start`. LightGBM's own parameters are `key=value`
+    /// separated by blanks.
+    pub fn train(
+        data: &Matrix<'_>,
+        params: &str,
+        trees: usize,
+        start: Option<&Booster>,
+    ) -> Result<Booster, LightGbmError> {
+        let mut booster = Booster::begin(data, &format!("{params} verbosity=-1 num_threads=1"), start)?;
+        for _ in 0..trees {
             if !booster.boost()? {
                 break;
             }
         }
         Ok(booster)
     }
-}
 
-impl Booster {
     /// A model without trees of its own, to be trained on the data, on top of the trees of `start`.
     pub fn begin(data: &Matrix<'_>, params: &str, start: Option<&Booster>) -> Result<Booster, LightGbmError> {
         let params = c_text(params)?;

@@ -5,7 +5,7 @@
 mod booster;
 mod dataset;
 
-pub use booster::{Booster, Output, Training};
+pub use booster::{Booster, Output};
 pub use dataset::Matrix;
 
 use std::ffi::{CStr, CString};

@@ -222,6 +222,27 @@ fn a_held_out_problem_has_no_say_in_its_own_prediction() {
     assert_eq!(run(&text, Stop::Inner), run(&changed, Stop::Inner));
 }
 
+/// What is trained on without a fold may be one problem only, of which nothing can be held out: LightGBM was
+/// asked for a forest of no rows (b21fa563).
+#[test]
+fn a_problem_that_was_measured_five_times_decides_nothing() {
+    let text = csv(2);
+    let lines: Vec<&str> = text.lines().collect();
+    let again = (0..50).step_by(10).flat_map(|number| {
+        let numbered = move |place: usize, line: &str| {
+            let own = place / 12;
+            line.replacen(&format!(",{own},"), &format!(",{},", own + number), 1) + "\n"
+        };
+        lines[1..].iter().enumerate().map(move |(place, line)| numbered(place, line)).collect::<Vec<_>>()
+    });
+    let data = file("again.csv", &(lines[0].to_owned() + "\n" + &again.collect::<String>()));
+    let measurements = Measurements::read(&[&data.path], wanted()).unwrap();
+    let mut plan = plan(vec![goal(Target::Relative, Objective::Listwise, &[("n_estimators", "3")])]);
+    (plan.folds, plan.hard_rounds, plan.stop) = (2, 1, Stop::Inner);
+    let one = train(&measurements, &plan, &()).unwrap().remove(0);
+    assert_eq!((one.data.problems.len(), one.validation.rounds), (10, vec![None, None]));
+}
+
 #[test]
 fn looking_for_hard_problems_changes_the_forest() {
     let measurements = measurements(30);
