@@ -6,31 +6,25 @@ use ck_select_types::cells::Cell;
 use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator, Trim};
 
 use super::DataError;
-use super::names::Names;
-use super::record::{Counts, Sink};
+use super::record::Counts;
+use super::rows::Rows;
 use super::table::Table;
 
 /// The longest row, in bytes: a file without line ends must not fill the memory.
 const LONGEST: u64 = 1 << 20;
 
 /// Reads all rows.
-pub(super) fn read(
-    file: &str,
-    reader: &mut dyn BufRead,
-    names: &mut Names,
-    sink: &mut dyn Sink,
-) -> Result<Counts, DataError> {
-    let mut records = Records::new(file, reader)?;
-    let header = records.header.clone();
-    let mut table = Table::new(file, &header, names, sink)?;
+pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
+    let mut records = Records::new(rows.file, reader)?;
+    let mut table = Table::new(&records.header, rows)?;
     while let Some((line, record)) = records.next()? {
         let place = || format!("line {line}");
         match record {
             Ok(record) => table.take(&|column| record.get(column).and_then(Cell::of_text), place)?,
-            Err(reason) => table.reject(place(), reason)?,
+            Err(reason) => table.rows.reject(place(), reason)?,
         }
     }
-    let counts = table.end();
+    let Rows { file, counts, .. } = table.rows;
     if counts.rows + counts.other + counts.rejected == 0 {
         return Err(DataError::format(file, "found no row below the header, expected at least one"));
     }

@@ -7,9 +7,8 @@ use ck_select_types::json::Strict;
 use serde_json::Value;
 
 use super::DataError;
-use super::names::Names;
 use super::problems::{OwnedCells, plain};
-use super::record::{Counts, Figures, Sink};
+use super::record::{Counts, Figures};
 use super::rows::{Fault, Rows};
 
 /// Longest object.
@@ -18,13 +17,9 @@ const MAX_OBJECT: usize = 1 << 20;
 const LONGEST: u64 = 2 << 20;
 
 /// Reads all objects.
-pub(super) fn read(
-    file: &str,
-    reader: &mut dyn BufRead,
-    names: &mut Names,
-    sink: &mut dyn Sink,
-) -> Result<Counts, DataError> {
-    let mut log = Log { rows: Rows::new(file, names, sink), shape: None, open: None };
+pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
+    let file = rows.file;
+    let mut log = Log { rows, shape: None, open: None };
     let mut bytes = Vec::new();
     let mut number = 0;
     loop {
@@ -153,7 +148,7 @@ impl Log<'_> {
             return Ok(true);
         }
         let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(kernel) = self.rows.names.get(name)? else { return Ok(false) };
+        let Some(kernel) = self.rows.kernel(name)? else { return Ok(false) };
         let mut cells = OwnedCells::default();
         for (axis, name) in ["m", "n", "k"].into_iter().enumerate() {
             let text = match object.pointer(&format!("/problem/{name}")) {

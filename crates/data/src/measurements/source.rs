@@ -9,8 +9,8 @@ use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
 use super::csv::Records;
-use super::names::{Filter, Names};
 use super::record::{Counts, Measured, Sink};
+use super::rows::{Filter, Rows};
 use super::{DataError, csv, json, log, parquet};
 
 const BUFFER: usize = 1 << 20;
@@ -30,11 +30,11 @@ enum Format {
 /// Reads the rows of a file, in any format; text may be compressed with gzip.
 pub(crate) fn read(path: &Path, filter: Filter, sink: &mut dyn Sink) -> Result<Counts, DataError> {
     let name = path.display().to_string();
-    let mut names = Names::new(filter);
+    let rows = Rows::new(&name, filter, sink);
     let (opened, format) = open(path)?;
     match opened {
-        Opened::Binary(file) => parquet::read(&name, file, &mut names, sink),
-        Opened::Text(mut text) => read_as(format, &name, &mut *text, &mut names, sink),
+        Opened::Binary(file) => parquet::read(file, rows),
+        Opened::Text(mut text) => read_as(format, &mut *text, rows),
     }
 }
 
@@ -46,21 +46,17 @@ pub(crate) fn read_text(
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
     let format = text_format(Path::new(name), text);
-    read_as(format, name, &mut text, &mut Names::new(filter), sink)
+    read_as(format, &mut text, Rows::new(name, filter, sink))
 }
 
-fn read_as(
-    format: Format,
-    name: &str,
-    text: &mut dyn BufRead,
-    names: &mut Names,
-    sink: &mut dyn Sink,
-) -> Result<Counts, DataError> {
+fn read_as(format: Format, text: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
     match format {
-        Format::Csv => csv::read(name, text, names, sink),
-        Format::Json => json::read(name, text, names, sink),
-        Format::Log => log::read(name, text, names, sink),
-        Format::Parquet => Err(DataError::format(name, "named .parquet, but it does not begin with PAR1")),
+        Format::Csv => csv::read(text, rows),
+        Format::Json => json::read(text, rows),
+        Format::Log => log::read(text, rows),
+        Format::Parquet => {
+            Err(DataError::format(rows.file, "named .parquet, but it does not begin with PAR1"))
+        }
     }
 }
 

@@ -11,10 +11,9 @@ use ck_select_types::problem::{InvalidField, Problem};
 use ck_select_types::vocab::Dtype;
 
 use super::DataError;
-use super::names::Names;
-use super::problems::{check_columns, columns as problem_columns, need_columns, problem_of};
-use super::record::{Counts, Figures, Measured, Sink, verdict};
-use super::rows::{Fault, Rows};
+use super::problems::{check_columns, columns as problem_columns, need_columns};
+use super::record::{Figures, Measured, verdict};
+use super::rows::{Fault, Filter, Rows};
 
 /// The cells of a row by their columns.
 pub(super) type Cells<'a, 'c> = &'a dyn Fn(usize) -> Option<Cell<'c>>;
@@ -188,23 +187,19 @@ impl<'a> Index<'a> {
 /// Takes the rows of a table.
 pub(super) struct Table<'a> {
     header: Header,
-    used: BTreeSet<usize>,
-    rows: Rows<'a>,
+    /// The columns that are read.
+    pub(super) used: BTreeSet<usize>,
+    pub(super) rows: Rows<'a>,
 }
 
 impl<'a> Table<'a> {
     /// Checks the names of a table's columns.
-    pub(super) fn new(
-        file: &'a str,
-        columns: &[String],
-        names: &'a mut Names,
-        sink: &'a mut dyn Sink,
-    ) -> Result<Self, DataError> {
-        let op = names.filter().op;
+    pub(super) fn new(columns: &[String], mut rows: Rows<'a>) -> Result<Self, DataError> {
+        let (file, Filter { op, dtype, .. }) = (rows.file, rows.filter);
         let unknown = check_columns(file, columns, op)?;
         let index = Index::new(file, columns)?;
         let header = Header {
-            kernel: index.kernel(names.filter().dtype)?,
+            kernel: index.kernel(dtype)?,
             figures: index.figures()?,
             hardware: Hardware::NAMES
                 .into_iter()
@@ -214,24 +209,8 @@ impl<'a> Table<'a> {
             problem: problem_columns().filter_map(|name| Some((name, index.find(name)?))).collect(),
         };
         need_columns(file, columns, op)?;
-        let mut rows = Rows::new(file, names, sink);
         rows.counts.unknown = unknown;
         Ok(Self { header, used: index.used.into_inner(), rows })
-    }
-
-    /// The columns that are read.
-    pub(super) fn used(&self) -> Vec<usize> {
-        self.used.iter().copied().collect()
-    }
-
-    /// What was read.
-    pub(super) fn end(self) -> Counts {
-        self.rows.counts
-    }
-
-    /// Reports a place that is no row.
-    pub(super) fn reject(&mut self, place: String, reason: String) -> Result<(), DataError> {
-        self.rows.reject(place, reason)
     }
 
     /// Takes a row.
@@ -252,12 +231,9 @@ impl<'a> Table<'a> {
         if !self.rows.sink.takes_run(run_id.as_deref()) {
             return Ok(true);
         }
-        let Some(kernel) = self.rows.names.get(&self.header.kernel.name(cells)?)? else { return Ok(false) };
+        let Some(kernel) = self.rows.kernel(&self.header.kernel.name(cells)?)? else { return Ok(false) };
         let of_problem = ProblemCells { columns: &self.header.problem, cells };
-        let problem = problem_of(&kernel, &of_problem, self.rows.names.filter().unrecorded())?;
-        if self.rows.is_elsewhere(&problem) {
-            return Ok(false);
-        }
+        let Some(problem) = self.rows.problem(&kernel, &of_problem)? else { return Ok(false) };
         for &(name, column) in &self.header.hardware {
             if let Some(value) = whole(name, cells(column)).map_err(|error| format!("hw_{error}"))? {
                 self.rows.sink.hardware(self.rows.file, name, value)?;

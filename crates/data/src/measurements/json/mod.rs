@@ -18,20 +18,13 @@ use serde::de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Value};
 
 use super::DataError;
-use super::names::Names;
 use super::problems::{OwnedCells, plain};
-use super::record::{Counts, Figures, Sink};
+use super::record::{Counts, Figures};
 use super::rows::{Fault, Rows};
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
-pub(super) fn read(
-    file: &str,
-    reader: &mut dyn BufRead,
-    names: &mut Names,
-    sink: &mut dyn Sink,
-) -> Result<Counts, DataError> {
-    let mut results =
-        Results { rows: Rows::new(file, names, sink), known_keys: Vec::new(), arch: None, failed: None };
+pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
+    let mut results = Results { rows, known_keys: Vec::new(), arch: None, failed: None };
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
     let read = Root(&mut results).deserialize(&mut deserializer).and_then(|()| deserializer.end());
     if let Some(error) = results.failed.take() {
@@ -39,7 +32,7 @@ pub(super) fn read(
     }
     if let Err(error) = read {
         if results.rows.counts == Counts::default() {
-            return Err(DataError::format(file, error));
+            return Err(DataError::format(results.rows.file, error));
         }
         // What came before is good: the benchmark was stopped while writing.
         let place = format!("line {}, column {}", error.line(), error.column());
@@ -118,7 +111,7 @@ impl Results<'_> {
             let found = meant.map_or("nothing".to_owned(), |key| format!("the key '{key}'"));
             return Err(format!("the kernel's name: found {found}, expected {}", NAMES.join(" or ")).into());
         };
-        match self.rows.names.get(name)? {
+        match self.rows.kernel(name)? {
             None => Ok(false),
             Some(kernel) if kernel.op() == Op::Fmha => self.attention(&kernel, result, sizes),
             Some(_) => self.benchmark(name, &flat(result, sizes)?, result),
@@ -163,7 +156,7 @@ impl Results<'_> {
     }
 
     fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<bool, Fault> {
-        let Some(kernel) = self.rows.names.get(name)? else { return Ok(false) };
+        let Some(kernel) = self.rows.kernel(name)? else { return Ok(false) };
         self.check_keys(benchmark)?;
         let mut cells = OwnedCells::default();
         cells.0.extend(PROBLEM.into_iter().filter_map(|name| Some((name, plain(benchmark.get(name)?)))));

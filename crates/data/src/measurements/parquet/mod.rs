@@ -9,25 +9,20 @@ mod values;
 use std::fs::File;
 
 use super::DataError;
-use super::names::Names;
-use super::record::{Counts, Sink};
+use super::record::Counts;
+use super::rows::Rows;
 use super::table::Table;
 use batches::Batches;
 
 /// Reads all rows.
-pub(super) fn read(
-    file: &str,
-    source: File,
-    names: &mut Names,
-    sink: &mut dyn Sink,
-) -> Result<Counts, DataError> {
-    let batches = Batches::open(file, source)?;
+pub(super) fn read(file: File, rows: Rows<'_>) -> Result<Counts, DataError> {
+    let batches = Batches::open(rows.file, file)?;
     if batches.rows() == 0 {
         return Ok(Counts::default());
     }
     let names_of_columns = batches.columns();
-    let mut table = Table::new(file, &names_of_columns, names, sink)?;
-    let used = table.used();
+    let mut table = Table::new(&names_of_columns, rows)?;
+    let used: Vec<usize> = table.used.iter().copied().collect();
     let mut before = 0;
     batches.read(&used, |columns, rows| {
         let mut places = vec![None; names_of_columns.len()];
@@ -38,7 +33,7 @@ pub(super) fn read(
         before += rows;
         Ok(())
     })?;
-    Ok(table.end())
+    Ok(table.rows.counts)
 }
 
 /// The names of all columns.
