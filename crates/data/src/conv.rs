@@ -1,27 +1,23 @@
 //! Grouped convolutions in tables of measurements.
 
 use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::ConvKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{CONV_COLUMNS, ConvProblem, ProblemDefaults};
 
-use crate::operation::{OperationData, Run};
+use crate::operation::OperationData;
 
 impl OperationData for ConvProblem {
-    const TABLE: &'static [Run] = &[
-        Run::Row("kernel_name latency_ms tflops non_zero problem_idx"),
-        Run::Problem(
-            "N C K G Di Hi Wi Z Y X stride_d stride_h stride_w pad_d pad_h pad_w dilation_d dilation_h \
-             dilation_w",
-        ),
-        Run::Row("op_type"),
-        Run::Kernel(
-            "variant dtype ndim_spatial block_size gemm_m_per_block gemm_n_per_block pipeline wave_mode \
-             has_dsb has_si",
-        ),
-        Run::Row("arch"),
-        Run::Hardware,
-        Run::Row("is_valid run_id"),
+    const TABLE: &'static [&'static [&'static str]] = &[
+        &["kernel_name", "latency_ms", "tflops", "non_zero", "problem_idx"],
+        &CONV_COLUMNS,
+        &[
+            "op_type", "variant", "dtype", "ndim_spatial", "block_size", "gemm_m_per_block",
+            "gemm_n_per_block", "pipeline", "wave_mode", "has_dsb", "has_si", "arch",
+        ],
+        &Hardware::COLUMNS,
+        &["is_valid", "run_id"],
     ];
     const BENCHMARK: &'static [&'static [&'static str]] =
         &[&["kernel_name", "problem_idx"], &CONV_COLUMNS, &["latency_ms", "tflops", "non_zero"]];

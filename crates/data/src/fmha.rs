@@ -5,22 +5,18 @@ use ck_select_types::kernel::FmhaKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, ProblemDefaults};
 
-use crate::operation::{OperationData, Run, Sizes};
+use crate::operation::{OperationData, Sizes};
 
 impl OperationData for FmhaProblem {
-    const TABLE: &'static [Run] = &[
-        Run::Problem(
-            "batch seqlen_q seqlen_k nhead_q nhead_k hdim_q hdim_v max_seqlen_q max_seqlen_k page_size \
-         num_splits window_left window_right",
-        ),
-        Run::Row("op_type"),
-        Run::Kernel("dtype"),
-        Run::Row("arch kernel_name"),
-        Run::Kernel(
-            "family mode pipeline tile_m0 tile_n0 tile_k0 tile_n1 tile_k1 tile_k0max pad_s pad_sk pad_d \
-         pad_dv mask bias lse dropout logits sink skip qscale paged_kv rope deterministic dbias",
-        ),
-        Run::Row("latency_ms tflops bandwidth_gb_s is_valid problem_idx run_id"),
+    const TABLE: &'static [&'static [&'static str]] = &[
+        &FMHA_COLUMNS,
+        &["op_type", "dtype", "arch", "kernel_name", "family", "mode", "pipeline", "tile_m0", "tile_n0"],
+        &[
+            "tile_k0", "tile_n1", "tile_k1", "tile_k0max", "pad_s", "pad_sk", "pad_d", "pad_dv", "mask",
+            "bias",
+        ],
+        &["lse", "dropout", "logits", "sink", "skip", "qscale", "paged_kv", "rope", "deterministic", "dbias"],
+        &["latency_ms", "tflops", "bandwidth_gb_s", "is_valid", "problem_idx", "run_id"],
     ];
     const BENCHMARK: &'static [&'static [&'static str]] = &[
         &["kernel_name", "problem_idx"],

@@ -5,22 +5,15 @@ use ck_select_types::kernel::GemmKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{GemmProblem, ProblemDefaults};
 
-use crate::operation::{OperationData, Run, Sizes};
+use crate::operation::{OperationData, Sizes};
 
 impl OperationData for GemmProblem {
-    const TABLE: &'static [Run] = &[
-        Run::Row("op_type"),
-        Run::Kernel("dtype layout"),
-        Run::Row("arch kernel_name"),
-        Run::Problem("m n k split_k"),
-        Run::Row("measured_tflops latency_ms bandwidth_gb_s is_valid"),
-        Run::Kernel(
-            "tile_m tile_n tile_k warp_m warp_n warp_k warp_tile_m warp_tile_n warp_tile_k pipeline \
-         scheduler epilogue",
-        ),
-        Run::Row("pad_m pad_n pad_k"),
-        Run::Kernel("persistent"),
-        Run::Row("run_id"),
+    const TABLE: &'static [&'static [&'static str]] = &[
+        &["op_type", "dtype", "layout", "arch", "kernel_name", "m", "n", "k", "split_k"],
+        &["measured_tflops", "latency_ms", "bandwidth_gb_s", "is_valid"],
+        &["tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k"],
+        &["warp_tile_m", "warp_tile_n", "warp_tile_k", "pipeline", "scheduler", "epilogue"],
+        &["pad_m", "pad_n", "pad_k", "persistent", "run_id"],
     ];
     const BENCHMARK: &'static [&'static [&'static str]] = &[
         &["kernel_name", "m", "n", "k", "split_k", "arch"],

@@ -6,8 +6,9 @@ use ck_select_types::problem::ProblemDefaults;
 
 /// Problems of an operation in tables of measurements.
 pub(crate) trait OperationData: OperationProblem {
-    /// The columns of upstream's canonical table.
-    const TABLE: &'static [Run];
+    /// The columns of upstream's canonical table: numbers of the problem, fields of the kernel, and what else a
+    /// row has.
+    const TABLE: &'static [&'static [&'static str]];
     /// Those of upstream's CSV, under the names of the table.
     const BENCHMARK: &'static [&'static [&'static str]];
 
@@ -17,15 +18,6 @@ pub(crate) trait OperationData: OperationProblem {
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
     ) -> Result<Self, String>;
-}
-
-/// Columns that stand one behind the other in upstream's tables: of fields of the kernel or of the problem,
-/// and of what else a row has.
-pub(crate) enum Run {
-    Kernel(&'static str),
-    Problem(&'static str),
-    Row(&'static str),
-    Hardware,
 }
 
 /// Cells of which some are not read, because the kernel's name says them.

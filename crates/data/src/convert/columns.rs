@@ -59,11 +59,6 @@ impl Column {
         Some(Self { name, op, source: Source::Problem(place(Problem::fields(op), name)?) })
     }
 
-    /// The column that has a field of the kernel.
-    pub(super) fn of_kernel(op: Op, name: &'static str) -> Option<Self> {
-        Some(Self { name, op, source: Source::Kernel(place(KernelKind::fields(op), name)?) })
-    }
-
     pub(super) fn field(&self) -> Field {
         let of_fields = |fields: &[field::Field], place: usize| match fields[place].kind {
             Kind::Word(_) | Kind::Shape => text_type(),

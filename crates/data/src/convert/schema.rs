@@ -4,14 +4,16 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ck_select_types::each_operation;
+use ck_select_types::field::{Kind, place};
 use ck_select_types::hardware::Hardware;
+use ck_select_types::kernel::KernelKind;
 use ck_select_types::operation::Operation;
-use ck_select_types::problem::{Problem, place};
+use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 
 use super::columns::{Column, Source};
 use crate::measurements::{DataError, columns_of};
-use crate::operation::{OperationData, Run};
+use crate::operation::OperationData;
 
 /// The names of the inputs' columns, some of which the canonical tables lack.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,28 +46,25 @@ impl Extras {
 
 /// The columns of an operation's table.
 pub(super) fn columns(op: Op, extras: &Extras) -> Vec<Column> {
-    let mut columns: Vec<Column> = canonical(op).iter().flat_map(|run| run.columns(op)).collect();
-    columns.extend(more(op, extras));
-    let lacks = |wanted: &[&str]| !columns.iter().any(|column| wanted.contains(&column.name));
-    if lacks(&Hardware::COLUMNS) && Hardware::COLUMNS.iter().any(|name| extras.have(name)) {
-        columns.extend(Run::Hardware.columns(op));
-    }
-    columns
+    let names = canonical(op);
+    let is_recorded = Hardware::COLUMNS.iter().any(|name| extras.have(name));
+    let hardware = Hardware::COLUMNS.iter().filter(|name| is_recorded && !names.contains(name));
+    let hardware: Vec<Column> = hardware.filter_map(|name| Column::named(op, name)).collect();
+    let columns = names.iter().filter_map(|name| Column::named(op, name));
+    columns.chain(more(op, extras)).chain(hardware).collect()
 }
 
-fn canonical(op: Op) -> &'static [Run] {
-    each_operation!(op, Own => <Own as OperationData>::TABLE)
+fn canonical(op: Op) -> Vec<&'static str> {
+    each_operation!(op, Own => <Own as OperationData>::TABLE).concat()
 }
 
 /// The columns that its table has because the inputs have them.
 pub(super) fn more(op: Op, extras: &Extras) -> Vec<Column> {
-    let has_bandwidth =
-        canonical(op).iter().any(|run| matches!(run, Run::Row(names) if names.contains(BANDWIDTH)));
-    let bandwidth = (!has_bandwidth && extras.have(BANDWIDTH)).then_some(BANDWIDTH);
+    let bandwidth = Some(BANDWIDTH).filter(|name| !canonical(op).contains(name) && extras.have(name));
     let needed = Operation::get(op).more_columns.iter();
     let needed = needed.filter(|names| names.iter().any(|name| extras.have_field(op, name)));
     let names = bandwidth.into_iter().chain(needed.flat_map(|names| names.iter().copied()));
-    names.filter_map(|name| Column::of_problem(op, name).or_else(|| Column::of_row(op, name))).collect()
+    names.filter_map(|name| Column::of_problem(op, name).or_else(|| Column::named(op, name))).collect()
 }
 
 const BANDWIDTH: &str = "bandwidth_gb_s";
@@ -75,23 +74,18 @@ pub(super) fn of_benchmark(op: Op) -> Vec<&'static str> {
     each_operation!(op, Own => <Own as OperationData>::BENCHMARK).concat()
 }
 
-impl Run {
-    fn columns(&self, op: Op) -> Vec<Column> {
-        match self {
-            Self::Kernel(names) => names.split(' ').filter_map(|name| of_kernel(op, name)).collect(),
-            Self::Problem(names) => {
-                names.split(' ').filter_map(|name| Column::of_problem(op, name)).collect()
-            }
-            Self::Row(names) => names.split(' ').filter_map(|name| Column::of_row(op, name)).collect(),
-            Self::Hardware => {
-                let constants = Hardware::COLUMNS.into_iter().zip(Hardware::NAMES);
-                constants.map(|(name, of)| Column { name, op, source: Source::Hardware(of) }).collect()
-            }
-        }
+impl Column {
+    /// The column of this name. Of fields that problem and kernel have, numbers are the problem's; flags and
+    /// words are the kernel's.
+    fn named(op: Op, name: &'static str) -> Option<Self> {
+        let fields = Problem::fields(op);
+        let number = place(fields, name).filter(|&at| matches!(fields[at].kind, Kind::Number));
+        let source = of_row(op, name).or(number.map(Source::Problem)).or_else(|| of_kernel(op, name))?;
+        Some(Self { name, op, source })
     }
 }
 
-fn of_kernel(op: Op, name: &'static str) -> Option<Column> {
+fn of_kernel(op: Op, name: &str) -> Option<Source> {
     // The three numbers of the name, in its order, because models are trained on them.
     let field = match name {
         "block_size" => "tile_m",
@@ -99,13 +93,7 @@ fn of_kernel(op: Op, name: &'static str) -> Option<Column> {
         "gemm_n_per_block" => "tile_k",
         _ => name,
     };
-    Some(Column { name, ..Column::of_kernel(op, field)? })
-}
-
-impl Column {
-    fn of_row(op: Op, name: &'static str) -> Option<Self> {
-        Some(Self { name, op, source: of_row(op, name)? })
-    }
+    place(KernelKind::fields(op), field).map(Source::Kernel)
 }
 
 fn of_row(op: Op, name: &str) -> Option<Source> {
@@ -125,7 +113,10 @@ fn of_row(op: Op, name: &str) -> Option<Source> {
         "problem_idx" => Source::ProblemIdx,
         "run_id" if op == Op::Conv => Source::RunInt,
         "run_id" => Source::RunText,
-        _ => return None,
+        _ => {
+            let constant = Hardware::COLUMNS.iter().position(|column| *column == name)?;
+            Source::Hardware(Hardware::NAMES[constant])
+        }
     })
 }
 
