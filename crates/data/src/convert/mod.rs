@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use ck_select_types::files::{self, Pending};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
-use crate::measurements::{DataError, Filter, files_of, read_file};
+use crate::measurements::{Counts, DataError, Filter, files_of, read_file};
 use crate::sidecar::Sidecar;
 use origin::Origins;
 use rows::{Chunk, Rows};
@@ -115,20 +115,14 @@ fn read(
     rows: &mut Rows<'_>,
 ) -> Result<Vec<FileReport>, DataError> {
     let Options { arch, op, direction, dtype, .. } = *options;
-    let filter = Filter { op, direction, dtype, arch, assumed: None };
+    let filter = Filter { op, direction, dtype, arch, ..Filter::default() };
     let mut reports = Vec::new();
     for (number, path) in files.iter().enumerate() {
         rows.begin(path)?;
         let counts = read_file(path, filter, rows)?;
-        origins.check(number, path, &rows.of_file.archs)?;
-        reports.push(FileReport {
-            path: path.clone(),
-            rows: counts.rows,
-            invalid: rows.of_file.invalid,
-            other: counts.other,
-            rejected: counts.rejected,
-            unknown: counts.unknown,
-        });
+        origins.check(number, path, &counts)?;
+        let Counts { rows, invalid, other, rejected, unknown, .. } = counts;
+        reports.push(FileReport { path: path.clone(), rows, invalid, other, rejected, unknown });
     }
     if reports.iter().all(|report| report.rows == 0) {
         let found = reports.iter().map(FileReport::nothing).collect::<Vec<_>>().join("; ");

@@ -1,17 +1,15 @@
 //! How the rows were measured: the sidecars of all files, which the table's own sidecar holds as parts, as
 //! that of merged logs does.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files::Pending;
-use ck_select_types::vocab::Arch;
 use serde_json::{Value, json};
 
 use super::{FileReport, is_standard_output};
 use crate::gpus::{archs_of, check_archs};
-use crate::measurements::DataError;
+use crate::measurements::{Counts, DataError};
 use crate::sidecar::Sidecar;
 
 /// The value of `format` in the table's sidecar.
@@ -28,9 +26,10 @@ impl Origins {
     }
 
     /// Refuses a file, by its number, whose rows are taken for those of another architecture.
-    pub(super) fn check(&self, number: usize, path: &Path, archs: &FileArchs) -> Result<(), DataError> {
+    pub(super) fn check(&self, number: usize, path: &Path, counts: &Counts) -> Result<(), DataError> {
         let sidecar = self.0.get(number).map(archs_of).unwrap_or_default();
-        check_archs(&path.display().to_string(), &sidecar, &archs.taken, archs.left_out.iter().copied())
+        let taken = counts.arches.iter().copied().flatten().collect();
+        check_archs(&path.display().to_string(), &sidecar, &taken, counts.other_arches.keys().copied())
     }
 
     /// Writes them beside the table, also in the place of a sidecar that belonged to what the table replaces,
@@ -53,13 +52,4 @@ impl Origins {
         pending.write_all(format!("{meta:#}\n").as_bytes()).map_err(failed)?;
         Ok(Some(pending))
     }
-}
-
-/// The architectures of a file's rows.
-#[derive(Debug, Default)]
-pub(super) struct FileArchs {
-    /// Of those that are written.
-    pub(super) taken: BTreeSet<Arch>,
-    /// Of those that another architecture was asked for.
-    pub(super) left_out: BTreeSet<Arch>,
 }

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::Problem;
-use ck_select_types::vocab::{Arch, Op};
+use ck_select_types::vocab::Op;
 use md5::{Digest, Md5};
 
-use super::origin::FileArchs;
 use super::{Options, Progress, Reject, Target};
 use crate::measurements::{DataError, Figures, Measured, Sink, note};
 
@@ -55,19 +54,15 @@ pub(super) struct Rows<'a> {
     chunk: Chunk,
     /// The hardware recorded in all files so far, which must be the same.
     hardware: Vec<(&'static str, i64)>,
-    pub(super) of_file: OfFile,
+    of_file: OfFile,
 }
 
 /// The current file.
 #[derive(Default)]
-pub(super) struct OfFile {
+struct OfFile {
     name: String,
     /// The run for rows that record none.
     run: String,
-    /// Number of invalid rows.
-    pub(super) invalid: usize,
-    /// The architectures of its rows.
-    pub(super) archs: FileArchs,
     /// The hardware that it records, and whether the chunk may have another's.
     hardware: Vec<(&'static str, i64)>,
     hardware_changed: bool,
@@ -125,18 +120,17 @@ impl Sink for Rows<'_> {
                 (found.map(|op| op.to_string()).to_vec(), "choose one with --where op=".to_owned());
             return Err(DataError::Mixed { what: "operations", found, advice });
         }
-        let Some(arch) = row.problem.arch() else {
+        if row.problem.arch().is_none() {
             return Err(DataError::format(
                 &self.of_file.name,
                 "the rows do not record the architecture that they were measured on; give it with --arch",
             ));
-        };
+        }
         let has_changed = std::mem::take(&mut self.of_file.hardware_changed);
         if has_changed && self.chunk.hardware != self.of_file.hardware {
             self.write()?;
         }
         let Self { chunk, of_file, options, .. } = self;
-        of_file.archs.taken.insert(arch);
         let kernel = *chunk.kernel_places.entry(row.kernel.name.clone()).or_insert_with(|| {
             chunk.kernels.push(row.kernel.clone());
             chunk.kernels.len() as u32 - 1
@@ -160,7 +154,6 @@ impl Sink for Rows<'_> {
             }
             chunk.runs.push(run.to_owned());
         }
-        of_file.invalid += usize::from(!row.figures.is_valid);
         chunk.kernel.push(kernel);
         chunk.problem.push(problem);
         chunk.run.push(chunk.runs.len() as u32 - 1);
@@ -171,10 +164,6 @@ impl Sink for Rows<'_> {
             self.write()?;
         }
         Ok(())
-    }
-
-    fn other_arch(&mut self, arch: Option<Arch>) {
-        self.of_file.archs.left_out.extend(arch);
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {

@@ -25,7 +25,7 @@ pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, D
         }
     }
     let Rows { file, counts, .. } = table.rows;
-    if counts.rows + counts.other + counts.rejected == 0 {
+    if counts.rows + counts.other + counts.other_runs + counts.rejected == 0 {
         return Err(DataError::format(file, "found no row below the header, expected at least one"));
     }
     Ok(counts)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::DataError;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures};
-use super::rows::{Fault, Rows};
+use super::rows::{Fault, Rows, Taken};
 
 /// Longest object.
 const MAX_OBJECT: usize = 1 << 20;
@@ -143,12 +143,12 @@ impl Log<'_> {
         self.rows.count(row, || format!("line {}", open.line))
     }
 
-    fn row(&mut self, object: &Value) -> Result<bool, Fault> {
-        if !self.rows.sink.takes_run(None) {
-            return Ok(true);
+    fn row(&mut self, object: &Value) -> Result<Taken, Fault> {
+        if !self.rows.is_of_run(None) {
+            return Ok(Taken::OtherRun);
         }
         let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(kernel) = self.rows.kernel(name)? else { return Ok(false) };
+        let Some(kernel) = self.rows.kernel(name)? else { return Ok(Taken::Other) };
         let mut cells = OwnedCells::default();
         for (axis, name) in ["m", "n", "k"].into_iter().enumerate() {
             let text = match object.pointer(&format!("/problem/{name}")) {

@@ -240,22 +240,20 @@ impl Measurements {
     fn add(
         &mut self,
         path: &Path,
-        read: impl FnOnce(Filter, &mut dyn Sink) -> Result<Counts, DataError>,
+        read: impl FnOnce(Filter<'_>, &mut dyn Sink) -> Result<Counts, DataError>,
     ) -> Result<(), DataError> {
-        let filter = self.filter();
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        let Reading { assumed, run, of_several_ops, .. } = self.reading.clone();
+        let op = Some(op).filter(|_| !of_several_ops);
+        let filter = Filter { op, direction, dtype, arch, assumed, run: run.as_deref() };
         let mut collector = RowCollector::new(self);
-        let Counts { rows, other, unknown, .. } = read(filter, &mut collector)?;
-        let other_runs = collector.other_runs;
-        let (arches, other_arches) = collector.end(&path.display().to_string())?;
-        let (path, rows) = (path.to_owned(), rows - other_runs);
+        let Counts { rows, other, other_runs, other_arches, arches, unknown, .. } =
+            read(filter, &mut collector)?;
+        collector.end(&path.display().to_string(), &arches)?;
+        let (path, arches) = (path.to_owned(), arches.into_iter().flatten().collect());
+        let other_arches = other_arches.into_iter().collect();
         self.sources.push(Source { path, rows, other, other_runs, other_arches, arches, unknown });
         Ok(())
-    }
-
-    fn filter(&self) -> Filter {
-        let Wanted { op, direction, dtype, arch } = self.wanted;
-        let op = Some(op).filter(|_| !self.reading.of_several_ops);
-        Filter { op, direction, dtype, arch, assumed: self.reading.assumed }
     }
 
     /// Only the rows of some problems.

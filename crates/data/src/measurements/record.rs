@@ -1,5 +1,7 @@
 //! The output of every reader, row by row, and its receiver.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ck_select_types::cells::Cell;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{InvalidField, Problem};
@@ -54,24 +56,12 @@ impl Figures {
 
 /// Receives rows.
 pub(crate) trait Sink {
-    /// Whether it takes rows of a run. Nothing else of a row of another one counts, and its reader counts it
-    /// as taken.
-    fn takes_run(&mut self, run: Option<&str>) -> bool {
-        let _ = run;
-        true
-    }
-
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 
     /// Receives a place that should be a row, but is not. An error, as by default, ends the reading.
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
         Err(DataError::format(file, format_args!("{place}: {reason}")))
-    }
-
-    /// Receives the architecture of a row that is left out because another one was requested.
-    fn other_arch(&mut self, arch: Option<Arch>) {
-        let _ = arch;
     }
 
     /// Takes a hardware constant of a row, by its name without `hw_`; those of all rows must agree.
@@ -92,7 +82,18 @@ pub(super) fn verdict(status: Cell<'_>) -> Result<bool, InvalidField> {
 pub(crate) struct Counts {
     /// Unknown columns that do not resemble a known one.
     pub(crate) unknown: Vec<String>,
+    /// Rows that the sink took.
     pub(crate) rows: usize,
+    /// Those of them that are not valid.
+    pub(crate) invalid: usize,
+    /// Their architectures.
+    pub(crate) arches: BTreeSet<Option<Arch>>,
+    /// Rows that were not requested.
     pub(crate) other: usize,
+    /// Those of them that are only of another architecture.
+    pub(crate) other_arches: BTreeMap<Arch, usize>,
+    /// Rows of other runs, of which nothing else counts.
+    pub(crate) other_runs: usize,
+    /// Places that should be rows, but are not.
     pub(crate) rejected: usize,
 }

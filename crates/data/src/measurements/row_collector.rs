@@ -1,6 +1,6 @@
 //! Collects the rows of a reader, and the facts that its file records of the GPU.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use ck_select_model::estimate::Device;
 use ck_select_types::hardware::Hardware;
@@ -9,32 +9,23 @@ use ck_select_types::vocab::Arch;
 use super::record::{Figures, Measured, Sink};
 use super::{DataError, Measurements, Recorded, Row, Sweep, failures};
 
-/// The architectures of the rows taken, and those of others with their rows.
-pub(super) type Arches = (BTreeSet<Arch>, Vec<(Arch, usize)>);
-
 /// Receives the rows of one file.
 pub(super) struct RowCollector<'a> {
     into: &'a mut Measurements,
     /// The sweeps of this file, by problem and the number that the file gives it.
     sweeps: HashMap<(u32, Option<i64>), u32>,
-    other_arches: BTreeMap<Arch, usize>,
-    /// Rows of other runs than the requested one.
-    pub(super) other_runs: usize,
     /// Hardware constants recorded in the file.
     hardware: Vec<(&'static str, i64)>,
-    /// The architectures of its rows.
-    arches: BTreeSet<Option<Arch>>,
 }
 
 impl<'a> RowCollector<'a> {
-    /// Assigns the file's hardware constants to the architecture of its rows; they must not contradict
+    /// Assigns the file's hardware constants to the architectures of its rows; they must not contradict
     /// earlier ones.
-    pub(super) fn end(self, file: &str) -> Result<Arches, DataError> {
-        let taken = self.arches.iter().flatten().copied().collect();
+    pub(super) fn end(self, file: &str, arches: &BTreeSet<Option<Arch>>) -> Result<(), DataError> {
         let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.reading.of_several_gpus);
         // Without rows, the architecture is the requested one.
-        let arches = if self.arches.is_empty() { [self.into.wanted.arch].into() } else { self.arches };
-        for arch in arches {
+        let wanted = Some(self.into.wanted.arch).filter(|_| arches.is_empty());
+        for arch in arches.iter().copied().chain(wanted) {
             for &(name, found) in &self.hardware {
                 if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
                     return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
@@ -51,18 +42,11 @@ impl<'a> RowCollector<'a> {
                 }
             }
         }
-        Ok((taken, self.other_arches.into_iter().collect()))
+        Ok(())
     }
 
     pub(super) fn new(into: &'a mut Measurements) -> Self {
-        Self {
-            into,
-            sweeps: HashMap::new(),
-            other_arches: BTreeMap::new(),
-            other_runs: 0,
-            hardware: Vec::new(),
-            arches: BTreeSet::new(),
-        }
+        Self { into, sweeps: HashMap::new(), hardware: Vec::new() }
     }
 
     fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
@@ -75,14 +59,7 @@ impl<'a> RowCollector<'a> {
 }
 
 impl Sink for RowCollector<'_> {
-    fn takes_run(&mut self, run: Option<&str>) -> bool {
-        let takes = self.into.reading.run.is_none() || self.into.reading.run.as_deref() == run;
-        self.other_runs += usize::from(!takes);
-        takes
-    }
-
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        self.arches.insert(row.problem.arch());
         let leaving = || row.problem.leaving_split();
         let problem = if self.into.reading.chooses_split { leaving() } else { *row.problem };
         let (kernel, problem) = (self.into.kernel(row.kernel), self.into.problem(&problem));
@@ -107,12 +84,6 @@ impl Sink for RowCollector<'_> {
         };
         self.into.rows.push(row);
         Ok(())
-    }
-
-    fn other_arch(&mut self, arch: Option<Arch>) {
-        if let Some(arch) = arch {
-            *self.other_arches.entry(arch).or_default() += 1;
-        }
     }
 
     fn hardware(&mut self, file: &str, name: &'static str, found: i64) -> Result<(), DataError> {
@@ -172,8 +143,7 @@ mod tests {
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
             let mut collector = RowCollector::new(&mut measurements);
             collector.hardware("a.parquet", name, value)?;
-            collector.arches = arches.iter().copied().collect();
-            collector.end("a.parquet")
+            collector.end("a.parquet", &arches.iter().copied().collect())
         };
         end("num_cus", 304, &[arch("gfx942")]).unwrap();
         end("num_cus", 132, &[arch("sm_90")]).unwrap();

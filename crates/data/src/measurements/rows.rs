@@ -14,7 +14,7 @@ use super::record::{Counts, Figures, Measured, Sink};
 
 /// What to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Filter {
+pub(crate) struct Filter<'a> {
     pub(crate) op: Option<Op>,
     pub(crate) direction: Option<Direction>,
     pub(crate) dtype: Option<Dtype>,
@@ -22,9 +22,11 @@ pub(crate) struct Filter {
     pub(crate) arch: Option<Arch>,
     /// Used for those rows if any architecture is accepted.
     pub(crate) assumed: Option<Arch>,
+    /// The `run_id`.
+    pub(crate) run: Option<&'a str>,
 }
 
-impl Filter {
+impl Filter<'_> {
     fn takes(&self, kernel: &KernelKind) -> bool {
         self.op.is_none_or(|op| op == kernel.op())
             && self.dtype.is_none_or(|dtype| dtype == kernel.dtype())
@@ -56,10 +58,18 @@ impl From<DataError> for Fault {
     }
 }
 
+/// What became of a row.
+pub(super) enum Taken {
+    Row,
+    /// It was not requested.
+    Other,
+    OtherRun,
+}
+
 /// The rows of a file.
 pub(super) struct Rows<'a> {
     pub(super) file: &'a str,
-    pub(super) filter: Filter,
+    pub(super) filter: Filter<'a>,
     pub(super) sink: &'a mut dyn Sink,
     pub(super) counts: Counts,
     /// The kernel of each name; `None` if it was not requested.
@@ -67,7 +77,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(file: &'a str, filter: Filter, sink: &'a mut dyn Sink) -> Self {
+    pub(super) fn new(file: &'a str, filter: Filter<'a>, sink: &'a mut dyn Sink) -> Self {
         Self { file, filter, sink, counts: Counts::default(), kernels: HashMap::new() }
     }
 
@@ -85,15 +95,21 @@ impl<'a> Rows<'a> {
         Ok(kernel)
     }
 
-    /// Counts a row: true if it was taken, false if it is none of those that were requested.
+    /// Whether a row is of the requested run, if there is one.
+    pub(super) fn is_of_run(&self, run: Option<&str>) -> bool {
+        self.filter.run.is_none() || self.filter.run == run
+    }
+
+    /// Counts a row.
     pub(super) fn count(
         &mut self,
-        taken: Result<bool, Fault>,
+        taken: Result<Taken, Fault>,
         place: impl FnOnce() -> String,
     ) -> Result<(), DataError> {
         match taken {
-            Ok(true) => self.counts.rows += 1,
-            Ok(false) => self.counts.other += 1,
+            Ok(Taken::Row) => self.counts.rows += 1,
+            Ok(Taken::Other) => self.counts.other += 1,
+            Ok(Taken::OtherRun) => self.counts.other_runs += 1,
             Err(Fault::Sink(error)) => return Err(error),
             Err(Fault::Row(reason)) => self.reject(place(), reason)?,
         }
@@ -106,14 +122,13 @@ impl<'a> Rows<'a> {
         self.sink.reject(self.file, place, reason)
     }
 
-    /// The problem of a row; `None` if it is for another architecture than the requested one, which the sink is
-    /// told.
+    /// The problem of a row; `None` if it is for another architecture than the requested one.
     pub(super) fn problem(&mut self, kernel: &Kernel, cells: &dyn Fields) -> Result<Option<Problem>, String> {
         let Filter { arch: wanted, assumed, .. } = self.filter;
         let problem = problem_of(kernel, cells, wanted.or(assumed))?;
         let is_elsewhere = wanted.is_some() && problem.arch() != wanted;
-        if is_elsewhere {
-            self.sink.other_arch(problem.arch());
+        if let Some(other) = problem.arch().filter(|_| is_elsewhere) {
+            *self.counts.other_arches.entry(other).or_default() += 1;
         }
         Ok(Some(problem).filter(|_| !is_elsewhere))
     }
@@ -125,8 +140,8 @@ impl<'a> Rows<'a> {
         kernel: &Kernel,
         cells: &OwnedCells,
         read: impl FnOnce(&Problem) -> Result<(Figures, Option<String>), Fault>,
-    ) -> Result<bool, Fault> {
-        let Some(problem) = self.problem(kernel, cells)? else { return Ok(false) };
+    ) -> Result<Taken, Fault> {
+        let Some(problem) = self.problem(kernel, cells)? else { return Ok(Taken::Other) };
         let (figures, error) = read(&problem)?;
         let row = Measured {
             kernel,
@@ -137,7 +152,14 @@ impl<'a> Rows<'a> {
             run_id: None,
             error: error.as_deref(),
         };
-        self.sink.row(&row)?;
-        Ok(true)
+        self.take(&row)
+    }
+
+    /// Takes a row.
+    pub(super) fn take(&mut self, row: &Measured<'_>) -> Result<Taken, Fault> {
+        self.sink.row(row)?;
+        self.counts.invalid += usize::from(!row.figures.is_valid);
+        self.counts.arches.insert(row.problem.arch());
+        Ok(Taken::Row)
     }
 }

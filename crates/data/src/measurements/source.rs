@@ -28,7 +28,7 @@ enum Format {
 }
 
 /// Reads the rows of a file, in any format; text may be compressed with gzip.
-pub(crate) fn read(path: &Path, filter: Filter, sink: &mut dyn Sink) -> Result<Counts, DataError> {
+pub(crate) fn read(path: &Path, filter: Filter<'_>, sink: &mut dyn Sink) -> Result<Counts, DataError> {
     let name = path.display().to_string();
     let rows = Rows::new(&name, filter, sink);
     let (opened, format) = open(path)?;
@@ -42,7 +42,7 @@ pub(crate) fn read(path: &Path, filter: Filter, sink: &mut dyn Sink) -> Result<C
 pub(crate) fn read_text(
     name: &str,
     mut text: &[u8],
-    filter: Filter,
+    filter: Filter<'_>,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
     let format = text_format(Path::new(name), text);
@@ -68,28 +68,21 @@ pub fn first_row(
     dtype: Option<Dtype>,
     run: Option<&str>,
 ) -> Result<Option<(Op, Option<Arch>)>, DataError> {
-    let mut first = First { run, row: None };
-    match read(path, Filter { op, dtype, ..Filter::default() }, &mut first) {
+    let mut first = First(None);
+    match read(path, Filter { op, dtype, run, ..Filter::default() }, &mut first) {
         // The first row is enough.
-        Err(_) if first.row.is_some() => Ok(first.row),
-        other => other.map(|_| first.row),
+        Err(_) if first.0.is_some() => Ok(first.0),
+        other => other.map(|_| first.0),
     }
 }
 
 /// Takes one row.
-struct First<'a> {
-    run: Option<&'a str>,
-    row: Option<(Op, Option<Arch>)>,
-}
+struct First(Option<(Op, Option<Arch>)>);
 
-impl Sink for First<'_> {
-    fn takes_run(&mut self, run: Option<&str>) -> bool {
-        self.run.is_none() || self.run == run
-    }
-
+impl Sink for First {
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        self.row = Some((row.problem.op(), row.problem.arch()));
-        Err(DataError::format("", ""))
+        self.0 = Some((row.problem.op(), row.problem.arch()));
+        Err(DataError::Stopped)
     }
 
     fn hardware(&mut self, _: &str, _: &'static str, _: i64) -> Result<(), DataError> {

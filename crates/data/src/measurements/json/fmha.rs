@@ -9,17 +9,17 @@ use serde_json::{Map, Value};
 
 use super::super::problems::{OwnedCells, plain};
 use super::super::record::{Figures, verdict};
-use super::super::rows::Fault;
+use super::super::rows::{Fault, Taken};
 use super::{Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
 impl Results<'_> {
-    /// One result of attention; false if it is for an architecture that was not requested.
+    /// One result of attention.
     pub(super) fn attention(
         &mut self,
         kernel: &Kernel,
         result: &Value,
         sizes: &Map<String, Value>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Taken, Fault> {
         let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Fmha, &keys, &[]) {
             return Err(format!("problem: {}", unknown(&wrong)).into());
