@@ -4,7 +4,6 @@ mod analytic;
 mod conversation;
 mod executable;
 mod library;
-mod recorded;
 mod report;
 mod simulate;
 mod worker;
@@ -17,8 +16,7 @@ use serde_json::Value;
 pub use analytic::Analytic;
 pub use executable::ExecutableRunner;
 pub use library::LibraryRunner;
-pub use recorded::Recorded;
-pub use simulate::{Answers, ModelAnswers, SimulatedRunner};
+pub use simulate::{Answers, ModelAnswers, Recorded, SimulatedRunner};
 pub use worker::WorkerRunner;
 
 use crate::error::MeasureError;

@@ -110,25 +110,20 @@ impl<'a> Ledger<'a> {
         };
         let (index, names) = (plan.index(), ledger.columns.names());
         for row in rows {
-            let pair = index(&row.kernel, row.problem_idx).ok_or_else(|| {
-                let reason =
-                    format!("kernel '{}' on problem {} is not in the plan", row.kernel, row.problem_idx);
-                MeasureError::file(&files.log, reason)
-            })?;
+            let fault = |reason: &str| {
+                let what = format!("kernel '{}' on problem {}", row.kernel, row.problem_idx);
+                MeasureError::file(&files.log, format!("{what}{reason}"))
+            };
+            let pair = index(&row.kernel, row.problem_idx).ok_or_else(|| fault(" is not in the plan"))?;
             let cells = ledger.columns.problem(&plan.problem(pair));
             let asked: Vec<String> =
                 names[2..].iter().zip(cells).map(|(name, cell)| format!("{name}={cell}")).collect();
             let asked = asked.join(",");
-            let fault = |reason: &str| {
-                let what = format!("kernel '{}' on problem {}", row.kernel, row.problem_idx);
-                MeasureError::file(&files.log, format!("{what}: {reason}"))
-            };
             if asked != row.problem {
-                let reason = format!("found {}, the plan's problem is {asked}", row.problem);
-                return Err(fault(&reason));
+                return Err(fault(&format!(": found {}, the plan's problem is {asked}", row.problem)));
             }
             if ledger.has(pair) {
-                return Err(fault("found two rows, expected one"));
+                return Err(fault(": found two rows, expected one"));
             }
             ledger.note(pair, row.latency_ms);
             let unstable = unstable.contains(&(row.kernel.clone(), row.problem_idx));
