@@ -134,7 +134,6 @@ impl TrainingData {
             Target::Bandwidth => row.bandwidth_gb_s,
             Target::Tflops | Target::Relative => row.tflops,
         };
-        let file_of_row = files(measurements);
         let mut data = Self {
             names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
             ..Self::default()
@@ -154,7 +153,7 @@ impl TrainingData {
                 if !(measured > 0.0 && measured.is_finite()) {
                     continue;
                 }
-                only_trains &= roles.get(file_of_row(index)).is_some_and(|role| role.only_trains);
+                only_trains &= roles.get(measurements.file_of(index)).is_some_and(|role| role.only_trains);
                 usable.push(Usable {
                     kernel: (row.kernel, row.split_k),
                     index,
@@ -176,7 +175,7 @@ impl TrainingData {
                 };
                 data.efficiency.extend(span.clone().map(efficiency).collect::<Vec<_>>());
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
-                let file = file_of_row(data.rows[start]);
+                let file = measurements.file_of(data.rows[start]);
                 data.problems.push(Item { problem, arch, file, span, only_trains });
             }
         }
@@ -306,20 +305,6 @@ impl TrainingData {
         };
         problems.iter().map(span).collect()
     }
-}
-
-/// Maps a row to the index of its file: a file's rows are contiguous, in the order of the files.
-fn files(measurements: &Measurements) -> impl Fn(u32) -> usize + use<> {
-    let mut end = 0;
-    let ends: Vec<usize> = measurements
-        .sources()
-        .iter()
-        .map(|source| {
-            end += source.rows;
-            end
-        })
-        .collect();
-    move |row| ends.partition_point(|&end| end <= row as usize)
 }
 
 #[cfg(test)]

@@ -116,9 +116,8 @@ fn problems_of(path: &Path, measurements: &Measurements) -> Result<BTreeSet<u32>
         meant = places(&|source| source.file_name() == Some(path.as_os_str()));
     }
     let &[place] = meant.as_slice() else { return Err(meant.len()) };
-    let first: usize = sources[..place].iter().map(|source| source.rows).sum();
-    let rows = &measurements.rows()[first..first + sources[place].rows];
-    Ok(rows.iter().map(|row| row.problem).collect())
+    let rows = measurements.rows_of_files().nth(place).unwrap_or_default();
+    Ok(measurements.rows()[rows].iter().map(|row| row.problem).collect())
 }
 
 #[cfg(test)]
@@ -128,22 +127,28 @@ mod tests {
     use super::*;
     use ck_select_data::measurements::Wanted;
 
-    fn measured() -> (Measurements, Vec<Item>) {
-        let row = |direction: &str, channels: usize| {
-            format!("grouped_conv_{direction}_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n")
-        };
-        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
+    /// Files of rows, each a problem by its direction and channels.
+    fn measured(files: &[(&str, &[(&str, u32)])]) -> (Measurements, Vec<Item>) {
         let mut measurements = Measurements::new(Wanted::all(Op::Conv));
-        let first = format!("{header}{}{}", row("forward", 16), row("bwd_data", 16));
-        measurements.add_text("a.csv", first.as_bytes()).unwrap();
-        measurements.add_text("b.csv", format!("{header}{}", row("forward", 32)).as_bytes()).unwrap();
+        for (name, rows) in files {
+            let row = |(direction, channels): &(&str, u32)| {
+                format!("grouped_conv_{direction}_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n")
+            };
+            let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
+            let text = rows.iter().map(row).fold(header, |text, row| text + &row);
+            measurements.add_text(name, text.as_bytes()).unwrap();
+        }
         let item = |problem| Item { problem, arch: None, file: 0, span: 0..1, only_trains: false };
-        (measurements, (0..3).map(item).collect())
+        let items = (0..measurements.problems().len() as u32).map(item).collect();
+        (measurements, items)
     }
+
+    const TWO: &[(&str, &[(&str, u32)])] =
+        &[("a.csv", &[("forward", 16), ("bwd_data", 16)]), ("b.csv", &[("forward", 32)])];
 
     #[test]
     fn each_value_is_left_out_once() {
-        let (measurements, items) = measured();
+        let (measurements, items) = measured(TWO);
         let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items).unwrap();
         let left_out = folds("direction");
         assert_eq!(left_out.fold_of, [Some(1), Some(0), Some(1)]);
@@ -155,17 +160,9 @@ mod tests {
 
     #[test]
     fn a_name_of_two_files_is_not_enough() {
-        let row = |channels: usize| {
-            format!(
-                "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n\
-                 grouped_conv_forward_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n"
-            )
-        };
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
-        measurements.add_text("a/x.csv", row(16).as_bytes()).unwrap();
-        measurements.add_text("b/x.csv", row(32).as_bytes()).unwrap();
-        let item = |problem| Item { problem, arch: None, file: 0, span: 0..1, only_trains: false };
-        let items: Vec<Item> = (0..2).map(item).collect();
+        let files: [(&str, &[(&str, u32)]); 2] =
+            [("a/x.csv", &[("forward", 16)]), ("b/x.csv", &[("forward", 32)])];
+        let (measurements, items) = measured(&files);
         let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
         assert_eq!(folds("b/x.csv").unwrap().fold_of, [None, Some(0)]);
         let error = folds("x.csv").unwrap_err().to_string();
@@ -174,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_left_out_is_named() {
-        let (measurements, items) = measured();
+        let (measurements, items) = measured(TWO);
         for (word, message) in [
             ("dtype", "--folds dtype: found only bf16, expected data of at least two"),
             ("device", "--folds device: found only none, expected data of at least two"),

@@ -29,7 +29,7 @@ const OPERATORS: [(&str, usize, usize); 7] = [
 
 /// The digest of bytes in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// `features_hash` of a signature and an encoding of words.

@@ -16,6 +16,7 @@ mod table;
 mod winners;
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ck_select_model::estimate::{Device, DeviceError, GpuOverride};
@@ -268,11 +269,10 @@ impl Measurements {
         let mut part =
             Self { problems: Vec::new(), problem_index: HashMap::new(), sweeps: Vec::new(), ..self.clone() };
         part.rows.clear();
-        let mut taken = 0;
         let mut sweeps: HashMap<u32, u32> = HashMap::new();
-        for (source, known) in part.sources.iter_mut().zip(&self.sources) {
+        for (source, rows) in part.sources.iter_mut().zip(self.rows_of_files()) {
             source.rows = 0;
-            for (index, row) in (taken..).zip(&self.rows[taken..taken + known.rows]) {
+            for (index, row) in rows.clone().zip(&self.rows[rows]) {
                 if !keep(index, row) {
                     continue;
                 }
@@ -289,7 +289,6 @@ impl Measurements {
                 part.rows.push(Row { problem, sweep, ..*row });
                 source.rows += 1;
             }
-            taken += known.rows;
         }
         part
     }
@@ -346,14 +345,24 @@ impl Measurements {
         &self.sources
     }
 
+    /// The rows of each file, in order.
+    pub fn rows_of_files(&self) -> impl Iterator<Item = Range<usize>> {
+        self.sources.iter().scan(0, |end, source| {
+            let begin = *end;
+            *end += source.rows;
+            Some(begin..*end)
+        })
+    }
+
+    /// The file of a row, counted from 0.
+    pub fn file_of(&self, row: u32) -> usize {
+        self.rows_of_files().take_while(|rows| rows.end <= row as usize).count()
+    }
+
     /// How many rows of each source do not count, because the kernel failed or its time is unusable.
     pub fn unusable(&self) -> impl Iterator<Item = (&Source, usize)> {
-        let mut rows = self.rows.as_slice();
-        self.sources.iter().map(move |source| {
-            let (own, rest) = rows.split_at(source.rows.min(rows.len()));
-            rows = rest;
-            (source, own.iter().filter(|row| !row.is_valid).count())
-        })
+        let count = |rows: Range<usize>| self.rows[rows].iter().filter(|row| !row.is_valid).count();
+        self.sources.iter().zip(self.rows_of_files().map(count))
     }
 
     /// Why rows have no time.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::{Measurements, Row, Source};
+use super::{Measurements, Row};
 
 /// The rows of one file for a problem with one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,12 +64,7 @@ impl Measurements {
         let arch = self.problems()[self.row(row).problem as usize]
             .arch()
             .filter(|_| self.reading.of_several_gpus)?;
-        let mut end = 0;
-        let is_in = |source: &Source| {
-            end += source.rows;
-            (row as usize) < end
-        };
-        Some(self.gpu_of_file(self.sources().iter().position(is_in)?, arch))
+        Some(self.gpu_of_file(self.file_of(row), arch))
     }
 
     /// Each sweep joins the first run that has none of its kernels, on the same GPU.

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_model::features::{Engine, Extractor, MemPads, Rules};
 use ck_select_model::model::{FeatureSpec, Model, Target};
 use ck_select_train::{Directory, Objective, train};
@@ -12,7 +11,7 @@ use ck_select_types::pool::Pool;
 use ck_select_types::vocab::Op;
 use serde_json::Value;
 
-use crate::sweep::{file, goal, inputs, made, plan};
+use crate::sweep::{goal, inputs, made, plan, read};
 
 fn json(directory: &Directory, name: &str) -> Value {
     serde_json::from_slice(directory.file(name).unwrap_or_else(|| panic!("{name}"))).unwrap()
@@ -127,9 +126,7 @@ fn features_of_mem_kernels_are_those_of_the_training() {
             .unwrap();
         }
     }
-    let data = file("gemm.csv", &text);
-    let wanted = Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(Op::Gemm) };
-    let measurements = Measurements::read(&[&data.path], wanted).unwrap();
+    let measurements = read(Op::Gemm, &[("gemm.csv", &text)]);
     let trained_with = |mem_pads: MemPads| {
         let mut plan = plan(vec![goal(Target::Tflops, Objective::Log1p, &[])]);
         let engine = Extractor::of_engine(Engine::Gemm72);

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use ck_select_data::measurements::Measurements;
 use ck_select_model::model::Target;
 use ck_select_train::lightgbm::{Booster, Output};
 use ck_select_train::{Objective, Role, Stop, Trained, train};
+use ck_select_types::vocab::Op;
 
-use crate::sweep::{csv, file, goal, measurements, plan, wanted};
+use crate::sweep::{csv, goal, measurements, plan, read};
 
 fn bits(values: impl IntoIterator<Item = f64>) -> Vec<u64> {
     values.into_iter().map(f64::to_bits).collect()
@@ -57,8 +57,7 @@ fn more_kernels_than_an_objective_can_take_are_refused_by_number() {
             1.0 / f64::from(1 + index)
         );
     }
-    let file = file("sweep.csv", &text);
-    let measurements = Measurements::read(&[&file.path], wanted()).unwrap();
+    let measurements = read(Op::Conv, &[("sweep.csv", &text)]);
     let run = |objective| {
         let mut plan = plan(vec![goal(Target::Relative, objective, &[("n_estimators", "1")])]);
         plan.folds = 1;
@@ -98,8 +97,8 @@ fn extra_data_is_trained_on_and_never_held_out() {
         let rows = lines[0..1].iter().chain(&lines[1 + from * 12..=to * 12]);
         rows.fold(String::new(), |text, line| text + line + "\n")
     };
-    let (held, extra) = (file("held.csv", &part(0, 18)), file("extra.csv", &part(18, 30)));
-    let measurements = Measurements::read(&[&held.path, &extra.path], wanted()).unwrap();
+    let (held, extra) = (part(0, 18), part(18, 30));
+    let measurements = read(Op::Conv, &[("held.csv", &held), ("extra.csv", &extra)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
     plan.roles = vec![Role::default(), Role { only_trains: true }];
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
@@ -130,8 +129,7 @@ fn a_problem_that_was_measured_again_is_two_lists_in_one_fold() {
     let lines: Vec<&str> = text.lines().collect();
     // Problem 0 once more, 10 % slower throughout.
     let again = lines[1..13].iter().map(|line| with_speed(&line.replacen(",0,", ",30,", 1), |it| it * 0.9));
-    let data = file("again.csv", &(text.clone() + &again.collect::<String>()));
-    let measurements = Measurements::read(&[&data.path], wanted()).unwrap();
+    let measurements = read(Op::Conv, &[("again.csv", &(text.clone() + &again.collect::<String>()))]);
     let plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
     let problems = measurements.problems().len();
@@ -155,11 +153,8 @@ fn extra_data_of_a_problem_is_held_out_with_it() {
     let lines: Vec<&str> = text.lines().collect();
     // The extra file measures problem 0 again, slower.
     let extra = lines[1..13].iter().map(|line| with_speed(line, |speed| speed * 0.9));
-    let (data, extra) = (
-        file("data.csv", &text),
-        file("extra.csv", &(lines[0].to_owned() + "\n" + &extra.collect::<String>())),
-    );
-    let measurements = Measurements::read(&[&data.path, &extra.path], wanted()).unwrap();
+    let extra = lines[0].to_owned() + "\n" + &extra.collect::<String>();
+    let measurements = read(Op::Conv, &[("data.csv", &text), ("extra.csv", &extra)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
     plan.roles = vec![Role::default(), Role { only_trains: true }];
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
@@ -211,8 +206,7 @@ fn a_held_out_problem_has_no_say_in_its_own_prediction() {
         })
         .collect();
     let run = |text: &str, stop: Stop| {
-        let file = file("sweep.csv", text);
-        let measurements = Measurements::read(&[&file.path], wanted()).unwrap();
+        let measurements = read(Op::Conv, &[("sweep.csv", text)]);
         let mut plan =
             plan(vec![goal(Target::Relative, Objective::Listwise, &[("early_stopping_rounds", "3")])]);
         (plan.hard_rounds, plan.stop) = (1, stop);
@@ -235,8 +229,8 @@ fn a_problem_that_was_measured_five_times_decides_nothing() {
         };
         lines[1..].iter().enumerate().map(move |(place, line)| numbered(place, line)).collect::<Vec<_>>()
     });
-    let data = file("again.csv", &(lines[0].to_owned() + "\n" + &again.collect::<String>()));
-    let measurements = Measurements::read(&[&data.path], wanted()).unwrap();
+    let text = lines[0].to_owned() + "\n" + &again.collect::<String>();
+    let measurements = read(Op::Conv, &[("again.csv", &text)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Listwise, &[("n_estimators", "3")])]);
     (plan.folds, plan.hard_rounds, plan.stop) = (2, 1, Stop::Inner);
     let one = train(&measurements, &plan, &()).unwrap().remove(0);

@@ -1,7 +1,6 @@
 //! A made-up sweep: small convolutions on twelve kernels, with an invented cost model.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_model::features::{Extractor, Rules, Schema};
@@ -52,26 +51,18 @@ pub(crate) fn csv(problems: usize) -> String {
     text
 }
 
-/// A file of its own in a folder that goes away with the value.
-pub(crate) struct File {
-    _folder: tempfile::TempDir,
-    pub(crate) path: PathBuf,
-}
-
-pub(crate) fn file(name: &str, text: &str) -> File {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    std::fs::write(&path, text).unwrap();
-    File { _folder: folder, path }
-}
-
-pub(crate) fn wanted() -> Wanted {
-    Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(Op::Conv) }
+/// The rows of files, by their names and texts.
+pub(crate) fn read(op: Op, files: &[(&str, &str)]) -> Measurements {
+    let wanted = Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(op) };
+    let mut measurements = Measurements::new(wanted);
+    for (name, text) in files {
+        measurements.add_text(name, text.as_bytes()).unwrap();
+    }
+    measurements
 }
 
 pub(crate) fn measurements(problems: usize) -> Measurements {
-    let file = file("sweep.csv", &csv(problems));
-    Measurements::read(&[&file.path], wanted()).unwrap()
+    read(Op::Conv, &[("sweep.csv", &csv(problems))])
 }
 
 /// A small training; `pairs` are parameters.
