@@ -190,16 +190,6 @@ impl<'a> Task<'a> {
         recipe: &Recipe,
         start: Option<&Booster>,
     ) -> Result<Stepper, TrainError> {
-        let kernels = problems.iter().map(|&problem| self.data.problems[problem].span.len());
-        if let (Some(found), Some(most)) = (kernels.max(), self.objective.most_kernels())
-            && found > most
-        {
-            return Err(TrainError::refused(format_args!(
-                "objective {}: found a problem with {found} kernels, expected at most {most}; listwise has \
-                 no limit",
-                self.objective
-            )));
-        }
         let matrix = self.matrix(problems, Some(&recipe.weights));
         let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
         let (objective, given, seed) = (self.objective.lightgbm(), recipe.params.to_lightgbm(), self.seed);
@@ -211,16 +201,21 @@ impl<'a> Task<'a> {
             params.push_str(" categorical_feature=");
             params.push_str(&categories.join(","));
         }
-        let custom = match self.objective {
+        let derivatives: Option<Derivatives> = match self.objective {
             Objective::Lambdarank => {
                 let labels = matrix.labels.iter().copied().map(f64::from).collect();
                 let weights = problems.iter().map(|&problem| recipe.weights[problem] as f32).collect();
                 let (spans, places) = (self.data.spans_of(problems), recipe.params.ranked_places());
-                Some(Custom::Pairs(Lambdarank::new(spans, labels, weights, places)))
+                let mut pairs = Lambdarank::new(spans, labels, weights, places);
+                Some(Box::new(move |scores| pairs.derivatives(scores)))
             }
-            objective => objective.is_custom().then(|| Custom::Lists(self.lists(problems, recipe))),
+            Objective::Listwise => {
+                let lists = self.lists(problems, recipe);
+                Some(Box::new(move |scores| lists.derivatives(scores)))
+            }
+            Objective::Log1p | Objective::Raw | Objective::Relative => None,
         };
-        Ok(Stepper { booster: Booster::begin(&matrix, &params, start)?, params, custom })
+        Ok(Stepper { booster: Booster::begin(&matrix, &params, start)?, params, derivatives })
     }
 
     fn matrix(&self, problems: &[usize], weights: Option<&[f64]>) -> Matrix<'a> {
@@ -238,9 +233,6 @@ impl<'a> Task<'a> {
             if let Some(prior) = self.prior {
                 let before = |row: usize| universal_score(0.0, prior, data.log_time(row));
                 matrix.start.extend(span.clone().map(before));
-            }
-            if self.objective.needs_groups() {
-                matrix.groups.push(span.len() as i32);
             }
         }
         matrix
@@ -322,23 +314,16 @@ impl Rows for ListedRows<'_> {
 struct Stepper {
     booster: Booster,
     params: String,
-    custom: Option<Custom>,
+    derivatives: Option<Derivatives>,
 }
 
-/// A loss whose derivatives are computed here.
-enum Custom {
-    Pairs(Lambdarank),
-    Lists(Lists),
-}
+/// Computes the first and second derivatives of a loss by each row's score.
+type Derivatives = Box<dyn FnMut(&[f64]) -> (Vec<f32>, Vec<f32>)>;
 
 impl Stepper {
     fn step(&mut self) -> Result<bool, TrainError> {
-        let Some(custom) = &mut self.custom else { return Ok(self.booster.boost()?) };
-        let scores = self.booster.scores(0)?;
-        let (first, second) = match custom {
-            Custom::Pairs(pairs) => pairs.derivatives(&scores),
-            Custom::Lists(lists) => lists.derivatives(&scores),
-        };
+        let Some(derivatives) = &mut self.derivatives else { return Ok(self.booster.boost()?) };
+        let (first, second) = derivatives(&self.booster.scores(0)?);
         Ok(self.booster.boost_by(&first, &second)?)
     }
 }

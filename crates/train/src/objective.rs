@@ -47,16 +47,6 @@ impl Objective {
         }
     }
 
-    /// Whether it is LightGBM's ranking objective, which has to know which rows belong to one problem.
-    pub const fn needs_groups(self) -> bool {
-        matches!(self, Self::Lambdarank)
-    }
-
-    /// How many kernels a problem may have; LightGBM's limit.
-    pub(super) const fn most_kernels(self) -> Option<usize> {
-        if matches!(self, Self::Lambdarank) { Some(10_000) } else { None }
-    }
-
     /// Whether its derivatives are computed here.
     pub(super) const fn is_custom(self) -> bool {
         matches!(self, Self::Listwise | Self::Lambdarank)

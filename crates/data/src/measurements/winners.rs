@@ -395,7 +395,7 @@ impl Winners {
     pub fn completed(&self, wanted: Wanted, pools: &[&Pool]) -> Result<Completed, DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
         let mut all = Measurements::with(wanted, Reading { of_several_gpus: true, ..Reading::default() });
-        let (mut starts, mut shapes) = (Vec::new(), Vec::new());
+        let mut shapes = Vec::new();
         let mut sources: BTreeMap<(usize, Tuned), Vec<usize>> = BTreeMap::new();
         for (place, shape) in self.shapes.iter().enumerate() {
             sources.entry((shape.file, shape.gpu())).or_default().push(place);
@@ -409,7 +409,6 @@ impl Winners {
             for place in own {
                 let shape = &self.shapes[place];
                 let (pool, winner) = self.pool_of(shape, &places, pools)?;
-                starts.push(all.rows.len() as u32);
                 shapes.push(place);
                 all.add_shape(shape, pools[pool], &places[pool], winner);
             }
@@ -423,7 +422,7 @@ impl Winners {
                 unknown: Vec::new(),
             });
         }
-        Ok(Completed { measurements: all, starts, shapes })
+        Ok(Completed { measurements: all, shapes })
     }
 
     /// An error about a row of a shape.
@@ -440,16 +439,14 @@ const MOST_RETIRED: f64 = 0.05;
 pub struct Completed {
     /// A row for each kernel of a shape's pool that computes it.
     pub measurements: Measurements,
-    /// The first row of each shape, ascending.
-    starts: Vec<u32>,
-    /// The shapes, in the same order.
+    /// The shape of each sweep.
     shapes: Vec<usize>,
 }
 
 impl Completed {
     /// The shape of a row, by its index.
     pub fn shape_of(&self, row: u32) -> Option<usize> {
-        self.shapes.get(self.starts.partition_point(|&start| start <= row).checked_sub(1)?).copied()
+        self.shapes.get(self.measurements.rows().get(row as usize)?.sweep as usize).copied()
     }
 }
 

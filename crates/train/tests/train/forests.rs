@@ -44,8 +44,9 @@ fn every_objective_trains_a_forest_that_both_read_alike_and_that_chooses_better_
     }
 }
 
+/// LightGBM's own lambdarank takes 10,000 at most, and so did ours while its rows were in groups.
 #[test]
-fn more_kernels_than_an_objective_can_take_are_refused_by_number() {
+fn a_problem_may_have_more_than_ten_thousand_kernels() {
     let mut text: String = csv(1).lines().take(1).map(|head| head.to_owned() + "\n").collect();
     for index in 0..10_001 {
         let (m, n, k) = (16 * (1 + index % 22), 16 * (1 + index / 22 % 22), 16 * (1 + index / 484));
@@ -58,17 +59,10 @@ fn more_kernels_than_an_objective_can_take_are_refused_by_number() {
         );
     }
     let measurements = read(Op::Conv, &[("sweep.csv", &text)]);
-    let run = |objective| {
-        let mut plan = plan(vec![goal(Target::Relative, objective, &[("n_estimators", "1")])]);
-        plan.folds = 1;
-        train(&measurements, &plan, &())
-    };
-    assert_eq!(
-        run(Objective::Lambdarank).unwrap_err().to_string(),
-        "objective lambdarank: found a problem with 10001 kernels, expected at most 10000; listwise has no \
-         limit"
-    );
-    run(Objective::Listwise).unwrap();
+    let mut plan = plan(vec![goal(Target::Relative, Objective::Lambdarank, &[("n_estimators", "1")])]);
+    plan.folds = 1;
+    let one = train(&measurements, &plan, &()).unwrap().remove(0);
+    assert_eq!((one.data.rows.len(), one.forest.trees().len()), (10_001, 1));
 }
 
 #[test]

@@ -298,7 +298,7 @@ pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result
         return Err(CliError::usage(message));
     }
     // LightGBM's ranking losses are too coarse to say when to stop.
-    let coarse = goals.iter().any(|goal| goal.objective.needs_groups());
+    let coarse = goals.iter().any(|goal| goal.objective == Objective::Lambdarank);
     let stop = settings.stop.unwrap_or(match (args.universal || coarse, ranks) {
         (true, _) => Stop::Never,
         (false, true) => Stop::Inner,
