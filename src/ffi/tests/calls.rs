@@ -91,10 +91,6 @@ fn usual<T>(init: unsafe extern "C" fn(*mut T) -> CkStatus) -> T {
     unsafe { value.assume_init() }
 }
 
-fn forest(text: &[u8]) -> CkForestBytes {
-    CkForestBytes { bytes: text.as_ptr(), len: text.len(), ..sized() }
-}
-
 fn quiet() -> CkOptions {
     CkOptions { ignore_environment: 1, ..sized() }
 }
