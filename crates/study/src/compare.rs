@@ -106,6 +106,7 @@ impl Comparison {
         let count = |wanted: std::cmp::Ordering| {
             pairs.iter().filter(|(old, new)| new.efficiency.total_cmp(&old.efficiency) == wanted).count()
         };
+        let criterion = |name, [old, new]: [f64; 2], limit| Criterion { name, old, new, limit };
         Self {
             lost: 0,
             problems: pairs.len(),
@@ -114,20 +115,14 @@ impl Comparison {
             same: count(std::cmp::Ordering::Equal),
             degraded: count(std::cmp::Ordering::Less),
             criteria: vec![
-                Criterion { name: "mean efficiency", old: before.mean, new: after.mean, limit: limits.mean },
-                Criterion {
-                    name: "median efficiency",
-                    old: before.p50,
-                    new: after.p50,
-                    limit: limits.median,
-                },
-                Criterion { name: "P10 efficiency", old: before.p10, new: after.p10, limit: limits.p10 },
-                Criterion {
-                    name: "worst single problem",
-                    old: worst.map_or(1.0, |change| change.old),
-                    new: worst.map_or(1.0, |change| change.new),
-                    limit: limits.worst,
-                },
+                criterion("mean efficiency", [before.mean, after.mean], limits.mean),
+                criterion("median efficiency", [before.p50, after.p50], limits.median),
+                criterion("P10 efficiency", [before.p10, after.p10], limits.p10),
+                criterion(
+                    "worst single problem",
+                    worst.map_or([1.0; 2], |it| [it.old, it.new]),
+                    limits.worst,
+                ),
             ],
             changes,
         }

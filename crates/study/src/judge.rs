@@ -49,36 +49,6 @@ pub struct Judge {
     clamped: bool,
 }
 
-/// Where the candidates of a trial are, by kernel and number of parts.
-#[derive(Debug)]
-struct Places<'s> {
-    splits: &'s Splits,
-    places: Vec<Option<usize>>,
-}
-
-impl<'s> Places<'s> {
-    /// Those of a trial in a pool of so many kernels, in which `index` finds those that were measured.
-    fn new(trial: &Trial, splits: &'s Splits, kernels: usize, index: impl Fn(u32) -> Option<usize>) -> Self {
-        let mut places = Self { splits, places: vec![None; kernels * splits.as_slice().len()] };
-        for (place, candidate) in trial.candidates.iter().enumerate() {
-            let at = index(candidate.kernel).and_then(|kernel| places.at(kernel, candidate.split_k));
-            if let Some(at) = at {
-                places.places[at].get_or_insert(place);
-            }
-        }
-        places
-    }
-
-    fn at(&self, kernel: usize, split_k: i32) -> Option<usize> {
-        let splits = self.splits.as_slice();
-        Some(kernel * splits.len() + splits.binary_search(&split_k).ok()?)
-    }
-
-    fn get(&self, kernel: usize, split_k: i32) -> Option<usize> {
-        self.places.get(self.at(kernel, split_k)?).copied().flatten()
-    }
-}
-
 impl Judge {
     /// Prepares a model for the measured kernels.
     pub fn new(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, StudyError> {
@@ -148,8 +118,11 @@ impl Judge {
     ) -> Result<Option<Order>, StudyError> {
         let problem = &measurements.problems()[trial.problem as usize];
         let fault = |source: RankError| StudyError::about(problem, source);
-        let kernels = self.ranker.pool().len();
-        let measured = Places::new(trial, splits, kernels, |kernel| self.in_pool[kernel as usize]);
+        // Of names for one kernel, the first counts.
+        let candidates = trial.candidates.iter().enumerate().rev();
+        let measured: HashMap<(usize, i32), usize> = candidates
+            .filter_map(|(place, one)| Some(((self.in_pool[one.kernel as usize]?, one.split_k), place)))
+            .collect();
         let rank = |ranker: &Ranker, scratch: &mut RankScratch| {
             ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, scratch).map(|_| ())
         };
@@ -159,7 +132,7 @@ impl Judge {
         }
         let outside = scratch.outside();
         let ranked = scratch.ranking();
-        let place = |ranked: &Ranked| measured.get(ranked.index, ranked.split_k);
+        let place = |ranked: &Ranked| measured.get(&(ranked.index, ranked.split_k)).copied();
         let places = ranked.iter().filter_map(place).collect();
         let chosen = ranked.first().filter(|first| self.has_pool && place(first).is_none());
         let unmeasured = chosen.map(|first| problem.named(self.ranker.name(first.index), first.split_k));

@@ -335,7 +335,7 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
     chart.finish()
 }
 
-/// A plane between two axes; places go from 0 to 1.
+/// A plane between two axes; places go from 0 to 1. Writing to its texts cannot fail.
 struct Chart {
     caption: String,
     ticks: String,
@@ -355,18 +355,12 @@ impl Chart {
         );
         for (value, text) in &y.ticks {
             let (at, text) = (below_top(y.at(*value)), escape(text));
-            put(&mut ticks, format_args!("<line class=\"grid\" x2=\"100%\" y1=\"{at}\" y2=\"{at}\"/>"));
-            put(
-                &mut ticks,
-                format_args!("<text class=\"y\" x=\"-8\" y=\"{at}\" dy=\".35em\">{text}</text>\n"),
-            );
+            let _ = write!(ticks, "<line class=\"grid\" x2=\"100%\" y1=\"{at}\" y2=\"{at}\"/>");
+            let _ = writeln!(ticks, "<text class=\"y\" x=\"-8\" y=\"{at}\" dy=\".35em\">{text}</text>");
         }
         for (value, text) in &x.ticks {
             let (at, text) = (share(x.at(*value)), escape(text));
-            put(
-                &mut ticks,
-                format_args!("<text class=\"x\" x=\"{at}\" y=\"100%\" dy=\"1.5em\">{text}</text>\n"),
-            );
+            let _ = writeln!(ticks, "<text class=\"x\" x=\"{at}\" y=\"100%\" dy=\"1.5em\">{text}</text>");
         }
         let caption = format!("<span>{}</span>", escape(&y.name));
         Self { caption, ticks, paths: String::new(), marks: String::new(), below: escape(&x.name) }
@@ -375,7 +369,7 @@ impl Chart {
     fn series(&mut self, number: usize, one: &Series, x: &Axis, y: &Axis) {
         let class = format!("series{}", number % COLOURS);
         if !one.name.is_empty() {
-            put(&mut self.caption, format_args!("<span class=\"key {class}\">{}</span>", escape(&one.name)));
+            let _ = write!(self.caption, "<span class=\"key {class}\">{}</span>", escape(&one.name));
         }
         let points: Vec<(f64, f64)> =
             one.points.iter().map(|&(place, value)| (x.at(place), y.at(value))).collect();
@@ -393,10 +387,10 @@ impl Chart {
 
     /// A line through points, or the area that it encloses.
     fn path(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>, closed: bool) {
-        put(&mut self.paths, format_args!("<path class=\"{class}\" d=\""));
+        let _ = write!(self.paths, "<path class=\"{class}\" d=\"");
         for (place, (x, y)) in points.into_iter().enumerate() {
             let command = if place == 0 { 'M' } else { 'L' };
-            put(&mut self.paths, format_args!("{command}{:.1} {:.1}", x * SIDE, (1.0 - y) * SIDE));
+            let _ = write!(self.paths, "{command}{:.1} {:.1}", x * SIDE, (1.0 - y) * SIDE);
         }
         self.paths.push_str(if closed { "Z\"/>\n" } else { "\"/>\n" });
     }
@@ -405,28 +399,22 @@ impl Chart {
     fn dot(&mut self, class: &str, row: Option<usize>, [x, y]: [f64; 2], says: &str) {
         let row = row.map_or_else(String::new, |row| format!(" data-row=\"{row}\""));
         let (x, y, says) = (share(x), below_top(y), title(says));
-        put(
-            &mut self.marks,
-            format_args!("<circle class=\"{class}\"{row} cx=\"{x}\" cy=\"{y}\">{says}</circle>\n"),
-        );
+        let _ = writeln!(self.marks, "<circle class=\"{class}\"{row} cx=\"{x}\" cy=\"{y}\">{says}</circle>");
     }
 
     /// An invisible stretch that says something.
     fn strip(&mut self, from: f64, to: f64, says: &str) {
         let (x, width, says) = (share(from), share(to - from), title(says));
-        put(
-            &mut self.marks,
-            format_args!("<rect class=\"strip\" x=\"{x}\" width=\"{width}\" height=\"100%\">{says}</rect>\n"),
+        let _ = writeln!(
+            self.marks,
+            "<rect class=\"strip\" x=\"{x}\" width=\"{width}\" height=\"100%\">{says}</rect>"
         );
     }
 
     /// Text at the right end of a height.
     fn note(&mut self, height: f64, text: &str) {
         let (y, text) = (below_top(height), escape(text));
-        put(
-            &mut self.marks,
-            format_args!("<text class=\"note\" x=\"100%\" y=\"{y}\" dy=\"-.5em\">{text}</text>\n"),
-        );
+        let _ = writeln!(self.marks, "<text class=\"note\" x=\"100%\" y=\"{y}\" dy=\"-.5em\">{text}</text>");
     }
 
     fn finish(self) -> String {
@@ -463,12 +451,6 @@ fn below_top(height: f64) -> String {
 /// What a part of a chart says, if anything.
 fn title(says: &str) -> String {
     if says.is_empty() { String::new() } else { format!("<title>{}</title>", escape(says)) }
-}
-
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a `String` cannot fail.
-    let written = out.write_fmt(text);
-    debug_assert!(written.is_ok());
 }
 
 /// A small picture for a cell of a table.

@@ -5,7 +5,7 @@ use ck_select_model::model::Model;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::{Figure, Page};
-use super::provenance::Provenance;
+use super::provenance::{self, Provenance};
 use super::text::{brief, code, count, escape, number, percent};
 use crate::candidates::counted_as;
 use crate::evaluate::{Evaluation, SliceGroup};
@@ -27,7 +27,7 @@ pub fn evaluation(
     made: &Provenance,
 ) -> String {
     let mut page = Page::new(&format!("{}: evaluation", model.map_or("estimate", last_name)));
-    made.line(&mut page);
+    provenance::line(&mut page, &made.at);
     in_sample(&mut page, evaluation, measurements);
     let judged = if model.is_some() { "this model" } else { "the estimate" };
     headline(&mut page, evaluation, measurements, made, judged);

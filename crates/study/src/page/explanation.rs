@@ -11,7 +11,7 @@ use ck_select_types::problem::Problem;
 use super::chart;
 use super::evaluation::last_name;
 use super::html::Page;
-use super::provenance::Provenance;
+use super::provenance::{self, Provenance};
 use super::text::{brief, code, count, escape, number};
 
 /// Number of features in the chart; the table has all.
@@ -39,7 +39,7 @@ pub fn explanation(explained: &Explanation<'_>, made: &Provenance) -> String {
     let Explanation { ranker, problem, kernels, comparison, .. } = *explained;
     let [first, second] = kernels.map(|kernel| named(explained, &kernel));
     let mut page = Page::new(&format!("{}: why this kernel", last_name(ranker.model())));
-    made.line(&mut page);
+    provenance::line(&mut page, &made.at);
     let text = problem.to_string();
     page.raw(&format!("<p class=\"lead\">For {}</p>\n", code(&brief(&text))));
     page.details("the whole problem", |page| page.raw(&format!("<p><code>{}</code></p>\n", escape(&text))));

@@ -56,11 +56,6 @@ impl Provenance {
         })
     }
 
-    /// A line with the time and the program.
-    pub(super) fn line(&self, page: &mut Page) {
-        line(page, &self.at);
-    }
-
     /// The files of the measurements.
     pub(super) fn data(&self, page: &mut Page, measurements: &Measurements) {
         page.table(

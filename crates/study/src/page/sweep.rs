@@ -29,7 +29,7 @@ pub fn sweep(
         more => format!("{} files", more.len()),
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
-    made.line(&mut page);
+    provenance::line(&mut page, &made.at);
     if let Some(progress) = progress {
         progress::write(&mut page, progress, measurements);
     }
