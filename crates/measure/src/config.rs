@@ -28,6 +28,9 @@ pub struct WorkerConfig {
     /// Environment variables to set.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// How the names of its kernels begin, by which a pool of others is refused before anything is started.
+    #[serde(default)]
+    pub names: String,
     /// The configuration's folder.
     #[serde(skip)]
     pub folder: PathBuf,

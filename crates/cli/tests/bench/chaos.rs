@@ -1,16 +1,13 @@
 //! Kills at random moments: nothing is lost but the row in flight, nothing is measured twice, nobody is left
 //! behind.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::{kill, wait_for_lines};
-use crate::fakes::{Classes, Expected, Fakes, assert_same, found, succeeded};
-
-const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
+use crate::fakes::{Fakes, OF_WORKERS, Rows, assert_same, found, succeeded};
 
 /// Random enough for moments.
 struct Lcg(u64);
@@ -21,8 +18,6 @@ impl Lcg {
         (self.0 >> 33) % below
     }
 }
-
-type Rows = BTreeMap<(u64, String), Expected>;
 
 /// Rows of a log that may be torn, or not there yet.
 fn whole_rows(fakes: &Fakes) -> Rows {
@@ -72,7 +67,7 @@ fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
     }
     assert!(progressed > 25, "only {progressed} of the sweeps wrote a row before they were killed");
     succeeded(fakes.bench(line).env("FAKE_FAULTS", "10"));
-    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(10, &CLASSES));
+    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(10, &OF_WORKERS));
 }
 
 #[test]

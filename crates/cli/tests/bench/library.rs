@@ -3,10 +3,7 @@
 use std::fs;
 
 use crate::common::{Ran, cc, fake};
-use crate::fakes::{Classes, Expected, Fakes, assert_same, succeeded};
-
-/// A worker's kernels fail in other words than executables: what a library prints is nobody's business.
-const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
+use crate::fakes::{Expected, Fakes, OF_WORKERS, assert_same, succeeded};
 
 #[test]
 fn a_crash_or_a_hang_costs_one_kernel() {
@@ -14,7 +11,7 @@ fn a_crash_or_a_hang_costs_one_kernel() {
     let mut command =
         fakes.bench("--runner runner.json --output sweep.csv --params timeout=1s batch=7 --gpus 0,1");
     succeeded(command.env("FAKE_FAULTS", "50"));
-    let expected = fakes.expected(50, &CLASSES);
+    let expected = fakes.expected(50, &OF_WORKERS);
     let crashes = expected.values().filter(|value| **value == Expected::Class("crash")).count();
     assert!(crashes > 5 && expected.values().any(|value| *value == Expected::Class("timeout")));
     assert_same(&fakes.rows("sweep.csv"), &expected);
@@ -32,7 +29,7 @@ fn attention_is_measured_and_what_was_measured_is_a_model() {
     let fakes = Fakes::attention(12, 10);
     let bench = "--runner runner.json --output sweep.csv --params timeout=1s";
     succeeded(fakes.bench(bench).env("FAKE_FAULTS", "50"));
-    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(50, &CLASSES));
+    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(50, &OF_WORKERS));
     let log = fakes.read("sweep.csv");
     assert!(log.lines().any(|line| line.contains(",12,3,80,") && line.ends_with(",3,")), "{log}");
     // A sweep that is simulated by this one is the same.
@@ -65,7 +62,7 @@ fn cut_off(batch: usize) {
     let sweep = format!("--runner runner.json --output sweep.csv --cutoff 2x --params batch={batch}");
     fakes.swept(&sweep);
     let rows = fakes.rows("sweep.csv");
-    let exact = fakes.expected(0, &CLASSES);
+    let exact = fakes.expected(0, &OF_WORKERS);
     let mut cut = 0;
     for idx in 10..13 {
         // In the order of the pool, as they were measured.
@@ -168,6 +165,12 @@ fn other_programs_are_workers_too() {
     assert!(rows.len() == 2 && rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
     let request = fakes.read("other/request");
     assert!(request.contains("\"version\":3\n") && request.contains("\"library\":\"\""), "{request}");
+    // Names are looked at before a program is started, which may compile for minutes.
+    fakes.write("other/foreign.json", config.replace("{\"runner", "{\"names\": \"triton_gemm_\", \"runner"));
+    let said = fakes.fails("--runner other/foreign.json --output b.csv", 1);
+    let none =
+        "none of the kernels is the program's, whose names begin with 'triton_gemm_': found 'grouped_conv";
+    assert!(said.contains(none) && !fakes.path("b.csv").exists(), "{said}");
     fakes.write("other/worker.sh", r#"echo '{"refused":"no GPU here"}'; exit 3"#);
     let said = fakes.fails(&format!("{bench} b.csv"), 1);
     assert!(

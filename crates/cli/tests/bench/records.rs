@@ -1,12 +1,9 @@
 //! `--simulate` from what was measured before.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use crate::common::{Ran, root, wait_for_lines};
-use crate::fakes::{Expected, Fakes, assert_same, succeeded};
-
-type Rows = BTreeMap<(u64, String), Expected>;
+use crate::fakes::{Expected, Fakes, Rows, assert_same, succeeded};
 
 /// A log of the library with failures of every kind, and the table that `convert` makes of it.
 fn measured() -> Fakes {

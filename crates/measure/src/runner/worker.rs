@@ -1,5 +1,6 @@
 //! Kernels of a program that speaks the worker's protocol itself, such as Triton's in Python.
 
+use ck_select::kernel::Kernel;
 use serde_json::{Value, json};
 
 use super::conversation::{converse, program};
@@ -25,6 +26,19 @@ impl Runner for WorkerRunner {
     fn describe(&self) -> Value {
         let WorkerConfig { command, environment, .. } = &self.config;
         json!({ "runner": "worker", "command": command, "environment": environment })
+    }
+
+    fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
+        let begin = &self.config.names;
+        match kernels.first() {
+            Some(first) if kernels.iter().all(|kernel| !kernel.name.starts_with(begin)) => {
+                let first = &first.name;
+                Err(MeasureError::Machine(format!(
+                    "none of the kernels is the program's, whose names begin with '{begin}': found '{first}'"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn measure(
