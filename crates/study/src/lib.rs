@@ -13,5 +13,6 @@ pub mod evaluate;
 pub mod judge;
 pub mod page;
 pub mod predictions;
+pub mod sheet;
 pub mod survey;
 pub mod winners;

@@ -1,18 +1,17 @@
 //! Rankings from a file, to be judged like a model's.
 
 use std::collections::HashMap;
+use std::io::BufReader;
 use std::path::Path;
 
-use ck_select_types::cells::Fields;
 use ck_select_types::files;
 use ck_select_types::kernel::Kernel;
-use ck_select_types::listing::check_names;
 use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Arch, Op};
-use csv::StringRecord;
 
 use crate::candidates::Trial;
 use crate::judge::Order;
+use crate::sheet::Sheet;
 use ck_select_data::measurements::{DataError, Measurements, problem_of};
 
 /// Kernels by problem, best first.
@@ -69,104 +68,51 @@ const KERNEL_COLUMNS: [&str; 3] = ["kernel_name", "kernel", "predicted_kernel"];
 /// Columns with the number of a problem.
 const LABEL_COLUMNS: [&str; 2] = ["problem_idx", "problem"];
 
-/// A CSV with its columns by name, and the row that was read last.
-struct Sheet {
-    file: String,
-    columns: HashMap<String, usize>,
-    reader: csv::Reader<std::fs::File>,
-    record: StringRecord,
-    unknown: Vec<String>,
-    /// The architecture of choices that name none: that of the measurements.
-    arch: Option<Arch>,
+/// Opens a CSV of choices or of measurements; also returns its unknown columns.
+fn open(path: &Path, op: Op) -> Result<(Sheet, Vec<String>), DataError> {
+    let file = path.display().to_string();
+    let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
+    let mut sheet = Sheet::new(&file, Box::new(BufReader::new(opened)))?;
+    let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
+    let unknown = sheet.read_header(op, &read)?;
+    Ok((sheet, unknown))
 }
 
-impl Fields for Sheet {
-    fn get(&self, name: &str) -> Option<&str> {
-        Some(self.cell(*self.columns.get(name)?)).filter(|cell| !cell.is_empty())
-    }
+/// Whether rows describe their problem.
+fn has_problems(sheet: &Sheet) -> bool {
+    let mut needed = [["C", "K", "X"], ["M", "N", "K"], ["m", "n", "k"]].into_iter();
+    needed.any(|names| names.iter().all(|name| sheet.column(&[name]).is_some()))
 }
 
-impl Sheet {
-    fn open(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let op = measurements.wanted().op;
-        let file = path.display().to_string();
-        let fault = |error: csv::Error| DataError::format(&file, error);
-        let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
-        let mut reader = csv::ReaderBuilder::new()
-            .comment(Some(b'#'))
-            // The position of a row after CR LF would be that of the LF, a line too early; the CR is trimmed.
-            .terminator(csv::Terminator::Any(b'\n'))
-            .trim(csv::Trim::All)
-            .from_reader(opened);
-        let header = reader.headers().map_err(fault)?;
-        let names: Vec<&str> = header.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
-        let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
-        let unknown = check_names(op, &names, &read)
-            .map_err(|error| DataError::format(&file, format_args!("header: {error}")))?;
-        let columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();
-        let arch = measurements.wanted().arch.or_else(|| measurements.common_arch().ok().flatten());
-        Ok(Self { file, columns, reader, record: StringRecord::new(), unknown, arch })
-    }
+/// The architecture of choices that name none.
+fn usual_arch(measurements: &Measurements) -> Option<Arch> {
+    measurements.wanted().arch.or_else(|| measurements.common_arch().ok().flatten())
+}
 
-    /// Reads the next row; false at the end.
-    fn next(&mut self) -> Result<bool, DataError> {
-        self.reader.read_record(&mut self.record).map_err(|error| DataError::format(&self.file, error))
-    }
-
-    fn cell(&self, column: usize) -> &str {
-        self.record.get(column).unwrap_or_default()
-    }
-
-    fn line(&self) -> u64 {
-        self.record.position().map_or(0, csv::Position::line)
-    }
-
-    fn fault(&self, message: impl std::fmt::Display) -> DataError {
-        DataError::format(&self.file, format_args!("line {}: {message}", self.line()))
-    }
-
-    fn one_of(&self, names: &[&'static str]) -> Option<usize> {
-        names.iter().find_map(|name| self.columns.get(*name).copied())
-    }
-
-    fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
-        self.one_of(names).ok_or_else(|| {
-            let mut found: Vec<String> = self.columns.keys().cloned().collect();
-            found.sort();
-            DataError::no_column(&self.file, names[0], &found)
-        })
-    }
-
-    /// Whether rows describe their problem.
-    fn has_problems(&self) -> bool {
-        [["C", "K", "X"], ["M", "N", "K"], ["m", "n", "k"]]
-            .iter()
-            .any(|needed| needed.iter().all(|name| self.columns.contains_key(*name)))
-    }
-
-    fn problem(&self, kernel: &str, op: Op) -> Result<Problem, DataError> {
-        // As in a row of measurements, the kernel says direction, types and layout.
-        let problem = match Kernel::from_name(kernel) {
-            Ok(kernel) if kernel.op() == op => problem_of(&kernel, self, self.arch),
-            _ => {
-                let defaults = ProblemDefaults { arch: self.arch, ..ProblemDefaults::new(op) };
-                Problem::from_fields(op, self, &defaults).map_err(|error| error.to_string())
-            }
-        };
-        problem.map_err(|message| self.fault(message))
-    }
+/// The problem that a row describes.
+fn problem(sheet: &Sheet, kernel: &str, op: Op, arch: Option<Arch>) -> Result<Problem, DataError> {
+    // As in a row of measurements, the kernel says direction, types and layout.
+    let problem = match Kernel::from_name(kernel) {
+        Ok(kernel) if kernel.op() == op => problem_of(&kernel, sheet, arch),
+        _ => {
+            let defaults = ProblemDefaults { arch, ..ProblemDefaults::new(op) };
+            Problem::from_fields(op, sheet, &defaults).map_err(|error| error.to_string())
+        }
+    };
+    problem.map_err(|message| sheet.fault(message))
 }
 
 /// Problems by their number in a benchmark CSV. A number for two different problems is an error, because
 /// joining by it would be wrong.
 fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Problem>, DataError> {
-    let mut sheet = Sheet::open(path, measurements)?;
+    let (op, arch) = (measurements.wanted().op, usual_arch(measurements));
+    let (mut sheet, _) = open(path, op)?;
     let label_column = sheet.need(&LABEL_COLUMNS)?;
-    let kernel_column = sheet.one_of(&KERNEL_COLUMNS);
+    let kernel_column = sheet.column(&KERNEL_COLUMNS);
     let mut labels = HashMap::new();
     while sheet.next()? {
         let kernel = kernel_column.map_or("", |column| sheet.cell(column));
-        let problem = sheet.problem(kernel, measurements.wanted().op)?;
+        let problem = problem(&sheet, kernel, op, arch)?;
         let label = sheet.cell(label_column);
         if let Some(other) = labels.insert(label.to_owned(), problem)
             && other != problem
@@ -182,12 +128,13 @@ impl Predictions {
     /// if the column is missing) for a problem, which is described, or numbered as in the first file of the
     /// measurements.
     pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let mut sheet = Sheet::open(path, measurements)?;
+        let (op, arch) = (measurements.wanted().op, usual_arch(measurements));
+        let (mut sheet, unknown) = open(path, op)?;
         let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
-        let rank_column = sheet.one_of(&["rank"]);
-        let spelled_out = sheet.has_problems();
+        let rank_column = sheet.column(&["rank"]);
+        let spelled_out = has_problems(&sheet);
         let label_column =
-            if spelled_out { sheet.one_of(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
+            if spelled_out { sheet.column(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
         // Measurements need numbers only if the predictions use them, and then each row reports it.
         let numbered = measurements.sources().first().filter(|_| !spelled_out);
         let labels = numbered.and_then(|first| labels(&first.path, measurements).ok());
@@ -204,7 +151,7 @@ impl Predictions {
             };
             let label = label_column.map_or("", |column| sheet.cell(column));
             let problem = if spelled_out {
-                sheet.problem(name, measurements.wanted().op)?
+                problem(&sheet, name, op, arch)?
             } else {
                 let known = labels.as_ref().and_then(|labels| labels.get(label));
                 *known.ok_or_else(|| {
@@ -225,16 +172,14 @@ impl Predictions {
         for ranking in rankings.values_mut().flatten() {
             ranking.places.sort_by_key(|place| place.rank);
             ranking.check().map_err(|(line, message)| {
-                DataError::format(&sheet.file, format_args!("line {line}: {message}"))
+                DataError::format(sheet.file(), format_args!("line {line}: {message}"))
             })?;
         }
         if rankings.is_empty() {
-            return Err(DataError::format(
-                &sheet.file,
-                "found no row below the header, expected at least one",
-            ));
+            let message = "found no row below the header, expected at least one";
+            return Err(DataError::format(sheet.file(), message));
         }
-        Ok(Self { rankings, unknown: sheet.unknown })
+        Ok(Self { rankings, unknown })
     }
 
     /// Unknown columns of the file that do not resemble a known one.

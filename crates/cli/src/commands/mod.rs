@@ -6,6 +6,7 @@ mod bench;
 mod convert;
 #[cfg(feature = "offline")]
 mod data;
+#[cfg(feature = "offline")]
 mod dev;
 mod doctor;
 #[cfg(feature = "offline")]

@@ -71,7 +71,9 @@ const RECORDS: &[Record] = &[
     record!(Manage "store" store),
     #[cfg(feature = "offline")]
     record!(Manage "uhd" uhd),
+    #[cfg(feature = "offline")]
     record!(Developer "features" dev::features, "engine model data output list"),
+    #[cfg(feature = "offline")]
     record!(Developer "predict" dev::predict),
     #[cfg(feature = "offline")]
     record!(Developer "pack" dev::pack),
@@ -122,12 +124,14 @@ fn first_example(text: &str) -> String {
     example.join("\n").replacen("Examples:", "Example:", 1)
 }
 
-fn developer() -> Command {
-    Command::new("dev")
+/// The command `dev`, if any of its commands is built.
+fn developer() -> Option<Command> {
+    let command = Command::new("dev")
         .about("What developers and packagers need: rows of features, packed models, manual pages")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(commands(|group| group == Group::Developer))
+        .subcommands(commands(|group| group == Group::Developer));
+    command.has_subcommands().then_some(command)
 }
 
 /// The command line.
@@ -142,7 +146,7 @@ pub(crate) fn line() -> Command {
         .max_term_width(110)
         .subcommand_required(true)
         .subcommands(commands(|group| group != Group::Developer))
-        .subcommand(developer())
+        .subcommands(developer())
 }
 
 /// The commands by group, for the help.
@@ -157,7 +161,7 @@ fn groups() -> String {
     ] {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{title}:");
-        let last = (group == Group::Manage).then(developer);
+        let last = if group == Group::Manage { developer() } else { None };
         for command in commands(|other| other == group).chain(last) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let _ = writeln!(text, "  {:<11}{about}", command.get_name());

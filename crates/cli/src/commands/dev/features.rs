@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use ck_select::features::{Engine, Extractor, Schema, Uncoded};
+use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::inputs;
-use csv::StringRecord;
+use ck_select_study::sheet::Sheet;
 
 use super::super::gpu::Gpu;
-use super::super::{AllowOption, Allowed};
+use super::super::{AllowOption, Allowed, load_model};
 use crate::error::CliError;
-use crate::input::{CsvFile, NamedRow};
+use crate::input;
 use crate::output::Output;
 use crate::table::{Cell, Format, Rows, Table};
 
@@ -36,7 +36,7 @@ Columns close to one of these names are refused as misspelt; other unknown colum
 
 /// Compute feature rows from a CSV of problems and kernels
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true))]
 pub(crate) struct Args {
     /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942,
     /// conv_gfx950, conv_select, conv_work, fmha68, fmha68_python
@@ -68,49 +68,39 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return list(&extractor, args);
     }
     let Some(input) = &args.data else { return Err(CliError::usage("--data is missing")) };
-    let mut file = CsvFile::open(input, true)?;
+    let (name, source) = input::open(input)?;
+    let mut sheet = Sheet::new(&name, source)?;
     let op = extractor.schema.op();
     let read = [&inputs::of_problem(op)[..], inputs::of_kernel(op), &["kernel", "kernel_name"]].concat();
-    let columns = file.columns(op, &read)?;
+    let unknown = sheet.read_header(op, &read)?;
+    if !unknown.is_empty() {
+        say!("ckselect: warning: {name}: ignored columns: {}", unknown.join(", "));
+    }
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
     let mut rows = Rows::new(Format::Csv, out, header);
     let mut row = vec![0.0; names.len()];
-    let mut record = StringRecord::new();
     let mut any = false;
-    while file.next(&mut record)? {
-        let fields = NamedRow { columns: &columns, record: &record };
-        extractor.fill_row(&fields, &mut row).map_err(|error| file.fault(&record, error))?;
+    while sheet.next()? {
+        extractor.fill_row(&sheet, &mut row).map_err(|error| sheet.fault(error))?;
         rows.push(row.iter().copied().map(Cell::Real).collect())?;
         any = true;
     }
     if !any {
-        return Err(CliError::failed(format!("{}: found no row, expected at least one", file.name)));
+        return Err(CliError::failed(format!("{name}: found no row, expected at least one")));
     }
     rows.finish()
 }
 
 fn extractor(args: &Args) -> Result<Extractor, CliError> {
-    let load = |directory| args.arch.constants(args.allow.apply(super::super::load_model(directory)?));
-    let model = args.model.as_deref().map(load).transpose()?;
-    let mut extractor = match (&model, args.engine) {
-        (Some(model), None) => model.extractor().clone(),
+    let mut extractor = match (&args.model, args.engine) {
+        (Some(directory), _) => {
+            args.arch.constants(args.allow.apply(load_model(directory)?))?.extractor().clone()
+        }
         (None, Some(engine)) => {
             let extractor = Extractor::of_engine(engine);
             Extractor { hardware: args.arch.over(extractor.hardware)?, ..extractor }
-        }
-        (Some(model), Some(engine)) if model.spec().op() != engine.op() => {
-            return Err(CliError::usage(format!(
-                "--engine {} is for {}, the model is for {}",
-                engine.as_str(),
-                engine.op(),
-                model.spec().op()
-            )));
-        }
-        // With both, rules and hardware are the model's, and columns are the engine's.
-        (Some(model), Some(engine)) => {
-            Extractor { schema: Schema::of_engine(engine), ..model.extractor().clone() }
         }
         (None, None) => return Err(CliError::usage("give --engine or --model")),
     };

@@ -1,6 +1,6 @@
 //! `ckselect dev predict`: a forest's predictions for raw feature rows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::embedded;
@@ -8,11 +8,12 @@ use ck_select::features::Schema;
 use ck_select::forest::Forest;
 use ck_select::model::{Model, Target};
 use ck_select::vocab::Op;
+use ck_select_study::sheet::Sheet;
 use csv::StringRecord;
 
 use super::super::is_embedded;
 use crate::error::CliError;
-use crate::input::CsvFile;
+use crate::input;
 use crate::output::Output;
 use crate::table::{Format, Rows};
 
@@ -84,26 +85,26 @@ impl Source {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let source = Source::load(args)?;
     let forest = &source.forest;
-    let mut file = CsvFile::open(&args.data, false)?;
+    let (name, stream) = input::open(&args.data)?;
+    let mut sheet = Sheet::new(&name, stream)?;
     let mut rows = Rows::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
-
-    let mut record = StringRecord::new();
     let mut row = vec![0.0; forest.num_features()];
     let mut order: Option<Vec<usize>> = None;
-    while file.next(&mut record)? {
+    while sheet.next()? {
+        let record = sheet.record();
         let order = match &order {
             Some(order) => order,
-            None if is_header(&record) => {
-                order = Some(columns(&record, &source.names(), &args.data)?);
+            None if is_header(record) => {
+                order = Some(columns(record, &source.names()).map_err(|error| sheet.fault(error))?);
                 continue;
             }
             None if record.len() == row.len() => order.insert((0..row.len()).collect()),
             None => {
                 let message = format!("{} cells, the forest has {} features", record.len(), row.len());
-                return Err(file.fault(&record, message));
+                return Err(sheet.fault(message).into());
             }
         };
-        read_row(&file, &record, order, &mut row)?;
+        read_row(&sheet, order, &mut row)?;
         let raw = forest.predict(&row)?;
         rows.push(vec![raw.into(), source.value(raw).into()])?;
     }
@@ -116,7 +117,7 @@ fn is_header(record: &StringRecord) -> bool {
 }
 
 /// The column of each feature.
-fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<usize>, CliError> {
+fn columns(header: &StringRecord, names: &[String]) -> Result<Vec<usize>, String> {
     let plain: Vec<&str> = header
         .iter()
         .map(|cell| cell.trim_start_matches('\u{feff}'))
@@ -124,10 +125,9 @@ fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<u
         .collect();
     let found: Vec<Option<usize>> =
         names.iter().map(|name| plain.iter().position(|column| column == name)).collect();
-    let fault = |message: String| Err(CliError::failed(format!("{}: line 1: {message}", path.display())));
     let is_repeated = |name: &&&str| plain.iter().filter(|other| other == name).count() > 1;
     if let Some(name) = plain.iter().filter(|name| !name.is_empty()).find(is_repeated) {
-        return fault(format!("column '{name}' appears twice"));
+        return Err(format!("column '{name}' appears twice"));
     }
     let is_feature = |name: &&str| Op::ALL.iter().any(|&op| Schema::by_names(op, &[name]).is_ok());
     if found.iter().all(Option::is_none) && plain.len() == names.len() && !plain.iter().any(is_feature) {
@@ -143,20 +143,15 @@ fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<u
     if missing.is_empty() {
         return Ok(found.into_iter().flatten().collect());
     }
-    fault(format!("no column for {}", missing.join(", ")))
+    Err(format!("no column for {}", missing.join(", ")))
 }
 
 /// Fills a feature row from its columns.
-fn read_row(file: &CsvFile, record: &StringRecord, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
+fn read_row(sheet: &Sheet, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
     for (value, &column) in row.iter_mut().zip(order) {
-        let cell = record.get(column).unwrap_or_default();
-        *value = if cell.is_empty() {
-            f64::NAN
-        } else {
-            cell.parse().map_err(|_| {
-                file.fault(record, format!("column {}: found '{cell}', expected a number", column + 1))
-            })?
-        };
+        let cell = sheet.cell(column);
+        let wrong = |_| sheet.fault(format!("column {}: found '{cell}', expected a number", column + 1));
+        *value = if cell.is_empty() { f64::NAN } else { cell.parse().map_err(wrong)? };
     }
     Ok(())
 }
