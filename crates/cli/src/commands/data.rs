@@ -149,11 +149,11 @@ impl FirstRows {
         self.common("--arch", |(_, _, arch)| *arch)
     }
 
-    /// The same, for a training that has to know it.
+    /// The same, for a training that has to know it; a file of constants may name it as well.
     #[cfg(feature = "train")]
-    pub(crate) fn measured_arch(&self) -> Result<Arch, CliError> {
+    pub(crate) fn measured_arch(&self, gpu: &Gpu) -> Result<Arch, CliError> {
         let unknown = || CliError::usage("--arch is missing, and the rows do not record what was measured");
-        self.arch()?.ok_or_else(unknown)
+        self.arch()?.map_or_else(|| gpu.named_arch(), |arch| Ok(Some(arch)))?.ok_or_else(unknown)
     }
 
     fn common<T: PartialEq + Display>(

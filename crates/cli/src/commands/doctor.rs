@@ -25,19 +25,10 @@ const EXAMPLES: &str = "Examples:
 A state is ok, none (nothing is there, which is not an error) or wrong. The exit code is 3 if anything is \
 wrong. Nothing is written or measured; only the HIP runtime is loaded.";
 
-/// The variables that the library, its tools and its Python package read.
-const VARIABLES: [&str; 10] = [
-    "CK_SELECT_MODE",
-    "CK_SELECT_OVERRIDE",
-    "CK_SELECT_HARDWARE",
-    Location::VARIABLE,
-    "CK_SELECT_CAPTURE",
-    LIBRARY_VARIABLE,
-    "CK_SELECT_LOG",
-    "CK_SELECT_LOCK_DIR",
-    "CK_SELECT_LIBRARY",
-    "CK_SELECT_COMMAND",
-];
+/// The variables that the library, its tools and its Python package read, besides those whose values are
+/// judged by themselves.
+const OTHERS: [&str; 5] =
+    [Location::VARIABLE, LIBRARY_VARIABLE, "CK_SELECT_LOCK_DIR", "CK_SELECT_LIBRARY", "CK_SELECT_COMMAND"];
 /// Variables that only the project's own builds and tests read.
 const OF_BUILDS: [&str; 4] =
     ["CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_FREE_THREADED"];
@@ -314,14 +305,15 @@ fn log(value: &OsStr) -> Judgement {
 
 /// Variables with our prefix that nothing reads.
 fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
-    let ours = |name: &String| VARIABLES.contains(&name.as_str()) || OF_BUILDS.contains(&name.as_str());
+    let known = || JUDGED.iter().map(|judged| judged.0).chain(OTHERS);
+    let ours = |name: &String| known().chain(OF_BUILDS).any(|known| known == name);
     let mut strangers: Vec<String> = names
         .filter_map(|name| name.into_string().ok())
         .filter(|name| name.starts_with("CK_SELECT_") && !ours(name))
         .collect();
     strangers.sort();
     let finding = |name: &String| {
-        let found = format!("no variable of ck-select{}", Hint::new(name, VARIABLES));
+        let found = format!("no variable of ck-select{}", Hint::new(name, known()));
         wrong(name, found, "is ignored")
     };
     strangers.iter().map(finding).collect()

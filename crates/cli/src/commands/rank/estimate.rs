@@ -7,22 +7,14 @@ use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 
 use super::super::gpu::check_arch;
+use super::super::reasons::Reasons;
 use super::super::{take_what_is_common, with_splits};
 use super::Args;
-use super::notes::{self, Skipped};
+use super::notes::{self, is_tied};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;
 use crate::table::{Cell, Rows};
-
-/// Prints which kernels of the pool have no estimate.
-fn say_left_out(ranked: &PoolEstimate) {
-    if let Some((index, reason)) = ranked.left_out().first() {
-        let (count, kernels) = (ranked.left_out().len(), ranked.pool().len());
-        let name = ranked.pool().get(*index).map_or("", |kernel| kernel.name.as_str());
-        say!("ckselect: {count} of {kernels} kernels are left out, the first is {name}: {reason}");
-    }
-}
 
 pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
     let op = pool.op();
@@ -33,17 +25,18 @@ pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
     let one = one.map_err(|error| CliError::usage(format!("--problem: {error}")))?;
     let GpuOverride { arch, device } = args.ranker.arch.device_for(one.as_ref(), pool.iter())?;
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
-    say_left_out(&ranked);
-    let mut header: Vec<&str> = if args.problems.is_some() { vec!["problem"] } else { Vec::new() };
+    let left_out: Reasons = ranked.left_out().iter().map(|(_, reason)| reason).collect();
+    if let Some((count, reasons)) = left_out.list() {
+        say!("ckselect: {count} of {} kernels are left out: {reasons}", ranked.pool().len());
+    }
     let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
-    header.extend(["rank", "kernel"]);
-    header.extend(shows_split.then_some("split_k"));
+    let mut header = super::place_columns(args, shows_split);
     header.push("time_us");
     header.extend(term_names(op));
     header.push("tie");
     let mut scratch = EstimateScratch::default();
     let mut rows = None;
-    let mut skipped = Skipped::default();
+    let mut skipped = Reasons::default();
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
         let refused = check_arch(arch, problem).and_then(|()| {
             let problem = problem.on(Some(arch));
@@ -51,34 +44,27 @@ pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
             let checked = checked.map_err(|error| format!("problem: {error}"))?;
             ranked.rank_checked(checked, &mut scratch).map_err(|error| error.to_string())
         });
-        match refused {
-            Ok(()) => {}
-            Err(reason) if label.is_some() => {
-                skipped.count(reason);
-                return Ok(());
+        if let Err(reason) = refused {
+            if label.is_none() {
+                return Err(CliError::Failed(reason));
             }
-            Err(reason) => return Err(CliError::Failed(reason)),
+            skipped.count(reason);
+            return Ok(());
         }
         if rows.is_none() {
-            rows = Some(Rows::new(
-                args.format.of_rows(),
-                Output::create(args.output.as_deref())?,
-                header.clone(),
-            ));
+            let output = Output::create(args.output.as_deref())?;
+            rows = Some(Rows::new(args.format.of_rows(), output, header.clone()));
         }
         let Some(rows) = &mut rows else { return Ok(()) };
         let ranking = scratch.ranking();
         for (place, one) in ranking.iter().enumerate().take(top) {
             let time = |place: usize| ranking.get(place).map(|other| other.time_us);
-            let tied = [place.checked_sub(1).and_then(time), time(place + 1)].contains(&Some(one.time_us));
             let name = ranked.pool().get(one.index).map_or("", |kernel| kernel.name.as_str());
-            let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
-            row.extend([(place + 1).into(), name.into()]);
-            row.extend(shows_split.then(|| Cell::from(one.split_k as usize)));
+            let mut row = super::place_cells(label, place, name, shows_split.then_some(one.split_k));
             row.push(one.time_us.into());
             let terms = ranked.terms(&problem.with_split(one.split_k), one.index);
             row.extend(terms.iter().flat_map(|terms| terms.values).map(Cell::from));
-            row.push(tied.then_some("=").into());
+            row.push(is_tied(place, time).then_some("=").into());
             rows.push(row)?;
         }
         Ok(())
@@ -102,9 +88,9 @@ pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
     let file = args.problems.as_ref().map_or_else(String::new, |path| path.display().to_string());
     match rows {
         Some(rows) => {
-            skipped.say(&file);
+            skipped.say_skipped(&file);
             rows.finish()
         }
-        None => Err(skipped.none_ranked(&file)),
+        None => Err(notes::none_ranked(&skipped, &file)),
     }
 }

@@ -231,9 +231,7 @@ fn other_targets(ranker: &Ranker) -> Vec<TargetScorer> {
 
 /// The columns, and how many are before those of the other targets.
 fn header(args: &Args, shows_split: bool, others: &[TargetScorer]) -> (Vec<&'static str>, usize) {
-    let mut header: Vec<&str> = if args.problems.is_some() { vec!["problem"] } else { Vec::new() };
-    header.extend(["rank", "kernel"]);
-    header.extend(shows_split.then_some("split_k"));
+    let mut header = place_columns(args, shows_split);
     header.push("score");
     let before = header.len();
     header.extend(others.iter().map(|scorer| match scorer.target() {
@@ -243,6 +241,18 @@ fn header(args: &Args, shows_split: bool, others: &[TargetScorer]) -> (Vec<&'sta
     }));
     header.extend(Notes::COLUMNS);
     (header, before)
+}
+
+/// The columns of a place in a ranking.
+fn place_columns(args: &Args, shows_split: bool) -> Vec<&'static str> {
+    let problem = args.problems.is_some().then_some("problem");
+    problem.into_iter().chain(["rank", "kernel"]).chain(shows_split.then_some("split_k")).collect()
+}
+
+/// Their cells.
+fn place_cells(label: Option<&str>, place: usize, kernel: &str, split_k: Option<i32>) -> Vec<Cell> {
+    let split_k = split_k.map(|split_k| Cell::from(split_k as usize));
+    label.map(Cell::from).into_iter().chain([(place + 1).into(), kernel.into()]).chain(split_k).collect()
 }
 
 /// Turns problems into output rows.
@@ -305,9 +315,8 @@ impl Ranking<'_> {
         asked.extend(shown.clone().map(|(_, ranked)| (problem.with_split(ranked.split_k), ranked.index)));
         let rows = shown
             .map(|(place, ranked)| {
-                let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
-                row.extend([(place + 1).into(), ranker.name(ranked.index).into()]);
-                row.extend(self.shows_split.then(|| Cell::from(ranked.split_k as usize)));
+                let split_k = self.shows_split.then_some(ranked.split_k);
+                let mut row = place_cells(label, place, ranker.name(ranked.index), split_k);
                 row.push(ranked.score.into());
                 row.extend(self.notes.cells(scratch.ranking(), place, &out_of_range));
                 row

@@ -1,7 +1,6 @@
 //! Notes of `ckselect rank` besides the scores: ties, kernels unlike the measured ones, problems out of
 //! range.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,29 +9,19 @@ use ck_select::problem::{FieldSet, Problem};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select::vocab::Op;
 
+use super::super::reasons::Reasons;
 use crate::error::CliError;
 use crate::table::Cell;
 
-/// Problems of a file that are skipped, counted by reason.
-#[derive(Debug, Default)]
-pub(super) struct Skipped(BTreeMap<String, usize>);
+/// The error for a file of which every problem is skipped.
+pub(super) fn none_ranked(skipped: &Reasons, file: &str) -> CliError {
+    CliError::failed(format!("{file}: no problem can be ranked: {}", skipped.first()))
+}
 
-impl Skipped {
-    pub(super) fn count(&mut self, reason: String) {
-        *self.0.entry(reason).or_default() += 1;
-    }
-
-    pub(super) fn say(&self, file: &str) {
-        for (reason, count) in &self.0 {
-            say!("ckselect: {file}: {count} problems are skipped: {reason}");
-        }
-    }
-
-    /// The error for a file of which every problem is skipped.
-    pub(super) fn none_ranked(&self, file: &str) -> CliError {
-        let reason = self.0.keys().next().map_or("", String::as_str);
-        CliError::failed(format!("{file}: no problem can be ranked: {reason}"))
-    }
+/// Whether a place of a ranking has the score of one beside it, so that the order of both says nothing.
+pub(super) fn is_tied(place: usize, score: impl Fn(usize) -> Option<f64>) -> bool {
+    let same = |other: Option<f64>| other.is_some() && other == score(place);
+    same(place.checked_sub(1).and_then(&score)) || same(score(place + 1))
 }
 
 /// Prints how many kernels of the pool are not ranked for the only problem, and why. `left_out` are those
@@ -44,30 +33,21 @@ pub(super) fn say_misfits(
     left_out: impl Iterator<Item = usize>,
 ) {
     let said: HashSet<usize> = ranked.chain(left_out).collect();
-    let mut reasons = BTreeMap::<String, usize>::new();
-    for (_, kernel) in pool.iter().enumerate().filter(|(index, _)| !said.contains(index)) {
-        let elsewhere =
-            || (!kernel.runs_on(problem.arch())).then(|| "it does not run on the architecture".to_owned());
-        let reason = kernel.misfit(problem).or_else(elsewhere);
-        *reasons.entry(reason.unwrap_or_else(|| "it has no estimate".to_owned())).or_default() += 1;
+    let others = pool.iter().enumerate().filter(|(index, _)| !said.contains(index));
+    let reasons: Reasons = others
+        .map(|(_, kernel)| {
+            let elsewhere = || {
+                (!kernel.runs_on(problem.arch())).then(|| "it does not run on the architecture".to_owned())
+            };
+            let reason = kernel.misfit(problem).or_else(elsewhere);
+            reason.unwrap_or_else(|| "it has no estimate".to_owned())
+        })
+        .collect();
+    if let Some((count, reasons)) = reasons.list() {
+        let all = pool.len();
+        say!("ckselect: {count} of {all} kernels are not ranked for the problem: {reasons}");
     }
-    let count: usize = reasons.values().sum();
-    if count == 0 {
-        return;
-    }
-    let mut reasons: Vec<(String, usize)> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, count)| Reverse(*count));
-    let shown = reasons.iter().take(MOST_REASONS).map(|(reason, count)| format!("{count} ({reason})"));
-    let mut shown: Vec<String> = shown.collect();
-    let rest: usize = reasons.iter().skip(MOST_REASONS).map(|(_, count)| count).sum();
-    if rest > 0 {
-        shown.push(format!("{rest} (other reasons)"));
-    }
-    say!("ckselect: {count} of {} kernels are not ranked for the problem: {}", pool.len(), shown.join(", "));
 }
-
-/// How many reasons are shown.
-const MOST_REASONS: usize = 3;
 
 /// Counts over the problems of a file, for all threads.
 pub(super) struct Notes<'a> {
@@ -81,7 +61,7 @@ struct Counts {
     outside: usize,
     fields: BTreeMap<&'static str, usize>,
     /// Problems that the model or the pool is not for, by reason.
-    skipped: Skipped,
+    skipped: Reasons,
 }
 
 impl<'a> Notes<'a> {
@@ -115,11 +95,9 @@ impl<'a> Notes<'a> {
     /// The cells of one place of the ranking, which has one place more than is shown.
     pub(super) fn cells(&self, ranking: &[Ranked], place: usize, out_of_range: &Cell) -> [Cell; 3] {
         let score = |place: usize| ranking.get(place).map(|ranked| ranked.score);
-        let same = |other: Option<f64>| other.is_some() && other == score(place);
-        let tied = same(place.checked_sub(1).and_then(score)) || same(score(place + 1));
         let unmeasured = ranking.get(place).map(|ranked| self.ranker.unmeasured(ranked.index));
         let unmeasured = unmeasured.filter(|words| !words.is_empty());
-        [tied.then_some("=").into(), unmeasured.into(), out_of_range.clone()]
+        [is_tied(place, score).then_some("=").into(), unmeasured.into(), out_of_range.clone()]
     }
 
     /// Counts a problem that the model or the pool does not support; returns any other error.
@@ -136,9 +114,9 @@ impl<'a> Notes<'a> {
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
         let Counts { ranked, outside, fields, skipped } = &*self.counts();
         if *ranked == 0 {
-            return Err(skipped.none_ranked(file));
+            return Err(none_ranked(skipped, file));
         }
-        skipped.say(file);
+        skipped.say_skipped(file);
         if *outside > 0 {
             let count = |name| Some(format!("{name} ({})", fields.get(name)?));
             let fields: Vec<String> = FieldSet::fields(self.op()).filter_map(count).collect();

@@ -11,6 +11,8 @@ use crate::table::Format;
 mod plan;
 #[cfg(feature = "train")]
 mod run;
+#[cfg(feature = "train")]
+pub(super) use run::card;
 
 const EXAMPLES: &str = "Examples:
   ckselect train --data sweep.csv --output models/mine --arch gfx950
@@ -125,9 +127,8 @@ enum Folds {
 fn folds(text: &str) -> Result<Folds, String> {
     match text.parse() {
         Ok(count @ 1..=100) => Ok(Folds::Count(count)),
-        Ok(_) => Err("expected 1 to 100 folds".to_owned()),
-        Err(_) if text.parse::<f64>().is_ok() => Err("expected 1 to 100 folds".to_owned()),
-        Err(_) => Ok(Folds::Each(text.to_owned())),
+        _ if text.parse::<f64>().is_ok() => Err("expected 1 to 100 folds".to_owned()),
+        _ => Ok(Folds::Each(text.to_owned())),
     }
 }
 
@@ -144,12 +145,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 #[cfg(not(feature = "train"))]
 pub(crate) fn run(_: &Args) -> Result<(), CliError> {
     Err(without_lightgbm())
-}
-
-/// The command line of this process, in the form that model cards use.
-#[cfg(feature = "train")]
-pub(crate) fn command_line() -> String {
-    run::command(run::words())
 }
 
 #[cfg(not(feature = "train"))]

@@ -1,15 +1,16 @@
 //! Turns the options into a plan, and checks them before any work.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
-use ck_select::vocab::{Direction, Op};
+use ck_select::vocab::{Direction, Op, UnknownWord};
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
 
-use super::super::whole;
+use super::super::{Params as Words, pair, to_continue, whole};
 use super::{Args, Folds};
 use crate::error::CliError;
 
@@ -57,23 +58,20 @@ struct Param<'a> {
 /// The parameters: first those of all forests, so that those of one forest override them wherever they stand.
 fn params(pairs: &[String]) -> Result<Vec<Param<'_>>, CliError> {
     let mut read: Vec<Param<'_>> = Vec::with_capacity(pairs.len());
-    for pair in pairs {
-        let (name, value) =
-            super::super::pair(pair).map_err(|error| CliError::usage(format!("--params: {error}")))?;
+    let refused = |error: &dyn Display| CliError::usage(format!("--params: {error}"));
+    for text in pairs {
+        let (name, value) = pair(text).map_err(|error| refused(&error))?;
         let (only, name) = match name.split_once('.') {
             Some((target, name)) => {
-                let target: Target =
-                    target.parse().map_err(|error| CliError::usage(format!("--params: {error}")))?;
-                (Some(target), name)
+                (Some(target.parse().map_err(|error: UnknownWord| refused(&error))?), name)
             }
             None => (None, name),
         };
         let name = Params::name(name);
         if let Some(other) = read.iter().find(|other| (other.only, other.name) == (only, name)) {
-            let message = format!("--params: '{}' and '{pair}' set one parameter", other.text);
-            return Err(CliError::usage(message));
+            return Err(refused(&format_args!("'{}' and '{text}' set one parameter", other.text)));
         }
-        read.push(Param { text: pair, only, name, value });
+        read.push(Param { text, only, name, value });
     }
     read.sort_by_key(|param| param.only.is_some());
     Ok(read)
@@ -97,7 +95,7 @@ impl Settings {
         let is_ours =
             |word: &&String| word.split_once('=').is_some_and(|(name, _)| Self::NAMES.contains(&name));
         let own: Vec<String> = words.iter().filter(is_ours).cloned().collect();
-        let params = super::super::Params::read(&own, &Self::NAMES)?;
+        let params = Words::read(&own, &Self::NAMES)?;
         Ok(Self {
             seed: params.get("seed", whole(0..=1_000_000_000))?.unwrap_or(42),
             fold_seed: params.get("fold_seed", whole(0..=u64::MAX))?,
@@ -218,8 +216,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     };
     let (schema, mut rules) = match &args.features {
         None if !args.winners.is_empty() && op == Op::Gemm => {
-            let schema =
-                Schema::by_names(op, &OF_WINNERS).map_err(|error| CliError::usage(error.to_string()))?;
+            let schema = Schema::by_names(op, &OF_WINNERS).map_err(CliError::usage)?;
             (schema, Rules::of_upstream(&OF_WINNERS))
         }
         None => (Schema::of_engine(default), default.rules()),
@@ -258,11 +255,6 @@ pub(super) fn op(args: &Args) -> Op {
     args.rows.filter.op.unwrap_or(Op::Conv)
 }
 
-/// Columns that upstream's engines train as categories.
-fn categories(op: Op, names: &[&str]) -> Vec<String> {
-    Engine::categories(op).iter().filter(|name| names.contains(name)).map(|&name| name.to_owned()).collect()
-}
-
 /// Everything except what the data itself records.
 pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result<Plan, CliError> {
     let holdout = match &args.folds {
@@ -275,7 +267,7 @@ pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result
         }
         Folds::Each(word) => Some(Holdout::from_word(word)),
     };
-    let warm_start = args.warm_start.as_deref().map(super::super::to_continue).transpose()?;
+    let warm_start = args.warm_start.as_deref().map(to_continue).transpose()?;
     let (goals, rank_by) = goals(args, warm_start.as_ref())?;
     let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
     let mut extractor = extractor(args, ranks)?;
@@ -309,8 +301,11 @@ pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result
     if warm_start.as_ref().is_some_and(|warm| args.universal || warm.prior().is_some()) {
         return Err(CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`"));
     }
+    // Columns that upstream's engines train as categories.
+    let names = extractor.schema.names();
+    let categories = Engine::categories(op(args)).iter().filter(|name| names.contains(name));
     Ok(Plan {
-        categories: categories(op(args), &extractor.schema.names()),
+        categories: categories.map(|&name| name.to_owned()).collect(),
         extractor,
         goals,
         rank_by,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::vocab::Op;
+use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_data::measurements::{Completed, Measurements, Reading, Wanted, Winners};
 use ck_select_data::places::{GpuFigures, Placed};
 use ck_select_study::page;
@@ -61,27 +61,17 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     plan::adopt_hardware(&mut plan, &measurements, args)?;
     // A universal model is for all directions and types, whatever it was trained on.
     let (direction, dtype) = if args.universal {
-        (None, String::new())
+        (None, None)
     } else if tables.is_some() {
         // Winners may be of fp8 and int8, and of families of several types.
-        (None, measurements.common_dtype().ok().flatten().map_or_else(String::new, |one| one.to_string()))
+        (None, measurements.common_dtype().ok().flatten())
     } else {
-        let dtype = measurements.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
-        (measurements.common_direction()?.map(|direction| direction.to_string()), dtype)
+        (measurements.common_direction()?, measurements.common_dtype()?)
     };
+    let mut inputs = card(&args.output, &measurements, direction, dtype)?;
     if let Some(warm) = &plan.warm_start {
-        warm.check(&plan, Some(&dtype))?;
+        warm.check(&plan, Some(&inputs.dtype))?;
     }
-    let mut inputs = CardInputs {
-        name: file_name(&args.output),
-        dtype,
-        direction,
-        command: command(words()),
-        timestamp: timestamp(),
-        digests: ck_select_data::trained::digests(&measurements)?,
-        curve: Vec::new(),
-        places: Vec::new(),
-    };
     let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
     let workers =
         rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build().map_err(TrainError::refused)?;
@@ -101,6 +91,25 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     drop(space);
     write(&directory, args)?;
     if tables.is_some() { winners::table(&inputs.places).print(args.format) } else { report(args, &trained) }
+}
+
+/// What the card of a model says of its data and of this process.
+pub(crate) fn card(
+    output: &Path,
+    measurements: &Measurements,
+    direction: Option<Direction>,
+    dtype: Option<Dtype>,
+) -> Result<CardInputs, CliError> {
+    Ok(CardInputs {
+        name: file_name(output),
+        dtype: dtype.map_or_else(String::new, |dtype| dtype.to_string()),
+        direction: direction.map(|direction| direction.to_string()),
+        command: command(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
+        timestamp: timestamp(),
+        digests: ck_select_data::trained::digests(measurements)?,
+        curve: Vec::new(),
+        places: Vec::new(),
+    })
 }
 
 /// Tuned tables to train on, if they were given.
@@ -191,8 +200,7 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
         args.rows.filter.op = Some(if args.universal { rows.op_of_universal()? } else { rows.op()? });
     }
     if args.gpu.arch.is_none() && !args.universal {
-        let named = if args.gpu.is_given() { rows.arch()?.or(args.gpu.named_arch()?) } else { None };
-        args.gpu.arch = Some(named.map_or_else(|| rows.measured_arch(), Ok)?);
+        args.gpu.arch = Some(rows.measured_arch(&args.gpu)?);
     }
     Ok(args)
 }
@@ -273,14 +281,9 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
     table.print(args.format)
 }
 
-/// The words of the command line, with what is not UTF-8 replaced.
-pub(super) fn words() -> impl Iterator<Item = String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
-}
-
 /// The command line for the card: paths are reduced to file names, since folders differ between users, and
 /// options that do not affect the model are left out.
-pub(super) fn command(words: impl Iterator<Item = String>) -> String {
+fn command(words: impl Iterator<Item = String>) -> String {
     let mut line = vec!["ckselect".to_owned()];
     let mut words = words.skip(1);
     while let Some(word) = words.next() {

@@ -88,7 +88,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "simulate")]
     work: Option<PathBuf>,
     /// Measure no longer than this: 90s, 30m, 2h
-    #[arg(long, value_name = "TIME", value_parser = super::bench::duration, conflicts_with = "simulate")]
+    #[arg(long, value_name = "TIME", value_parser = super::duration, conflicts_with = "simulate")]
     budget: Option<Duration>,
     /// Measure this many problems. With a runner, rounded up to a multiple of five [default: 10 in a
     /// simulation, else until more change little]
@@ -197,9 +197,7 @@ impl Args {
         if self.simulate.is_empty() {
             return self.gpu.named_arch()?.ok_or_else(|| CliError::usage("--arch is missing"));
         }
-        let rows = self.rows.filter.first_rows(&self.simulate)?;
-        let named = if self.gpu.is_given() { rows.arch()?.or(self.gpu.named_arch()?) } else { None };
-        named.map_or_else(|| rows.measured_arch(), Ok)
+        self.rows.filter.first_rows(&self.simulate)?.measured_arch(&self.gpu)
     }
 }
 

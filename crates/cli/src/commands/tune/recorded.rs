@@ -26,7 +26,7 @@ pub(super) struct Recorded {
 impl Recorded {
     pub(super) fn read(args: &Args) -> Result<Self, CliError> {
         let op = args.rows.filter.op_of(&args.simulate)?;
-        let base = super::super::to_adapt(&args.model, Some(op))?;
+        let base = super::super::to_adapt(&args.model, op)?;
         let measurements = read(args, &args.simulate, op)?;
         say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
         let extractor = extractor(args, op, &measurements)?;

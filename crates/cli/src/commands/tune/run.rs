@@ -13,12 +13,11 @@ use ck_select_train::{
 };
 
 use super::super::pools;
+use super::super::train::card;
 use super::recorded::{Recorded, draw_all, extractor, medians, point, simulation};
 use super::{Args, curve, measure};
 use crate::error::CliError;
-use crate::output::file_name;
 use crate::table::{Cell, Table};
-use crate::timestamp::timestamp;
 
 /// How many problems a simulation measures by default.
 const USUAL: usize = 10;
@@ -68,7 +67,7 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
 /// Measures, says what to expect, and writes the model.
 fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let kernels = pools::read(pool, || args.arch().map(Some))?;
-    let base = super::super::to_adapt(&args.model, Some(kernels.op()))?;
+    let base = super::super::to_adapt(&args.model, kernels.op())?;
     let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
     let problems = measured.problems().len();
     let drawn = draw_all(args, &measured, &base)?;
@@ -140,8 +139,6 @@ fn write(
     curve: Vec<CurvePoint>,
 ) -> Result<(), CliError> {
     let Some(output) = &args.output else { return Ok(()) };
-    let direction = measured.common_direction()?.map(|direction| direction.to_string());
-    let dtype = measured.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
     let prior = base.prior();
     let schema = base.extractor().schema.clone();
     let params = own_params();
@@ -163,16 +160,8 @@ fn write(
         adapts: true,
     };
     let trained = train(measured, &plan, &())?;
-    let inputs = CardInputs {
-        name: file_name(output),
-        dtype,
-        direction,
-        command: super::super::train::command_line(),
-        timestamp: timestamp(),
-        digests: ck_select_data::trained::digests(measured)?,
-        curve,
-        places: Vec::new(),
-    };
+    let (direction, dtype) = (measured.common_direction()?, measured.common_dtype()?);
+    let inputs = CardInputs { curve, ..card(output, measured, direction, dtype)? };
     let mut directory = Directory::new(measured, &plan, &trained, &inputs)?;
     directory.add_page(page::training(measured, &plan, &trained, &inputs));
     directory.write(output, args.overwrite)?;

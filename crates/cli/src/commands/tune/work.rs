@@ -15,61 +15,61 @@ const FILE: &str = "tune.json";
 /// The measurements that every folder begins with.
 const FIRST: &str = "0000.csv";
 
+/// What a file says, if there is one.
+fn known(path: &Path) -> Result<Option<String>, CliError> {
+    match ck_select::files::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(|error| CliError::io(path.display(), &error)),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    ck_select::files::write(path, text.as_bytes()).map_err(|error| CliError::io(path.display(), &error))
+}
+
 /// Records the architecture and the number of kernels per problem that the folder is for. Refuses a folder of
 /// other measurements.
 pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliError> {
     fs::create_dir_all(work).map_err(|error| CliError::io(work.display(), &error))?;
     let path = work.join(FILE);
     let name = path.display();
-    match ck_select::files::read_to_string(&path) {
-        Ok(text) => {
-            let record: Value =
-                serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{name}: {error}")))?;
-            for (field, expected) in [("arch", Value::from(arch.as_str())), ("first", Value::from(first))] {
-                let found = record.get(field);
-                if found != Some(&expected) {
-                    let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
-                    return Err(CliError::failed(format!(
-                        "{name}: {field}: found {found}, expected {expected} as in --{field} or its default: \
-                         other measurements need another folder"
-                    )));
-                }
-            }
-            Ok(())
+    let Some(text) = known(&path)? else {
+        // Measurements from elsewhere may be of any architecture.
+        if work.join(FIRST).exists() {
+            let work = work.display();
+            return Err(CliError::failed(format!(
+                "{work}: found {FIRST} and no {FILE}, which says on which architecture it was measured; \
+                 expected a new folder, or one that this command made"
+            )));
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Measurements from elsewhere may be of any architecture.
-            if work.join(FIRST).exists() {
-                let work = work.display();
-                return Err(CliError::failed(format!(
-                    "{work}: found {FIRST} and no {FILE}, which says on which architecture it was measured; \
-                     expected a new folder, or one that this command made"
-                )));
-            }
-            let record = format!("{}\n", json!({ "arch": arch.as_str(), "first": first }));
-            ck_select::files::write(&path, record.as_bytes()).map_err(|error| CliError::io(name, &error))
+        return write(&path, &format!("{}\n", json!({ "arch": arch.as_str(), "first": first })));
+    };
+    let record: Value =
+        serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{name}: {error}")))?;
+    for (field, expected) in [("arch", Value::from(arch.as_str())), ("first", Value::from(first))] {
+        let found = record.get(field);
+        if found != Some(&expected) {
+            let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
+            return Err(CliError::failed(format!(
+                "{name}: {field}: found {found}, expected {expected} as in --{field} or its default: other \
+                 measurements need another folder"
+            )));
         }
-        Err(error) => Err(CliError::io(name, &error)),
     }
+    Ok(())
 }
 
 /// Writes the list of a file's problems; refuses another one.
 #[cfg(feature = "train")]
 pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
-    match ck_select::files::read_to_string(list) {
-        Ok(known) if known == text => Ok(()),
-        Ok(_) => {
-            let list = list.display();
-            Err(CliError::failed(format!(
-                "{list}: found other problems than --problems and --params seed give; expected those with \
-                 which the folder was begun, or a new folder"
-            )))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            ck_select::files::write(list, text.as_bytes())
-                .map_err(|error| CliError::io(list.display(), &error))
-        }
-        Err(error) => Err(CliError::io(list.display(), &error)),
+    match known(list)? {
+        None => write(list, text),
+        Some(known) if known == text => Ok(()),
+        Some(_) => Err(CliError::failed(format!(
+            "{}: found other problems than --problems and --params seed give; expected those with which the \
+             folder was begun, or a new folder",
+            list.display()
+        ))),
     }
 }
 
