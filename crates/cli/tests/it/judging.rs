@@ -135,9 +135,7 @@ fn choices_from_a_file_are_judged() {
     // Worst first; the problem with its number at the end.
     let cells: Vec<&str> = text.lines().nth(1).unwrap().split(',').collect();
     assert!(text.lines().nth(1).unwrap().contains("\",0.9,") && cells.last() == Some(&"1"), "{text}");
-    let ran = folder.run(&format!("{judge} --require mean=0.97"));
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
+    folder.refuses(&format!("{judge} --require mean=0.97\n3: mean is 0.9600, required 0.97"));
     // Choices that name no architecture are for that of the measurements.
     let rows = folder.read("measured.csv");
     let named = rows
@@ -148,9 +146,10 @@ fn choices_from_a_file_are_judged() {
     folder.good("evaluate --model @picks.csv --data @there.csv --require mean=0.96");
     // A single good choice is no good ranking.
     pick_one(&folder, "picks.csv");
-    let ran = folder.run("evaluate --model @one.csv --data @measured.csv --require mean=0.9");
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("4 of 5 measured problems have no choice"), "{}", ran.stderr);
+    folder.refuses(
+        "evaluate --model @one.csv --data @measured.csv --require mean=0.9
+            3: 4 of 5 measured problems have no choice",
+    );
 }
 
 /// The first of five problems is measured again under number 5, where the model's second choice is the

@@ -125,7 +125,7 @@ fn tables_fit_a_terminal_and_nothing_else_is_cut() {
     let plain = good(&asked);
     assert!(plain.contains("grouped_conv_forward_bf16_2d_") && !plain.contains(['…', '\u{1b}']), "{plain}");
     let Some(narrow) = on_terminal(100, &[], &asked) else {
-        say_skipped();
+        eprintln!("skipped: there is no `script`, which makes terminals");
         return;
     };
     let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
@@ -141,27 +141,11 @@ fn tables_fit_a_terminal_and_nothing_else_is_cut() {
     assert_eq!(on_terminal(40, &[], &csv).unwrap(), good(&csv));
 }
 
-fn say_skipped() {
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), b"no `script`: terminals were not tried\n");
-}
-
 #[test]
-fn markdown_is_a_table_of_a_page() {
-    for (arguments, count) in [(format!("inspect --model {MODEL}"), 3), ("doctor".to_owned(), 1)] {
-        let printed = outcome(&format!("{arguments} --format markdown")).stdout;
-        let tables: Vec<&str> = printed.trim_end().split("\n\n").collect();
-        assert_eq!(tables.len(), count, "{printed}");
-        for table in tables {
-            let columns = |line: &str| line.replace("\\|", "").matches('|').count();
-            let mut lines = table.lines();
-            let head = lines.next().unwrap();
-            let rule = lines.next().unwrap();
-            assert!(head.starts_with("| ") && rule.starts_with("|---"), "{table}");
-            assert!(rule.chars().all(|sign| "|-:".contains(sign)), "{table}");
-            assert!(table.lines().all(|line| columns(line) == columns(head)), "{table}");
-            assert!(table.lines().count() > 2, "{table}");
-        }
-    }
+fn the_markdown_of_a_model_has_its_three_tables() {
+    let printed = good(&format!("inspect --model {MODEL} --format markdown"));
+    let heads: Vec<&str> = printed.split("\n\n").filter_map(|table| table.split(" | ").next()).collect();
+    assert_eq!(heads, ["| property", "| target", "| feature"], "{printed}");
 }
 
 /// Removed words and upstream's were answered with whatever is spelled like them.

@@ -76,8 +76,6 @@ fn what_leaves_no_choice_is_an_error() {
     folder.refuses(&format!(
         "{rank} --problem M=1,N=1,K=1,split_k=auto --splits 1,2,1
             2: splits: found 1 twice, expected each number once
-        {rank} --problem M=1,N=1,K=1,split_k=auto --splits 0
-            2: splits: found 0, expected numbers from 1 to 2147483647
         {rank} --problems @list.txt
             1: split_k: found auto, expected the number of parts, or --splits for a choice
         {evaluate} @auto.csv

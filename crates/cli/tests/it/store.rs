@@ -125,8 +125,7 @@ fn the_path_follows_the_environment() {
     assert_eq!(folder.good("store path"), "winners.jsonl\n");
     assert_eq!(on(&folder, "off", "store path").stdout, "off\n");
     assert_eq!(folder.both("store path --check").1, "ckselect: winners.jsonl: sound, 0 winners\n");
-    let off = on(&folder, "off", "store list");
-    assert!(off.code == Some(1) && off.stderr.contains("switched off"), "{off:?}");
+    assert!(on(&folder, "off", "store list").bad("off", 1).contains("switched off"));
     let missing = on(&folder, "x.jsonl", "store list --format json");
     assert_eq!((missing.stdout.as_str(), missing.code), ("[]\n", Some(0)));
     assert!(!folder.path("x.jsonl").exists());

@@ -1,30 +1,15 @@
 //! The page of `ckselect evaluate`: what a reader sees are the figures that `--json` has.
 
-use std::fmt::Write as _;
-
 use ck_select_data::digest;
 
 use crate::browser::{browser, look, open};
-use crate::common::{Folder, kernels, root};
+use crate::common::{Folder, root, sweep};
 use crate::{absolute, check_alone, leap_day};
-
-/// Three problems whose kernels run at speeds of no particular order.
-fn data() -> String {
-    let mut text = "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\n".to_owned();
-    for problem in
-        ["16,256,128,1,28,28,3,3,1,1,1,1", "1,64,64,1,56,56,1,1,1,1,0,0", "4,96,192,1,31,31,5,5,2,2,2,2"]
-    {
-        for (index, name) in kernels().iter().enumerate() {
-            writeln!(text, "{name},{problem},1.0,{}", 20 + (index * 37 + problem.len() * 11) % 101).unwrap();
-        }
-    }
-    text
-}
 
 /// The report of `evaluate` on the data; the model's long path makes a long title.
 fn report() -> Folder {
     let folder = leap_day();
-    folder.write("data.csv", data());
+    folder.write("data.csv", sweep(3, "forward", "bf16"));
     let model = absolute("tests/golden/models/conv_small");
     folder.good(&format!(
         "evaluate --model {model} --data data.csv --output report.html --output figures.json"
@@ -88,7 +73,7 @@ fn a_browser_shows_the_figures_at_every_width() {
     for id in ["efficiency_mean", "efficiency_p50", "efficiency_p10", "efficiency_min", "best_of_top3_mean"] {
         assert_eq!(shown(id), format!("{:.2} %", global[id].as_f64().unwrap() * 100.0), "{id}");
     }
-    assert_eq!((shown("num_shapes"), shown("num_rows")), ("3".to_owned(), "90".to_owned()));
+    assert_eq!((shown("num_shapes"), shown("num_rows")), ("3".to_owned(), "18".to_owned()));
     assert_eq!(page.matches("<figure class=\"chart\">").count(), 2);
 
     look(browser, &html);
