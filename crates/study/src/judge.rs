@@ -9,8 +9,8 @@ use ck_select_types::pool::Pool;
 use ck_select_types::problem::{FieldSet, Splits};
 use rayon::prelude::*;
 
+use crate::StudyError;
 use crate::candidates::Trial;
-use crate::error::StudyError;
 use ck_select_data::measurements::Measurements;
 
 /// The order in which a ranking tries a trial's candidates.

@@ -10,7 +10,7 @@ use ck_select_model::select::{RankError, RankScratch, Ranker};
 use ck_select_types::pool::Pool;
 use rayon::prelude::*;
 
-use crate::error::StudyError;
+use crate::StudyError;
 
 /// Ranks a pool for all shapes of a file on a GPU that have a winner.
 pub fn placed(

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::Arch;
-use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
 use ck_select_measure::sidecar;
 use ck_select_study::page::{self, Progress};
-use ck_select_study::survey::{Keep, Point, Survey};
+use ck_select_study::survey::{Keep, Survey};
 
 use super::data::{WhereOption, say_left_out};
 use crate::error::CliError;
@@ -157,7 +156,7 @@ fn figures(survey: &Survey, measurements: &Measurements) -> Table {
     push("coverage", "rows".into(), coverage.rows.into(), None);
     let measured = coverage.measured as f64 / coverage.possible as f64;
     push("coverage", "pairs measured".into(), coverage.measured.into(), Some(measured));
-    let winners = survey.kernels.iter().filter(|kernel| kernel.wins > 0).count();
+    let winners = survey.winners();
     push("winners", "kernels that win".into(), winners.into(), Some(winners as f64 / kernels.len() as f64));
     for (size, step) in survey.pool.sizes() {
         let name =
@@ -167,9 +166,7 @@ fn figures(survey: &Survey, measurements: &Measurements) -> Table {
     push("pool", "a random kernel".into(), 1_usize.into(), Some(survey.random()));
     match &survey.roofline {
         Ok(roofline) => {
-            let mut shares: Vec<f64> = roofline.points.iter().map(Point::share).collect();
-            shares.sort_by(f64::total_cmp);
-            push("roofline", "median share of the roof".into(), Cell::Empty, Some(quantile(&shares, 0.5)));
+            push("roofline", "median share of the roof".into(), Cell::Empty, Some(roofline.share(0.5)));
             for roof in &roofline.roofs {
                 push("roofline", format!("peak of {} in TFLOPS", roof.dtype), roof.tflops.into(), None);
             }

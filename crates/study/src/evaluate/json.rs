@@ -36,17 +36,6 @@ impl Evaluation {
                 one
             })
             .collect();
-        let coverage: Vec<Value> = self
-            .coverage
-            .features
-            .iter()
-            .map(|feature| {
-                json!({
-                    "feature": feature.name, "trained": feature.trained, "asked": feature.asked,
-                    "problems_outside": feature.outside,
-                })
-            })
-            .collect();
         let field = |field: &FieldCoverage| {
             json!({
                 "field": field.name, "trained": field.trained, "problems_outside": field.outside,
@@ -88,7 +77,7 @@ impl Evaluation {
             },
             "best_of_top_k": self.top_k,
             "out_of_range": {
-                "problems": self.coverage.problems_outside, "fields": fields, "features": coverage,
+                "problems": self.coverage.problems_outside, "fields": fields,
                 "unmeasured_kernels": self.coverage.unmeasured_kernels,
                 "left_out_kernels": self.coverage.left_out_kernels,
             },

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use ck_select_model::model::Model;
 use ck_select_types::pool::Pool;
 
-pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
+pub use coverage::{Coverage, FieldCoverage};
 pub use slices::{Slice, SliceGroup};
 
+use crate::StudyError;
 use crate::candidates::{Candidate, Trial, distinct_problems, random_choice, trials};
-use crate::error::StudyError;
 use crate::judge::{Judge, Order};
 use crate::predictions::Predictions;
 use ck_select_data::figures::{Errors, Spread};

@@ -259,17 +259,4 @@ fn coverage(page: &mut Page, evaluation: &Evaluation) {
                 .map(|field| vec![escape(field.name), escape(&field.trained), count(field.outside)]),
         );
     }
-    page.table(
-        &["feature", "trained from", "to", "asked from", "to", "problems outside"],
-        coverage.features.iter().map(|feature| {
-            vec![
-                escape(feature.name),
-                number(feature.trained[0]),
-                number(feature.trained[1]),
-                number(feature.asked[0]),
-                number(feature.asked[1]),
-                count(feature.outside),
-            ]
-        }),
-    );
 }

@@ -34,13 +34,6 @@ pub fn sweep(
         progress::write(&mut page, progress, measurements);
     }
     headline(&mut page, survey, measurements);
-    results(&mut page, survey, measurements);
-    page.section("Data", |page| made.data(page, measurements));
-    page.finish()
-}
-
-/// All that measurements say.
-fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let shown = Shown::new(survey);
     page.section("Kernels by problems", |page| {
         if let Some(text) = shown.left_out(survey) {
@@ -55,10 +48,8 @@ fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     page.section("Noise", |page| noise(page, survey, measurements));
     page.section("Failures", |page| failures(page, survey));
     page.section("Time spent", |page| time(page, survey));
-}
-
-fn winners(survey: &Survey) -> usize {
-    survey.kernels.iter().filter(|kernel| kernel.wins > 0).count()
+    page.section("Data", |page| made.data(page, measurements));
+    page.finish()
 }
 
 fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
@@ -68,7 +59,7 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let failed = coverage.rows - measurements.rows().iter().filter(|row| row.is_valid).count();
     let mut lead = vec![format!(
         "{} of {} kernels are the fastest on at least one of {} {}.",
-        count(winners(survey)),
+        count(survey.winners()),
         count(kernels.len()),
         count(survey.trials.len()),
         counted_as(&survey.trials)
@@ -87,7 +78,7 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         ("num_kernels", "kernels", count(kernels.len())),
         ("num_rows", "rows", count(coverage.rows)),
         ("measured", "pairs measured", percent(coverage.measured as f64 / coverage.possible as f64)),
-        ("winners", "kernels that win", count(winners(survey))),
+        ("winners", "kernels that win", count(survey.winners())),
         ("best_single", "best single kernel", percent(steps.first().map_or(f64::NAN, |step| step.share))),
         ("random", "a random kernel", percent(survey.random())),
         ("failed", "rows without a time", count(failed)),
@@ -264,13 +255,10 @@ fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
     if points.len() < roofline.points.len() {
         page.text(&format!("{} of them are drawn.", count(points.len())));
     }
-    let mut shares: Vec<f64> = roofline.points.iter().map(crate::survey::Point::share).collect();
-    shares.sort_by(f64::total_cmp);
-    let quantile = |share: f64| percent(ck_select_data::figures::quantile(&shares, share));
     page.table(
         &["share of the roof", ""],
         [("lowest tenth below", 0.1), ("median", 0.5), ("highest tenth above", 0.9)]
-            .map(|(name, share)| vec![name.to_owned(), quantile(share)]),
+            .map(|(name, part)| vec![name.to_owned(), percent(roofline.share(part))]),
     );
 }
 

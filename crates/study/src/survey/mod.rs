@@ -108,6 +108,11 @@ impl Survey {
         })
     }
 
+    /// How many kernels are the fastest somewhere.
+    pub fn winners(&self) -> usize {
+        self.kernels.iter().filter(|kernel| kernel.wins > 0).count()
+    }
+
     /// Problems with at least one trial.
     pub fn problems(&self) -> usize {
         distinct_problems(&self.trials)

@@ -4,6 +4,7 @@ use ck_select_model::estimate::{Device, Estimator};
 use ck_select_types::vocab::{Arch, Dtype};
 
 use crate::candidates::Trial;
+use ck_select_data::figures::quantile;
 use ck_select_data::measurements::Measurements;
 
 /// The peak rate of the device for a type.
@@ -84,6 +85,13 @@ impl Roofline {
             points.push(Point { intensity, tflops: trial.oracle_tflops(), roof: reachable });
         }
         Ok(Self { arch, memory_gb_s: memory, cache_gb_s: device.rates.cache_gb_s, roofs, points })
+    }
+
+    /// What the points reach of the roof: the share below which this part of them is.
+    pub fn share(&self, part: f64) -> f64 {
+        let mut shares: Vec<f64> = self.points.iter().map(Point::share).collect();
+        shares.sort_by(f64::total_cmp);
+        quantile(&shares, part)
     }
 
     /// The highest peak.
