@@ -1,9 +1,13 @@
-//! Opens what commands read once from beginning to end.
+//! What commands read once from beginning to end: files and pipes, and the problems of `--problems` in them.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use ck_select::files;
+use ck_select::hardware::Hardware;
+use ck_select::listing::ProblemReader;
+use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::vocab::Op;
 
 use crate::error::CliError;
 
@@ -19,5 +23,42 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
             Err(CliError::failed(format!("{name}: {error}, a pipe, or - for standard input")))
         }
         Err(error) => Err(CliError::io(name, &error)),
+    }
+}
+
+/// A file of problems being read, one after another, from a CSV or a list of any length.
+pub(crate) struct Problems {
+    name: String,
+    reader: ProblemReader<'static>,
+    place: usize,
+}
+
+impl Problems {
+    /// Opens a file. `defaults` supplies what it does not specify; rows that name other constants than
+    /// those of `hardware` are errors.
+    pub(crate) fn open(
+        path: &Path,
+        op: Op,
+        defaults: &ProblemDefaults,
+        hardware: Hardware,
+    ) -> Result<Self, CliError> {
+        let (name, source) = open(path)?;
+        let reader = ProblemReader::new(&name, source, op, *defaults)?.by_kernels().on(hardware);
+        Ok(Self { name, reader, place: 0 })
+    }
+
+    /// The next problem with its `problem_idx`, else its index; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(String, Problem)>, CliError> {
+        let Some(listed) = self.reader.next()? else { return Ok(None) };
+        let label = listed.number.map_or_else(|| self.place.to_string(), |number| number.to_string());
+        self.place += 1;
+        Ok(Some((label, listed.problem)))
+    }
+
+    /// Prints what was skipped.
+    pub(crate) fn finish(self) {
+        for note in self.reader.passed.notes() {
+            say!("ckselect: warning: {}: {note}", self.name);
+        }
     }
 }

@@ -29,7 +29,6 @@ mod commands;
 mod error;
 mod input;
 mod output;
-mod problems;
 #[cfg(feature = "offline")]
 mod progress;
 mod successors;

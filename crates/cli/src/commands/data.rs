@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ck_select::estimate::GpuOverride;
 use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
@@ -233,12 +232,9 @@ impl Data {
     /// architecture unless one is requested.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let (spec, filter) = (model.spec(), &self.rows.filter);
-        self.read(Wanted {
-            op: spec.op(),
-            direction: filter.direction.or(spec.direction),
-            dtype: filter.dtype.or(spec.dtype),
-            arch: model.key().arch.or(arch),
-        })
+        let wanted = filter.wanted(spec.op(), model.key().arch.or(arch))?;
+        let (direction, dtype) = (wanted.direction.or(spec.direction), wanted.dtype.or(spec.dtype));
+        self.read(Wanted { direction, dtype, ..wanted })
     }
 
     /// Reads rows of one operation, by default that of the first row.
@@ -260,18 +256,6 @@ impl Data {
             return Ok(given.clone());
         }
         Ok(Gpu::with_profile(self.rows.filter.first_rows(&self.files)?.arch()?))
-    }
-
-    /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows
-    /// record.
-    pub(crate) fn read_on(&self, given: &Gpu) -> Result<(Measurements, GpuOverride), CliError> {
-        let mut described = self.gpu(given)?.device()?;
-        let measurements = self.read_all(self.rows.filter.op, Some(described.arch))?;
-        if given.file().is_none() {
-            check_choice(&measurements, self.rows.filter.op, given.arch)?;
-            described.device = measurements.device(described.arch)?;
-        }
-        Ok((measurements, described))
     }
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {

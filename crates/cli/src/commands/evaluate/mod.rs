@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::estimate::GpuOverride;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
@@ -14,7 +13,7 @@ use ck_select_study::evaluate::{Baselines, Evaluation, Slice};
 use ck_select_study::page;
 use ck_select_study::predictions::Predictions;
 
-use super::data::{Data, as_measured, say_trained_on, serving};
+use super::data::{Data, as_measured, check_choice, say_trained_on, serving};
 use super::gpu::Gpu;
 use super::{AllowOption, load_model, pools};
 use crate::error::CliError;
@@ -143,21 +142,22 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
         let predictions = read_predictions(path, &measurements)?;
         return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
     }
-    if args.allow.asks_estimate(Some(&args.model))? {
-        let (measurements, GpuOverride { arch, device }) = args.data.read_on(&args.arch)?;
-        let model = Model::of_estimate(measurements.wanted().op, device)?.of_arch(arch);
-        let pool = pool(args, Some(arch))?;
-        let evaluation = Evaluation::of_model(&Arc::new(model), &measurements, pool.as_ref())?;
-        return Ok((evaluation, measurements, None));
-    }
-    let model = args.allow.apply(load_model(&args.model)?);
+    let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
+    let model = if is_estimate {
+        args.data.gpu(&args.arch)?.estimate(args.data.op()?)?
+    } else {
+        args.allow.apply(load_model(&args.model)?)
+    };
     let pool = pool(args, model.spec().arch)?;
     let model = args.arch.place(serving(model, &args.data)?)?;
     let measurements = args.data.read_for(&model, model.device().and_then(|(_, arch)| arch))?;
+    if is_estimate {
+        check_choice(&measurements, args.data.rows.filter.op, args.arch.named_arch()?)?;
+    }
     let model = Arc::new(as_measured(model, &args.arch, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
     say_trained_on(&measurements, &evaluation.trained_files);
-    Ok((evaluation, measurements, Some(model)))
+    Ok((evaluation, measurements, (!is_estimate).then_some(model)))
 }
 
 /// The pool, if one is given.

@@ -12,8 +12,8 @@ use super::super::{take_what_is_common, with_splits};
 use super::Args;
 use super::notes::{self, is_tied};
 use crate::error::CliError;
+use crate::input::Problems;
 use crate::output::Output;
-use crate::problems::Problems;
 use crate::table::{Cell, Rows};
 
 pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {

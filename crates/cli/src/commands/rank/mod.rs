@@ -13,8 +13,8 @@ use rayon::prelude::*;
 use self::notes::{Notes, say_misfits};
 use super::{ModelAndPool, SplitsOption, with_splits};
 use crate::error::CliError;
+use crate::input::Problems;
 use crate::output::Output;
-use crate::problems::Problems;
 use crate::table::{Cell, Format, Rows};
 
 #[cfg(feature = "offline")]
