@@ -32,14 +32,18 @@ pub(crate) enum Expected {
     Class(&'static str),
 }
 
+/// The tile of a kernel.
+fn tile(i: usize) -> String {
+    format!("{}x{}x64", 16 * (1 + i % 20), 16 * (1 + i / 20))
+}
+
 impl Fakes {
     /// GEMM kernels as executables.
     pub(crate) fn executables(kernels: usize, problems: usize) -> Self {
         let name = |i: usize| {
-            let (m, n) = (16 * (1 + i % 20), 16 * (1 + i / 20));
+            let tile = tile(i);
             format!(
-                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{m}x{n}x64_2x2x1\
-                 _32x32x16"
+                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
             )
         };
         let fakes = Self::new((0..kernels).map(name).collect(), problems, "m,n,k");
@@ -55,10 +59,7 @@ impl Fakes {
 
     /// Convolution kernels in a library.
     pub(crate) fn library(kernels: usize, problems: usize) -> Self {
-        let name = |i: usize| {
-            let (m, n) = (16 * (1 + i % 20), 16 * (1 + i / 20));
-            format!("grouped_conv_forward_bf16_2d_{m}x{n}x64_compv3_intrawave")
-        };
+        let name = |i: usize| format!("grouped_conv_forward_bf16_2d_{}_compv3_intrawave", tile(i));
         Self::in_library((0..kernels).map(name).collect(), problems, "N,C,K,Hi,Wi,Y,X")
     }
 

@@ -5,6 +5,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 /// Thirty kernels of convolutions, a problem that they compute, and models that rank them.
 pub(crate) const POOL: &str = "configs/forward_bf16.txt";
@@ -83,6 +85,20 @@ impl Ran {
         command.output().unwrap().into()
     }
 
+    /// What came of a process that must not hang; one that does is killed.
+    pub(crate) fn soon(child: Child) -> Self {
+        let process = child.id().to_string();
+        let (ended, wait) = std::sync::mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            let hangs = wait.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout);
+            hangs.then(|| Command::new("sh").args(["-c", "kill -KILL \"$0\"", &process]).status())
+        });
+        let ran = child.wait_with_output().unwrap().into();
+        drop(ended);
+        assert!(watch.join().unwrap().is_none(), "it hangs: {ran:?}");
+        ran
+    }
+
     /// What a command that succeeds prints, and what it says.
     pub(crate) fn good(self, line: &str) -> (String, String) {
         assert_eq!(self.code, Some(0), "{line}\n{}", self.stderr);
@@ -108,24 +124,12 @@ pub(crate) fn command_in(folder: &Path, line: &str) -> Command {
     command
 }
 
-pub(crate) fn run_in(folder: &Path, line: &str) -> Ran {
-    Ran::run(&mut command_in(folder, line))
-}
-
-pub(crate) fn outcome(line: &str) -> Ran {
-    run_in(&root(), line)
-}
-
 pub(crate) fn both(line: &str) -> (String, String) {
-    outcome(line).good(line)
+    Folder::new().both(line)
 }
 
 pub(crate) fn good(line: &str) -> String {
     both(line).0
-}
-
-pub(crate) fn bad(line: &str, code: i32) -> String {
-    outcome(line).bad(line, code)
 }
 
 /// A folder for a test. `@name` in a command line is a file in it.
@@ -218,24 +222,19 @@ impl Folder {
 
     /// See [`refuses`].
     pub(crate) fn refuses(&self, transcript: &str) {
-        check_refusals(transcript, |line| self.run(line), |said| self.located(said));
+        let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
+        while let Some(line) = lines.next() {
+            let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
+            let found = self.run(line).bad(line, code.parse().expect(line));
+            assert!(found.contains(&self.located(said)), "{line}\n{found}");
+        }
     }
 }
 
 /// Commands that fail and print nothing: each in a line, and in the next the exit code, a colon and a part of
 /// what it says.
 pub(crate) fn refuses(transcript: &str) {
-    check_refusals(transcript, outcome, str::to_owned);
-}
-
-/// The same, with commands that are run in a way of the caller's.
-pub(crate) fn check_refusals(transcript: &str, run: impl Fn(&str) -> Ran, located: impl Fn(&str) -> String) {
-    let mut lines = transcript.lines().map(str::trim).filter(|line| !line.is_empty());
-    while let Some(line) = lines.next() {
-        let (code, said) = lines.next().and_then(|line| line.split_once(": ")).expect(line);
-        let found = run(line).bad(line, code.parse().expect(line));
-        assert!(found.contains(&located(said)), "{line}\n{found}");
-    }
+    Folder::new().refuses(transcript);
 }
 
 /// The cells of a column of a CSV.
@@ -249,7 +248,7 @@ pub(crate) fn column(table: &str, name: &str) -> Vec<String> {
 pub(crate) fn wait_for_lines(file: &Path, count: usize, writer: &mut Child) {
     let has = || std::fs::read_to_string(file).is_ok_and(|text| text.matches('\n').count() >= count);
     while !has() && writer.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -106,7 +106,7 @@ fn filter_files_hold_an_expression_and_no_python() {
 }
 
 #[test]
-fn own_rules_are_used_or_refused() {
+fn own_rules_are_used() {
     let folder = Folder::new();
     let rules = fs::read_to_string(root().join("crates/enumerate/rules/conv.json")).unwrap();
     folder.write("conv.json", rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", "));
@@ -114,11 +114,6 @@ fn own_rules_are_used_or_refused() {
     let (stdout, stderr) = both(&format!("enumerate configs/forward_2d.json --count {rules_here}"));
     assert_eq!(stdout, "1056\n");
     assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, so it gives no kernels\n");
-    folder.write("conv.json", rules.replace("\"mem\"", "\"meem\""));
-    folder.refuses(&format!(
-        "enumerate configs/forward_2d.json {rules_here}
-            1: conv.json: unknown pipeline 'meem', expected one of: compv1"
-    ));
 }
 
 /// Two implicit GEMMs, one of them twice, and what no pool can hold.

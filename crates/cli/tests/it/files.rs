@@ -3,10 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use crate::common::{Folder, MODEL, POOL, PROBLEM, Ran, check_refusals, root};
+use crate::common::{Folder, MODEL, POOL, PROBLEM, Ran, root};
 
 const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,\
     non_zero\n\
@@ -14,54 +13,24 @@ const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,p
     grouped_conv_forward_bf16_2d_64x64x64_compv4,0,16,256,128,1,28,28,3,3,1,1,1,1,0.01,600,1\n";
 
 /// A folder with one file of each kind that commands read.
-struct Files(Folder);
-
-impl std::ops::Deref for Files {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
+fn files() -> Folder {
+    let folder = Folder::new();
+    folder.write("measured.csv", MEASURED);
+    folder.write("problems.csv", "N,C,K,Hi,Wi,Y,X,pad_h,pad_w\n16,256,128,28,28,3,3,1,1\n");
+    folder.write("shapes.txt", "M=1,N=4096,K=4096\n");
+    folder.write("matrix.csv", "1,2\n");
+    assert!(Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap().success());
+    folder
 }
 
-impl Files {
-    fn new() -> Self {
-        let folder = Folder::new();
-        folder.write("measured.csv", MEASURED);
-        folder.write("problems.csv", "N,C,K,Hi,Wi,Y,X,pad_h,pad_w\n16,256,128,28,28,3,3,1,1\n");
-        folder.write("shapes.txt", "M=1,N=4096,K=4096\n");
-        folder.write("matrix.csv", "1,2\n");
-        assert!(Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap().success());
-        Self(folder)
+/// Commands, one in a line, that all fail so, and at once.
+fn all_refuse(files: &Folder, commands: &str, code: i32, said: &str) {
+    for line in commands.lines() {
+        let mut command = files.command(line);
+        let ran = Ran::soon(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let found = ran.bad(line, code);
+        assert!(found.contains(said), "{line}\n{found}");
     }
-
-    fn run(&self, line: &str) -> Ran {
-        soon(self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap(), line)
-    }
-
-    fn refuses(&self, transcript: &str) {
-        check_refusals(transcript, |line| self.run(line), |said| self.located(said));
-    }
-
-    /// Commands, one in a line, that all fail so.
-    fn all_refuse(&self, commands: &str, code: i32, said: &str) {
-        for line in commands.lines() {
-            self.refuses(&format!("{line}\n{code}: {said}"));
-        }
-    }
-}
-
-/// What came of a process, which must not hang.
-fn soon(mut child: Child, line: &str) -> Ran {
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-            panic!("{line}: it hangs");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.wait_with_output().unwrap().into()
 }
 
 fn is_device(path: &str) -> bool {
@@ -72,9 +41,37 @@ fn rank() -> String {
     format!("rank --model {MODEL} --pool {POOL} --problem {PROBLEM}")
 }
 
+/// Commands that print, one in a line.
+fn printing() -> String {
+    format!(
+        "{rank}
+        {rank} --format csv
+        rank --model {MODEL} --pool {POOL} --problems @problems.csv --format json
+        explain --model {MODEL} --pool {POOL} --problem {PROBLEM} \
+            --first grouped_conv_forward_bf16_2d_16x64x64_compv3 \
+            --second grouped_conv_forward_bf16_2d_64x64x64_compv3
+        inspect --model {MODEL}
+        inspect --model {MODEL} --format csv
+        dev features --engine conv97 --list
+        evaluate --model {MODEL} --data @measured.csv
+        shapes --set wide
+        shapes --list
+        enumerate configs/forward_2d.json --list
+        enumerate configs/forward_2d.json
+        convert @measured.csv --arch gfx950 --output -
+        store path
+        bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run
+        dev completions bash
+        --help
+        --version
+        rank --help",
+        rank = rank()
+    )
+}
+
 #[test]
 fn devices_pipes_and_links_stay_what_they_are() {
-    let files = Files::new();
+    let files = files();
     let expected = files.good(&format!("{} --format csv", rank()));
     files.refuses(&format!("{} --output /dev/full\n1: /dev/full: No space left on device", rank()));
     assert!(is_device("/dev/full"));
@@ -110,7 +107,7 @@ fn devices_pipes_and_links_stay_what_they_are() {
 
 #[test]
 fn no_output_replaces_what_is_read_or_another_output() {
-    let files = Files::new();
+    let files = files();
     let rank = format!("rank --model {MODEL}");
     let evaluate = format!("evaluate --model {MODEL} --data @measured.csv");
     let bench = "bench --simulate analytic --overwrite";
@@ -123,7 +120,7 @@ fn no_output_replaces_what_is_read_or_another_output() {
     let all = || fs::read_dir(files.path("")).unwrap().count();
     let count = all();
     let refuse = |commands: &str, message: &str| {
-        files.all_refuse(commands, 2, &format!("this file is also {message}"));
+        all_refuse(&files, commands, 2, &format!("this file is also {message}"));
         assert_eq!((names.map(contents), all()), (before.clone(), count));
     };
     refuse(
@@ -181,32 +178,20 @@ fn no_output_replaces_what_is_read_or_another_output() {
 
 #[test]
 fn a_file_of_measurements_counts_once() {
-    let files = Files::new();
+    let files = files();
     let commands = format!(
         "evaluate --model {MODEL} --data @measured.csv @measured.csv
         convert @measured.csv @measured.csv --arch gfx950 --output @x.csv
         report @measured.csv @measured.csv"
     );
-    files.all_refuse(&commands, 2, "this file is given twice");
+    all_refuse(&files, &commands, 2, "this file is given twice");
 }
 
 /// `>&-`
 #[test]
 fn nothing_is_lost_where_standard_output_is_closed_or_full() {
-    let files = Files::new();
-    let commands = format!(
-        "{}
-        evaluate --model {MODEL} --data @measured.csv
-        enumerate configs/forward_2d.json --list
-        inspect --model {MODEL}
-        shapes --list
-        convert @measured.csv --arch gfx950 --output -
-        --help
-        --version
-        rank --help",
-        rank()
-    );
-    for line in commands.lines() {
+    let files = files();
+    for line in printing().lines() {
         for (redirection, why) in [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
         {
             let command = files.command(line);
@@ -214,7 +199,7 @@ fn nothing_is_lost_where_standard_output_is_closed_or_full() {
             shell.args(["-c", &format!("exec \"$0\" \"$@\" {redirection}")]);
             shell.arg(command.get_program()).args(command.get_args());
             shell.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null()).stderr(Stdio::piped());
-            let ran = soon(shell.spawn().unwrap(), line);
+            let ran = Ran::soon(shell.spawn().unwrap());
             let is_said = ran.stderr.contains(&format!("standard output: {why}"));
             assert!(ran.code == Some(1) && is_said, "{line} {redirection}\n{}", ran.stderr);
         }
@@ -223,7 +208,7 @@ fn nothing_is_lost_where_standard_output_is_closed_or_full() {
 
 #[test]
 fn a_log_is_a_regular_file() {
-    let files = Files::new();
+    let files = files();
     let bench = format!("bench --pool {POOL} --problems @problems.csv --simulate analytic");
     files.write("there.csv", "kept");
     files.refuses(&format!(
@@ -251,7 +236,7 @@ fn a_log_is_a_regular_file() {
 
 #[test]
 fn what_is_no_regular_file_is_refused_at_once() {
-    let files = Files::new();
+    let files = files();
     fs::create_dir(files.path("model")).unwrap();
     symlink(files.path("pipe"), files.path("model/feature_spec.json")).unwrap();
     fs::create_dir(files.path("forest")).unwrap();
@@ -276,15 +261,15 @@ fn what_is_no_regular_file_is_refused_at_once() {
         {bench} --pool {POOL} --problems @problems.csv --runner @pipe
         {bench} --pool {POOL} --problems @problems.csv --simulate @pipe"
     );
-    files.all_refuse(&commands, 1, "found a pipe, expected a regular file");
+    all_refuse(&files, &commands, 1, "found a pipe, expected a regular file");
     let endless = format!("rank --model {MODEL} --pool /proc/self/maps --problem {PROBLEM}");
-    files.all_refuse(&endless, 1, "found a file of /proc or /sys");
+    all_refuse(&files, &endless, 1, "found a file of /proc or /sys");
 }
 
 /// A pipe was refused where standard input is read, and with it a shell's `<(command)`.
 #[test]
 fn pipes_are_read_where_standard_input_is() {
-    let files = Files::new();
+    let files = files();
     let rank = format!("rank --model {MODEL} --pool {POOL} --format csv --problems");
     let expected = files.good(&format!("{rank} @problems.csv"));
     let text = fs::read(files.path("problems.csv")).unwrap();
@@ -299,44 +284,21 @@ fn pipes_are_read_where_standard_input_is() {
     drop(piped);
     std::io::copy(&mut &problems, &mut writer).unwrap();
     drop(writer);
-    let ran = soon(child, &rank);
+    let ran = Ran::soon(child);
     assert_eq!((ran.code, ran.stdout), (Some(0), expected));
     let message = "found a device, expected a regular file, a pipe, or - for";
-    files.all_refuse(&format!("{rank} /dev/zero"), 1, message);
+    all_refuse(&files, &format!("{rank} /dev/zero"), 1, message);
 }
 
 /// As with `| head -0`.
 #[test]
 fn a_reader_that_goes_away_ends_every_command_quietly() {
-    let files = Files::new();
-    let commands = format!(
-        "{rank}
-        {rank} --format csv
-        rank --model {MODEL} --pool {POOL} --problems @problems.csv --format json
-        explain --model {MODEL} --pool {POOL} --problem {PROBLEM} \
-            --first grouped_conv_forward_bf16_2d_16x64x64_compv3 \
-            --second grouped_conv_forward_bf16_2d_64x64x64_compv3
-        inspect --model {MODEL}
-        inspect --model {MODEL} --format csv
-        dev features --engine conv97 --list
-        evaluate --model {MODEL} --data @measured.csv
-        shapes --set wide
-        shapes --list
-        enumerate configs/forward_2d.json --list
-        enumerate configs/forward_2d.json
-        convert @measured.csv --arch gfx950 --output -
-        store path
-        bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run
-        dev completions bash
-        --help
-        rank --help",
-        rank = rank()
-    );
-    for line in commands.lines() {
+    let files = files();
+    for line in printing().lines() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let child = files.command(line).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
-        let Ran { code, stderr, .. } = soon(child, line);
+        let Ran { code, stderr, .. } = Ran::soon(child);
         assert!(!stderr.contains("panicked") && !stderr.contains("Broken pipe"), "{line}\n{stderr}");
         assert_eq!(code, Some(0), "{line}\n{stderr}");
     }
@@ -346,21 +308,21 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
 #[test]
 fn a_reader_of_one_line_is_not_made_to_wait_for_the_rest() {
     use std::io::{BufRead as _, BufReader};
-    let files = Files::new();
+    let files = files();
     let line = "enumerate configs/forward_2d.json --list";
     let mut child = files.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();
     stdout.read_line(&mut first).unwrap();
     drop(stdout);
-    let ran = soon(child, line);
+    let ran = Ran::soon(child);
     assert!(!first.is_empty());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn a_time_that_is_none_is_an_error() {
-    let files = Files::new();
+    let files = files();
     for (time, good) in [("1700000000", true), ("", true), ("yesterday", false), ("-5", false)] {
         let ran = Ran::from(files.command("shapes --list").env("SOURCE_DATE_EPOCH", time).output().unwrap());
         assert_eq!(ran.code, Some(if good { 0 } else { 2 }), "{time}");
@@ -371,7 +333,7 @@ fn a_time_that_is_none_is_an_error() {
 /// It was found when the work was done, and lost.
 #[test]
 fn an_output_that_cannot_be_written_is_found_before_the_work() {
-    let files = Files::new();
+    let files = files();
     // Nothing else is wrong with these lines; what they read does not exist, which would be found next.
     for (line, output) in [
         ("evaluate --model no-model --data @none.csv --output", "none/a.html"),
@@ -421,7 +383,7 @@ fn packing_under_any_umask_leaves_nothing() {
 /// Names and contents of files reached the terminal as they were.
 #[test]
 fn files_cannot_command_a_terminal() {
-    let files = Files::new();
+    let files = files();
     files.write("pool.txt", "grouped_conv_forward_\x1b[2Jbf16\n");
     files.write("bad.csv", "N,C,\x1b]0;owned\x07,K\n1,2,3,4\n");
     files.write("\u{9b}31m.csv", "");

@@ -410,30 +410,7 @@ fn tables_know_their_gpus() {
     convert("bare.csv", "new.csv");
     assert!(!folder.path("new.csv.meta.json").exists());
 
-    // Rows of two devices that do not say of which they are; files without rows here do not count.
-    folder.write("both.csv", &rows);
-    let on = |target: &str, rows: usize| {
-        format!(
-            r#"{{"rows": {rows}, "meta": {{"sessions": [{{"gpus": {{"0": {{"name": "X", "target": "{target}"}}}}}}]}}}}"#
-        )
-    };
-    let parts = |rows| format!(r#"{{"parts": [{}, {}]}}"#, on("gfx942", 2), on("gfx950", rows));
     let table = || fs::read(folder.path("table.parquet")).unwrap();
-    let before = table();
-    folder.write("both.csv.meta.json", parts(1));
-    let evaluate = "evaluate --model estimate --arch gfx942 --data @both.csv";
-    let expected = "both.csv: measured on gfx942, gfx950, according to its .meta.json, but its rows are \
-                    taken for measurements of gfx942";
-    folder.refuses(&format!(
-        "{evaluate}
-            1: {expected}
-        convert @both.csv --arch gfx942 --output @table.parquet
-            1: {expected}"
-    ));
-    assert_eq!(table(), before);
-    folder.write("both.csv.meta.json", parts(0));
-    folder.good(evaluate);
-    convert("both.csv", "table.parquet");
     // A sidecar that cannot be written leaves the table as it was.
     fs::remove_file(folder.path("table.parquet.meta.json")).unwrap();
     fs::create_dir(folder.path("table.parquet.meta.json")).unwrap();

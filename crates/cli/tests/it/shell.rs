@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Folder, bad, good, outcome, refuses};
+use crate::common::{Folder, good, refuses};
 
 const POOL: &str = "configs/forward_bf16.txt";
 const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
@@ -102,7 +102,7 @@ fn other_shells_have_scripts_too() {
 
 #[test]
 fn alone_it_shows_its_commands() {
-    assert_eq!(bad("", 2).trim_end(), good("-h").trim_end());
+    assert_eq!(Folder::new().bad("", 2).trim_end(), good("-h").trim_end());
 }
 
 /// What a command prints on a terminal of so many columns; `None` where there is no `script`, which makes
@@ -184,7 +184,7 @@ fn words_that_are_not_ours_name_their_successor() {
 #[test]
 fn a_mistyped_word_is_answered_with_the_nearest() {
     let rank = |more: &str| {
-        let ran = outcome(&format!("rank --pool {POOL} {more}"));
+        let ran = Folder::new().run(&format!("rank --pool {POOL} {more}"));
         assert_ne!(ran.code, Some(0), "{more}");
         ran.stderr
     };

@@ -1,11 +1,6 @@
 //! `ckselect train` as a user meets it: files, errors, exit codes, interruption.
 
-use crate::common::Folder;
-
-/// Convolutions on six kernels.
-fn sweep(problems: usize, dtype: &str) -> String {
-    crate::common::sweep(problems, "forward", dtype)
-}
+use crate::common::{Folder, sweep};
 
 const BASE: &str = "train --data sweep.csv --arch gfx950";
 
@@ -13,7 +8,7 @@ const BASE: &str = "train --data sweep.csv --arch gfx950";
 #[test]
 fn without_lightgbm_the_command_says_how_to_get_it() {
     let folder = Folder::inside();
-    folder.write("sweep.csv", sweep(2, "bf16"));
+    folder.write("sweep.csv", sweep(2, "forward", "bf16"));
     let message = folder.bad(&format!("{BASE} --output model"), 2);
     assert!(message.contains("make ckselect") && message.contains("--features train"), "{message}");
     assert!(!folder.path("model").exists());
@@ -51,7 +46,7 @@ mod trained {
 
     #[test]
     fn the_same_command_gives_the_same_bytes_on_any_number_of_threads() {
-        let (one, two) = (folder(&sweep(24, "bf16")), folder(&sweep(24, "bf16")));
+        let (one, two) = (folder(&sweep(24, "forward", "bf16")), folder(&sweep(24, "forward", "bf16")));
         let line = format!(
             "{BASE} --output model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise \
              --params hard_examples=1"
@@ -78,7 +73,7 @@ mod trained {
 
     #[test]
     fn the_model_ranks_and_predicts() {
-        let folder = folder(&sweep(24, "bf16"));
+        let folder = folder(&sweep(24, "forward", "bf16"));
         let printed = folder.good(&format!("{BASE} --output model {SMALL} --format csv"));
         let header = printed.lines().next().unwrap();
         assert_eq!(header, "target,fold,problems,trees,rmse,r2,mean,median,p10,min,best_of_top3");
@@ -97,10 +92,10 @@ mod trained {
     #[test]
     fn the_rows_of_a_run_say_operation_and_architecture() {
         let rows = |arch: &str, run: &str| -> String {
-            let text = sweep(24, "bf16");
+            let text = sweep(24, "forward", "bf16");
             text.lines().skip(1).map(|line| format!("{line},{arch},{run}\n")).collect::<Vec<_>>().concat()
         };
-        let header = sweep(0, "bf16").trim_end().to_owned() + ",arch,run_id\n";
+        let header = sweep(0, "forward", "bf16").trim_end().to_owned() + ",arch,run_id\n";
         let folder = folder(&(header + &rows("gfx942", "7") + &rows("gfx950", "8")));
         for line in [
             "train --data sweep.csv --output model --overwrite --folds 1 --params n_estimators=2 \
@@ -122,7 +117,7 @@ mod trained {
 
     #[test]
     fn upstreams_way_trains_logarithms_by_its_engine_and_may_be_continued() {
-        let folder = folder(&sweep(24, "bf16"));
+        let folder = folder(&sweep(24, "forward", "bf16"));
         folder.good(&format!("{BASE} --output old --objective log1p --targets tflops,latency {SMALL}"));
         let old = folder.read_json("old/feature_spec.json");
         assert_eq!(old["feature_names"].as_array().unwrap().len(), 97);
@@ -154,7 +149,7 @@ mod trained {
 
     #[test]
     fn the_usual_objective_is_lambdarank_with_all_trees_and_a_continued_model_keeps_its_own() {
-        let folder = folder(&sweep(24, "bf16"));
+        let folder = folder(&sweep(24, "forward", "bf16"));
         let small = SMALL.replace(" --params early_stopping=off", "");
         let relative = |model: &str| {
             folder.read_json(&format!("{model}/train_manifest.json"))["ck_select"]["targets"]["relative"]
@@ -175,7 +170,7 @@ mod trained {
 
     #[test]
     fn the_estimate_takes_part_on_request() {
-        let folder = folder(&sweep(40, "bf16"));
+        let folder = folder(&sweep(40, "forward", "bf16"));
         let line = format!("{BASE} --output with --objective listwise --prior 5 {SMALL}");
         folder.good(&line);
         let spec = folder.read_json("with/feature_spec.json");
@@ -231,7 +226,7 @@ mod trained {
 
     #[test]
     fn what_must_not_be_mixed_is_refused() {
-        let mixed = sweep(6, "bf16") + sweep(6, "fp16").split_once('\n').unwrap().1;
+        let mixed = sweep(6, "forward", "bf16") + sweep(6, "forward", "fp16").split_once('\n').unwrap().1;
         let folder = folder(&mixed);
         folder.refuses(&format!("{BASE} --output model {SMALL}\n1: mixes element types"));
         folder.good(&format!("{BASE} --output model {SMALL} --where dtype=fp16"));
@@ -241,7 +236,7 @@ mod trained {
 
     #[test]
     fn mistakes_are_found_before_any_training_and_leave_nothing() {
-        let folder = folder(&sweep(6, "bf16"));
+        let folder = folder(&sweep(6, "forward", "bf16"));
         let train = format!("{BASE} --output model");
         folder.refuses(&format!(
             "{train} --objective mse
@@ -270,6 +265,8 @@ mod trained {
                 2: a universal model is adapted by `ckselect tune`
             {train} --extra-data sweep.csv
                 2: sweep.csv is given twice
+            train --data sweep.csv --output model
+                2: --arch is missing, and the rows do not record what was measured
             {train} --targets tflops,bandwidth
                 1: target bandwidth: no valid row of the data has a value of it"
         ));
@@ -278,27 +275,10 @@ mod trained {
         folder.refuses(&format!("{train}\n1: model: already exists; --overwrite replaces it"));
     }
 
-    /// Both options were required.
-    #[test]
-    fn the_data_says_operation_and_architecture() {
-        let text = sweep(9, "bf16");
-        let cell = |place: usize| if place == 0 { "hw_gfx_name" } else { "gfx950" };
-        let named = text.lines().enumerate().map(|(place, line)| format!("{line},{}\n", cell(place)));
-        let recorded = folder(&named.collect::<String>());
-        recorded.good(&format!("{BASE} --output model {SMALL}"));
-        recorded.good(&format!("train --data sweep.csv --output inferred {SMALL}"));
-        let forest = |model: &str| contents(&recorded.path(model))["model_relative.lgbm.gz"].clone();
-        assert!(forest("inferred") == forest("model"));
-        folder(&text).refuses(
-            "train --data sweep.csv --output model
-                2: --arch is missing, and the rows do not record what was measured",
-        );
-    }
-
     #[cfg(unix)]
     #[test]
     fn ctrl_c_leaves_nothing() {
-        let folder = folder(&sweep(60, "bf16"));
+        let folder = folder(&sweep(60, "forward", "bf16"));
         // What a shell starts in the background begins with Ctrl-C ignored, and so would its children.
         let mut child = Command::new("env")
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_ckselect")])

@@ -7,19 +7,14 @@ use std::io::Read as _;
 
 use ck_select::forest::Forest;
 
-use crate::common::{Folder, POOL, PROBLEM, Ran, column, kill, make_fakes, root, wait_for_lines};
+use crate::common::{Folder, POOL, PROBLEM, Ran, column, kill, make_fakes, root, sweep, wait_for_lines};
 
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
 
-/// Convolutions on six kernels.
-fn sweep(problems: usize, direction: &str) -> String {
-    crate::common::sweep(problems, direction, "bf16")
-}
-
 fn folder() -> Folder {
     let folder = Folder::inside();
-    folder.write("here.csv", sweep(30, "forward"));
-    folder.write("back.csv", sweep(20, "bwd_data"));
+    folder.write("here.csv", sweep(30, "forward", "bf16"));
+    folder.write("back.csv", sweep(20, "bwd_data", "bf16"));
     folder.good("convert back.csv --arch sm_90 --output back.parquet");
     folder
 }
@@ -120,8 +115,10 @@ fn a_model_of_convolutions_ranks_gemms() {
 fn gpus_of_one_architecture_are_several_devices() {
     let folder = folder();
     let rows = |units: &str| {
-        let mut lines =
-            sweep(20, "forward").lines().map(|line| format!("{line},gfx942,{units}\n")).collect::<Vec<_>>();
+        let mut lines = sweep(20, "forward", "bf16")
+            .lines()
+            .map(|line| format!("{line},gfx942,{units}\n"))
+            .collect::<Vec<_>>();
         lines[0] = lines[0].replace(&format!("gfx942,{units}"), "arch,hw_num_cus");
         lines.concat()
     };
@@ -189,7 +186,7 @@ fn misleading(favourites: &str, sweep: &str) -> String {
 #[test]
 fn a_model_that_is_worse_on_held_out_problems_is_not_written() {
     let folder = trained();
-    let plain = sweep(40, "forward");
+    let plain = sweep(40, "forward", "bf16");
     folder.write("plain.csv", &plain);
     let names: Vec<&str> = plain.lines().skip(1).take(6).filter_map(|row| row.split(',').next()).collect();
     folder.write("pool.txt", names.join("\n"));
@@ -250,7 +247,7 @@ fn a_model_goes_on_with_measurements() {
 
     // Two GPUs of one architecture.
     for (file, gpu) in [("one.csv", "NVIDIA H100"), ("two.csv", "NVIDIA H200")] {
-        folder.write(file, sweep(12, "forward"));
+        folder.write(file, sweep(12, "forward", "bf16"));
         let meta = format!(
             r#"{{"sessions": [{{"rows": 72, "gpus": {{"0": {{"name": "{gpu}", "target": "sm_90"}}}}}}]}}"#
         );
