@@ -100,8 +100,15 @@ pub(crate) struct Args {
     /// Discard an existing output
     #[arg(long)]
     pub(super) overwrite: bool,
-    #[command(flatten)]
-    pub(super) care: Care,
+    /// Abandon kernels that are this many times slower than the problem's best: 5x
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub(super) cutoff: Option<f64>,
+    /// How to measure: warmup=3 runs of each kernel, repeat=10 timed runs, whose median is the result,
+    /// samples=1 runs of an executable, which itself averages over repeat, remeasure=0 times if a measurement
+    /// varies by more than 10 % (the most stable result counts), timeout=30s for one kernel on one problem,
+    /// batch=20 kernels for one worker process
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    pub(super) params: Vec<String>,
     /// The order in which a problem's kernels are measured: `pool`; or, most promising first, `estimate` or
     /// `model`, which need --arch unless the model is for one GPU. `estimate:10` and `model:10` measure only
     /// the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than the
@@ -177,21 +184,8 @@ fn order(text: &str) -> Result<Order, String> {
     }
 }
 
-/// How carefully to measure
-#[derive(clap::Args)]
-pub(super) struct Care {
-    /// Abandon kernels that are this many times slower than the problem's best: 5x
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
-    pub(super) cutoff: Option<f64>,
-    /// How to measure: warmup=3 runs of each kernel, repeat=10 timed runs, whose median is the result,
-    /// samples=1 runs of an executable, which itself averages over repeat, remeasure=0 times if a measurement
-    /// varies by more than 10 % (the most stable result counts), timeout=30s for one kernel on one problem,
-    /// batch=20 kernels for one worker process
-    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
-    pub(super) params: Vec<String>,
-}
-
-impl Care {
+impl Args {
+    /// How carefully to measure.
     fn settings(&self) -> Result<Settings, CliError> {
         let usual = Settings::default();
         let params =
@@ -386,7 +380,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     for note in &problems.notes {
         say!("ckselect: note: {note}");
     }
-    let settings = args.care.settings()?;
+    let settings = args.settings()?;
     let all = Plan::new(&pool, &problems);
     let whole = in_order(args, all.clone(), &pool, &problems)?;
     if whole.is_empty() {

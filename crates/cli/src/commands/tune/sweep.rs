@@ -15,7 +15,7 @@ use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::stop::StopReason;
 use ck_select_measure::sweep::Retry;
 
-use super::super::bench::{self, Care, Keep, Order};
+use super::super::bench::{self, Keep, Order};
 use super::Args;
 use crate::error::CliError;
 
@@ -88,10 +88,8 @@ impl<'a> Sweep<'a> {
             simulate: None,
             resume: Some(if all_failed { Retry::Failed } else { Retry::Nothing }),
             overwrite: false,
-            care: Care {
-                cutoff: None,
-                params: vec![format!("remeasure={AGAIN}"), format!("batch={together}")],
-            },
+            cutoff: None,
+            params: vec![format!("remeasure={AGAIN}"), format!("batch={together}")],
             order: Some(Order::Model(Keep::First(first))),
             model: Some(args.model.clone()),
             arch: args.gpu.on(Some(args.arch()?)),
