@@ -63,7 +63,7 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
     if place(path).is_none() {
         return Ok(());
     }
-    files::Pending::create(path).map(drop).map_err(|error| CliError::io(path.display(), &error))
+    files::Pending::create(path).map(drop).map_err(CliError::io(path.display()))
 }
 
 /// If a file is given twice, its rows would count twice.

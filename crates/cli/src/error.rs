@@ -54,12 +54,14 @@ impl CliError {
         if is_broken_pipe(error) { Self::BrokenPipe } else { Self::failed(error) }
     }
 
-    /// A failure to read or write the named file.
-    pub(crate) fn io(name: impl Display, error: &io::Error) -> Self {
-        if is_broken_pipe(error) {
-            return Self::BrokenPipe;
+    /// What a failure to read or write the named file is.
+    pub(crate) fn io(name: impl Display) -> impl FnOnce(io::Error) -> Self {
+        move |error| {
+            if is_broken_pipe(&error) {
+                return Self::BrokenPipe;
+            }
+            Self::Failed(format!("{name}: {error}"))
         }
-        Self::Failed(format!("{name}: {error}"))
     }
 }
 
@@ -92,7 +94,7 @@ mod tests {
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
         let wrapped = io::Error::other(csv::Error::from(gone()));
         assert!(is_broken_pipe(&gone()) && is_broken_pipe(&wrapped));
-        assert!(matches!(CliError::io("standard output", &wrapped), CliError::BrokenPipe));
+        assert!(matches!(CliError::io("standard output")(wrapped), CliError::BrokenPipe));
         assert!(!is_broken_pipe(&io::Error::other("another")));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(CliError::failed(format!("{name}: {error}, a pipe, or - for standard input")))
         }
-        Err(error) => Err(CliError::io(name, &error)),
+        Err(error) => Err(CliError::io(name)(error)),
     }
 }
 

@@ -22,6 +22,7 @@
 )]
 
 mod clash;
+#[cfg(target_os = "linux")]
 mod closed;
 #[macro_use]
 mod message;

@@ -59,7 +59,7 @@ impl Output {
                 let escapes = screen.is_terminal;
                 Ok(Self { writer: BufWriter::new(pending), name, screen, escapes })
             }
-            Err(error) => Err(CliError::io(name, &error)),
+            Err(error) => Err(CliError::io(name)(error)),
         }
     }
 
@@ -80,14 +80,14 @@ impl Output {
 
     /// Writes everything, and finishes.
     pub(crate) fn filled(mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) -> Result<(), CliError> {
-        write(&mut self).map_err(|error| CliError::io(&self.name, &error))?;
+        write(&mut self).map_err(CliError::io(&self.name))?;
         self.finish()
     }
 
     /// Writes what is buffered; a file gets its name only now, after its contents are on disk.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let written = self.writer.into_inner().map_err(io::IntoInnerError::into_error);
-        written.and_then(Pending::commit).map_err(|error| CliError::io(self.name, &error))
+        written.and_then(Pending::commit).map_err(CliError::io(self.name))
     }
 }
 

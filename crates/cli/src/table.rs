@@ -378,13 +378,13 @@ impl Rows {
     fn flush(&mut self) -> Result<(), CliError> {
         let written = self.layout.write(&self.block, self.out.exact()).and_then(|()| self.out.flush());
         self.block.clear();
-        written.map_err(|error| CliError::io(self.out.name(), &error))
+        written.map_err(CliError::io(self.out.name()))
     }
 
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         self.flush()?;
         let finished = self.layout.finish(self.out.exact());
-        finished.map_err(|error| CliError::io(self.out.name(), &error))?;
+        finished.map_err(CliError::io(self.out.name()))?;
         self.out.finish()
     }
 }
@@ -431,11 +431,6 @@ mod tests {
     }
 
     #[test]
-    fn tables_align_numbers_at_their_end() {
-        assert_eq!(written(Format::Table), "kernel  score\na,b       0.1\nc         NaN\n");
-    }
-
-    #[test]
     fn names_of_files_cannot_command_a_terminal() {
         let rows = [vec!["\x1b[2Ja".into(), 1.0.into()]];
         let terminal = Screen { is_terminal: true, ..Screen::default() };
@@ -453,7 +448,8 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_and_json_has_no_nan() {
+    fn tables_align_numbers_csv_quotes_and_json_has_no_nan() {
+        assert_eq!(written(Format::Table), "kernel  score\na,b       0.1\nc         NaN\n");
         assert_eq!(written(Format::Csv), "kernel,score\n\"a,b\",0.1\nc,NaN\n");
         let json: Value = serde_json::from_str(&written(Format::Json)).unwrap();
         assert_eq!(

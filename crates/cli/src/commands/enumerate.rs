@@ -196,7 +196,7 @@ fn request(args: &Args, open: &Open, op: Op) -> Result<Request, CliError> {
     request.valid_only = args.valid_only;
     for text in &args.filter {
         let (name, filter) = if let Some(name) = text.strip_prefix('@') {
-            let text = ck_select::files::read_to_string(name).map_err(|error| CliError::io(name, &error))?;
+            let text = ck_select::files::read_to_string(name).map_err(CliError::io(name))?;
             let filter = Filter::parse_file(op, &text);
             (name, filter.map_err(|error| CliError::failed(format!("{name}: {error}")))?)
         } else {

@@ -271,9 +271,7 @@ fn ranker(model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliErro
 pub(crate) fn say_left_out(ranker: &Ranker) {
     let kernels = ranker.pool().len();
     let left_out: Reasons = ranker.left_out().iter().map(|one| &one.reason).collect();
-    if let Some((count, reasons)) = left_out.list() {
-        say!("ckselect: {count} of {kernels} kernels are left out: {reasons}");
-    }
+    left_out.say_left_out(kernels);
     let (mut count, mut words) = (0, BTreeSet::new());
     for unmeasured in (0..kernels).map(|index| ranker.unmeasured(index)).filter(|word| !word.is_empty()) {
         count += 1;
@@ -337,8 +335,7 @@ fn made(
         Some(model) => model.map(ModelPlace::Embedded),
         None => Ok(ModelPlace::Directory(path)),
     });
-    let made = Provenance::new(crate::timestamp::timestamp(), place.transpose()?, measurements);
-    made.map_err(|(file, error)| CliError::io(file, &error))
+    Ok(Provenance::new(crate::timestamp::timestamp(), place.transpose()?, measurements)?)
 }
 
 /// A model directory, for commands that read its files.

@@ -35,6 +35,13 @@ impl Reasons {
         (total > 0).then(|| (total, listed.chain(rest).collect::<Vec<_>>().join(", ")))
     }
 
+    /// Prints how many of all kernels are left out.
+    pub(super) fn say_left_out(&self, kernels: usize) {
+        if let Some((count, reasons)) = self.list() {
+            say!("ckselect: {count} of {kernels} kernels are left out: {reasons}");
+        }
+    }
+
     /// Prints how many problems of a file are skipped for each reason.
     pub(super) fn say_skipped(&self, file: &str) {
         for (reason, count) in &self.0 {

@@ -332,7 +332,7 @@ fn run_import(args: &ImportArgs, location: &Location) -> Result<(), CliError> {
     for path in &args.files {
         let (label, mut source) = crate::input::open(path)?;
         let mut bytes = Vec::new();
-        source.read_to_end(&mut bytes).map_err(|error| CliError::io(&label, &error))?;
+        source.read_to_end(&mut bytes).map_err(CliError::io(&label))?;
         records.extend(read_records(&label, &bytes)?);
     }
     write_counts(open(location, Mode::ReadWrite)?.merge(&records)?)

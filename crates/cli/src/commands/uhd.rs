@@ -116,7 +116,7 @@ fn of_file(path: &Path, error: impl std::fmt::Display) -> CliError {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CliError> {
-    files::read(path).map_err(|error| CliError::io(path.display(), &error))
+    files::read(path).map_err(CliError::io(path.display()))
 }
 
 fn object(path: &Path) -> Result<Map<String, Value>, CliError> {
@@ -160,7 +160,7 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     keys.insert(adapter.to_owned(), body);
     let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
     checked.open(&bytes).map_err(|error| of_file(&descriptor, error))?;
-    files::write(&artifact, &bytes).map_err(|error| CliError::io(artifact.display(), &error))?;
+    files::write(&artifact, &bytes).map_err(CliError::io(artifact.display()))?;
     crate::output::write_file(&descriptor, &format!("{:#}\n", checked.document()))
 }
 
@@ -304,7 +304,7 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
         None => names(&descriptor),
     };
     let text = trees.to_text(&columns).map_err(|error| of_file(&args.file, error))?;
-    let io = |error| CliError::io(args.output.display(), &error);
+    let io = |error| CliError::io(args.output.display())(error);
     let staged = Staged::create(&args.output).map_err(io)?;
     staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;
     if let Some(spec) = spec {

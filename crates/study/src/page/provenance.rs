@@ -1,6 +1,5 @@
 //! The sources of a page, its time, and the program's version.
 
-use std::io;
 use std::path::Path;
 
 use ck_select_model::model::{EmbeddedModel, Model, Target};
@@ -8,7 +7,8 @@ use ck_select_model::model::{EmbeddedModel, Model, Target};
 use super::html::Page;
 use super::text::{count, escape, name};
 use ck_select_data::digest;
-use ck_select_data::measurements::{Measurements, Source};
+use ck_select_data::measurements::{DataError, Measurements, Source};
+use ck_select_data::trained::digests;
 
 /// The sources of a page, and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,10 +36,7 @@ impl Provenance {
         at: String,
         model: Option<ModelPlace<'_>>,
         measurements: &Measurements,
-    ) -> Result<Self, (String, io::Error)> {
-        let of_file =
-            |path: &Path| digest::of_file(path).map_err(|error| (path.display().to_string(), error));
-        let sources = measurements.sources().iter();
+    ) -> Result<Self, DataError> {
         Ok(Self {
             at,
             model: match model {
@@ -47,12 +44,18 @@ impl Provenance {
                     model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
                 }
                 Some(ModelPlace::Directory(model)) => {
-                    let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
-                    files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
+                    let digested = |name: String| {
+                        let path = model.join(&name);
+                        let digest = digest::of_file(&path);
+                        let digest =
+                            digest.map_err(|error| DataError::io(&path.display().to_string(), error));
+                        Ok((name, digest?))
+                    };
+                    files_of(model).into_iter().map(digested).collect::<Result<_, DataError>>()?
                 }
                 None => Vec::new(),
             },
-            data: sources.map(|source| of_file(&source.path)).collect::<Result<_, _>>()?,
+            data: digests(measurements)?,
         })
     }
 

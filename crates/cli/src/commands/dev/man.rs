@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    fs::create_dir_all(&args.directory).map_err(|error| CliError::io(args.directory.display(), &error))?;
+    fs::create_dir_all(&args.directory).map_err(CliError::io(args.directory.display()))?;
     let mut command = crate::commands::line().disable_help_subcommand(true);
     command.build();
     write(&command, &args.directory)

@@ -1,6 +1,6 @@
 //! `ckselect dev pack`: writes a model directory that loads several times faster.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ck_select::files;
 use ck_select::forest::Forest;
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.output.symlink_metadata().is_ok() {
         return Err(CliError::failed(format!("{}: already exists", args.output.display())));
     }
-    let staged = Staged::create(&args.output).map_err(|error| io(&args.output, &error))?;
+    let staged = Staged::create(&args.output).map_err(CliError::io(args.output.display()))?;
     forests(args, &model, &staged)?;
     papers(args, &model, &staged)?;
-    staged.commit(false).map_err(|error| io(&args.output, &error))
+    staged.commit(false).map_err(CliError::io(args.output.display()))
 }
 
 fn forests(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
@@ -52,7 +52,7 @@ fn forests(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> 
         let failed = |error| CliError::failed(format!("{}: {target}: {error}", args.model.display()));
         let packed = packed::pack(&text).map_err(failed)?;
         let name = target.file_name() + ".packed";
-        staged.write(&name, &packed).map_err(|error| io(&args.output.join(&name), &error))?;
+        staged.write(&name, &packed).map_err(CliError::io(args.output.join(&name).display()))?;
         let written = Forest::load(staged.path().join(name))?;
         if model.forest(target).is_none_or(|forest| **forest != written) {
             return Err(failed("the packed forest differs".to_owned()));
@@ -65,11 +65,11 @@ fn papers(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
     let there = PAPERS.into_iter().filter(|name| args.model.join(name).exists());
     for name in there.chain([SPEC]) {
         let from = args.model.join(name);
-        let mut bytes = files::read(&from).map_err(|error| io(&from, &error))?;
+        let mut bytes = files::read(&from).map_err(CliError::io(from.display()))?;
         if let (true, Some(known)) = (name == SPEC, model.spec().known_as()) {
-            bytes = named(&bytes, known).map_err(|error| io(&from, &error.into()))?;
+            bytes = named(&bytes, known).map_err(|error| CliError::io(from.display())(error.into()))?;
         }
-        staged.write(name, &bytes).map_err(|error| io(&args.output.join(name), &error))?;
+        staged.write(name, &bytes).map_err(CliError::io(args.output.join(name).display()))?;
     }
     Ok(())
 }
@@ -83,8 +83,4 @@ fn named(spec: &[u8], name: &str) -> serde_json::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(&keys)?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-fn io(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::io(path.display(), error)
 }

@@ -26,9 +26,7 @@ pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
     let GpuOverride { arch, device } = args.ranker.arch.device_for(one.as_ref(), pool.iter())?;
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
     let left_out: Reasons = ranked.left_out().iter().map(|(_, reason)| reason).collect();
-    if let Some((count, reasons)) = left_out.list() {
-        say!("ckselect: {count} of {} kernels are left out: {reasons}", ranked.pool().len());
-    }
+    left_out.say_left_out(ranked.pool().len());
     let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
     let mut header = super::place_columns(args, shows_split);
     header.push("time_us");

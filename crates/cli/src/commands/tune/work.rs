@@ -19,18 +19,18 @@ const FIRST: &str = "0000.csv";
 fn known(path: &Path) -> Result<Option<String>, CliError> {
     match ck_select::files::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(|error| CliError::io(path.display(), &error)),
+        read => read.map(Some).map_err(CliError::io(path.display())),
     }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    ck_select::files::write(path, text.as_bytes()).map_err(|error| CliError::io(path.display(), &error))
+    ck_select::files::write(path, text.as_bytes()).map_err(CliError::io(path.display()))
 }
 
 /// Records the architecture and the number of kernels per problem that the folder is for. Refuses a folder of
 /// other measurements.
 pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliError> {
-    fs::create_dir_all(work).map_err(|error| CliError::io(work.display(), &error))?;
+    fs::create_dir_all(work).map_err(CliError::io(work.display()))?;
     let path = work.join(FILE);
     let name = path.display();
     let Some(text) = known(&path)? else {
