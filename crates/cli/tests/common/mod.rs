@@ -113,17 +113,6 @@ impl Ran {
     }
 }
 
-/// The program with these words, in a folder, at a fixed time, whatever GPUs the machine shows.
-pub(crate) fn command_in(folder: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-    command.current_dir(folder).env("SOURCE_DATE_EPOCH", "1700000000").args(words(line));
-    for variable in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
-        command.env_remove(variable);
-    }
-    command.env_remove("CK_SELECT_STORE").stdin(Stdio::null());
-    command
-}
-
 pub(crate) fn both(line: &str) -> (String, String) {
     Folder::new().both(line)
 }
@@ -190,9 +179,16 @@ impl Folder {
         })
     }
 
+    /// The program with these words, at a fixed time, whatever GPUs the machine shows.
     pub(crate) fn command(&self, line: &str) -> Command {
-        let mut command = command_in(&self.within, &self.located(line));
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+        command.current_dir(&self.within).args(words(&self.located(line))).stdin(Stdio::null());
+        for variable in
+            ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CK_SELECT_STORE"]
+        {
+            command.env_remove(variable);
+        }
+        command.env("SOURCE_DATE_EPOCH", "1700000000").envs(self.variables.iter().cloned());
         command
     }
 

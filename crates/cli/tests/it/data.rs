@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Folder, good, refuses};
+use crate::common::{Folder, good, refuses, root};
 
 const HEADER: &str =
     "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero";
@@ -218,14 +218,17 @@ fn the_data_says_operation_and_architecture() {
     let said = "evaluate --model estimate --where op=gemm_universal --arch gfx950 --data gemm.csv";
     assert_eq!(folder.good("evaluate --model estimate --data gemm.csv"), folder.good(said));
     folder.good("evaluate --against estimate --model estimate --data gemm.csv");
-    folder.refuses(
-        "evaluate --model estimate --data two.csv
+    let model = root().join("tests/golden/models/gemm_small").display().to_string();
+    folder.refuses(&format!(
+        "evaluate --model {model} --where direction=forward --data gemm.csv
+            2: --where: found direction=forward, but rows are of gemm_universal
+        evaluate --model estimate --data two.csv
             2: --arch is missing: two.csv has rows of gfx950 and of gfx942
         evaluate --model estimate --arch gfx950 --data gemm.csv conv.csv
             2: --where op= is missing: gemm.csv has rows of gemm_universal, conv.csv of grouped_conv
         evaluate --model estimate --data conv.csv
-            2: the estimate needs a GPU: give --arch",
-    );
+            2: the estimate needs a GPU: give --arch"
+    ));
 }
 
 /// Options that would change nothing are mistakes.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::common::{Folder, column, command_in, root};
+use crate::common::{Folder, column};
 
 const RANK: &str =
     "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt --top 1 --format csv";
@@ -68,7 +68,8 @@ fn rows_are_written_while_problems_are_read() {
         format!("N={},C={},K=64,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv\n", 1 + row % 64, 8 * (1 + row / 64))
     };
     for (header, line) in [("N,C,K,Hi,Wi,Y,X\n", &csv as &dyn Fn(usize) -> String), ("# seen\n\n", &list)] {
-        let mut child = command_in(&root(), &format!("{RANK} --problems -"))
+        let mut child = Folder::new()
+            .command(&format!("{RANK} --problems -"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

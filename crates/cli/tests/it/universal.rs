@@ -59,16 +59,18 @@ fn a_model_of_two_devices_ranks_for_a_third() {
     assert!(judged.starts_with("figure,") && judged.contains("efficiency,30,"), "{judged}");
 }
 
+/// The name of a kernel of GEMMs.
+fn gemm(pipeline: &str, tile: &str) -> String {
+    format!(
+        "gemm_universal_bf16_rcr_{pipeline}_default_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
+    )
+}
+
 /// To a universal model, a GEMM is a 1x1 convolution.
 #[test]
 fn a_model_of_convolutions_ranks_gemms() {
     let folder = trained();
-    let name = |tile: &str| {
-        format!(
-            "gemm_universal_bf16_rcr_compv3_default_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
-        )
-    };
-    let names = ["64x64x64", "128x128x64", "256x128x64"].map(name);
+    let names = ["64x64x64", "128x128x64", "256x128x64"].map(|tile| gemm("compv3", tile));
     folder.write("pool.txt", names.join("\n"));
     let mut rows = String::from("M,N,K,kernel,latency_ms,tflops,dtype,layout,arch\n");
     for (m, slow) in [(16, 2), (512, 1), (4096, 0)] {
@@ -407,14 +409,8 @@ fn measuring_goes_on_where_it_was_stopped() {
 fn a_model_of_convolutions_goes_on_with_gemms() {
     let fakes = Measuring::new(6);
     let folder = &fakes.folder;
-    let name = |tile: &str, pipeline: &str| {
-        format!(
-            "gemm_universal_bf16_rcr_{pipeline}_default_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
-        )
-    };
     let tiles = ["64x64x64", "128x64x64", "128x128x64", "256x128x64"];
-    let names: Vec<String> =
-        tiles.iter().flat_map(|tile| ["compv3", "compv4"].map(|pipeline| name(tile, pipeline))).collect();
+    let names = tiles.map(|tile| ["compv3", "compv4"].map(|pipeline| gemm(pipeline, tile))).concat();
     folder.write("pool.txt", names.join("\n"));
     let shape = |at: i32| format!("{},{},512", 64 << (at % 4), 256 + 128 * at);
     let shapes: Vec<String> = (0..15).map(shape).collect();
