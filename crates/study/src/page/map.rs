@@ -14,9 +14,15 @@ use crate::survey::Survey;
 
 /// Maximum numbers of kernels and of cells that are drawn.
 const KERNELS: usize = 5000;
-const CELLS: usize = 2_000_000;
-/// Steps from zero to the fastest kernel's speed, which are as fine as the tables' figures.
-const LEVELS: u16 = 10_000;
+const CELLS: usize = 5_000_000;
+/// Up to this many cells, each has two bytes, which are as precise as tables.
+const EXACT: usize = 250_000;
+/// Maximum size of the cells after compression, before base64 adds a third.
+const BYTES: usize = 2_700_000;
+/// Steps from zero to the fastest kernel's speed: exact ones, and those of a byte from fine to coarse. The
+/// latter are equal steps of the square root of the loss, so that those near the fastest are the finest.
+const EXACT_LEVELS: u16 = 10_000;
+const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
 /// The kernels and problems that a page shows: the rows of its tables, and of the map.
 pub(super) struct Shown {
@@ -62,17 +68,26 @@ impl Shown {
 
     /// Writes the map. The tables `kernels` and `problems` must be on the page.
     pub(super) fn write(&self, page: &mut Page, survey: &Survey) {
+        let (levels, wide, packed) = self.packed(survey);
+        let step = match levels {
+            EXACT_LEVELS => String::new(),
+            levels => format!(
+                " Because there are so many cells, speeds are rounded to {levels} steps, \
+                 which are finest near the fastest."
+            ),
+        };
         page.text(&format!(
             "Each of the {} rows is a kernel, each of the {} columns a problem, as the tables below are \
-             sorted and filtered. Point at a cell for its figures, click it for the problem's ranking.",
+             sorted and filtered.{step} Point at a cell for its figures, click it for the problem's ranking.",
             count(self.kernels.len()),
             count(self.trials.len())
         ));
         page.raw(TOOLS);
+        let wide = if wide { " data-wide=\"1\"" } else { "" };
         page.raw(&format!(
             "<div class=\"map\" id=\"map\" tabindex=\"0\" role=\"application\" aria-label=\"efficiency of {} \
              kernels on {} problems; arrow keys go from cell to cell, Enter opens the problem; the tables \
-             below have the same as text\" data-levels=\"{LEVELS}\"><div><canvas></canvas></div>\
+             below have the same as text\" data-levels=\"{levels}\"{wide}><div><canvas></canvas></div>\
              </div>\n\
              <output class=\"said\" id=\"said\" aria-live=\"polite\"></output>\n\
              <noscript><p>Without scripts the map stays empty; \
@@ -81,36 +96,62 @@ impl Shown {
             self.trials.len()
         ));
         page.raw("<script type=\"application/octet-stream\" id=\"cells\">");
-        page.raw(&BASE64_STANDARD.encode(self.packed(survey)));
+        page.raw(&BASE64_STANDARD.encode(&packed));
         page.raw("</script>\n");
         page.raw(DIALOG);
     }
 
-    /// The cells in two bytes each, kernel by kernel: 0 if nothing was measured, otherwise the step plus 1.
-    fn packed(&self, survey: &Survey) -> Vec<u8> {
+    /// The cells, kernel by kernel: 0 if nothing was measured, otherwise the step plus 1. Also returns the
+    /// number of steps, and whether a cell has two bytes.
+    fn packed(&self, survey: &Survey) -> (u16, bool, Vec<u8>) {
         let across = self.trials.len();
-        let mut row_of = vec![None; survey.kernels.len()];
+        let mut row_of = vec![usize::MAX; survey.kernels.len()];
         for (row, &kernel) in self.kernels.iter().enumerate() {
-            row_of[kernel as usize] = Some(row);
+            row_of[kernel as usize] = row;
         }
-        let mut cells = vec![0_u16; across * self.kernels.len()];
-        for (column, &number) in self.trials.iter().enumerate() {
-            let trial = &survey.trials[number as usize];
-            for (place, candidate) in trial.candidates.iter().enumerate() {
-                let Some(row) = row_of[candidate.kernel as usize] else { continue };
-                // Only the fastest has the last step, so that nearly as fast kernels can be told from it.
-                let step = (trial.efficiency(place) * f64::from(LEVELS)).round() as u16;
-                let step = if place == trial.oracle { LEVELS } else { step.min(LEVELS - 1) };
-                cells[row * across + column] = step + 1;
+        let cells = |levels: u16| {
+            let mut cells = vec![0_u16; across * self.kernels.len()];
+            for (column, &number) in self.trials.iter().enumerate() {
+                let trial = &survey.trials[number as usize];
+                for (place, candidate) in trial.candidates.iter().enumerate() {
+                    let row = row_of[candidate.kernel as usize];
+                    if row == usize::MAX {
+                        continue;
+                    }
+                    // Only the fastest has the last step, so that nearly as fast kernels can be distinguished
+                    // from it.
+                    let efficiency = trial.efficiency(place);
+                    let along =
+                        if levels == EXACT_LEVELS { efficiency } else { 1.0 - (1.0 - efficiency).sqrt() };
+                    let step = (along * f64::from(levels)).round() as u16;
+                    let step = if place == trial.oracle { levels } else { step.min(levels - 1) };
+                    cells[row * across + column] = step + 1;
+                }
+            }
+            cells
+        };
+        if across * self.kernels.len() <= EXACT {
+            let bytes: Vec<u8> = cells(EXACT_LEVELS).iter().flat_map(|cell| cell.to_le_bytes()).collect();
+            return (EXACT_LEVELS, true, packed(&bytes));
+        }
+        let mut found = (0, false, Vec::new());
+        for levels in LEVELS {
+            let bytes: Vec<u8> = cells(levels).iter().map(|&cell| cell as u8).collect();
+            found = (levels, false, packed(&bytes));
+            if found.2.len() <= BYTES {
+                break;
             }
         }
-        let bytes: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-        // Writing to memory cannot fail.
-        let written = encoder.write_all(&bytes);
-        debug_assert!(written.is_ok());
-        encoder.finish().unwrap_or_default()
+        found
     }
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory cannot fail.
+    let written = encoder.write_all(bytes);
+    debug_assert!(written.is_ok());
+    encoder.finish().unwrap_or_default()
 }
 
 const TOOLS: &str = "<div class=\"tools\">\n\

@@ -97,9 +97,9 @@
   if (map) drawMap(map, tell);
 })();
 
-// The map of kernels and problems: a canvas that draws only what is seen, out of two bytes a cell.
+// The map of kernels and problems: a canvas that draws only what is seen, out of a byte or two a cell.
 async function drawMap(map, tell) {
-  const { levels } = map.dataset;
+  const { levels, wide } = map.dataset;
   const [kernels, problems] = ["kernels", "problems"].map((id) => {
     const table = document.getElementById(`${id}-table`);
     const rows = [...table.tBodies[0].rows];
@@ -108,12 +108,12 @@ async function drawMap(map, tell) {
   const packed = Uint8Array.from(atob(document.getElementById("cells").textContent.trim()), (c) => c.charCodeAt(0));
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = await new Response(unpacked).arrayBuffer();
-  const cells = new Uint16Array(bytes);
+  const cells = wide ? new Uint16Array(bytes) : new Uint8Array(bytes);
   const across = problems.rows.length;
   const cell = (kernel, problem) => cells[kernel * across + problem];
-  // What a cell's steps stand for.
-  const share = Float64Array.from({ length: +levels + 2 }, (_, value) => (value - 1) / levels);
-  const percent = (value) => `${(share[value] * 100).toFixed(2)} %`;
+  // What a cell's steps stand for; of a byte, equal steps of the root of what is lost.
+  const share = Float64Array.from({ length: +levels + 2 }, (_, value) => wide ? (value - 1) / levels : 1 - (1 - (value - 1) / levels) ** 2);
+  const percent = (value) => wide || value > levels ? `${(share[value] * 100).toFixed(2)} %` : `about ${(share[value] * 100).toFixed(1)} %`;
 
   // A row is named by what its kernel does not share with all others.
   const words = kernels.names.map((name) => name.split("_"));

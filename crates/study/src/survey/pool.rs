@@ -1,6 +1,7 @@
 //! Fewer kernels: which to keep, and what that costs.
 
-use rayon::prelude::*;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use crate::candidates::Trial;
 
@@ -34,6 +35,27 @@ pub enum Keep {
     Share(f64),
 }
 
+/// A kernel's gain when it was last computed; kernels added since can only have reduced it.
+#[derive(PartialEq)]
+struct Gain {
+    gain: f64,
+    kernel: usize,
+}
+
+impl Eq for Gain {}
+
+impl Ord for Gain {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.gain.total_cmp(&other.gain).then(other.kernel.cmp(&self.kernel))
+    }
+}
+
+impl PartialOrd for Gain {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// Sizes whose cost is worth showing, as long as more kernels add something.
 const SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 
@@ -53,15 +75,24 @@ impl GreedyPool {
             }
         }
         let mut best = vec![0.0_f64; trials.len()];
-        let gain = |cells: &Vec<(u32, f64)>, best: &[f64]| {
+        let gain = |cells: &[(u32, f64)], best: &[f64]| {
             cells.iter().map(|&(trial, share)| (share - best[trial as usize]).max(0.0)).sum::<f64>()
         };
+        let mut heap: BinaryHeap<Gain> = cells
+            .iter()
+            .enumerate()
+            .map(|(kernel, cells)| Gain { gain: gain(cells, &best), kernel })
+            .collect();
         let mut steps = Vec::new();
-        loop {
-            let gains: Vec<f64> = cells.par_iter().map(|cells| gain(cells, &best)).collect();
-            // Of equal gains, the first counts.
-            let largest = (0..kernels).rev().max_by(|&one, &other| gains[one].total_cmp(&gains[other]));
-            let Some(kernel) = largest.filter(|&kernel| gains[kernel] > 0.0) else { break };
+        while let Some(Gain { kernel, .. }) = heap.pop() {
+            let now = Gain { gain: gain(&cells[kernel], &best), kernel };
+            if now.gain <= 0.0 {
+                continue;
+            }
+            if heap.peek().is_some_and(|next| *next > now) {
+                heap.push(now);
+                continue;
+            }
             for &(trial, share) in &cells[kernel] {
                 let best = &mut best[trial as usize];
                 *best = best.max(share);
