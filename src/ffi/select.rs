@@ -135,6 +135,8 @@ pub(super) trait AsProblem: Versioned {
 /// # Safety
 /// As for [`read_handle`] and [`read_struct`]; the problem's `arch` is NULL or a NUL-terminated string, and
 /// its other addresses are what the struct's documentation says.
+#[allow(clippy::inline_always)] // else a problem is copied once more
+#[inline(always)]
 pub(super) unsafe fn read_call<'a, T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
