@@ -50,7 +50,7 @@ macro_rules! functions {
             ///
             /// - Functions of these names in the library are HIP's;
             /// - the library is never unloaded.
-            pub(super) unsafe fn of(library: &Library) -> Result<Self, &'static str> {
+            pub(super) unsafe fn load(library: &Library) -> Result<Self, &'static str> {
                 Ok(Self {
                     $($name: {
                         let symbol = concat!(stringify!($name), "\0");

@@ -92,7 +92,7 @@ impl Hip {
         let name = library.name.clone();
         // SAFETY: the library is libamdhip64 by its name or by the guarantee of whoever set the path; it is
         // never unloaded.
-        match unsafe { Api::of(library) } {
+        match unsafe { Api::load(library) } {
             Ok(api) => Self::from_api(api, name),
             Err(symbol) => Err(HipError::MissingSymbol { library: name, symbol }),
         }

@@ -131,9 +131,11 @@ impl Sink for Rows<'_> {
             self.write()?;
         }
         let Self { chunk, of_file, options, .. } = self;
-        let kernel = *chunk.kernel_places.entry(row.kernel.name.clone()).or_insert_with(|| {
+        let kernel = chunk.kernel_places.get(&row.kernel.name).copied().unwrap_or_else(|| {
+            let place = chunk.kernels.len() as u32;
             chunk.kernels.push(row.kernel.clone());
-            chunk.kernels.len() as u32 - 1
+            chunk.kernel_places.insert(row.kernel.name.clone(), place);
+            place
         });
         let problem = *chunk.problem_places.entry(*row.problem).or_insert_with(|| {
             chunk.problems.push(*row.problem);

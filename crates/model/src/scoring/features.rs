@@ -248,11 +248,10 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem, Problem};
 
-    /// A full block of classes and a partial one. In the second third of the kernels, each is of the class of one
-    /// of the first and differs from it in all that pair features must not read.
+    /// One full block of classes, and one that is not full. Kernels are 41 tiles, three times: as they are, with
+    /// everything different that pair features must not read, so of the same classes, and with other pipelines.
     const CLASSES: usize = 82;
 
-    /// In the last third, tiles are those of the first, and pipelines are others.
     fn conv_kernel(extractor: &Extractor, own: bool, number: usize) -> KernelTerms {
         let (tile, third) = (number % 41, number / 41);
         let word = ["compv3", "mem", "compv4", "mem_dsb"][(tile + third / 2) % 4];
