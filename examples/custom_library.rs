@@ -40,24 +40,18 @@ fn values(forest: &Forest) -> Vec<Vec<f64>> {
     values
 }
 
-/// Scores each problem's rows twice: the median of the times, and the scores.
-fn twice(problems: &[Vec<Vec<f64>>], score: impl Fn(&[f64]) -> f64) -> [(f64, Vec<u64>); 2] {
-    let (mut times, mut scores) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
+/// The median of the microseconds that the rows of a problem take at first and again, and all scores.
+fn timed(problems: &[Vec<Vec<f64>>], score: impl Fn(&[f64]) -> f64) -> ([f64; 2], Vec<u64>) {
+    let (mut times, mut scores) = ([const { Vec::new() }; 2], Vec::new());
     for rows in problems {
-        for turn in 0..2 {
+        for times in &mut times {
             let start = Instant::now();
-            scores[turn].extend(rows.iter().map(|row| black_box(score(row)).to_bits()));
-            times[turn].push(start.elapsed().as_secs_f64() * 1e6);
+            scores.extend(rows.iter().map(|row| black_box(score(row)).to_bits()));
+            times.push(start.elapsed().as_secs_f64() * 1e6);
         }
     }
-    let [first, second] = times.map(median);
-    let [scores, again] = scores;
-    [(first, scores), (second, again)]
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    let median = |mut times: Vec<f64>| *times.select_nth_unstable_by(PROBLEMS / 2, f64::total_cmp).1;
+    (times.map(median), scores)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -91,15 +85,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             kernels.iter().map(with).collect()
         })
         .collect();
-    let walked = |row: &[f64]| walked(&model, row);
-    let [new, again] = twice(&problems, ours);
-    let [new_walked, again_walked] = twice(&problems, walked);
-    if new.1 != new_walked.1 || again.1 != new.1 {
+    let (ours, scores) = timed(&problems, ours);
+    let (theirs, expected) = timed(&problems, |row| walked(&model, row));
+    if scores != expected {
         return Err("the scores differ".into());
     }
-    let (new, again, new_walked, again_walked) = (new.0, again.0, new_walked.0, again_walked.0);
-    println!(
-        "a new problem: {new:.1} us, walked {new_walked:.1}; again: {again:.1} us, walked {again_walked:.1}"
-    );
+    for (problem, ours, theirs) in [("new", ours[0], theirs[0]), ("again", ours[1], theirs[1])] {
+        println!("{problem}: {ours:.1} us, walked {theirs:.1}");
+    }
     Ok(())
 }

@@ -39,36 +39,29 @@ pub fn is_library(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF") && has(SYMBOL.as_bytes()) && has(Forest::PACKED_MAGIC)
 }
 
-/// By what sums are divided.
-fn divisor(forest: &Forest) -> f64 {
-    if forest.averaged() { forest.trees().len() as f64 } else { 1.0 }
-}
-
 /// A library and the packed forest that it carries.
 fn carried(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (bytes, length) = bytes.strip_suffix(MAGIC)?.split_last_chunk::<8>()?;
     bytes.split_at_checked(bytes.len().checked_sub(usize::try_from(u64::from_le_bytes(*length)).ok()?)?)
 }
 
-/// The score of a row: the sum of the forest that this library carries, or its average. NaN if it carries
-/// none, or the row is of another length.
+/// The score of a row by the forest that this library carries. NaN if it carries none, or the row is of
+/// another length.
 pub(crate) fn score(row: &[f64]) -> f64 {
-    static CARRIED: OnceLock<Option<(RowScorer, f64)>> = OnceLock::new();
+    static CARRIED: OnceLock<Option<RowScorer>> = OnceLock::new();
     let load = || {
         let bytes = files::read(own_path()?).ok()?;
-        let forest = Forest::unpack(carried(&bytes)?.1).ok()?;
-        let divisor = divisor(&forest);
-        Some((RowScorer::new(Arc::new(forest)), divisor))
+        Some(RowScorer::new(Arc::new(Forest::unpack(carried(&bytes)?.1).ok()?)))
     };
-    let Some((scorer, divisor)) = CARRIED.get_or_init(load) else { return f64::NAN };
-    if row.len() != scorer.forest().num_features() {
+    let Some(scorer) = CARRIED.get_or_init(load) else { return f64::NAN };
+    let forest = scorer.forest();
+    if row.len() != forest.num_features() {
         return f64::NAN;
     }
-    let score = |rows: &[f64], sums: &mut [f64]| {
-        let trees = scorer.forest().trees().len();
-        scorer.score(&RowMajor { values: rows, width: row.len() }, 0..trees, sums);
-        for sum in sums {
-            *sum /= divisor;
+    let score = |rows: &[f64], scores: &mut [f64]| {
+        scorer.score(&RowMajor { values: rows, width: row.len() }, 0..forest.trees().len(), scores);
+        for score in scores {
+            *score = forest.finish(*score);
         }
     };
     let known = LAST.try_with(|last| last.borrow_mut().score(row, score));
@@ -149,12 +142,12 @@ impl Rows {
         for ((known, value), mask) in self.values.iter().zip(row).zip(&mut self.differs) {
             *mask |= if known.to_bits() == value.to_bits() { 0 } else { u64::MAX };
         }
-        let mut sum = [0.0];
-        score(row, &mut sum);
+        let place = self.scores.len();
         self.values.extend_from_slice(row);
-        self.scores.push(sum[0]);
-        self.next = self.scores.len();
-        sum[0]
+        self.scores.push(0.0);
+        score(row, &mut self.scores[place..]);
+        self.next = place + 1;
+        self.scores[place]
     }
 }
 

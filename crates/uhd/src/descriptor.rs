@@ -207,7 +207,11 @@ fn check_object(object: &Map<String, Value>, kind: &str, path: &str) -> Result<(
 /// Checks what a key holds.
 fn check(value: &Value, kind: &str, path: &str) -> Result<(), InvalidField> {
     let text = value.as_str().unwrap_or_default();
-    let is_made_of = |allowed: fn(u8) -> bool| text.bytes().all(allowed);
+    // The lengths of a text's parts, 0 for one with other characters.
+    let lengths = |separator: char, is_allowed: fn(&u8) -> bool| -> Vec<usize> {
+        let length = |part: &str| if part.bytes().all(|byte| is_allowed(&byte)) { part.len() } else { 0 };
+        text.split(separator).map(length).collect()
+    };
     let (holds, expected) = match kind {
         "any" => (true, ""),
         "list" | "identities" => (value.is_array(), "a list"),
@@ -216,19 +220,12 @@ fn check(value: &Value, kind: &str, path: &str) -> Result<(), InvalidField> {
         "count" => (value.as_i64().is_some_and(|count| count > 0), "an integer from 1"),
         "nothing" => (value.as_object().is_some_and(Map::is_empty), "{}"),
         "uuid" => {
-            let lengths = text.split('-').map(str::len);
-            let is_uuid =
-                lengths.eq([8, 4, 4, 4, 12]) && is_made_of(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+            let is_uuid = lengths('-', u8::is_ascii_hexdigit) == [8, 4, 4, 4, 12];
             (is_uuid, "a UUID, such as 5f2a7c14-9d3b-4e86-b0a1-6c4f21d8e370")
         }
-        "revision" => {
-            let lengths = text.split('.').map(|part| (1..=9).contains(&part.len()));
-            let is_revision =
-                lengths.eq([true; 2]) && is_made_of(|byte| byte.is_ascii_digit() || byte == b'.');
-            (is_revision, "major.minor")
-        }
+        "revision" => (matches!(lengths('.', u8::is_ascii_digit)[..], [1..=9, 1..=9]), "major.minor"),
         "digest" => {
-            let is_digest = text.len() == 64 && is_made_of(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+            let is_digest = lengths('\0', |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) == [64];
             (is_digest, "64 lowercase hexadecimal digits")
         }
         "path" => {

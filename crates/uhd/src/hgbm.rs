@@ -131,12 +131,13 @@ impl Hgbm {
 
     /// What its trees are made of.
     pub fn shape(&self) -> Shape {
-        let less = |node: &&Node| node.split().is_some_and(|split| split.less);
-        self.trees.iter().fold(Shape::default(), |shape, tree| Shape {
-            nodes: shape.nodes + tree.len(),
-            shared: shape.shared + parents(tree).iter().filter(|&&parents| parents > 1).count(),
-            less: shape.less + tree.iter().filter(less).count(),
-        })
+        let parents = self.trees.iter().flat_map(|tree| parents(tree));
+        let splits = self.trees.iter().flatten().filter_map(Node::split);
+        Shape {
+            nodes: self.trees.iter().map(Vec::len).sum(),
+            shared: parents.filter(|&parents| parents > 1).count(),
+            less: splits.filter(|split| split.less).count(),
+        }
     }
 }
 

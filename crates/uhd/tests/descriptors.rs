@@ -55,29 +55,21 @@ fn each_mistake_is_named() {
 /trained_against|{"umd": [], "selector_revision": "1"}|trained_against: found {"selector_revision":
 /trained_against/kmd/revision|"1"|trained_against.kmd.revision: found "1", expected major.minor
 /trained_against/umd|[{"id": "x"}]|trained_against.umd[].id: found "x"
+/trained_against/umd|[{"id": "SMALL", "revision": "1.0"}, {"id": "LARGE", "revision": "1.0"}]|trained_against: found {
 /trained_against/umd|[5]|trained_against.umd[]: found 5, expected an object
 /tree_data|{"artifact": "a", "size": 3}|tree_data.size: found an unknown key, expected artifact, hash
 /x-note|[1]|ok"#;
     for case in cases.lines().skip(1) {
         let [place, value, message] = *case.split('|').collect::<Vec<_>>() else { panic!("{case}") };
         let mut document = good();
-        *document.pointer_mut(place).unwrap() = serde_json::from_str(value).unwrap();
+        let value = value.replace("SMALL", ID).replace("LARGE", &ID.to_uppercase());
+        *document.pointer_mut(place).unwrap() = serde_json::from_str(&value).unwrap();
         let found = parsed(&document).map_or_else(|error| error, |_| "ok".to_owned());
         assert!(found.starts_with(message), "{found}\n{message}");
     }
-    let mut same = good();
-    let umd = json!({"id": ID, "revision": "1.0"});
-    same["trained_against"]["umd"] = json!([umd, {"id": ID.to_uppercase(), "revision": "1.0"}]);
-    assert!(parsed(&same).unwrap_err().starts_with("trained_against: found"));
-    let twice = good().to_string().replacen('{', "{\"name\":\"x\",", 1);
-    assert!(Descriptor::parse(twice.as_bytes()).unwrap_err().to_string().contains("'name' appears twice"));
-    let mut unknown = good();
-    unknown["scores"] = json!({});
-    assert!(parsed(&unknown).unwrap_err().starts_with("scores: found an unknown key"));
-    let old = parsed(
-        &json!({"version": "1.0", "id": ID, "name": "a", "adapter": "static_order", "static_order": {"order": ["id"]}}),
-    );
-    assert_eq!(old.unwrap().old(), ["static_order.order"]);
+    let old = r#"{"version": "1.0", "id": "5f2a7c14-9d3b-4e86-b0a1-6c4f21d8e370", "name": "a", "adapter":
+        "static_order", "static_order": {"order": ["id"]}}"#;
+    assert_eq!(Descriptor::parse(old.as_bytes()).unwrap().old(), ["static_order.order"]);
     let flat = Descriptor::parse(b"\x10\0\0\0HUHD....").unwrap_err().to_string();
     assert!(flat.starts_with("document: found a FlatBuffer"), "{flat}");
 }

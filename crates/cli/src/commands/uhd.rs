@@ -6,7 +6,6 @@ use ck_select::files;
 use ck_select::forest::{Forest, Transform};
 use ck_select::json;
 use ck_select::model::{Model, Target, forest_text};
-use ck_select::problem::InvalidField;
 use ck_select::uhd;
 use ck_select_data::staged::Staged;
 use ck_select_uhd::{Descriptor, Hgbm, features_hash, sha256};
@@ -15,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::model_directory;
 use crate::error::CliError;
+use crate::output;
 use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -135,18 +135,20 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let artifact = PathBuf::from(format!("{stem}.{}", if args.library.is_some() { "so" } else { "bin" }));
     let mut keys = keys(args, &model, forest)?;
     let hash = features_hash(&keys["features_signature"], keys.get("categorical_encoding"));
-    let bytes = match &args.library {
-        Some(path) => {
-            let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
-            let library = read(path)?;
-            if !uhd::is_library(&library) {
-                return Err(of_file(path, "not a libck_select.so of this version"));
-            }
-            uhd::carrying(&library, &text).map_err(|error| of_file(&args.model, error))?
+    let bytes = if let Some(path) = &args.library {
+        let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
+        let library = read(path)?;
+        if !uhd::is_library(&library) {
+            return Err(of_file(path, "not a libck_select.so of this version"));
         }
-        None => trees(&model, forest, &hash).map_err(|error| of_file(&args.model, error))?,
+        uhd::carrying(&library, &text).map_err(|error| of_file(&args.model, error))?
+    } else {
+        let training_arches = model.spec().arch.iter().map(ToString::to_string).collect();
+        let written = Hgbm::of_forest(forest)
+            .and_then(|trees| Hgbm { features_hash: hash.clone(), training_arches, ..trees }.write());
+        written.map_err(|error| of_file(&args.model, error))?
     };
-    let (digest, file) = (sha256(&bytes), artifact.file_name().unwrap_or_default().to_string_lossy());
+    let (digest, file) = (sha256(&bytes), output::file_name(&artifact));
     keys.entry("features_hash").or_insert_with(|| hash.clone().into());
     keys.entry("trained_against").or_insert_with(
         || json!({ "selector_revision": format!("ck-select/{hash}"), "feature_semantics_revision": 1 }),
@@ -161,13 +163,7 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
     checked.open(&bytes).map_err(|error| of_file(&descriptor, error))?;
     files::write(&artifact, &bytes).map_err(CliError::io(artifact.display()))?;
-    crate::output::write_file(&descriptor, &format!("{:#}\n", checked.document()))
-}
-
-/// The artifact of a model.
-fn trees(model: &Model, forest: &Forest, hash: &str) -> Result<Vec<u8>, InvalidField> {
-    let training_arches = model.spec().arch.iter().map(ToString::to_string).collect();
-    Hgbm { features_hash: hash.to_owned(), training_arches, ..Hgbm::of_forest(forest)? }.write()
+    output::write_json(&descriptor, checked.document())
 }
 
 /// What a model says of itself, as keys of a descriptor; those that are given replace them.
@@ -181,11 +177,9 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
     let columns: Vec<_> = schema.names().into_iter().zip(schema.scopes()).collect();
     let both: Vec<_> = columns.iter().filter(|(_, scope)| *scope == "pair").map(|(name, _)| *name).collect();
     if args.keys.is_none() && !both.is_empty() {
+        let both = both.join(", ");
         say!(
-            "ckselect: {} features are of problem and kernel together, which hipDNN can only compute by \
-             expressions of a features_signature in --keys: {}",
-            both.len(),
-            both.join(", ")
+            "ckselect: hipDNN computes these by expressions, which a features_signature in --keys has: {both}"
         );
     }
     let name =
@@ -206,8 +200,7 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
         ("score", score),
         ("provenance", json!({ "ck_select": { "target": target.as_str(), "feature_spec": own } })),
     ];
-    let mut keys: Map<String, Value> =
-        document.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
+    let mut keys = Map::from_iter(document.map(|(key, value)| (key.to_owned(), value)));
     if let Some(path) = &args.keys {
         keys.extend(object(path)?);
     }
@@ -244,21 +237,18 @@ fn names(descriptor: &Descriptor) -> Vec<String> {
 
 fn run_check(args: &CheckArgs) -> Result<(), CliError> {
     let header = "file adapter generation features trees nodes shared less groups lightgbm".split(' ');
-    let (mut table, mut bad) = (Table::new(header), 0);
+    let (mut table, mut result) = (Table::new(header), Ok(()));
     for path in &args.files {
         match opened(path) {
             Ok((descriptor, trees)) => table.push(check_row(path, &descriptor, trees.as_ref())),
             Err(error) => {
-                bad += 1;
                 error.exit();
+                result = Err(CliError::Reported(1));
             }
         }
     }
     table.print(args.format)?;
-    match bad {
-        0 => Ok(()),
-        bad => Err(CliError::failed(format!("{bad} of {} descriptors are refused", args.files.len()))),
-    }
+    result
 }
 
 fn check_row(path: &Path, descriptor: &Descriptor, trees: Option<&Hgbm>) -> Vec<Cell> {

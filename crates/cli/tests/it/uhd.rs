@@ -4,87 +4,72 @@ use serde_json::{Value, json};
 
 use crate::common::{Folder, root};
 
-fn golden(model: &str) -> String {
-    root().join("tests/golden/models").join(model).display().to_string()
-}
+const EXPORT: &str = "uhd export --model tests/golden/models/gemm_small --output";
 
 /// A model that went to hipDNN's files and back gives every kernel the score that it had.
 #[test]
 fn an_exported_model_checks_clean_and_comes_back_the_same() {
-    let folder = Folder::inside();
+    let folder = Folder::new();
     for (model, problem) in [
         ("gemm_small", "M=512,N=768,K=1024"),
         ("fmha_small", "seqlen_q=2048,seqlen_k=2048,nhead_q=32,hdim_q=128,hdim_v=128"),
     ] {
-        folder.good(&format!("uhd export --model {} --output m", golden(model)));
-        let report = folder.json("uhd check m.uhd.json");
+        let golden = format!("tests/golden/models/{model}");
+        folder.good(&format!("uhd export --model {golden} --output @m"));
+        let report = folder.json("uhd check @m.uhd.json");
         assert_eq!(
-            (&report[0]["generation"], &report[0]["trees"], &report[0]["lightgbm"]),
-            (&json!("C"), &json!(120), &json!("yes"))
+            ["generation", "trees", "lightgbm"].map(|key| &report[0][key]),
+            [&json!("C"), &json!(120), &json!("yes")]
         );
-        folder.good(&format!("uhd import m.uhd.json --output {model}"));
-        let pool = golden(model) + "/pool.txt";
+        folder.good(&format!("uhd import @m.uhd.json --output @{model}"));
         let rank = |model: &str| {
-            let asked = format!("--pool {pool} --problem {problem} --format csv");
+            let asked = format!("--pool {golden}/pool.txt --problem {problem} --format csv");
             let rows = folder.good(&format!("rank --model {model} {asked}"));
             // Rank, kernel and score: other targets are not exported.
             rows.lines().map(|row| row.split(',').take(3).collect::<Vec<_>>().join(",")).collect::<Vec<_>>()
         };
-        let (own, back) = (rank(&golden(model)), rank(model));
+        let (own, back) = (rank(&golden), rank(&format!("@{model}")));
         assert!(own.len() > 5 && own == back, "{own:?}\n{back:?}");
     }
 }
 
 #[test]
 fn files_that_do_not_belong_together_are_refused_by_name() {
-    let folder = Folder::inside();
-    let export = format!("uhd export --model {} --output", golden("gemm_small"));
-    folder.good(&format!("{export} m.uhd.json"));
-    let document: Value = serde_json::from_str(&folder.read("m.uhd.json")).unwrap();
-    std::fs::create_dir(folder.path("inner")).unwrap();
-    std::os::unix::fs::symlink(golden("gemm_small"), folder.path("inner/away")).unwrap();
+    let folder = Folder::new();
+    folder.good(&format!("{EXPORT} @m.uhd.json"));
+    let document = folder.read_json("m.uhd.json");
+    let changed = |place: &str, value: Value| {
+        let mut document = document.clone();
+        *document.pointer_mut(place).unwrap() = value;
+        folder.write("m.uhd.json", document.to_string());
+    };
+    std::os::unix::fs::symlink(root().join("tests"), folder.path("away")).unwrap();
     for (place, value, message) in [
-        (
-            "/tree_data/artifact",
-            json!("inner/away/feature_spec.json"),
-            "expected a file in the descriptor's folder",
-        ),
-        ("/tree_data/hash", json!("0".repeat(64)), "ckselect: m.uhd.json: artifact: found SHA-256 "),
-        ("/features_signature/0", json!("$other"), "ckselect: m.uhd.json: features_hash: found"),
+        ("/tree_data/artifact", json!("away/common/mod.rs"), "expected a file in the descriptor's folder"),
+        ("/tree_data/hash", json!("0".repeat(64)), "m.uhd.json: artifact: found SHA-256 "),
+        ("/features_signature/0", json!("$other"), "m.uhd.json: features_hash: found"),
     ] {
-        let mut changed = document.clone();
-        *changed.pointer_mut(place).unwrap() = value;
-        folder.write("m.uhd.json", changed.to_string());
-        let ran = folder.run("uhd check m.uhd.json");
+        changed(place, value);
+        let ran = folder.run("uhd check @m.uhd.json");
         assert!(ran.code == Some(1) && ran.stderr.contains(message), "{}", ran.stderr);
     }
-
+    changed("/score/transform", "sqrt".into());
     folder.write("keys.json", json!({"features_signature": ["$graph.flops"]}).to_string());
-    let universal = root().join("models/universal");
     folder.refuses(&format!(
-        "{export} n --keys keys.json
+        "uhd import @m.uhd.json --output @n
+            1: score.transform: found 'sqrt', expected identity or log1p
+        {EXPORT} @n --keys @keys.json
             1: artifact: num_features: found 72, expected 1, the entries
-        uhd export --model {} --output n
-            1: a universal model ranks relative to a pool",
-        universal.display()
+        uhd export --model models/universal --output @n
+            1: a universal model ranks relative to a pool"
     ));
     assert!(!folder.path("n.bin").exists() && !folder.path("n.uhd.json").exists());
 
-    let mut transformed = document.clone();
-    transformed["score"]["transform"] = "sqrt".into();
-    folder.write("m.uhd.json", transformed.to_string());
-    folder.refuses(
-        "uhd import m.uhd.json --output n\n1: score.transform: found 'sqrt', expected identity or log1p",
-    );
-
     // Without our own notes, it is somebody else's: a forest, whose features nobody here knows.
-    let mut foreign = document;
-    foreign.as_object_mut().unwrap().remove("provenance");
-    foreign["score"]["transform"] = "identity".into();
-    folder.write("m.uhd.json", foreign.to_string());
-    let (_, said) = folder.both("uhd import m.uhd.json --output foreign");
+    changed("/provenance", json!({}));
+    let (_, said) = folder.both("uhd import @m.uhd.json --output @foreign");
     assert!(said.contains("only a forest"), "{said}");
     let names = folder.read("foreign/model_tflops.lgbm");
     assert!(names.contains("feature_names=ck.") && names.contains(" kernel.tile_m "), "{}", &names[..400]);
-    folder.refuses("uhd import m.uhd.json --output foreign\n1: already exists");
+    folder.refuses("uhd import @m.uhd.json --output @foreign\n1: already exists");
 }
