@@ -19,7 +19,8 @@ struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: every call goes on to the system's allocator as it came; the counters cannot allocate.
+// SAFETY: memory is the system's allocator's; the counters cannot allocate. A block that grows is a new one,
+// which the trait makes by `alloc`, so that it is counted.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));

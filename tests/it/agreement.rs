@@ -197,8 +197,7 @@ fn cells_that_contradict_a_name_are_refused() {
     let refused = |name: &'static str, value: &str| {
         let mut row = row.clone();
         row.insert(name.to_owned(), value.to_owned());
-        let columns = [&["kernel_name", "variant", "ndim_spatial", "dtype", name][..], &KERNEL].concat();
-        let mut columns = columns;
+        let mut columns = [&["kernel_name", "variant", "ndim_spatial", "dtype", name][..], &KERNEL].concat();
         columns.sort_unstable();
         columns.dedup();
         scores(&by_rows, &[row.clone()], &columns, &problem(&row, &[])).unwrap_err().to_string()

@@ -109,12 +109,16 @@ fn by_default_absent_and_unknown_words_are_errors() {
             let needed = |name: &str| !neutral.iter().chain(&["f:"]).any(|start| name.starts_with(start));
             let mut values = vec![0.0; extractor.schema.len()];
             let absent = cells.iter().any(|(name, cell)| cell.is_empty() && needed(name));
-            match extractor.fill_row(&Row(cells), &mut values) {
-                Ok(()) => {
-                    assert!(!absent, "an absent cell was accepted");
-                    accepted += 1;
-                }
-                Err(_) => refused += 1,
+            if extractor.fill_row(&Row(cells.clone()), &mut values).is_err() {
+                refused += 1;
+                continue;
+            }
+            assert!(!absent, "an absent cell was accepted");
+            accepted += 1;
+            for word in ["dtype", "pipeline"] {
+                let mut changed = cells.clone();
+                changed.insert(word, "compv99");
+                assert!(extractor.fill_row(&Row(changed), &mut values).is_err(), "{word}: an unknown word");
             }
         }
         assert!(refused > 50 && accepted > 50, "{file}: {refused} refused, {accepted} accepted");

@@ -22,7 +22,7 @@ impl Hgbm {
     }
 }
 
-/// The nodes of a tree, of whose leaves the sum gets this part.
+/// The nodes of a tree. Each leaf is divided by `parts`, the number of averaged trees.
 fn expressed(tree: &Trained, number: usize, parts: usize) -> Result<Tree, InvalidField> {
     let (mut starts, mut end) = (Vec::new(), 0);
     for (at, inner) in tree.nodes().enumerate() {
@@ -53,9 +53,6 @@ fn expressed(tree: &Trained, number: usize, parts: usize) -> Result<Tree, Invali
     }
     Ok(nodes)
 }
-
-/// Categories from here on are not recognised: a set takes a bit for each below its largest.
-const MAX_CATEGORY: u32 = 4096;
 
 /// The nodes that stand for a node with these children, from this place on.
 fn steps(tree: &Trained, inner: &Inner, start: u32, children: [u32; 2]) -> Vec<Split> {
@@ -106,7 +103,12 @@ fn members(split: Split, words: &[u32], start: u32) -> Vec<Split> {
     steps
 }
 
-/// The set whose members go to the first of these children, if that is what the nodes from here on ask.
+/// Categories from here on are not recognised: a set takes a bit for each category below its largest, and
+/// has at most as many bounds.
+const MAX_CATEGORY: u32 = 4096;
+
+/// Recognises the nodes that [`members`] wrote from `start` on: the set, and the children of members and of
+/// others.
 pub(crate) fn set_at(tree: &[Node], start: usize) -> Option<(Vec<u32>, [u32; 2])> {
     let splits = || tree[start..].iter().map_while(Node::split).take(MAX_CATEGORY as usize);
     let (first, second) = (splits().next()?, splits().nth(1)?);

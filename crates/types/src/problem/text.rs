@@ -83,8 +83,11 @@ impl Problem {
         for part in text.split(separates).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
             // Lists of several operations have it, and a line may be copied from one.
-            if key == "op" && value.parse() == Ok(op) {
-                continue;
+            if key == "op" {
+                if value.parse() == Ok(op) {
+                    continue;
+                }
+                return Err(InvalidField::new("op", format_args!("'{value}'"), op.to_string()).into());
             }
             if !accepted.contains(&key) {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
@@ -229,6 +232,7 @@ mod tests {
             ),
             ("C=8,K=8,Hi=8,Wi=8,Y=1", "X: found nothing, expected a whole number"),
             ("C=8,K=8,Hi=8,Wi=8,Y=1,X=one", "X: found 'one', expected a whole number"),
+            ("op=gemm_universal,C=8", "op: found 'gemm_universal', expected grouped_conv"),
             ("C=8,K=8,Hi=8,Wi=8,Y=1,X=1,stride_d=2", "stride_d: found 2, expected 1 in a 2D problem"),
             (
                 "C=8,K=8,Hi=8,Wi=8,Y=1,X=1,split_k=9999999999",

@@ -42,30 +42,27 @@ impl KernelJson for FmhaKernel {
         }
     }
 
-    fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
-        match (&raw.identifier, &raw.name) {
+    fn read_json(mut raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+        match (raw.identifier.take(), raw.name.take()) {
+            (Some(identifier), _) => kernel("identifier", identifier, raw, arch),
+            (None, Some(name)) => kernel("name", name, raw, arch),
             (None, None) => fmha_config::kernel(raw.signature, raw.algorithm, arch),
-            _ => kernel(raw, arch),
         }
     }
 }
 
-/// The kernel that an identifier or, without one, a name describes. That text becomes its name.
-fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
-    let (field, name) = match (raw.identifier, raw.name) {
-        (Some(identifier), _) => ("identifier", identifier),
-        (None, name) => ("name", name.unwrap_or_default()),
-    };
-    let told = FmhaKernel::parse_name(&name);
-    let told = told.map_err(|error| PoolError::new(error).within(field))?;
-    let kind = KernelKind::Fmha(told.clone());
+/// The kernel that the text of a field describes, which becomes its name.
+fn kernel(field: &str, name: String, raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+    let parsed = FmhaKernel::parse_name(&name);
+    let parsed = parsed.map_err(|error| PoolError::new(error).within(field))?;
+    let kind = KernelKind::Fmha(parsed.clone());
     let mut fields = Fields::new(&kind, &name, &|_, _| true);
     let keys = [("family", raw.family), ("dtype", raw.dtype), ("pipeline", raw.pipeline)];
     let part: Part =
         keys.into_iter().filter_map(|(key, word)| Some((key.to_owned(), word?.into()))).collect();
     fields.set("", &part)?;
     Ok(Kernel {
-        kind: KernelKind::Fmha(FmhaKernel { arch, ..FmhaKernel::read(&fields.values, &told) }),
+        kind: KernelKind::Fmha(FmhaKernel { arch, ..FmhaKernel::read(&fields.values, &parsed) }),
         name,
     })
 }
