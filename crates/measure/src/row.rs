@@ -26,14 +26,14 @@ impl Columns {
     /// problems need to be told apart.
     pub fn new(plan: &Plan) -> Self {
         let op = plan.kernels().first().map_or(Op::Conv, |kernel| kernel.kind.op());
-        let Operation { columns, more_columns, .. } = Operation::get(op);
+        let Operation { columns, optional_columns, .. } = Operation::get(op);
         let differs = |name: &&str| {
             plan.problems()
                 .iter()
                 .map(|planned| planned.asked.problem)
                 .any(|problem| problem.cell(name) != problem.assumed().cell(name))
         };
-        let needed = more_columns.iter().filter(|names| names.iter().any(differs));
+        let needed = optional_columns.iter().filter(|names| names.iter().any(differs));
         Self { op, problem: columns.iter().chain(needed.copied().flatten()).copied().collect() }
     }
 

@@ -60,7 +60,7 @@ fn sizes(problem: &Problem) -> Problem {
             let rows = conv.input.iter().fold(conv.n, |rows, &edge| rows.saturating_mul(edge));
             GemmProblem::new(rows, conv.k, conv.c).into()
         }
-        problem => problem.usual_in(Operation::get(problem.op()).words).on(None),
+        problem => problem.usual_in(Operation::get(problem.op()).variant_fields).on(None),
     }
 }
 

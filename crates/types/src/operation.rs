@@ -19,8 +19,8 @@ pub trait OperationProblem: Record + Copy {
     /// The problem as a kernel would run it, if a file states only some of its words.
     fn filled(self, stated: StatedFields, kernel: &Self::Kernel) -> Self;
 
-    /// What a kernel says about problems that leave it out: words of theirs.
-    fn tell(kernel: &Self::Kernel, defaults: &mut ProblemDefaults);
+    /// Takes from a kernel what problems may leave out: words of theirs.
+    fn fill_defaults(kernel: &Self::Kernel, defaults: &mut ProblemDefaults);
 
     /// What it asks for, in a few words for messages.
     fn summary(&self) -> String;
@@ -72,26 +72,26 @@ pub struct Operation {
     /// The fields of its kernels.
     pub kernel: &'static [Field],
     /// The fields without which a table has no problem of it.
-    pub needed: &'static [&'static str],
+    pub required: &'static [&'static str],
     /// The keys that show, in a text without an operation, that a problem is one of these.
-    pub telling: &'static [&'static str],
+    pub identifying_keys: &'static [&'static str],
     /// What text has besides the fields and the architecture.
-    pub beside: &'static [&'static str],
+    pub extra_keys: &'static [&'static str],
     /// The fields that are element types.
-    pub operands: &'static [&'static str],
+    pub dtype_fields: &'static [&'static str],
     /// The element type where none is given.
     pub dtype: Dtype,
     /// The columns that problems have in tables of measurements: upstream's, in its order.
     pub columns: &'static [&'static str],
     /// Columns that such a table has besides where one of its problems needs them; those of one list go
     /// together.
-    pub more_columns: &'static [&'static [&'static str]],
+    pub optional_columns: &'static [&'static [&'static str]],
     /// The sizes by which upstream tells problems apart.
     pub extents: &'static [&'static str],
-    /// The fields that are no sizes, and in which problems of one layer differ.
-    pub words: &'static [&'static str],
+    /// Fields other than sizes: problems of one layer may differ in them.
+    pub variant_fields: &'static [&'static str],
     /// The names of the cells of a problem in a list of ours.
-    pub listed: &'static [&'static [&'static str]],
+    pub list_columns: &'static [&'static [&'static str]],
     /// The names of the cells that describe a problem, and those that tell whether a model applies to it.
     pub problem_cells: &'static [&'static [&'static str]],
     /// The cells of a row that describe a kernel without a name, as upstream's feature engines call them.

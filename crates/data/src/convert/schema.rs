@@ -61,7 +61,7 @@ fn canonical(op: Op) -> Vec<&'static str> {
 /// The columns that its table has because the inputs have them.
 pub(super) fn more(op: Op, extras: &Extras) -> Vec<Column> {
     let bandwidth = Some(BANDWIDTH).filter(|name| !canonical(op).contains(name) && extras.have(name));
-    let needed = Operation::get(op).more_columns.iter();
+    let needed = Operation::get(op).optional_columns.iter();
     let needed = needed.filter(|names| names.iter().any(|name| extras.have_field(op, name)));
     let names = bandwidth.into_iter().chain(needed.flat_map(|names| names.iter().copied()));
     names.filter_map(|name| Column::of_problem(op, name).or_else(|| Column::named(op, name))).collect()

@@ -63,7 +63,7 @@ pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -
     let has = |name: &str| {
         columns.iter().any(|column| column == name || op == Op::Gemm && column.eq_ignore_ascii_case(name))
     };
-    match Operation::get(op).needed.iter().find(|name| !has(name) && !["Hi", "Y"].contains(name)) {
+    match Operation::get(op).required.iter().find(|name| !has(name) && !["Hi", "Y"].contains(name)) {
         Some(column) => Err(DataError::no_column(file, column, columns)),
         None => Ok(()),
     }

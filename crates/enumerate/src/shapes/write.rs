@@ -40,5 +40,5 @@ fn cells(problem: &Problem) -> Vec<(&'static str, Value)> {
         let (field, value) = problem.value(name)?;
         Some((name, if field.is_number() { value.into() } else { field.text(value).into() }))
     };
-    Operation::get(problem.op()).listed.iter().copied().flatten().filter_map(cell).collect()
+    Operation::get(problem.op()).list_columns.iter().copied().flatten().filter_map(cell).collect()
 }

@@ -211,8 +211,8 @@ fn name_for(own: Op, other: Op, name: &str) -> Option<&str> {
     if own == other {
         return Some(name);
     }
-    let place = Operation::get(own).operands.iter().position(|known| *known == name)?;
-    Operation::get(other).operands.get(place).copied()
+    let place = Operation::get(own).dtype_fields.iter().position(|known| *known == name)?;
+    Operation::get(other).dtype_fields.get(place).copied()
 }
 
 /// What a model was trained on, for each field of its operation's problems, ready to be compared.

@@ -25,16 +25,16 @@ impl OperationProblem for ConvProblem {
         noun: "convolutions",
         problem: ConvProblem::FIELDS,
         kernel: ConvKernel::FIELDS,
-        needed: &["C", "K", "Hi", "Wi", "Y", "X"],
-        telling: &[],
-        beside: &[],
-        operands: &["dtype_in", "dtype_wei", "dtype_out"],
+        required: &["C", "K", "Hi", "Wi", "Y", "X"],
+        identifying_keys: &[],
+        extra_keys: &[],
+        dtype_fields: &["dtype_in", "dtype_wei", "dtype_out"],
         dtype: Dtype::Bf16,
         columns: &CONV_COLUMNS,
-        more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
+        optional_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
         extents: &["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "Di", "Z", "dilation_h", "dilation_w"],
-        words: &["direction", "dtype_in", "dtype_wei", "dtype_out", "layout", "split_k"],
-        listed: &[&CONV_COLUMNS, &["ndim", "direction", "dtype"]],
+        variant_fields: &["direction", "dtype_in", "dtype_wei", "dtype_out", "layout", "split_k"],
+        list_columns: &[&CONV_COLUMNS, &["ndim", "direction", "dtype"]],
         problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
         kernel_cells: &[
             "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline",
@@ -63,7 +63,7 @@ impl OperationProblem for ConvProblem {
         self
     }
 
-    fn tell(kernel: &ConvKernel, defaults: &mut ProblemDefaults) {
+    fn fill_defaults(kernel: &ConvKernel, defaults: &mut ProblemDefaults) {
         (defaults.direction, defaults.conv_layout) = (kernel.direction, kernel.layout);
         defaults.dtype = kernel.dtype_in;
     }

@@ -17,7 +17,7 @@ pub(super) const PIPELINE: Part = part("_", "pipeline", Form::Word).called("the 
 pub(super) const ORDER: Part = part("_", "v_rowmajor", Form::Choice(&["vc", "vr"]));
 
 /// The kernel of a name, before its numbers are read.
-pub(super) fn started(family: FmhaFamily, dtype: Dtype, mode: FmhaMode) -> FmhaKernel {
+pub(super) fn blank_kernel(family: FmhaFamily, dtype: Dtype, mode: FmhaMode) -> FmhaKernel {
     let plain = FmhaKernel::plain(family, [1, 1], FmhaPipeline::Qr, FmhaTile::default());
     FmhaKernel { dtype, mode, ..plain }
 }
@@ -67,7 +67,7 @@ impl FmhaKernel {
         let (dtype, mode) = types(scan)?;
         let rest = scan.rest();
         if rest.starts_with("_vr_") || rest.starts_with("_vc_") {
-            return identifier::parse(scan, &started(family, dtype, mode));
+            return identifier::parse(scan, &blank_kernel(family, dtype, mode));
         }
         if rest.starts_with("_dq") {
             return Err(scan.fail(
@@ -83,7 +83,7 @@ impl FmhaKernel {
             ));
         }
         if rest.starts_with("_h") {
-            return config_name::parse(scan, started(family, dtype, mode));
+            return config_name::parse(scan, blank_kernel(family, dtype, mode));
         }
         let expected = "'vr', 'vc' or 'h' and the head size";
         scan.separator(expected)?;

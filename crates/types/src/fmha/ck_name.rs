@@ -10,7 +10,7 @@
 //! type whichever corner they start from: they are read as `top_left`.
 
 use super::FmhaKernel;
-use super::body::{ORDER, PIPELINE, part, started, types};
+use super::body::{ORDER, PIPELINE, blank_kernel, part, types};
 use crate::grammar::Form::{Choice, Joined, Number};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
@@ -49,7 +49,7 @@ pub(super) fn parse(scan: &mut Scan<'_>, family: FmhaFamily) -> Result<FmhaKerne
     let hdim_q = size.get(&HEAD_SIZE);
     let (dtype, mode) = types(scan)?;
     let block_per_cu = FmhaKernel::PIPELINE_DECIDES;
-    let head = FmhaKernel { hdim_q, block_per_cu, ..started(family, dtype, mode) };
+    let head = FmhaKernel { hdim_q, block_per_cu, ..blank_kernel(family, dtype, mode) };
     let mut reader = NameReader::new(scan, &head);
     reader.all(&SHAPES)?;
     reader.any(&[BLOCKS])?;

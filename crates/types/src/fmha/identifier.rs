@@ -60,14 +60,14 @@ const SOFT_CAP: Part = key("_sc", "logits", Number);
 const RECEIPT: Part = key("_rc", "receipt", Number);
 
 /// Reads an identifier behind the mode, with or without `_sc`; without it, the kernel has no soft cap.
-pub(super) fn parse(scan: &mut Scan<'_>, started: &FmhaKernel) -> Result<FmhaKernel, NameError> {
-    let mut reader = NameReader::new(scan, started);
+pub(super) fn parse(scan: &mut Scan<'_>, blank: &FmhaKernel) -> Result<FmhaKernel, NameError> {
+    let mut reader = NameReader::new(scan, blank);
     reader.all(&[ORDER])?;
     reader.all(&PARTS)?;
     reader.any(&[SOFT_CAP])?;
     reader.all(&[RECEIPT])?;
     reader.scan.end("the end of the identifier")?;
-    Ok(reader.kernel(started))
+    Ok(reader.kernel(blank))
 }
 
 impl FmhaKernel {

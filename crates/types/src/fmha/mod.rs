@@ -30,16 +30,16 @@ impl OperationProblem for FmhaProblem {
         noun: "attention",
         problem: FmhaProblem::FIELDS,
         kernel: FmhaKernel::FIELDS,
-        needed: &["seqlen_q", "nhead_q", "hdim_q"],
-        telling: &["seqlen_q"],
-        beside: &[],
-        operands: &[],
+        required: &["seqlen_q", "nhead_q", "hdim_q"],
+        identifying_keys: &["seqlen_q"],
+        extra_keys: &[],
+        dtype_fields: &[],
         dtype: Dtype::Fp16,
         columns: &FMHA_COLUMNS,
-        more_columns: &problem::MORE_COLUMNS,
+        optional_columns: &problem::MORE_COLUMNS,
         extents: FMHA_COLUMNS.split_at(7).0,
-        words: &["dtype"],
-        listed: &[
+        variant_fields: &["dtype"],
+        list_columns: &[
             &FMHA_COLUMNS,
             &["family", "dtype", "mode", "mask", "bias", "lse", "dropout", "dbias", "deterministic"],
         ],
@@ -67,7 +67,7 @@ impl OperationProblem for FmhaProblem {
         Self { dtype: if stated.dtype { self.dtype } else { kernel.dtype }, ..problem }
     }
 
-    fn tell(kernel: &FmhaKernel, defaults: &mut ProblemDefaults) {
+    fn fill_defaults(kernel: &FmhaKernel, defaults: &mut ProblemDefaults) {
         defaults.dtype = kernel.dtype;
     }
 

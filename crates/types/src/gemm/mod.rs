@@ -36,16 +36,16 @@ impl OperationProblem for GemmProblem {
         noun: "GEMMs",
         problem: GemmProblem::FIELDS,
         kernel: GemmKernel::FIELDS,
-        needed: &["M", "N", "K"],
-        telling: &["M", "m", "groups"],
-        beside: &["groups"],
-        operands: &["dtype_a", "dtype_b", "dtype_c"],
+        required: &["M", "N", "K"],
+        identifying_keys: &["M", "m", "groups"],
+        extra_keys: &["groups"],
+        dtype_fields: &["dtype_a", "dtype_b", "dtype_c"],
         dtype: Dtype::Fp8,
         columns: COLUMNS,
-        more_columns: &[&["batch", "groups"]],
+        optional_columns: &[&["batch", "groups"]],
         extents: &["M", "N", "K"],
-        words: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
-        listed: &[&["m", "n", "k", "dtype", "layout"]],
+        variant_fields: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
+        list_columns: &[&["m", "n", "k", "dtype", "layout"]],
         problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
         kernel_cells: &[
             "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m", "warp_tile_n",
@@ -77,7 +77,7 @@ impl OperationProblem for GemmProblem {
         self
     }
 
-    fn tell(kernel: &GemmKernel, defaults: &mut ProblemDefaults) {
+    fn fill_defaults(kernel: &GemmKernel, defaults: &mut ProblemDefaults) {
         (defaults.dtype, defaults.gemm_layout) = (kernel.dtype_a, kernel.layout);
     }
 

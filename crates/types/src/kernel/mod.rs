@@ -1,6 +1,6 @@
 //! A kernel of any operation: what can answer a problem.
 
-mod answers;
+mod matching;
 mod name;
 
 pub use crate::operations::kernels::*;
@@ -70,7 +70,7 @@ impl KernelKind {
     /// The defaults of problems for it: what it says about them.
     pub fn defaults(&self) -> ProblemDefaults {
         let mut defaults = ProblemDefaults::new(self.op());
-        each_operation!(self, Self(kernel) as Own => Own::tell(kernel, &mut defaults));
+        each_operation!(self, Self(kernel) as Own => Own::fill_defaults(kernel, &mut defaults));
         defaults
     }
 

@@ -91,7 +91,7 @@ const STEMS: &[(&str, &[&str])] = &[
 
 /// The columns that every problem of an operation needs.
 const fn needed(op: Op) -> &'static [&'static str] {
-    Operation::get(op).needed
+    Operation::get(op).required
 }
 
 /// The columns by which a table for another operation shows that it has problems of this one, too.

@@ -7,7 +7,7 @@ use serde_json::{Deserializer, Error, Value};
 use crate::json::Strict;
 
 /// Whether a file that begins with this line is JSON.
-pub(super) fn is_one(first: &str) -> bool {
+pub(super) fn is_json(first: &str) -> bool {
     first.starts_with(['[', '{'])
 }
 

@@ -240,7 +240,7 @@ impl<'a> ProblemReader<'a> {
         if log::has_problems(self.lines.line()) {
             return self.rest().map(|text| self.log(&text));
         }
-        if json::is_one(self.lines.line()) {
+        if json::is_json(self.lines.line()) {
             return self.json();
         }
         if !self.lines.line().contains('=') {

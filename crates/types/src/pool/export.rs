@@ -127,7 +127,9 @@ impl Serialize for Exported<'_> {
         let kind = &self.kernel.kind;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.kernel.name)?;
-        if let Some(identifier) = each_operation!(kind, KernelKind(own) => own.untold(&self.kernel.name)) {
+        if let Some(identifier) =
+            each_operation!(kind, KernelKind(own) => own.complete_name(&self.kernel.name))
+        {
             map.serialize_entry("identifier", &identifier)?;
         }
         let keys = KernelKeys::of(kind.op());

@@ -44,7 +44,7 @@ pub(super) struct KernelKeys {
     /// The version of a registry's export, if it has one; then it has a time, too.
     pub(super) export_version: Option<&'static str>,
     /// Whether its exporter writes `unknown` for words of these keys that it cannot spell.
-    pub(super) unspelled: fn(&str) -> bool,
+    pub(super) may_be_unknown: fn(&str) -> bool,
 }
 
 /// What a key of a kernel holds.
@@ -65,8 +65,8 @@ pub(super) trait KernelJson: Sized {
     /// Their keys.
     const KEYS: KernelKeys;
 
-    /// All fields in a name, if the kernel's own does not tell them.
-    fn untold(&self, name: &str) -> Option<String>;
+    /// A name that says all fields, if the kernel's own does not.
+    fn complete_name(&self, name: &str) -> Option<String>;
 
     /// CK's own word for a key.
     fn word(&self, _key: &str) -> Option<&'static str> {
@@ -74,7 +74,7 @@ pub(super) trait KernelJson: Sized {
     }
 
     /// Whether an object is such a kernel.
-    fn is_one(raw: &RawKernel) -> bool;
+    fn describes(raw: &RawKernel) -> bool;
 
     /// Reads one.
     fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError>;
@@ -90,7 +90,7 @@ impl KernelKeys {
 
 /// The operation of a kernel's object. Names of GEMMs have no common beginning: they come last.
 pub(super) fn op_of(raw: &RawKernel) -> Option<Op> {
-    let is_of = |op: Op| each_operation!(op, Own => KernelOf::<Own>::is_one(raw));
+    let is_of = |op: Op| each_operation!(op, Own => KernelOf::<Own>::describes(raw));
     Op::ALL.iter().rev().copied().find(|op| is_of(*op))
 }
 

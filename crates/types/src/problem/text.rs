@@ -49,7 +49,7 @@ pub(crate) fn keys(op: Op) -> &'static [&'static str] {
     static KEYS: LazyLock<Vec<Vec<&'static str>>> = LazyLock::new(|| {
         let of = |&op: &Op| {
             let names = Problem::fields(op).iter().flat_map(Field::names);
-            names.chain(Operation::get(op).beside.iter().copied()).chain(["arch"]).collect()
+            names.chain(Operation::get(op).extra_keys.iter().copied()).chain(["arch"]).collect()
         };
         Op::ALL.iter().map(of).collect()
     });
@@ -110,7 +110,7 @@ impl Problem {
     /// Anything else is taken for a convolution, whose reader reports what is missing.
     pub fn op_of(text: &str) -> Op {
         let mut keys = text.split(separates).filter_map(|part| part.split_once('=')).map(|(key, _)| key);
-        let tells = |key| Op::ALL.iter().find(|op| Operation::get(**op).telling.contains(&key));
+        let tells = |key| Op::ALL.iter().find(|op| Operation::get(**op).identifying_keys.contains(&key));
         keys.find_map(tells).copied().unwrap_or(Op::Conv)
     }
 

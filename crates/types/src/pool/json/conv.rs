@@ -41,11 +41,11 @@ impl KernelJson for ConvKernel {
             ("by_arch", "arch"),
         ],
         export_version: None,
-        unspelled: |_| false,
+        may_be_unknown: |_| false,
     };
 
     /// CK's names tell all.
-    fn untold(&self, name: &str) -> Option<String> {
+    fn complete_name(&self, name: &str) -> Option<String> {
         let told = Kernel::from_name(name).is_ok_and(|told| Self::of(&told.kind) == Some(self));
         (!told).then(|| self.long_name())
     }
@@ -54,7 +54,7 @@ impl KernelJson for ConvKernel {
         (key == "op").then(|| self.direction.short())
     }
 
-    fn is_one(raw: &RawKernel) -> bool {
+    fn describes(raw: &RawKernel) -> bool {
         let is_conv =
             |name: &Option<String>| name.as_ref().is_some_and(|name| name.starts_with("grouped_conv_"));
         raw.name.is_some() && (is_conv(&raw.name) || is_conv(&raw.identifier))

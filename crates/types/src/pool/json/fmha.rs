@@ -28,17 +28,17 @@ impl KernelJson for FmhaKernel {
         config: EXPORT,
         statistics: &[("by_family", "family"), ("by_dtype", "dtype"), ("by_pipeline", "pipeline")],
         export_version: None,
-        unspelled: |_| false,
+        may_be_unknown: |_| false,
     };
 
-    fn untold(&self, _name: &str) -> Option<String> {
+    fn complete_name(&self, _name: &str) -> Option<String> {
         Some(self.identifier())
     }
 
-    fn is_one(raw: &RawKernel) -> bool {
+    fn describes(raw: &RawKernel) -> bool {
         match raw.identifier.as_ref().or(raw.name.as_ref()) {
             Some(text) => text.starts_with("fmha_"),
-            None => fmha_config::is_one(raw.signature.as_ref(), raw.algorithm.as_ref()),
+            None => fmha_config::is_config(raw.signature.as_ref(), raw.algorithm.as_ref()),
         }
     }
 

@@ -18,7 +18,7 @@ const ALGORITHM: &str = "pipeline tile wave warp padding use_trload hdim_q_align
 
 /// Whether an object without a name is such a configuration. One that leaves everything to the defaults is
 /// one, too.
-pub(super) fn is_one(signature: Option<&Strict>, algorithm: Option<&Strict>) -> bool {
+pub(super) fn is_config(signature: Option<&Strict>, algorithm: Option<&Strict>) -> bool {
     let has = |part: Option<&Strict>, field: &str| part.is_some_and(|part| part.0.get(field).is_some());
     let is_empty = |part: &Strict| part.0.as_object().is_some_and(Map::is_empty);
     let by_default = signature.is_some_and(is_empty) && algorithm.is_some_and(is_empty);

@@ -95,10 +95,10 @@ impl KernelJson for GemmKernel {
             ("by_gfx_arch", "gfx_arch"),
         ],
         export_version: Some("1.0.0"),
-        unspelled: |key| key.starts_with("dtype_") || ["pipeline", "epilogue"].contains(&key),
+        may_be_unknown: |key| key.starts_with("dtype_") || ["pipeline", "epilogue"].contains(&key),
     };
 
-    fn untold(&self, _name: &str) -> Option<String> {
+    fn complete_name(&self, _name: &str) -> Option<String> {
         Some(self.identifier())
     }
 
@@ -116,7 +116,7 @@ impl KernelJson for GemmKernel {
         })
     }
 
-    fn is_one(raw: &RawKernel) -> bool {
+    fn describes(raw: &RawKernel) -> bool {
         raw.name.is_some() || raw.identifier.is_some()
     }
 

@@ -135,7 +135,7 @@ impl<'a> Fields<'a> {
             }
             (Kind::Word(vocabulary), _) => {
                 let text: String = typed(value)?;
-                if text != "unknown" || !(KernelKeys::of(self.op).unspelled)(key) {
+                if text != "unknown" || !(KernelKeys::of(self.op).may_be_unknown)(key) {
                     return (vocabulary.code)(&text).map(Some).map_err(|error| unknown(&error));
                 }
                 let known = field.text(self.values[place]);

@@ -97,7 +97,7 @@ impl KernelKind {
 
 /// The types and the layout among the values of an operation's fields, as messages show them.
 fn types(op: Op, fields: &[Field], values: &[i64]) -> String {
-    let words = Operation::get(op).words.iter().filter(|name| **name != "direction");
+    let words = Operation::get(op).variant_fields.iter().filter(|name| **name != "direction");
     let word = |name: &&str| {
         let place = place(fields, name)?;
         fields[place].words().is_some().then(|| fields[place].text(values[place]))
