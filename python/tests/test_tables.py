@@ -17,7 +17,7 @@ import pytest
 from support import GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
 import ck_select
-from ck_select import Predictor, _objects, _rows, ranking
+from ck_select import Predictor, _rows, ranking
 
 POOL = random_gemm_pool(40)
 PROBLEM = gemm_problem(m=48, n=1536, k=7168)
@@ -41,7 +41,7 @@ TABLES = {
     "pandas": pandas.DataFrame,
     "pandas' own types": lambda rows: pandas.DataFrame(rows).convert_dtypes(),
     "pandas, categories and floats": lambda rows: pandas.DataFrame(rows).astype(
-        {"pipeline": "category", "tile_m": "float32"}
+        {"pipeline": "category", "tile_m": "float32", "warp_m": "uint16"}
     ),
     "pandas over Arrow": lambda rows: pandas.DataFrame(rows).convert_dtypes(dtype_backend="pyarrow"),
     "polars": polars.DataFrame,
@@ -95,18 +95,6 @@ def test_absent_cells_are_absent_in_tables(make):
         assert dict(predictor.rank_kernels(problem, make(rows))) == expected
 
 
-@pytest.mark.parametrize("kind", ["str", "string", "object", "category"])
-def test_large_frames_are_their_rows(predictor, kind):
-    """Small frames are read cell by cell, the columns of large ones as a whole, words by codes."""
-    rows = [{**PROBLEM, **kernel} for kernel in random_gemm_pool(2000)]
-    rows[7]["pipeline"] = rows[9]["scheduler"] = None
-    frame = pandas.DataFrame(rows).astype(dict.fromkeys(("pipeline", "scheduler", "dtype", "kernel_name"), kind))
-    frame = frame.astype({"m": "uint16", "tile_n": "float32"})
-    assert len(frame) > _objects._FEW
-    assert bits(predictor.predict_rows(frame)) == bits(predictor.predict_rows(rows))
-    assert predictor.rank_kernels(PROBLEM, frame) == predictor.rank_kernels(PROBLEM, rows)
-
-
 PLAIN = [
     [{"tile_m": 1}, {"tile_m": True}, {"tile_m": -(2**63), "pipeline": "mem"}],
     [{"tile_m": 0.5, "other": object()}, {"tile_m": 2}, {"tile_m": None}, {}, {"tile_m": math.nan}],
@@ -143,7 +131,7 @@ def test_plain_rows_are_read_where_they_lie(predictor):
         read = predictor._reader.read(rows)
         found, expected = (
             {cells.name: (cells.tolist(), [getattr(cells, kind) is None for kind in kinds]) for cells in columns}
-            for columns in (read, predictor._columns_of(rows))
+            for columns in (read, predictor._reader.columns_of(_rows.table(rows, "rows")))
         )
         assert found == expected
         assert read.full == {name for name, (values, _) in found.items() if None not in values}
@@ -161,7 +149,7 @@ def test_tables_of_arrow_are_read_where_they_lie(predictor, make):
     rows[0]["pipeline"] = rows[3]["tile_n"] = rows[5]["persistent"] = rows[8]["pipeline"] = None
     rows[9]["pipeline"] = "a word of more than twelve letters"
     for given in (make(POOL), make(rows)):
-        read, by_python = predictor._reader.read(given), predictor._columns_of(_rows.table(given, "rows"))
+        read, by_python = predictor._reader.read(given), predictor._reader.columns_of(_rows.table(given, "rows"))
         assert {cells.name: cells.tolist() for cells in read} == {cells.name: cells.tolist() for cells in by_python}
         assert read.full == {cells.name for cells in read if not cells.has_absent()}
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from . import _forest, _table
+from . import _forest, _objects, _table
 from ._library import lib, text_of
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Features:
         self.names: tuple[str, ...] = tuple(described["feature_names"])
         self.problem_inputs: frozenset[str] = frozenset(described["problem_inputs"])
         self.kernel_inputs: frozenset[str] = frozenset(described["kernel_inputs"])
-        self.words: frozenset[str] = frozenset(described["word_inputs"])
-        self._inputs = (*described["problem_inputs"], *described["kernel_inputs"])
+        inputs = (*described["problem_inputs"], *described["kernel_inputs"])
+        self._reader = _objects.Reader(inputs, frozenset(described["word_inputs"]))
 
     def one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
         """One row, each cell from the side that upstream's engines take it from."""
@@ -53,13 +53,15 @@ class Features:
     def _side_of(self, name: str) -> str:
         return "problem" if name in self.problem_inputs else "kernel"
 
-    def extract(self, rows: Any) -> array[float]:
+    def columns(self, rows: Any, what: str) -> tuple[_table.Columns, int]:
+        """The columns of a table that the engine reads, and how many rows there are."""
+        return self._reader.columns(rows, what)
+
+    def extract(self, columns: _table.Columns, rows: int) -> array[float]:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
-        # The columns' memory, to which the pointers lead.
-        columns = _table.columns(rows, self._inputs, self.words)
-        given, count = _table.pointers(columns), len(rows) * len(self.names)
+        count, of_columns = rows * len(self.names), (columns.address, columns.count)
         options = ctypes.byref(self._options)
-        return _forest.filled(count, lib.ck_engine_extract_rows, options, given.address, given.count, len(rows), count)
+        return _forest.filled(count, lib.ck_engine_extract_rows, options, *of_columns, rows, count)
 
 
 @lru_cache(maxsize=64)
@@ -83,6 +85,6 @@ def vector(values: Sequence[float]) -> numpy.ndarray[Any, numpy.dtype[numpy.floa
     return made
 
 
-def matrix(values: Sequence[float], rows: int, width: int) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+def matrix(values: Sequence[float], width: int) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
     """The same for the features of many rows."""
-    return vector(values).reshape(rows, width) if rows else _numpy().empty((0, width))
+    return vector(values).reshape(-1, width) if values else _numpy().empty((0, width))

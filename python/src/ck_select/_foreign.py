@@ -6,7 +6,6 @@ import importlib
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +23,22 @@ def expm1(value: float) -> float:
         return math.inf
 
 
-@dataclass
 class Foreign:
     """An engine that computes features itself, for single rows, for tables, or for both."""
 
-    single: Callable[[Any, Any], Any] | None
-    batch: Callable[[Any], Any] | None
-    names: list[str]
-    path: Path
-    spec: dict[str, Any]
+    def __init__(self, given: engines.Given, path: Path, spec: dict[str, Any]) -> None:
+        self.single, self.batch, self._names = given.extract, given.extract_batch, given.names or []
+        self._path, self._spec = path, spec
 
     def described(self, describe: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What a predictor must know about the model, from the library if it knows the columns."""
-        wanted = self.spec.get("feature_names") or self.names
-        missing = [name for name in wanted if name not in self.names]
+        wanted = self._spec.get("feature_names") or self._names
+        missing = [name for name in wanted if name not in self._names]
         if missing:
             raise InvalidModelError(
-                f"{self.path}: feature_names: the engine cannot supply {', '.join(missing[:5])}", 11
+                f"{self._path}: feature_names: the engine cannot supply {', '.join(missing[:5])}", 11
             )
-        self._places = [self.names.index(name) for name in wanted]
+        self._places = [self._names.index(name) for name in wanted]
         try:
             found = describe()
         except InvalidModelError:
@@ -50,7 +46,7 @@ class Foreign:
                 raise
             # All features are the engine's own, so the library's reading of the spec does not matter.
             found = {
-                **{"op": "gemm", "rank_by": "tflops", "log_targets": list(self.spec.get("log_targets") or ())},
+                **{"op": "gemm", "rank_by": "tflops", "log_targets": list(self._spec.get("log_targets") or ())},
                 **dict.fromkeys(_INPUTS, ()),
                 **{"categorical_features": [], "needs_vector": False, "hardware": {}, "arch": None},
             }
@@ -61,43 +57,36 @@ class Foreign:
         assert self.single is not None
         return self._selected([list(self.single(problem, kernel))])
 
-    def batch_features(self, rows: Any) -> array[float]:
+    def batch_features(self, rows: Any, what: str) -> array[float]:
         """The model's features of the rows of a table."""
         assert self.batch is not None
-        return self._selected([list(row) for row in self.batch(_data_frame(rows))])
+        return self._selected([list(row) for row in self.batch(_data_frame(rows, what))])
 
     def rank(
         self, problem: Mapping[str, Any], kernels: Any, score: Callable[[array[float]], list[float]]
     ) -> list[tuple[str, float]]:
         """Ranks like upstream's predictor: the engine gets a DataFrame whose rows have both problem and kernel."""
-        rows = _rows.dicts(kernels, "kernel_configs")
+        rows = _rows.table(kernels, "kernel_configs")
         names = [_names.of_row(row, place) for place, row in enumerate(rows)]
-        scores = score(self.batch_features([{**problem, **row} for row in rows])) if rows else []
+        scores = score(self.batch_features([{**problem, **row} for row in rows], "kernel_configs")) if rows else []
         return sorted(zip(names, scores), key=lambda pair: -pair[1])
 
     def _selected(self, rows: Sequence[Sequence[float]]) -> array[float]:
         flat = array("d")
         for row in rows:
-            if len(row) != len(self.names):
-                raise ValueError(f"feature_engine: it names {len(self.names)} features and extracts {len(row)}")
+            if len(row) != len(self._names):
+                raise ValueError(f"feature_engine: it names {len(self._names)} features and extracts {len(row)}")
             flat.extend([float(row[place]) for place in self._places])
         return flat
 
 
-def foreign_engine(given: engines.Given, path: Path, spec: dict[str, Any]) -> Foreign | None:
-    """The engine's own computation, if it has any, for the model with this spec."""
-    if given.extract is None and given.extract_batch is None:
-        return None
-    return Foreign(given.extract, given.extract_batch, given.names or [], path, spec)
-
-
-def _data_frame(rows: Any) -> Any:
+def _data_frame(rows: Any, what: str) -> Any:
     if _table.is_frame(rows):
-        return rows
+        return _rows.named(rows)
     try:
         pandas = importlib.import_module("pandas")
     except ImportError as error:
         raise ImportError(
             "an engine's own extract_batch takes a DataFrame of pandas, which is not installed"
         ) from error
-    return pandas.DataFrame(list(rows))
+    return pandas.DataFrame(_rows.table(rows, what))

@@ -71,19 +71,16 @@ class Forest:
 
     def predict_rows(self, columns: _table.Columns, rows: int) -> array[float]:
         """The predictions for the rows of a table."""
-        given = _table.pointers(columns)
-        return filled(rows, lib.ck_model_predict_rows, self._handle.address, given.address, given.count, rows)
+        return filled(rows, lib.ck_model_predict_rows, self._handle.address, columns.address, columns.count, rows)
 
     def features(self, columns: _table.Columns, rows: int, width: int) -> array[float]:
         """The features of the rows of a table, row after row."""
-        given, count = _table.pointers(columns), rows * width
-        of_columns = self._handle.address, given.address, given.count
+        count, of_columns = rows * width, (self._handle.address, columns.address, columns.count)
         return filled(count, lib.ck_model_extract_rows, *of_columns, rows, count)
 
     def prepare(self, columns: _table.Columns, rows: int) -> PreparedPool:
         """Prepares the forest for the kernels of a table."""
-        given = _table.pointers(columns)
-        of_columns = self._handle.address, given.address, given.count, rows
+        of_columns = self._handle.address, columns.address, columns.count, rows
         return PreparedPool(Handle.make(lib.ck_pool_create, lib.ck_pool_destroy, *of_columns))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import sys
 from array import array
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import compress
 from typing import Any
 
-from . import _names, _structs, _table
+from . import _names, _rows, _structs, _table
 from ._library import Handle, lib
 from ._table import Cells
 
@@ -23,8 +23,6 @@ _FUNCTIONS = {
     "number": "PyFloat_AsDouble",
 }
 _FULL = 2
-# Rows of a DataFrame that are read as objects: of more, whole columns are faster.
-_FEW = 1500
 
 
 def _held(name: str, arguments: int) -> Any:
@@ -74,6 +72,12 @@ class Table:
     def _raw(self) -> Any:
         return (_structs.Column * self.count).from_address(self.address)
 
+    def kernel_names(self) -> list[Any]:
+        """The names of the kernels, by their places where there is none."""
+        column = next((name for name in _names.COLUMNS if name in self.columns), None)
+        found = self[column].tolist() if column is not None else [None] * self.rows
+        return [f"kernel_{row}" if name is None else name for row, name in enumerate(found)]
+
     def _copied(self, column: Any) -> Cells:
         def numbers(kind: str, address: int | None) -> Any:
             size = array(kind).itemsize * self.rows
@@ -90,12 +94,12 @@ class Table:
 
 
 class Reader:
-    """Reads the columns of these names."""
+    """Reads the columns of these names. With ``keeps_unknown`` others are there, too, without their cells."""
 
-    def __init__(self, names: Sequence[str], words: Set[str], keeps_unknown: bool) -> None:
+    def __init__(self, names: Sequence[str], words: Set[str], keeps_unknown: bool = False) -> None:
         kinds = bytes(2 if name in _names.COLUMNS else int(name in words) for name in names)
-        self._names, self._kinds = names, ctypes.create_string_buffer(kinds)
-        self._given = names, words, keeps_unknown
+        self._names, self._words, self._keeps_unknown = names, words, keeps_unknown
+        self._kinds = ctypes.create_string_buffer(kinds)
         self._full: dict[bytes, frozenset[str]] = {}
         self._how = _structs.Objects(
             **{field: ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p) for field, name in _FUNCTIONS.items()},
@@ -109,7 +113,24 @@ class Reader:
         self._how_address = ctypes.addressof(self._how)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Reader, self._given
+        return Reader, (self._names, self._words, self._keeps_unknown)
+
+    def columns(self, rows: Any, what: str) -> tuple[_table.Columns, int]:
+        """The columns of rows of any kind, and how many rows there are."""
+        plain = self.read(rows)
+        if plain is not None:
+            return plain, len(plain)
+        listed = _rows.table(rows, what)
+        return self.columns_of(listed), len(listed)
+
+    def columns_of(self, rows: list[Mapping[str, Any]]) -> _table.OwnColumns:
+        """The columns of rows that are not plain."""
+        found = _table.columns(rows, self._names, self._words)
+        if self._keeps_unknown:
+            # The library looks for misspelt names among these.
+            absent, known = array("i", [-1]) * len(rows), frozenset(self._names)
+            found += [Cells(name, codes=absent) for name in _table.names(rows) if name not in known]
+        return _table.OwnColumns(found)
 
     def read(self, rows: Any) -> Table | None:
         """The cells of a list of dicts, of a DataFrame of pandas or of a table of Arrow; None for other rows, and for
@@ -123,7 +144,7 @@ class Reader:
             if type(rows) is list:
                 status = _read(self._how_address, id(rows), count, into)
             elif _table.is_frame(rows):
-                status = self._read_frame(rows, count, into) if count <= _FEW else -1
+                status = self._read_frame(_rows.named(rows), count, into)
             elif hasattr(rows, "__arrow_c_stream__"):
                 capsule = rows.__arrow_c_stream__()
                 status = _read_arrow(self._how_address, _stream(capsule, b"arrow_array_stream"), count, into)
@@ -133,25 +154,9 @@ class Reader:
             return None  # shorter than before, or a text that is none
         return self._made(address, count) if status == 0 else None
 
-    def labels(self, frame: Any) -> list[Cells]:
-        """The columns of a DataFrame of pandas that may hold kernels' names, if all their cells are texts."""
-        if not _READABLE or not _table.is_frame(frame) or not frame.columns.is_unique:
-            return []
-        address = ctypes.c_void_p()
-        found: list[Cells] = []
-        for name in filter(frame.columns.__contains__, _names.COLUMNS):
-            cells = frame[name].to_numpy(dtype=object)
-            if self._read_matrix([name], cells, len(cells), ctypes.addressof(address)) == 0:
-                found += self._made(address, len(cells))
-        return found
-
     def _read_frame(self, frame: Any, count: int, into: int) -> int:
-        names = frame.columns.tolist()
-        if len(set(names)) < len(names) or frame.index.name is not None or frame.index.nlevels > 1:
-            return -1
-        return self._read_matrix(names, frame.to_numpy(dtype=object), count, into)
-
-    def _read_matrix(self, names: list[Any], cells: Any, count: int, into: int) -> int:
+        # Also of pandas' own types, whose absent cells are of a type of their own.
+        names, cells = frame.columns.tolist(), frame.to_numpy(dtype=object, na_value=None)
         strides = (ctypes.c_ssize_t * 2)(*cells.strides)
         first = cells.__array_interface__["data"][0]
         how, given = self._how_address, (id(names), len(names), first, ctypes.addressof(strides), count, into)

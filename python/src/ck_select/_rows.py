@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Union
 
 from . import _names, _table
+from ._problem import Problem
 
 
 class Pandas(Protocol):
@@ -38,23 +39,13 @@ class Scalar(Protocol):
         """The struct as a dict."""
 
 
-class ProblemLike(Protocol):
-    """A ``GemmProblem`` or a ``GroupedConvProblem``."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The dict that a predictor takes."""
-
-    def as_struct(self) -> Any:
-        """The problem in the library's form."""
-
-
 class ArrowTable(Protocol):
     """An object that provides Arrow: a DataFrame of polars, a Table or RecordBatch of pyarrow, and others."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-Config = Union[Mapping[str, Any], Pandas, Tuple, Record, Scalar, ProblemLike, ArrowTable]
+Config = Union[Mapping[str, Any], Pandas, Tuple, Record, Scalar, Problem, ArrowTable]
 """A kernel, or a problem, by upstream's names: a dict or anything that names its cells as one does."""
 
 Kernel = Union[Config, str]
@@ -88,11 +79,10 @@ def _mapping(row: Any, what: str) -> Mapping[Any, Any] | None:
     if isinstance(row, Mapping):
         return row
     if callable(getattr(row, "_asdict", None)):
-        named: Mapping[Any, Any] = row._asdict()
-        return named
-    if hasattr(row, "as_struct") and hasattr(row, "to_dict"):
-        problem: Mapping[Any, Any] = row.to_dict()
-        return problem
+        fields: Mapping[Any, Any] = row._asdict()
+        return fields
+    if isinstance(row, Problem):
+        return row.to_dict()
     if hasattr(row, "iloc") and not hasattr(row, "columns"):
         if not row.index.is_unique:
             raise ValueError(f"{what}: the Series has labels that stand twice")
@@ -101,7 +91,7 @@ def _mapping(row: Any, what: str) -> Mapping[Any, Any] | None:
     if names and getattr(row, "shape", ()) == ():
         return {name: row[name] for name in names}
     if _table.is_frame(row):
-        return _only(_named(row).to_dict("records"), what)
+        return _only(named(row).to_dict("records"), what)
     if hasattr(row, "__arrow_c_stream__"):
         rows = _of_arrow(row, what)
         return _only(rows, what) if all(isinstance(one, Mapping) for one in rows) else None
@@ -126,15 +116,13 @@ def kernel(row: Any, what: str = "kernel_config") -> Mapping[str, Any]:
 def each(rows: Any, what: str) -> list[Any]:
     """The rows of a list or a table, one by one: mappings, without absent cells if it is a table, or names."""
     if _table.is_frame(rows):
-        return list(map(_table.present, _named(rows).to_dict("records")))
-    return _listed(rows, what)
-
-
-def _listed(rows: Any, what: str) -> list[Any]:
-    """The rows of whatever is no DataFrame of pandas."""
+        return list(map(_table.present, named(rows).to_dict("records")))
     if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "iloc"):
         return _of_arrow(rows, what)
-    _refuse_no_rows(rows, what)
+    if isinstance(rows, (str, bytes)):
+        raise ValueError(f"{what}: found the text {rows!r}, expected a list of kernels or of their names")
+    if isinstance(rows, Mapping) or not hasattr(rows, "__iter__"):
+        raise TypeError(f"{what}: found a {type(rows).__name__}, expected a list of mappings or of names, or a table")
     return list(rows)
 
 
@@ -155,30 +143,16 @@ def _of_arrow(table: Any, what: str) -> list[Any]:
     return [_table.present(row) if type(row) is dict else row for row in getattr(table, listed)()]
 
 
-def _named(frame: Any) -> Any:
-    """A DataFrame of pandas, with its named indices as columns."""
-    _table.refuse_repeated(frame)
+def named(frame: Any) -> Any:
+    """A DataFrame of pandas, with its named indices as columns. In duplicate ones it is unclear which is meant."""
+    if not frame.columns.is_unique:
+        twice = sorted(set(frame.columns[frame.columns.duplicated()].astype(str)))
+        raise ValueError(f"the DataFrame has duplicate columns: {', '.join(twice)}")
     levels = [name for name in getattr(frame.index, "names", ()) if name is not None and name not in frame.columns]
     return frame.reset_index(level=levels) if levels else frame
 
 
-def _refuse_no_rows(rows: Any, what: str) -> None:
-    if isinstance(rows, (str, bytes)):
-        raise ValueError(f"{what}: found the text {rows!r}, expected a list of kernels or of their names")
-    if isinstance(rows, Mapping) or not hasattr(rows, "__iter__"):
-        raise TypeError(f"{what}: found a {type(rows).__name__}, expected a list of mappings or of names, or a table")
-
-
-def table(rows: Any, what: str) -> Any:
-    """Rows as a DataFrame of pandas or as a list of mappings; a text is a kernel's name."""
-    if _table.is_frame(rows):
-        return _named(rows)
-    listed = enumerate(_listed(rows, what))
+def table(rows: Any, what: str) -> list[Mapping[str, Any]]:
+    """Rows as a list of mappings; a text is a kernel's name."""
+    listed = enumerate(each(rows, what))
     return [row if type(row) is dict else kernel(row, f"{what}: row {place}") for place, row in listed]
-
-
-def dicts(rows: Any, what: str) -> list[Mapping[str, Any]]:
-    """The same as a list of mappings."""
-    read = table(rows, what)
-    made: list[Mapping[str, Any]] = read.to_dict("records") if _table.is_frame(read) else read
-    return made

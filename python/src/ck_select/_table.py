@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import chain, count
 from operator import itemgetter
-from typing import Any, Protocol, Union
+from typing import Any, Protocol
 
 from . import _names, _structs
 from .errors import InvalidInputError
@@ -197,78 +197,45 @@ def is_frame(rows: Any) -> bool:
     return hasattr(rows, "iloc") and hasattr(rows, "columns")
 
 
-def _of_frame(frame: Any, inputs: Iterable[str], words: Set[str]) -> list[Cells]:
-    """The columns of a DataFrame that are among the inputs, as whole columns."""
-    refuse_repeated(frame)
-    kinds = dict(zip(frame.columns.tolist(), map(_kind, frame.dtypes.tolist())))
-    return [_of_series(name, frame[name], kinds[name], name in words) for name in inputs if name in kinds]
-
-
-def _kind(dtype: Any) -> str:
-    """The letter of a type of numpy; that of objects for the types of pandas."""
-    is_own = hasattr(dtype, "na_value") or not hasattr(dtype, "itemsize")
-    return "O" if is_own else dtype.kind
-
-
-def refuse_repeated(frame: Any) -> None:
-    """Refuses duplicate names, because it is unclear which of the columns is meant."""
-    if not frame.columns.is_unique:
-        twice = sorted(set(frame.columns[frame.columns.duplicated()].astype(str)))
-        raise ValueError(f"the DataFrame has duplicate columns: {', '.join(twice)}")
-
-
-def _of_series(name: str, series: Any, kind: str, is_word: bool) -> Cells:
-    if is_word and name not in _names.COLUMNS and hasattr(series.dtype, "na_value"):
-        # The few words of pandas' own types are told apart where they lie.
-        codes, words = series.factorize()
-        if are_of(words, str):
-            return Cells(name, codes=array("i", codes.astype("int32").tobytes()), words=tuple(map(str.encode, words)))
-    is_huge = kind == "u" and len(series) and int(series.max()) > 2**63 - 1
-    if is_word or name in _names.COLUMNS or kind not in "ibuf" or is_huge:
-        return of_values(name, series.tolist(), is_word)
-    if kind == "f":
-        return Cells(name, numbers=array("d", series.to_numpy(dtype="float64").tobytes()))
-    return Cells(name, integers=array("q", series.to_numpy(dtype="int64").tobytes()))
-
-
-def columns(rows: Any, inputs: Iterable[str], words: Set[str]) -> list[Cells]:
-    """The columns that are among the inputs, of a DataFrame of pandas or of a list of mappings."""
-    if is_frame(rows):
-        return _of_frame(rows, inputs, words)
+def columns(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], words: Set[str]) -> list[Cells]:
+    """The columns of a list of mappings that are among the inputs."""
     present = set().union(*rows)
     return [of_values(name, [row.get(name) for row in rows], name in words) for name in inputs if name in present]
 
 
-def kernel_names(rows: Any, are_texts: bool = False) -> list[Any]:
-    """The names of the kernels of a list or a table. `are_texts`: each is known to have one, under the first key."""
-    if isinstance(rows, list):
-        try:
-            names = list(map(itemgetter(_names.COLUMNS[0]), rows))
-            if are_texts or are_of(names, str):
-                return names
-        except KeyError:
-            pass  # some have none, or another key for it
-        return [_names.of_row(row, place) for place, row in enumerate(rows)]
-    column = next((column for column in _names.COLUMNS if column in rows.columns), None)
-    if column is None:
-        return [f"kernel_{row}" for row in range(len(rows))]
-    given: list[Any] = rows[column].tolist()
-    if are_of(given, str):
-        return given
-    return [f"kernel_{row}" if is_absent(name) else name for row, name in enumerate(given)]
+def kernel_names(rows: Sequence[Any]) -> list[Any]:
+    """The names of the kernels of a list."""
+    try:
+        names = list(map(itemgetter(_names.COLUMNS[0]), rows))
+        if are_of(names, str):
+            return names
+    except KeyError:
+        pass  # some have none, or another key for it
+    return [_names.of_row(row, place) for place, row in enumerate(rows)]
 
 
-def names(rows: Any) -> list[str]:
-    """All names of columns that are strings."""
-    given = rows.columns if is_frame(rows) else dict.fromkeys(chain.from_iterable(rows))
-    return [name for name in given if isinstance(name, str)]
+def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """All names of cells that are strings."""
+    return [name for name in dict.fromkeys(chain.from_iterable(rows)) if isinstance(name, str)]
 
 
 def _address(cells: array[Any] | None) -> int:
     return cells.buffer_info()[0] if cells is not None else 0
 
 
-class Given(Protocol):
+def _column(cells: Cells) -> _structs.Column:
+    words = cells.words
+    return _structs.Column(
+        name=cells.name.encode(),
+        integers=_address(cells.integers),
+        numbers=_address(cells.numbers),
+        codes=_address(cells.codes),
+        words=words.texts if isinstance(words, Texts) else (ctypes.c_char_p * len(words))(*words),
+        word_count=len(words),
+    )
+
+
+class Columns(Protocol):
     """Columns as the library takes them."""
 
     address: int
@@ -279,29 +246,16 @@ class Given(Protocol):
     def __iter__(self) -> Iterator[Cells]: ...
 
 
-Columns = Union[Sequence[Cells], Given]
+class OwnColumns:
+    """Columns of Python's arrays."""
 
+    def __init__(self, columns: Iterable[Cells]) -> None:
+        self._cells = list(columns)
+        self._made = (_structs.Column * len(self._cells))(*map(_column, self._cells))
+        self.address, self.count = ctypes.addressof(self._made), len(self._cells)
 
-class _Pointers:
-    """Columns of Python's arrays, to which it points: the caller must keep them while it is used."""
+    def __iter__(self) -> Iterator[Cells]:
+        return iter(self._cells)
 
-    def __init__(self, columns: Sequence[Cells]) -> None:
-        self._made = (_structs.Column * len(columns))(*map(self._column, columns))
-        self.address, self.count = ctypes.addressof(self._made), len(columns)
-
-    @staticmethod
-    def _column(cells: Cells) -> _structs.Column:
-        words = cells.words
-        return _structs.Column(
-            name=cells.name.encode(),
-            integers=_address(cells.integers),
-            numbers=_address(cells.numbers),
-            codes=_address(cells.codes),
-            words=words.texts if isinstance(words, Texts) else (ctypes.c_char_p * len(words))(*words),
-            word_count=len(words),
-        )
-
-
-def pointers(columns: Columns) -> Any:
-    """Columns with an ``address`` and a ``count``."""
-    return columns if hasattr(columns, "address") else _Pointers(columns)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnColumns, (self._cells,)

@@ -63,59 +63,33 @@ def _both_sided(problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[s
     return row
 
 
-def _rows_of(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row if both halves read the same, otherwise the base engine's row and that of the six features."""
-    both = _both_sided(problem, kernel)
-    base = features.one_sided(problem, kernel)
-    # Cells that the base engine does not read must be present, too, for one row to be enough.
-    unread = {name: both[name] for name in (*WIDTHS, "arch")}
-    for name in _EXTENTS:
-        if name not in base and name.upper() in base:
-            base[name] = base.pop(name.upper())
-    whole = {**base, **both}
-    # An absent cell for which the base engine takes a default also requires a second row.
-    if all(name in base and base[name] == whole[name] for name in both if name not in unread):
-        return [whole]
-    return [{**_table.present(base), **unread}, whole]
-
-
 def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
     """The features of one kernel, in the engine's order."""
-    return _extracted(features, _rows_of(features, problem, kernel))
-
-
-def _extracted(features: Features, rows: list[dict[str, Any]]) -> array[float]:
+    base, row = _features.of_engine("gemm72", features.hardware), _both_sided(problem, kernel)
     with upstreams_words("row 0: "):
-        if len(rows) == 1:
-            return features.extract(rows)
-        base = _features.of_engine("gemm72", features.hardware)
-        return base.extract(rows[:1]) + features.extract(rows[1:])[len(base.names) :]
+        own = features.extract(*features.columns([row], "row"))[len(base.names) :]
+        return base.extract_one_sided(_table.present(problem), _table.present(kernel)) + own
 
 
-def extract_apart(
+def model_features(
     description: Mapping[str, Any], problem: Mapping[str, Any], kernel: Mapping[str, Any]
-) -> array[float] | None:
-    """A model's features of one kernel, if the engine's halves read different cells; None if one row is enough."""
+) -> array[float]:
+    """A model's features of one kernel."""
     features = _features.of_engine("gemm78vec", tuple(description["hardware"].items()))
-    rows = _rows_of(features, problem, kernel)
-    if len(rows) == 1:
-        return None
-    found = dict(zip(features.names, _extracted(features, rows)))
+    found = dict(zip(features.names, extract(features, problem, kernel)))
     return array("d", [found[name] for name in description["feature_names"]])
 
 
+@upstreams_words()
 def extract_batch(features: Features, rows: Any) -> array[float]:
     """The features of a table's rows, which have every cell that the six features read."""
-    if isinstance(rows, list) and not rows:
-        return array("d")
-    known = frozenset(rows.columns) if _table.is_frame(rows) else frozenset().union(*rows)
-    for name in dict.fromkeys((*WIDTHS, *REQUIRED)):
+    columns, count = features.columns(rows, "df")
+    known = {cells.name: cells for cells in columns}
+    for name in dict.fromkeys((*WIDTHS, *REQUIRED)) if count else ():
         if name not in known:
             needs = f"it {_NEEDED}" if name not in WIDTHS else "the engine needs the fixed vector widths, 0 for native"
-            raise MissingCellError(f"{name}: no such column; {needs}", 6)
-        cells = rows[name].tolist() if _table.is_frame(rows) else [row.get(name) for row in rows]
-        hole = next((row for row, cell in enumerate(cells) if _table.is_absent(cell)), None)
-        if hole is not None:
+            raise MissingCellError(f"{name}: no such column, or it contains null alone; {needs}", 6)
+        if known[name].has_absent():
+            hole = known[name].tolist().index(None)
             raise InvalidInputError(f"row {hole}: {name} contains null; of the widths, the native one is 0", 6)
-    with upstreams_words():
-        return features.extract(rows)
+    return features.extract(columns, count)

@@ -76,9 +76,8 @@ class FeatureEngine(ABC):
 
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a DataFrame that has problem and kernel in one."""
-        dicts = _rows.dicts(df, "df")
-        flat = [cell for row in dicts for cell in self.extract(row, row)]
-        return _features.matrix(flat, len(dicts), len(self.get_feature_names()))
+        flat = [cell for row in _rows.table(df, "df") for cell in self.extract(row, row)]
+        return _features.matrix(flat, len(self.get_feature_names()))
 
     def get_parameter_space(self) -> dict[str, list[Any]]:
         """Every parameter of a kernel with its values, in order; empty where upstream has none."""
@@ -129,28 +128,23 @@ class _OfLibrary(FeatureEngine):
         num_xcd: int = 8,
     ) -> None:
         given = locals()
-        constants = {name: given[name] for name in HARDWARE}
         # Predictors read the constants on construction. They are immutable, so that they cannot be changed too late.
-        self._hw: Mapping[str, int] = MappingProxyType({**constants, _DERIVED: num_cus * simds_per_cu})
+        self._constants: tuple[tuple[str, int], ...] = tuple((name, given[name]) for name in HARDWARE)
         self._variant: str | None = None
-        self._made: _features.Features | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_hw": dict(self._hw), "_made": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._hw = MappingProxyType(state["_hw"])
+    @property
+    def _hw(self) -> Mapping[str, int]:
+        """The constants under upstream's name for them."""
+        derived = self.hardware["num_cus"] * self.hardware["simds_per_cu"]
+        return MappingProxyType({**dict(self._constants), _DERIVED: derived})
 
     @property
     def hardware(self) -> dict[str, int]:
         """The constants of the GPU."""
-        return {name: self._hw[name] for name in HARDWARE}
+        return dict(self._constants)
 
     def _features(self) -> _features.Features:
-        if self._made is None:
-            self._made = _features.of_engine(self._variant or self._engine, tuple(self.hardware.items()))
-        return self._made
+        return _features.of_engine(self._variant or self._engine, self._constants)
 
     def get_feature_names(self) -> list[str]:
         """The columns, in order."""
@@ -169,14 +163,13 @@ class _OfLibrary(FeatureEngine):
 
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a table that has problem and kernel in one."""
-        rows = _rows.table(df, "df")
-        return _features.matrix(self._of_table(rows), len(rows), len(self._features().names))
+        return _features.matrix(self._of_table(df), len(self._features().names))
 
     def _of_row(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
         return self._features().extract_one_sided(problem, kernel)
 
     def _of_table(self, rows: Any) -> array[float]:
-        return self._features().extract(rows)
+        return self._features().extract(*self._features().columns(rows, "df"))
 
 
 HARDWARE: dict[str, int] = {name: each.default for name, each in inspect.signature(_OfLibrary).parameters.items()}
@@ -252,13 +245,12 @@ class FmhaFwdFeatureEngine(_OfLibrary):
     ) -> None:
         given = {name: value for name, value in locals().items() if name in HARDWARE}
         super().__init__(**given)
-        # Upstream's engine knows neither caches nor waves; no feature depends on them.
-        self._hw = MappingProxyType({name: value for name, value in self._hw.items() if name in {*given, _DERIVED}})
+        self._given = frozenset(given)
 
     @property
-    def hardware(self) -> dict[str, int]:
-        """The constants of the GPU."""
-        return {name: self._hw.get(name, usual) for name, usual in HARDWARE.items()}
+    def _hw(self) -> Mapping[str, int]:
+        # Upstream's engine knows neither caches nor waves; no feature depends on them.
+        return {name: value for name, value in super()._hw.items() if name in self._given or name == _DERIVED}
 
 
 class ForeignEngine(Protocol):

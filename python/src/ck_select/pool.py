@@ -101,7 +101,7 @@ class Pool:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The copy is prepared again where it is unpickled.
-        return self.predictor.pool_of, (self.names, self.partial, list(self.columns), self.own)
+        return self.predictor.pool_of, (self.names, self.partial, _table.OwnColumns(self.columns), self.own)
 
 
 _KEPT = 8

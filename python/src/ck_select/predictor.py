@@ -20,7 +20,6 @@ from . import _features, _foreign, _forest, _names, _objects, _rows, _table, _ve
 from ._forest import BareForest
 from ._rows import Config, Kernel
 from ._shipped import shipped_model
-from ._table import Cells
 from .errors import InvalidModelError
 from .pool import Pool, PoolCache, contents_of
 from .ranking import Library, Ranking, as_table, library_of
@@ -114,7 +113,7 @@ class Predictor:
         self._spec = _forest.read_spec(path)
         is_ours = self._spec.get("ck_select") is not None
         self._uncoded = _ERRORS if strict else _SPECS if strict is None and is_ours else _DEFAULTS
-        self._foreign = _foreign.foreign_engine(given, path, self._spec)
+        self._foreign = _foreign.Foreign(given, path, self._spec) if given.names is not None else None
         self._description = (
             self._describe_spec() if self._foreign is None else self._foreign.described(self._describe_spec)
         )
@@ -193,18 +192,17 @@ class Predictor:
     def predict_array(self, rows: _rows.Kernels, target: Target = "tflops") -> array[float]:
         """The same as an ``array``, which numpy, Arrow and polars accept without a copy."""
         if self._foreign_batch is not None:
-            features = self._foreign_batch.batch_features(_rows.table(rows, "rows"))
-            return array("d", self._finished(target, features))
-        columns, count = self._columns(rows, "rows")
+            return array("d", self._finished(target, self._foreign_batch.batch_features(rows, "rows")))
+        columns, count = self._reader.columns(rows, "rows")
         return self._forest(target).predict_rows(columns, count)
 
     def extract_rows(self, rows: _rows.Kernels, target: Target = "tflops") -> list[list[float]]:
         """The features of each such row, in the order of ``feature_names``."""
         width = len(self._description["feature_names"])
         if self._foreign_batch is not None:
-            flat = self._foreign_batch.batch_features(_rows.table(rows, "rows")).tolist()
+            flat = self._foreign_batch.batch_features(rows, "rows").tolist()
         else:
-            columns, count = self._columns(rows, "rows")
+            columns, count = self._reader.columns(rows, "rows")
             flat = self._forest(target).features(columns, count, width).tolist()
         return [flat[begin : begin + width] for begin in range(0, len(flat), width)]
 
@@ -303,12 +301,12 @@ class Predictor:
             raise ValueError("the predictor has a feature engine of its own: only rank_kernels and select_best rank")
         columns: _table.Columns
         if plain is not None:
-            listed = isinstance(kernel_configs, list) or _table.is_frame(kernel_configs)
             columns, full = plain, plain.full
-            names = _table.kernel_names(kernel_configs if listed else plain, _names.COLUMNS[0] in full)
+            listed = kernel_configs if isinstance(kernel_configs, list) else None
+            names = plain.kernel_names() if listed is None else _table.kernel_names(listed)
         else:
             configs = _rows.table(kernel_configs, "kernel_configs")
-            columns = self._columns_of(configs)
+            columns = self._reader.columns_of(configs)
             full = frozenset(column.name for column in columns if not column.has_absent())
             names = _table.kernel_names(configs)
         partial = self._kernel_inputs - full
@@ -366,27 +364,7 @@ class Predictor:
         for name in names:
             if not _table.is_absent(problem[name]):
                 columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
-        return self.pool_of(pool.names, frozenset(), list(columns.values()), pool.own)
-
-    def _columns(self, rows: Any, what: str) -> tuple[_table.Columns, int]:
-        """The columns of rows, and how many rows there are."""
-        plain = self._reader.read(rows)
-        if plain is not None:
-            return plain, len(plain)
-        read = _rows.table(rows, what)
-        return self._columns_of(read), len(read)
-
-    def _columns_of(self, read: Any) -> list[Cells]:
-        labels = self._reader.labels(read)
-        known = frozenset(column.name for column in labels)
-        inputs = (name for name in self._inputs if name not in known) if labels else self._inputs
-        found = [*_table.columns(read, inputs, self._words), *labels]
-        if self._uncoded != _DEFAULTS:
-            # The library looks for misspelt names among the others, whose cells do not matter.
-            unknown = [name for name in _table.names(read) if name not in self._inputs_set]
-            absent = array("i", [-1]) * (len(read) if unknown else 0)
-            found += [Cells(name, codes=absent) for name in unknown]
-        return found
+        return self.pool_of(pool.names, frozenset(), _table.OwnColumns(columns.values()), pool.own)
 
     def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
@@ -394,9 +372,7 @@ class Predictor:
             self._path(target)
             return self._finished(target, self._foreign.single_features(asked, cells))[0]
         if self._description["needs_vector"] and self._uncoded == _DEFAULTS and not _is_named(cells):
-            apart = _vector.extract_apart(self._description, asked, cells)
-            if apart is not None:
-                return self._finished(target, apart)[0]
+            return self._finished(target, _vector.model_features(self._description, asked, cells))[0]
         words = _vector.upstreams_words("problem: ") if self._description["needs_vector"] else nullcontext()
         with words:
             return self._forest(target).predict_row(_table.row_json(self._single_row(asked, cells), self._side_of))
