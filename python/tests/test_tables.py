@@ -119,7 +119,6 @@ OTHERS = [
     [{1: 2}],
     [{"tile_m": 1}, "a name"],
     [collections.UserDict(tile_m=1)],
-    ({"tile_m": 1},),
     [],
 ]
 

@@ -141,8 +141,9 @@ class Reader:
         try:
             if not _READABLE or count == 0:
                 return None
-            if type(rows) is list:
-                status = _read(self._how_address, id(rows), count, into)
+            if type(rows) in (list, tuple):
+                listed = list(rows)
+                status = _read(self._how_address, id(listed), count, into)
             elif _table.is_frame(rows):
                 status = self._read_frame(_rows.named(rows), count, into)
             elif hasattr(rows, "__arrow_c_stream__"):

@@ -28,7 +28,6 @@ LAYOUT_TO_DISPATCHER = {
     "crr": ("col", "row", "row"),
     "ccr": ("col", "col", "row"),
 }
-_USUAL_LAYOUT = ("row", "col", "row")
 DTYPE_TO_C_DTYPE = {"fp8": "fp16", "fp16": "fp16", "bf16": "bf16", "fp32": "fp32"}
 _PREFIXES = ("gemm_universal_", "gemm_")
 _CONV_PREFIX = "grouped_conv_"
@@ -143,8 +142,10 @@ def feature_dict_to_dispatcher_config(
     numbers = {theirs: feat.get(ours, usual) for theirs, ours, usual in _NUMBERS}
     words = {name: feat.get(name, usual) for name, usual in _WORDS}
     pads = {name: feat.get(name, True) for name in _FLAGS[:3]}
-    layout = LAYOUT_TO_DISPATCHER.get(feat.get("layout", "rcr"), _USUAL_LAYOUT)
-    return _config(dtype, arch, layout, {**numbers, **words, **pads})
+    types = {"dtype_a": dtype, "dtype_b": dtype, "dtype_c": DTYPE_TO_C_DTYPE.get(dtype, dtype), "dtype_acc": "fp32"}
+    layout = LAYOUT_TO_DISPATCHER.get(feat.get("layout", "rcr"), LAYOUT_TO_DISPATCHER["rcr"])
+    layouts = dict(zip(("layout_a", "layout_b", "layout_c"), layout))
+    return {**types, **layouts, **numbers, **words, **pads, "gfx_arch": arch}
 
 
 def feature_dict_to_ml_spec(feat: Mapping[str, Any], predicted_tflops: float = 0.0) -> MLKernelSpec:
@@ -161,14 +162,9 @@ def feature_dict_to_ml_spec(feat: Mapping[str, Any], predicted_tflops: float = 0
 
 def ml_spec_to_dispatcher_config(spec: MLKernelSpec, dtype: str = "fp8", arch: str = "gfx950") -> dict[str, Any]:
     """The dispatcher's configuration of a chosen kernel, for the layout row, column, row."""
-    names = [name for name, _, _ in _NUMBERS] + [name for name, _ in _WORDS] + list(_FLAGS[:3])
-    return _config(dtype, arch, _USUAL_LAYOUT, {name: getattr(spec, name) for name in names})
-
-
-def _config(dtype: str, arch: str, layout: tuple[str, str, str], rest: dict[str, Any]) -> dict[str, Any]:
-    types = {"dtype_a": dtype, "dtype_b": dtype, "dtype_c": DTYPE_TO_C_DTYPE.get(dtype, dtype), "dtype_acc": "fp32"}
-    layouts = dict(zip(("layout_a", "layout_b", "layout_c"), layout))
-    return {**types, **layouts, **rest, "gfx_arch": arch}
+    feat = {name: getattr(spec, name) for name in (*dict(_WORDS), *_FLAGS)}
+    feat.update({ours: getattr(spec, theirs) for theirs, ours, _ in _NUMBERS})
+    return feature_dict_to_dispatcher_config(feat, dtype, arch)
 
 
 def _refuse_widths(feat: Mapping[str, Any], target: str) -> None:

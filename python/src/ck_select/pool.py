@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from array import array
 from typing import Any, Protocol
 
@@ -132,23 +131,7 @@ class PoolCache:
         return None
 
     def keep(self, contents: Any, pool: Pool) -> Pool:
-        """Remembers a prepared pool, unless its kernels could change without comparing unequal."""
+        """Remembers a prepared pool, unless None stands for its kernels, which equals no others."""
         if contents is not None:
             self._kept = ((contents, pool), *self._kept[: _KEPT - 1])
         return pool
-
-
-def contents_of(configs: Any) -> Any:
-    """What equals only the same kernels, whatever is changed in them; None where nothing does."""
-    if isinstance(configs, (list, tuple)):
-        if _table.are_of(configs, str):
-            return tuple(configs)
-        if not _table.are_of(configs, str, dict):
-            return None
-    elif not hasattr(configs, "iloc"):
-        return None  # perhaps to be read only once
-    try:
-        # Cells that are equal as numbers, and differ as names, are not equal in this form.
-        return pickle.dumps(configs, pickle.HIGHEST_PROTOCOL)
-    except Exception:
-        return None  # each kind of object that cannot be pickled raises another error

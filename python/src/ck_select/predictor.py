@@ -9,19 +9,19 @@ import tempfile
 import warnings
 import zlib
 from array import array
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from . import _features, _foreign, _forest, _names, _objects, _rows, _table, _vector, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
 from ._shipped import shipped_model
 from .errors import InvalidModelError
-from .pool import Pool, PoolCache, contents_of
+from .pool import Pool, PoolCache
 from .ranking import Library, Ranking, as_table, library_of
 
 Kernels = Union[_rows.Kernels, Pool]
@@ -344,11 +344,10 @@ class Predictor:
         """The prepared pool, with what its kernels lack and the problem has."""
         if isinstance(configs, Pool):
             pool = self._own(configs)
-        elif not isinstance(configs, Sized) or isinstance(configs, (str, bytes, Mapping)):
-            pool = self._prepare(configs)
         else:
             plain = self._reader.read(configs)
-            contents = contents_of(configs) if plain is None else plain
+            are_names = isinstance(configs, (list, tuple)) and _table.are_of(configs, str)
+            contents: Any = tuple(cast(Any, configs)) if are_names else plain
             found = self._pools.find(contents)
             pool = found if found is not None else self._pools.keep(contents, self._prepare(configs, plain))
         filled = pool.partial.intersection(problem) if pool.partial else None

@@ -7,7 +7,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from operator import index
 from typing import Any, ClassVar, Union, cast
 
@@ -363,9 +363,7 @@ class Registry:
         budget = _structs.TuneBudget(time_ms=time_ms, stream=stream, kernels=kernels)
         report = _structs.TuneReport()
         check(lib.ck_registry_tune(self._handle.address, ctypes.byref(budget), ctypes.byref(report)))
-        return TuneReport(
-            report.measured, report.improved, report.failed, report.waiting, report.saved_ms, report.elapsed_ms
-        )
+        return TuneReport(*(getattr(report, each.name) for each in fields(TuneReport)))
 
     def store_status(self) -> StoreStatus:
         """Whether measured winners still have to be written to the store, and why."""
@@ -470,13 +468,13 @@ def select(
     return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
 
 
-def _field_names(problem: Problem, fields: int) -> tuple[str, ...]:
+def _field_names(problem: Problem, bits: int) -> tuple[str, ...]:
     """The fields of a problem whose bit is set."""
     names = []
     name = ctypes.c_char_p()
     op = tuple(FIELDS).index(problem.OPERATION)
-    for bit in range(fields.bit_length()):
+    for bit in range(bits.bit_length()):
         check(lib.ck_problem_field_name(op, bit, ctypes.byref(name)))
-        if fields >> bit & 1:
+        if bits >> bit & 1:
             names.append((name.value or b"").decode())
     return tuple(names)
