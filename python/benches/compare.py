@@ -1,12 +1,12 @@
 """Ours beside upstream's way with LightGBM, end to end from Python, on the same inputs in the same run.
 
-    compare.py [--json FILE] [--forests 800x15 2000x255] [--seconds 2] [--cpu]
+    compare.py [--json FILE] [--forests 800x15 2000x255] [--seconds 2]
 
 Upstream's way: for one kernel, its features in Python and a prediction; for many, the problem merged with every kernel
 into a DataFrame, features by columns with numpy, a prediction, and a sorted list of names and scores. LightGBM has the
-better of one thread and all, ours its default; --cpu, for a busy machine, compares CPU times of one thread. Calls
-alternate, each with a new problem; answers are compared before anything is timed. LightGBM trains the forests here, on
-random kernels and an invented cost, and only their size matters.
+better of one thread and all, ours its default. Calls alternate, each with a new problem; answers are compared before
+anything is timed. LightGBM trains the forests here, on random kernels and an invented cost, and only their size
+matters.
 """
 
 from __future__ import annotations
@@ -171,17 +171,7 @@ class Upstreams:
 
 
 def kernel_of(draw: random.Random, place: int) -> Config:
-    kernel: Config = {"kernel_name": f"kernel {place}"}
-    for axis in "mnk":
-        kernel[f"tile_{axis}"] = draw.choice([32, 64, 128, 256])
-        kernel[f"warp_{axis}"] = draw.choice([1, 2, 4]) if axis != "k" else 1
-        kernel[f"warp_tile_{axis}"] = draw.choice([16, 32])
-        kernel[f"pad_{axis}"] = draw.random() < 0.5
-    kernel["pipeline"] = draw.choice(list(PIPELINE_MAP))
-    kernel["scheduler"] = draw.choice(list(SCHEDULER_MAP))
-    kernel["epilogue"] = draw.choice(list(EPILOGUE_MAP))
-    kernel["persistent"] = draw.random() < 0.5
-    return kernel
+    return {"kernel_name": f"kernel {place}", **{name: draw.choice(values) for name, values in engines.SPACE.items()}}
 
 
 def problem_of(draw: random.Random) -> Config:
@@ -221,9 +211,7 @@ def train(directory: Path, trees: int, leaves: int) -> list[str]:
     return names
 
 
-def microseconds(
-    calls: dict[str, Callable[[int], object]], seconds: float, clock: Callable[[], float]
-) -> dict[str, float]:
+def microseconds(calls: dict[str, Callable[[int], object]], seconds: float) -> dict[str, float]:
     """The least time of each call, because whatever else runs only adds; each gets a number of its own.
 
     They take turns, of several milliseconds each: LightGBM's threads wait busily after a call, which would count for
@@ -237,9 +225,9 @@ def microseconds(
             for name, call in calls.items():
                 end = time.perf_counter() + TURN
                 while time.perf_counter() < end:
-                    start = clock()
+                    start = time.perf_counter()
                     call(next(number))
-                    times[name] = min(times[name], (clock() - start) * 1e6)
+                    times[name] = min(times[name], (time.perf_counter() - start) * 1e6)
             rounds += 1
     finally:
         gc.enable()
@@ -319,18 +307,15 @@ def answer(found: Any) -> Any:
     return numpy.round(numpy.asarray(found, dtype=float), 6).tolist()
 
 
-def compare(directory: Path, trees: int, leaves: int, seconds: float, cpu: bool) -> list[Config]:
+def compare(directory: Path, trees: int, leaves: int, seconds: float) -> list[Config]:
     names, rows = train(directory, trees, leaves), []
-    unit = "microseconds of CPU time" if cpu else "microseconds"
-    print(f"\nGEMM, 72 features, {trees} trees x {leaves} leaves; {unit}, the least of several turns\n")
+    print(f"\nGEMM, 72 features, {trees} trees x {leaves} leaves; microseconds, the least of several turns\n")
     print("| | LightGBM | all threads | ours | times faster |\n|---|---:|---:|---:|---:|")
     for what, calls in cases(directory, names):
         for turn in range(3):
             if len({str(answer(call(turn))) for call in calls.values()}) > 1:
                 raise SystemExit(f"{what}: the answers differ for problem {turn}")
-        if cpu:
-            calls.pop("all threads", None)
-        times = microseconds(calls, seconds, time.process_time if cpu else time.perf_counter)
+        times = microseconds(calls, seconds)
         own = times.pop("ours")
         least = min(times.values())
         cells = " | ".join(f"{times[name]:,.0f}" if name in times else "" for name in ("LightGBM", "all threads"))
@@ -344,13 +329,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     parser.add_argument("--forests", nargs="*", default=["800x15", "2000x255"], metavar="TREESxLEAVES")
     parser.add_argument("--seconds", type=float, default=2.0, help="of a line")
-    parser.add_argument("--cpu", action="store_true", help="CPU times, of one thread")
     arguments = parser.parse_args()
     rows = []
     for forest in arguments.forests:
         trees, leaves = map(int, forest.split("x"))
         with tempfile.TemporaryDirectory() as scratch:
-            rows += compare(Path(scratch), trees, leaves, arguments.seconds, arguments.cpu)
+            rows += compare(Path(scratch), trees, leaves, arguments.seconds)
     if arguments.json:
         versions = {"python": platform.python_version(), "lightgbm": lightgbm.__version__, "pandas": pandas.__version__}
         arguments.json.write_text(json.dumps({"cpus": os.cpu_count(), **versions, "rows": rows}, indent=2) + "\n")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
-import json
 import os
 import pathlib
 import re
@@ -165,10 +164,8 @@ def shared_library(library: str):
 
 def rivals(arguments: argparse.Namespace) -> dict:
     """How each is made ready, and whether that compiles the trees."""
-    every = {"ours": (shared_library(arguments.library), False)}
-    if arguments.before:
-        every["before"] = (shared_library(arguments.before), False)
-    return every | {
+    return {
+        "ours": (shared_library(arguments.library), False),
         "LightGBM": (shared_library(lightgbm_library()), False),
         "lignum": (lambda model, work: lignum(model, work, False), False),
         "lignum compiled": (lambda model, work: lignum(model, work, True), True),
@@ -216,7 +213,6 @@ def measure(calls: dict, seconds: float) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, help="our libck_select_lgbm.so")
-    parser.add_argument("--before", help="another build of it, to compare with")
     parser.add_argument("--work", required=True, type=pathlib.Path, help="where models and compiled trees are kept")
     parser.add_argument("--forests", nargs="*", default=list(FORESTS))
     parser.add_argument("--rows", nargs="*", type=int, default=list(ROWS))
@@ -261,15 +257,6 @@ def mostly_faster(name: str, figures: dict) -> bool:
     return 2 * sum(rows) > len(rows)
 
 
-def first_time(work: pathlib.Path, what: str, seconds: float) -> float:
-    """How long it took the first time: compiled trees are kept."""
-    path = work / "prepared.json"
-    times = json.loads(path.read_text()) if path.exists() else {}
-    times[what] = max(seconds, times.get(what, 0.0))
-    path.write_text(json.dumps(times, indent=1))
-    return times[what]
-
-
 def in_turns(calls: list):
     return lambda: [call() for call in calls]
 
@@ -295,8 +282,8 @@ def compare(forest: str, model: pathlib.Path, arguments: argparse.Namespace) -> 
         except Exception as error:  # noqa: BLE001 - whatever a rival cannot do is named
             print(f"{forest}, {name}: {type(error).__name__}: {error}".splitlines()[0])
             continue
-        prepared = first_time(arguments.work, f"{forest} {name}", time.perf_counter() - start)
-        print(f"{forest}, {name}: ready after {prepared:.2f} s", flush=True)
+        # Of those that compile only the first time: compiled trees are kept.
+        print(f"{forest}, {name}: ready after {time.perf_counter() - start:.2f} s", flush=True)
     inexact = set()
     for shared in (True, False):
         for count in arguments.rows:

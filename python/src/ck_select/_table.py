@@ -23,13 +23,18 @@ from .errors import InvalidInputError
 _EXACT = 2**53
 
 
+def is_na(value: Any) -> bool:
+    """Whether a cell is absent in pandas' own way."""
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
 def is_absent(value: Any) -> bool:
     """Whether a cell is absent: None, NaN, or pandas' equivalents."""
     if value is None:
         return True
     if isinstance(value, (int, str)):
         return False
-    if type(value).__name__ in ("NAType", "NaTType"):
+    if is_na(value):
         return True
     try:
         return bool(value != value)
