@@ -53,6 +53,8 @@ def test_names_are_read():
     [
         *("", "malformed", "gemm_fp8_rcr", "gemm_universal_", "gemm_universal_fp8_rcc_mem_default"),
         *(NAME.replace("gemm_", "", 1), NAME + "_vec4_8", NAME + "_vec4_8_x"),
+        *(f"{head}_compv3_cshuffle" for head in ("gemm_universal_fp-8_rcr", "gemm_ _rcr", "gemm__rcr")),
+        "gemm_universal_a.b_fp8_rrr_compv3_cshuffle",
         *("grouped_conv_", "grouped_conv_forward_bf16_2d_16x64x128_compv9"),
     ],
 )
@@ -69,35 +71,32 @@ def test_names_that_end_early_keep_what_was_read():
     moved = parse_kernel_name(NAME.replace("compv4", "basic_v1"))
     fields = [moved[name] for name in ("pipeline", "epilogue", "scheduler", "pad_m")]
     assert fields == ["basic", "v1", "cshuffle", False] and "tile_m" not in moved
-
-
-def test_a_type_is_a_word():
-    for name in ("gemm_universal_fp-8_rcr", "gemm_ _rcr", "gemm__rcr", "gemm_universal_a.b_fp8_rrr"):
-        assert parse_kernel_name(name + "_compv3_cshuffle") == {}, name
+    # A type is a word, the shortest before a layout.
     assert parse_kernel_name("gemm_universal__rcr_rrr_compv3_cshuffle")["layout"] == "rrr"
 
 
+def configuration(tile, wave, warp, words, pads, types, arch="gfx950", layout="rcr"):
+    """The dispatcher's configuration of a kernel."""
+    triples = {"tile": tile, "wave": wave, "warp": warp}
+    majors = {"r": "row", "c": "col"}
+    return {
+        **{f"{name}_{axis}": size for name, sizes in triples.items() for axis, size in zip("mnk", sizes)},
+        **dict(zip(("pipeline", "scheduler", "epilogue"), words)),
+        **{f"pad_{axis}": pad for axis, pad in zip("mnk", pads)},
+        **{f"dtype_{operand}": dtype for operand, dtype in zip(("a", "b", "c", "acc"), types)},
+        **{f"layout_{operand}": majors[letter] for operand, letter in zip("abc", layout)},
+        "gfx_arch": arch,
+    }
+
+
 def test_configurations_rename_waves_and_warps():
-    config = feature_dict_to_dispatcher_config(FIELDS, "fp8", "gfx942")
-    assert [config[f"wave_{axis}"] for axis in "mnk"] == [4, 2, 1]
-    assert [config[f"warp_{axis}"] for axis in "mnk"] == [32, 16, 8]
-    assert [config[f"tile_{axis}"] for axis in "mnk"] == [256, 128, 64]
-    assert [config[name] for name in ("pipeline", "scheduler", "epilogue")] == ["compv4", "interwave", "cshuffle"]
-    assert [config[name] for name in ("pad_m", "pad_n", "pad_k")] == [True, False, True]
-    types = [config[name] for name in ("gfx_arch", "dtype_a", "dtype_c", "dtype_acc")]
-    assert types == ["gfx942", "fp8", "fp16", "fp32"]
-    assert "persistent" not in config and len(config) == 23
-
-
-@pytest.mark.parametrize(
-    ("layout", "letters"),
-    [("rcr", "rcr"), ("rrr", "rrr"), ("crr", "crr"), ("ccr", "ccr"), ("rcc", "rcr"), (None, "rcr")],
-)
-def test_layouts(layout, letters):
-    feat = {"tile_m": 64, **({"layout": layout} if layout else {})}
-    config = feature_dict_to_dispatcher_config(feat)
-    words = {"r": "row", "c": "col"}
-    assert [config[f"layout_{operand}"] for operand in "abc"] == [words[letter] for letter in letters]
+    words, types = ("compv4", "interwave", "cshuffle"), ("fp8", "fp8", "fp16", "fp32")
+    expected = configuration((256, 128, 64), (4, 2, 1), (32, 16, 8), words, (True, False, True), types, "gfx942")
+    assert feature_dict_to_dispatcher_config(FIELDS, "fp8", "gfx942") == expected
+    feat = kernel_config_to_feature_dict(NAME)
+    spec = feature_dict_to_ml_spec(feat, 12.5)
+    assert (spec.kernel_name, spec.predicted_tflops) == (NAME, 12.5)
+    assert ml_spec_to_dispatcher_config(spec, arch="gfx942") == expected
 
 
 def test_defaults():
@@ -110,13 +109,6 @@ def test_defaults():
     assert (spec.kernel_name, spec.predicted_tflops, spec.pad_m, spec.persistent) == ("unknown", 0.0, False, False)
 
 
-def test_both_ways_to_a_configuration_agree():
-    feat = kernel_config_to_feature_dict(NAME)
-    spec = feature_dict_to_ml_spec(feat, 12.5)
-    assert (spec.kernel_name, spec.predicted_tflops) == (NAME, 12.5)
-    assert ml_spec_to_dispatcher_config(spec) == feature_dict_to_dispatcher_config(feat)
-
-
 def test_fixed_widths_have_no_place():
     for convert in (feature_dict_to_dispatcher_config, feature_dict_to_ml_spec):
         for native in (0, 0.0, "0", "0.0", "", math.nan, None):
@@ -126,14 +118,21 @@ def test_fixed_widths_have_no_place():
                 convert({**FIELDS, "kernel_name": NAME, "vec_b": fixed})
 
 
-def test_pools_of_binaries(tmp_path):
+def test_pools_of_binaries(tmp_path, trained):
     assert load_kernel_pool_from_binaries(tmp_path) == []
+    for nothing in ({"kernel_pool": []}, {"bin_dir": tmp_path}):
+        with pytest.raises(ValueError, match="No kernel configs"):
+            create_ml_heuristic(GEMM_MODEL, **nothing)
+    assert create_ranked_heuristic(GEMM_MODEL, kernel_pool=[])(1, 1, 1) == []
     second = NAME.replace("256x128", "128x128")
     for name in (NAME, second, "gemm_universal_fp8_rcr_short", "something_else"):
         (tmp_path / f"benchmark_{name}").touch()
     assert [kernel["kernel_name"] for kernel in load_kernel_pool_from_binaries(tmp_path)] == [second, NAME]
     heuristic = create_ml_heuristic(GEMM_MODEL, bin_dir=tmp_path)
     assert heuristic(128, 1536, 7168).kernel_name in (NAME, second)
+    # The engine with vector widths needs those of the names.
+    heuristic = create_ml_heuristic(trained("gemm78vec"), arch="gfx950", bin_dir=tmp_path)
+    assert heuristic(1024, 1024, 1024).kernel_name in (NAME, second)
 
 
 def test_heuristics_choose_what_the_predictor_ranks_first():
@@ -161,27 +160,15 @@ def test_kernels_of_one_name_are_told_apart():
     assert spec.tile_m == (64, 256)[scores.index(max(scores))]
 
 
-def test_empty_pools(tmp_path):
-    for arguments in ({"kernel_pool": []}, {"bin_dir": tmp_path}):
-        with pytest.raises(ValueError, match="No kernel configs"):
-            create_ml_heuristic(GEMM_MODEL, **arguments)
-    assert create_ranked_heuristic(GEMM_MODEL, kernel_pool=[])(1, 1, 1) == []
-
-
 def test_pools_must_not_answer_another_question():
-    with pytest.raises(ValueError, match="kernel 'a': m, split_k are problem keys, and would replace"):
-        create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(kernel_name="a", m=1, split_k=2)])
-    with pytest.raises(ValueError, match="kernel_pool entries carry arch 'gfx942', expected 'gfx950'"):
-        create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(arch="gfx942")])
-    with pytest.raises(ValueError, match="arch: found 'gfx942', expected 'gfx950': it disagrees with the model"):
-        create_ml_heuristic(GEMM_MODEL, arch="gfx942", kernel_pool=[gemm_kernel()])
+    for message, kernel, arch in (
+        ("kernel 'a': m, split_k are problem keys", {"kernel_name": "a", "m": 1, "split_k": 2}, None),
+        ("kernel_pool entries carry arch 'gfx942', expected 'gfx950'", {"arch": "gfx942"}, None),
+        ("arch: found 'gfx942', expected 'gfx950': it disagrees with the model", {}, "gfx942"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            create_ml_heuristic(GEMM_MODEL, arch=arch, kernel_pool=[gemm_kernel(**kernel)])
     assert create_ml_heuristic(GEMM_MODEL, arch="gfx950:xnack-", kernel_pool=[gemm_kernel(arch="gfx950")])
-
-
-def test_pools_of_binaries_suit_the_engine_with_vector_widths(trained, tmp_path):
-    (tmp_path / f"benchmark_{NAME}").touch()
-    heuristic = create_ml_heuristic(trained("gemm78vec"), arch="gfx950", bin_dir=tmp_path)
-    assert heuristic(1024, 1024, 1024).kernel_name == NAME
 
 
 def test_a_missing_forest_is_missed_when_it_is_asked(copied):

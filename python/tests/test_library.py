@@ -7,7 +7,7 @@ import re
 import pytest
 from support import ROOT, run_python
 
-from ck_select import _fields, _forest, _library, registry
+from ck_select import _forest, _library, registry
 
 HEADER = "".join((ROOT / "include" / name).read_text() for name in ("ck_select.h", "ck_select_rows.h"))
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
@@ -22,9 +22,6 @@ def test_functions_take_what_the_header_says():
 @pytest.mark.parametrize(
     ("enum", "words"),
     [
-        ("ck_dtype", _fields.DTYPES),
-        ("ck_direction", _fields.DIRECTIONS),
-        ("ck_conv_layout", _fields.LAYOUTS),
         ("ck_source", registry.SOURCES),
         ("ck_mode", registry.MODES),
         ("ck_target", _forest.TARGETS),

@@ -15,7 +15,6 @@ import threading
 import traceback
 from _ctypes import FUNCFLAG_PYTHONAPI
 
-import numpy
 import pandas
 import polars
 import pytest
@@ -40,9 +39,9 @@ from ck_select import (
     MissingCellError,
     Predictor,
     _library,
-    upstream,
 )
 from ck_select._library import lib
+from ck_select.upstream.predict import Predictor as Theirs
 
 CONV = GroupedConvProblem(**conv_problem())
 
@@ -181,27 +180,28 @@ def used(predictor):
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
-def test_copies_answer_alike(duplicate, monkeypatch, tmp_path):
+def test_copies_answer_alike(duplicate, monkeypatch, tmp_path, copied):
     pool = random_gemm_pool(20)
     given = [
         Predictor(GEMM_MODEL),
         Predictor(GEMM_MODEL, "gemm72", strict=True),
         Predictor(GEMM_MODEL, GemmUniversalFeatureEngine(num_cus=80)),
         Mine(GEMM_MODEL, ["a note"]),
+        Theirs(copied(GEMM_MODEL)),
     ]
     for predictor in given:
         expected = [used(predictor).rank_kernels(problem, pool) for problem in PROBLEMS]
-        copied = duplicate(predictor)
-        assert type(copied) is type(predictor) and copied is not predictor
+        twin = duplicate(predictor)
+        assert type(twin) is type(predictor) and twin is not predictor
         # Wherever it arrives.
         with monkeypatch.context() as elsewhere:
             elsewhere.chdir(tmp_path)
-            assert [copied.rank_kernels(problem, pool) for problem in PROBLEMS] == expected
-        assert copied.spec == predictor.spec and copied.feature_names == predictor.feature_names
-        assert getattr(copied, "note", None) == getattr(predictor, "note", None)
-        assert copied.feature_engine.hardware_config == predictor.feature_engine.hardware_config
+            assert [twin.rank_kernels(problem, pool) for problem in PROBLEMS] == expected
+        assert twin.spec == predictor.spec and twin.feature_names == predictor.feature_names
+        assert getattr(twin, "note", None) == getattr(predictor, "note", None)
+        assert twin.feature_engine.hardware_config == predictor.feature_engine.hardware_config
         row = {**PROBLEMS[0], **pool[0]}
-        assert copied.extract_rows([row]) == predictor.extract_rows([row])
+        assert twin.extract_rows([row]) == predictor.extract_rows([row])
 
 
 def test_a_relative_directory_is_found_from_elsewhere(monkeypatch, tmp_path):
@@ -255,11 +255,3 @@ def test_processes_share_the_work(start):
         assert bits(found) == bits(expected)
         with pytest.raises(InvalidInputError, match="problem: m: found 'x'"):
             workers.submit(score, predictor, gemm_problem(m="x")).result()
-
-
-def test_the_shims_predictor_travels_too(copied):
-    from ck_select.upstream.predict import Predictor as Theirs
-
-    assert upstream.REPLACED
-    predictor = pickle.loads(pickle.dumps(Theirs(copied(CONV_MODEL))))
-    assert type(predictor) is Theirs and numpy.isfinite(predictor.predict_tflops({"N": 1}, {}))

@@ -69,8 +69,9 @@ def test_models_come_along():
         assert ck_select.shipped_model(name) == directory
         op = "gemm_universal" if name.startswith("gemm") else "grouped_conv"
         assert ck_select.Predictor(directory).spec["op_type"] == op
+        assert ck_select.Predictor(f"embedded:{name}").spec == ck_select.Predictor(directory).spec
     with pytest.raises(ValueError, match="model: found 'magic', expected one of gemm_fp8_gfx942, "):
-        ck_select.shipped_model("magic")
+        ck_select.Predictor("embedded:magic")
 
 
 run = partial(run_python, "-m", "ck_select")

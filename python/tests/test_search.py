@@ -69,10 +69,15 @@ def test_evolution_only_improves(predictor):
     assert len(SurrogateSearch(predictor, strategy="de").search(SHAPES[0], 8, 20, pop_size=3)) == 8
 
 
-def test_unknown_strategies_are_refused_when_searching(predictor):
-    search = SurrogateSearch(predictor, strategy="magic")
-    with pytest.raises(ValueError, match="found 'magic'"):
-        search.search(SHAPES[0])
+def test_what_cannot_be_searched_is_refused_when_searching(predictor):
+    for kind, search, message in (
+        (ValueError, SurrogateSearch(predictor, strategy="magic"), "found 'magic'"),
+        (ValueError, SurrogateSearch(Predictor(CONV_MODEL)), "GroupedConvFeatureEngine has no parameter space"),
+        (ValueError, SurrogateSearch(Predictor(CONV_MODEL), strategy="de"), "has no parameter space"),
+        (TypeError, SurrogateSearch(5), "predictor: found a int, expected one with predict_tflops"),
+    ):
+        with pytest.raises(kind, match=message):
+            search.search(SHAPES[0])
 
 
 def test_points_that_cannot_be_predicted_are_left_out(trained):
@@ -82,12 +87,6 @@ def test_points_that_cannot_be_predicted_are_left_out(trained):
         assert SurrogateSearch(predictor).search(gemm_problem(), budget=5) == []
     asked = gemm_problem(arch="gfx950", vec_a=0, vec_b=0, vec_c=0)
     assert len(SurrogateSearch(predictor).search(asked, budget=5)) == 5
-
-
-def test_an_engine_without_a_space_has_nothing_to_search():
-    for search in (SurrogateSearch(Predictor(CONV_MODEL)), SurrogateSearch(Predictor(CONV_MODEL), strategy="de")):
-        with pytest.raises(ValueError, match="GroupedConvFeatureEngine has no parameter space"):
-            search.search({"N": 1})
 
 
 class Heights:
@@ -112,11 +111,6 @@ def test_anything_that_predicts_may_be_searched():
     with pytest.warns(RuntimeWarning, match="configurations were left out: not this tile"):
         found = SurrogateSearch(Heights(refused=256)).search({"m": 1}, budget=60)
     assert found and all(config["tile_m"] < 256 for config, _ in found)
-
-
-def test_what_predicts_nothing_is_no_predictor():
-    with pytest.raises(TypeError, match="predictor: found a int, expected one with predict_tflops"):
-        SurrogateSearch(5).search({"m": 1})
 
 
 def test_a_predictors_own_predictions_count():

@@ -14,9 +14,8 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from support import GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
+from support import GEMM_MODEL, bits, gemm_problem, random_gemm_pool
 
-import ck_select
 from ck_select import Predictor, _rows, ranking
 
 POOL = random_gemm_pool(40)
@@ -292,14 +291,3 @@ def test_a_table_in_a_table_out_says_what_is_not_installed(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(ImportError, match="rank_frame: polars is not installed"):
         Predictor(GEMM_MODEL).rank_frame(PROBLEM, POOL, library="polars")
-
-
-def test_the_best_of_a_table_is_a_row_of_it(predictor):
-    frame = polars.DataFrame(POOL)
-    places, scores = predictor.rank_places(PROBLEM, frame, 2)
-    assert [frame["kernel_name"][place] for place in places] == [
-        name for name, _ in predictor.rank_kernels(PROBLEM, POOL)[:2]
-    ]
-    assert scores == sorted(scores, reverse=True) and not any(map(math.isnan, scores))
-    assert predictor.rank_places(PROBLEM, []) == ([], [])
-    assert ck_select.Pool is type(predictor.prepare([gemm_kernel()]))

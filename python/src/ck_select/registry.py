@@ -223,12 +223,6 @@ class TuneReport:
     elapsed_ms: float
 
 
-@dataclass
-class _Kernel:
-    run: Run | None
-    hooks: Any
-
-
 class Registry:
     """Kernels, models and the chain of sources that chooses among them.
 
@@ -274,7 +268,7 @@ class Registry:
         )
         self._handle = Handle.make(lib.ck_registry_create, lib.ck_registry_destroy, ctypes.byref(options))
         self.arch = arch
-        self._kernels: dict[str, _Kernel] = {}
+        self._runs: dict[str, Run | None] = {}
         # The library may still be running these callbacks, so they live as long as the registry.
         self._callbacks: list[Any] = []
         for name in kernels:
@@ -322,7 +316,7 @@ class Registry:
                 timed = lambda problem, stream: measure(problem, stream) or 0  # noqa: E731
                 setattr(hooks, f"run_{operation}", self._callback("run", problems, timed, failure, -1))
         check(lib.ck_registry_add_kernel(self._handle.address, name.encode(), ctypes.byref(hooks)))
-        self._kernels[name] = _Kernel(run, hooks)
+        self._runs[name] = run
 
     def _callback(
         self, kind: str, problems: type[Problem], function: Callable[..., float], failure: str, failed: int
@@ -409,7 +403,7 @@ class Registry:
         The problem has the chosen ``split_k``.
         """
         chosen = self.select(problem)
-        run = self._kernels[chosen.name].run
+        run = self._runs[chosen.name]
         if run is None:
             raise NoKernelError(f"kernel '{chosen.name}' is chosen, and was registered without run", 8)
         if hasattr(problem, "split_k"):
