@@ -304,25 +304,10 @@ class FmhaDispatcher {
     }
   }
 
-  /// By the rows of the tile: one exact tile, then 64, the most rows, any that divide the queries, the rest; within
-  /// these the lower rank and the fewer rows, and the registry's order between equals.
+  /// The first of the registry, where CK looks at tiles.
   [[nodiscard]] FmhaKernelInstancePtr first_fit(const FmhaProblem& problem) const {
     const auto fitting = registry_->filter([&](const FmhaKernelInstance& kernel) { return kernel.supports(problem); });
-    const auto rows = [](const FmhaKernelInstancePtr& kernel) -> int {
-      return kernel->get_key().algorithm.tile_shape.m0;
-    };
-    int most = 0;
-    for (const auto& kernel : fitting) most = std::max(most, rows(kernel));
-    const std::int64_t queries = problem.effective_max_seqlen_q();
-    const auto score = [&](const FmhaKernelInstancePtr& kernel) {
-      const int m0 = rows(kernel);
-      const bool is_even = m0 > 0 && queries > 0 && queries % m0 == 0;
-      const int category = is_even && queries <= m0 ? 0 : m0 == 64 ? 1 : m0 == most ? 2 : is_even ? 3 : 4;
-      return std::make_tuple(category, kernel->get_key().algorithm.selection_rank, m0);
-    };
-    const auto best = std::min_element(fitting.begin(), fitting.end(),
-                                       [&](const auto& a, const auto& b) { return score(a) < score(b); });
-    return best == fitting.end() ? nullptr : *best;
+    return fitting.empty() ? nullptr : fitting.front();
   }
 
   FmhaRegistry* registry_;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 from pathlib import Path
@@ -14,7 +13,6 @@ from support import FORWARD, OURS, ROOT, conv_problem, write_script
 import ck_select
 
 PROBLEM = conv_problem()
-MEASURED = {"where": {"direction": "forward"}, "model": ROOT / "models/universal"}
 
 
 @pytest.fixture
@@ -121,15 +119,6 @@ def test_messages_of_what_succeeds_are_shown(capfd, tmp_path):
     assert "1 of 2 kernels are left out" in capfd.readouterr().err
 
 
-def test_a_sweep_is_reported(tmp_path):
-    page = tmp_path / "page.html"
-    sweeps = [ROOT / "data/h200/forward.parquet", ROOT / "data/h200/forward.odd10.parquet"]
-    rows = ck_select.report(sweeps, output=page)
-    problems = next(row["value"] for row in rows if (row["section"], row["name"]) == ("coverage", "problems"))
-    assert problems == 560 and "what is in the sweep" in page.read_text(encoding="utf-8")
-    assert len(ck_select.report(sweeps[0])) > 15
-
-
 @pytest.mark.parametrize("kind", ["pandas", "polars", "rows"])
 def test_tables_are_judged_as_files_are(kind, tmp_path):
     pages = pandas.read_parquet(ROOT / "data/h200/forward.odd10.parquet").head(600)
@@ -147,6 +136,10 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
     assert len(expected["per_shape_efficiency"]) == expected["global_metrics"]["num_shapes"]
     assert ck_select.evaluate("embedded:universal", table, **options) == expected
     assert ck_select.evaluate(ck_select.Predictor(ck_select.shipped_model("universal")), [file], **options) == expected
+    page = tmp_path / "page.html"
+    rows = ck_select.report([table, ROOT / "data/h200/forward.parquet"], output=page)
+    problems = {row["name"]: row["value"] for row in rows if row["section"] == "coverage"}["problems"]
+    assert problems > 500 and "what is in the sweep" in page.read_text(encoding="utf-8")
     assert len(ck_select.report(table)) > 15
 
 
@@ -163,16 +156,3 @@ def test_a_model_is_fitted_to_a_table(tmp_path):
     problem = ck_select.GroupedConvProblem(**PROBLEM, dtype="bf16")
     assert predictor.select_best(problem, kernels) in kernels
     assert ck_select.evaluate(predictor, sweep, where={"direction": "forward"})
-
-
-def test_universal_models_are_tuned_and_drawn():
-    data = [ROOT / "data/h200/forward.odd10.parquet"]
-    try:
-        tuned = ck_select.tune("sm_90", simulate=data, measure=5, **MEASURED)
-        drawn = ck_select.tune("sm_90", simulate=data, counts="5", params={"ways": "tuned", "draws": 1}, **MEASURED)
-    except ck_select.CommandError as error:
-        if "LightGBM" not in str(error):
-            raise
-        pytest.skip("this ckselect has no LightGBM")
-    assert [row["measured"] for row in tuned] == [5] and 0.5 < tuned[0]["mean"] <= 1
-    assert json.dumps(drawn[0]["mean"]) == json.dumps(tuned[0]["mean"])

@@ -483,23 +483,6 @@ void there_is_a_kernel_where_ck_finds_one() {
   CHECK(planned > 1000 && unplanned > 1000);
 }
 
-void ck_fits_tiles_first() {
-  // What a heuristic falls back to: not the registry's first kernel.
-  ck::FmhaRegistry registry;
-  for (const std::uint16_t m0 : {std::uint16_t{16}, std::uint16_t{32}, std::uint16_t{64}, std::uint16_t{128}})
-    add(registry, key(ck::FmhaKernelFamily::Fwd, m0, 64));
-  ck::FmhaDispatcher dispatcher(&registry);
-  for (const auto& [queries, m0] : {std::pair{16, 16}, {32, 32}, {48, 64}, {128, 128}, {4096, 64}, {5, 64}})
-    CHECK(dispatcher.select_kernel(problem(queries, 64))->key().algorithm.tile_shape.m0 == m0);
-  // Setting a heuristic is enough; without an answer the first fit stays.
-  dispatcher.set_heuristic([&](const ck::FmhaProblem&) {
-    return std::vector<std::string>{"?", registry.get_all()[3]->key().encode_identifier()};
-  });
-  CHECK(dispatcher.select_kernel(problem(16, 64)) == registry.get_all()[3]);
-  dispatcher.set_strategy(ck::FmhaDispatcher::SelectionStrategy::FirstFit);
-  CHECK(dispatcher.select_kernel(problem(16, 64)) == registry.get_all()[0]);
-}
-
 void what_cannot_be_described_is_told() {
   ck::FmhaRegistry registry;
   ck::FmhaKernelKey odd = key(ck::FmhaKernelFamily::Fwd, 128, 64);
@@ -543,7 +526,6 @@ int main(int argc, char** argv) {
   the_longest_sequence_counts_in_batch_mode();
   plans_say_what_is_wrong();
   there_is_a_kernel_where_ck_finds_one();
-  ck_fits_tiles_first();
   what_cannot_be_described_is_told();
   targets_with_features_are_known(repository(argc, argv));
   return finish("attention");

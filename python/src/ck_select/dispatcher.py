@@ -29,13 +29,13 @@ LAYOUT_TO_DISPATCHER = {
     "ccr": ("col", "col", "row"),
 }
 DTYPE_TO_C_DTYPE = {"fp8": "fp16", "fp16": "fp16", "bf16": "bf16", "fp32": "fp32"}
-_PREFIXES = ("gemm_universal_", "gemm_")
+# The shortest type that is followed by a layout, and the rest.
+_GEMM = re.compile(rf"gemm_(?:universal_)?(\w+?)_({'|'.join(LAYOUT_TO_DISPATCHER)})_(.*)", re.DOTALL)
 _CONV_PREFIX = "grouped_conv_"
 _BIN_DIR = "/workspace/ck_tile/bin"
 _BINARIES = "benchmark_gemm_universal_*"
 _VECTOR = ("vec_a", "vec_b", "vec_c")
 _WIDTHS = re.compile(r"_vec([0-9]+)_([0-9]+)_([0-9]+)(?![^_])")
-_TYPE = re.compile(r"\w+")
 _CUT_WIDTHS = re.compile(r"_vec[0-9]")
 _TRIPLES = ("tile", "warp", "warp_tile")
 _FLAGS = ("pad_m", "pad_n", "pad_k", "persistent")
@@ -90,20 +90,11 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
         except InvalidInputError:
             return {}
     name, vector = _split_vector(name)
-    if vector is None:
+    found = _GEMM.match(name)
+    if vector is None or found is None:
         return {}
-    for prefix in _PREFIXES:
-        head = name[len(prefix) :].split("_") if name.startswith(prefix) else []
-        # The shortest type that is followed by a layout.
-        layouts = (place for place in range(1, len(head) - 1) if head[place] in LAYOUT_TO_DISPATCHER)
-        place = next((place for place in layouts if _TYPE.fullmatch("_".join(head[:place]))), None)
-        if place is not None:
-            break
-    if place is None:
-        return {}
-    fields: dict[str, Any] = {"dtype": "_".join(head[:place]), "layout": head[place]}
-    fields.update(vector)
-    parts = head[place + 1 :]
+    fields: dict[str, Any] = {"dtype": found[1], "layout": found[2], **vector}
+    parts = found[3].split("_")
     if len(parts) < 10:
         return fields
     fields.update(zip(("pipeline", "epilogue", "scheduler"), parts))
@@ -267,7 +258,8 @@ def _of_name(name: str) -> dict[str, Any]:
     return {**fields, **{flag: bool(fields[flag]) for flag in _FLAGS}, "kernel_name": name}
 
 
-def _plain_arch(arch: Any) -> str:
+def plain_arch(arch: Any) -> str:
+    """An architecture without the features after its colon."""
     return str(arch).split(":", 1)[0]
 
 
@@ -278,7 +270,7 @@ def resolve_arch(predictor: Any, arch: str | None, kernel_pool: Sequence[Mapping
     cells of the problem, or with another architecture, are errors.
     """
     trained = getattr(predictor, "spec", {}).get("arch")
-    if arch and trained and _plain_arch(arch) != _plain_arch(trained):
+    if arch and trained and plain_arch(arch) != plain_arch(trained):
         raise ValueError(
             f"arch: found '{arch}', expected '{trained}': it disagrees with the model, which was trained for that one"
         )
@@ -289,7 +281,7 @@ def resolve_arch(predictor: Any, arch: str | None, kernel_pool: Sequence[Mapping
         if stray:
             raise ValueError(f"kernel '{name}': {', '.join(stray)} are problem keys, and would replace the problem's")
         other = kernel.get("arch")
-        if other is not None and (target is None or _plain_arch(other) != _plain_arch(target)):
+        if other is not None and (target is None or plain_arch(other) != plain_arch(target)):
             said = f"expected '{target}'" if target is not None else "and neither the caller nor the model names one"
             raise ValueError(f"kernel '{name}': kernel_pool entries carry arch '{other}', {said}")
     return target

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from ck_select._names import RESULTS
+from ck_select.dispatcher import plain_arch
 from ck_select.engines import GemmUniversalVecFeatureEngine
 
 _VEC_ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8, "fp8": 1, "bf8": 1, "int8": 1, "int32": 4}
@@ -23,9 +24,7 @@ class CommonTypeMappings:
         return RESULTS.get(dtype, dtype)
 
 
-def normalize_gfx_arch(arch: str) -> str:
-    """An architecture without the features after its colon."""
-    return arch.split(":", 1)[0]
+normalize_gfx_arch = plain_arch
 
 
 def gemm_contiguous_dims(layout: str) -> tuple[str, str, str]:
