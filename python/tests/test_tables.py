@@ -81,16 +81,18 @@ def test_tables_are_lists_of_kernels(predictor, make):
     assert predictor.extract_rows(make(rows)) == predictor.extract_rows(rows)
 
 
+@pytest.mark.parametrize("name", ["k1", None])
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_absent_cells_are_absent_in_tables(make):
-    """The problem lends what a kernel lacks; what nobody has is a default."""
+def test_absent_cells_are_absent_in_tables(predictor, make, name):
+    """The problem lends what a kernel lacks; what nobody has is a default. Python reads those without a name."""
     rows = [dict(kernel) for kernel in POOL]
     rows[0]["pipeline"] = rows[3]["tile_n"] = rows[5]["persistent"] = None
-    rows[1]["kernel_name"] = None
-    predictor = Predictor(GEMM_MODEL)
+    rows[9]["pipeline"] = "a word of more than twelve letters"
+    rows[1]["kernel_name"] = name
+    assert (predictor._reader.read(make(rows)) is None) == (name is None)
     for problem in (PROBLEM, {**PROBLEM, "pipeline": "mem", "tile_n": 32}):
         expected = dict(predictor.rank_kernels(problem, rows))
-        expected["kernel_1"] = expected.pop(None, expected.get("kernel_1"))
+        expected[name or "kernel_1"] = expected.pop(name)
         assert dict(predictor.rank_kernels(problem, make(rows))) == expected
 
 
@@ -138,18 +140,6 @@ def test_plain_rows_are_read_where_they_lie(predictor):
         assert predictor._reader.read(rows) is None
     tables = list(map(predictor._reader.read, PLAIN))
     assert [[table == other for other in tables] for table in tables] == numpy.eye(4, dtype=bool).tolist()
-
-
-@pytest.mark.parametrize("make", list(TABLES.values())[4:], ids=list(TABLES)[4:])
-def test_tables_of_arrow_are_read_where_they_lie(predictor, make):
-    """The library reads the same as Python does."""
-    rows = [dict(kernel) for kernel in POOL]
-    rows[0]["pipeline"] = rows[3]["tile_n"] = rows[5]["persistent"] = rows[8]["pipeline"] = None
-    rows[9]["pipeline"] = "a word of more than twelve letters"
-    for given in (make(POOL), make(rows)):
-        read, by_python = predictor._reader.read(given), predictor._reader.columns_of(_rows.table(given, "rows"))
-        assert {cells.name: cells.tolist() for cells in read} == {cells.name: cells.tolist() for cells in by_python}
-        assert read.full == {cells.name for cells in read if not cells.has_absent()}
 
 
 def test_tables_of_arrow_that_are_not_plain_are_left_to_python(predictor):

@@ -398,12 +398,9 @@ class Predictor:
                 row[name] = cells[name]
         if self._description["needs_vector"]:
             # Only this engine looks for missing cells on the other side.
-            for name in (self._problem_inputs - {"split_k"}).intersection(cells):
-                if _table.is_absent(row.get(name)):
-                    row[name] = cells[name]
-            for name in self._kernel_inputs.intersection(asked):
-                if _table.is_absent(row.get(name)):
-                    row[name] = asked[name]
+            others = {name: asked[name] for name in self._kernel_inputs.intersection(asked)}
+            others.update({name: cells[name] for name in (self._problem_inputs - {"split_k"}).intersection(cells)})
+            return {**others, **_table.present(row)}
         return row
 
     def problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
@@ -453,13 +450,13 @@ class Predictor:
     def _bare_forest(self, target: str) -> BareForest:
         forest = self._bare.get(target)
         if forest is None:
-            forest = self._bare.setdefault(target, BareForest(self._path(target)))
-            width = len(self.feature_names)
+            path, width = self._path(target), len(self.feature_names)
+            forest = BareForest(path)
             if forest.width != width:
-                del self._bare[target]
                 raise InvalidModelError(
-                    f"{self._path(target)}: the forest has {forest.width} features, the spec and its engine {width}", 11
+                    f"{path}: the forest has {forest.width} features, the spec and its engine {width}", 11
                 )
+            self._bare[target] = forest
         return forest
 
 
