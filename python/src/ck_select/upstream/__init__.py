@@ -7,11 +7,8 @@ to a script, ``python -m ck_select.upstream SCRIPT`` does this, and ``python -m 
 from __future__ import annotations
 
 import importlib
-import importlib.machinery
-import importlib.util
 import sys
-from collections.abc import Sequence
-from types import ModuleType
+from pathlib import Path
 
 REPLACED = (
     "predict",
@@ -23,24 +20,6 @@ REPLACED = (
     "dispatcher_integration",
 )
 """Modules that mean ours, also where upstream's lie on the path."""
-
-OFFERED = ("data_pipeline", "codegen_common", "ml_heuristic_sweep")
-"""Modules of which ours have a part only: they count where upstream's are not on the path."""
-
-
-class _Finder:
-    """Finds the offered modules after everything else."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if path is not None or name not in OFFERED:
-            return None
-        own = importlib.util.find_spec(f"{__name__}.{name}")
-        return importlib.util.spec_from_file_location(name, own.origin) if own is not None and own.origin else None
-
-
-_FINDER = _Finder()
 
 
 def install() -> None:
@@ -55,5 +34,7 @@ def install() -> None:
             where = getattr(other, "__file__", None) or "elsewhere"
             raise ImportError(f"{name} has been imported from {where}: call ck_select.upstream.install() before")
     sys.modules.update(modules)
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.append(_FINDER)
+    # Of `data_pipeline`, `codegen_common` and `ml_heuristic_sweep` ours have a part only, and give way to upstream's.
+    folder = str(Path(__file__).parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
