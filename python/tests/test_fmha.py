@@ -9,7 +9,6 @@ import pytest
 import ck_select
 from ck_select import FmhaProblem, NoKernelError, Registry
 from ck_select._fields import FIELDS
-from ck_select._library import lib
 
 NAME = "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w{warp}x{warp}x16_pad1111_mask=no_bias=no_bpc=-1"
 SMALL, LARGE = NAME.format(m0=16, warp=16), NAME.format(m0=128, warp=32)
@@ -83,11 +82,3 @@ def test_structs_hold_every_field():
     flipped = dataclasses.replace(DECODE, lse=True, is_gappy=True, v_rowmajor=False, window_left=-1)
     again = FmhaProblem.of_struct(flipped.as_struct())
     assert (again.lse, again.is_gappy, again.v_rowmajor, again.window_left) == (True, True, False, -1)
-
-
-def test_the_library_knows_the_fields():
-    import ctypes
-
-    name = ctypes.c_char_p()
-    assert lib.ck_problem_field_name(2, 0, ctypes.byref(name)) == 0
-    assert name.value == b"api_family"

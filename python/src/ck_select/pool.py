@@ -121,14 +121,8 @@ class PoolCache:
         return PoolCache, ()  # the pools of a copy are its own
 
     def find(self, contents: Any) -> Pool | None:
-        """The pool of unchanged kernels, which then counts as the most recently used."""
-        kept = self._kept
-        for place, (known, pool) in enumerate(kept):
-            if known == contents:
-                if place:
-                    self._kept = (kept[place], *kept[:place], *kept[place + 1 :])
-                return pool
-        return None
+        """The pool of unchanged kernels."""
+        return next((pool for known, pool in self._kept if known == contents), None)
 
     def keep(self, contents: Any, pool: Pool) -> Pool:
         """Remembers a prepared pool, unless None stands for its kernels, which equals no others."""

@@ -418,14 +418,12 @@ class Registry:
         count = ctypes.c_size_t(len(self))
         left_out = ctypes.c_size_t()
         counts = (ctypes.byref(count), ctypes.byref(left_out))
-        room = 0
-        while room < count.value:
+        room = -1
+        while room < count.value:  # there may be more places than kernels
             room = count.value
-            ranked = (_structs.Ranked * room)(*[_structs.Ranked(ctypes.sizeof(_structs.Ranked))][:room])
+            # The first one's size says which struct it is.
+            ranked = (_structs.Ranked * room)(*[_structs.Ranked()][:room])
             self._call("ck_registry_rank_{}", problem, room, ranked, *counts)
-        if room == 0:
-            self._call("ck_registry_rank_{}", problem, 0, None, *counts)
-            return []
         if left_out.value:
             _LOG.warning("%d kernels have no place in the ranking: the model cannot describe them", left_out.value)
         return [Ranked(place.name.decode(), place.score, place.split_k) for place in ranked[: count.value]]
