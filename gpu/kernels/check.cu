@@ -9,7 +9,7 @@
 
 #include <cuda_bf16.h>
 
-#include "kernels.hpp"
+#include "library.hpp"
 
 using namespace ck_gpu;
 using bf16 = __nv_bfloat16;
@@ -82,15 +82,6 @@ __global__ void reference(Direction direction, Problem p, const bf16* input, con
     sizes[at] = size;
 }
 
-/// Values from -1 to 1 that look random and are the same each time.
-__global__ void fill(bf16* values, int64_t count, uint32_t seed) {
-    const int64_t at = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (at >= count) return;
-    uint32_t x = uint32_t(at) * 2654435761u + seed;
-    x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; x ^= x >> 16;
-    values[at] = __float2bfloat16(float(x) / 2147483648.0f - 1.0f);
-}
-
 /// Rounding of the result to bf16 (2^-9 of it, and 2^-8 for good measure) and of fp32 sums in another order.
 __global__ void compare(const bf16* found, const float* sums, const float* sizes, int64_t count,
                         unsigned long long* wrong, float* worst) {
@@ -129,21 +120,17 @@ int main(int argc, char** argv) {
         make(2, 1, 64, 64, 10, 10, 3, 3, 2, 0, 3),     // stride and dilation
     };
     const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
-    Buffers buffers;
+    Memory& memory = Memory::instance();
+    int64_t most = 0;
     for (const Problem& p : problems) {
-        buffers.input_bytes = std::max(buffers.input_bytes, p.input_elements() * 2);
-        buffers.weight_bytes = std::max(buffers.weight_bytes, p.weight_elements() * 2);
-        buffers.output_bytes = std::max(buffers.output_bytes, p.output_elements() * 2);
-        for (const Kernel& kernel : kernels(Direction::BwdWeight))
-            buffers.partial_bytes = std::max(buffers.partial_bytes, kernel.partial_elements(p) * 4);
+        most = std::max({most, p.input_elements(), p.weight_elements(), p.output_elements()});
+        CHECK(memory.prepare(p));
     }
-    CHECK(cudaMalloc(&buffers.input, buffers.input_bytes));
-    CHECK(cudaMalloc(&buffers.weight, buffers.weight_bytes));
-    CHECK(cudaMalloc(&buffers.output, buffers.output_bytes));
-    CHECK(cudaMalloc(reinterpret_cast<void**>(&buffers.partial), buffers.partial_bytes));
+    const Buffers& buffers = memory.buffers();
+    bf16* const tensors[] = {static_cast<bf16*>(buffers.input), static_cast<bf16*>(buffers.weight),
+                             static_cast<bf16*>(buffers.output)};
     float *sums, *sizes, *worst;
     unsigned long long* wrong;
-    const int64_t most = std::max({buffers.input_bytes, buffers.weight_bytes, buffers.output_bytes}) / 2;
     CHECK(cudaMalloc(&sums, most * 4));
     CHECK(cudaMalloc(&sizes, most * 4));
     CHECK(cudaMalloc(&worst, 4));
@@ -156,11 +143,9 @@ int main(int argc, char** argv) {
         int index = 0;
         for (const Problem& p : problems) {
             ++index;
-            bf16* tensors[] = {static_cast<bf16*>(buffers.input), static_cast<bf16*>(buffers.weight),
-                               static_cast<bf16*>(buffers.output)};
             const int64_t counts[] = {p.input_elements(), p.weight_elements(), p.output_elements()};
             const int result = direction == Direction::Forward ? 2 : direction == Direction::BwdData ? 0 : 1;
-            for (int i = 0; i < 3; ++i) fill<<<blocks(counts[i]), 256>>>(tensors[i], counts[i], 77u * i + index);
+            CHECK(memory.prepare(p));
             reference<<<blocks(counts[result]), 256>>>(direction, p, tensors[0], tensors[1], tensors[2], sums, sizes,
                                                        counts[result]);
             CHECK(cudaDeviceSynchronize());
@@ -188,9 +173,10 @@ int main(int argc, char** argv) {
         }
     }
     std::printf("%d runs, %d failed, largest error %.2f of what rounding allows\n", runs, failures, worst_of_all);
-    for (void* memory : {buffers.input, buffers.weight, buffers.output, static_cast<void*>(buffers.partial),
-                         static_cast<void*>(sums), static_cast<void*>(sizes), static_cast<void*>(worst),
-                         static_cast<void*>(wrong)})
-        CHECK(cudaFree(memory));
+    memory.release();
+    CHECK(cudaFree(sums));
+    CHECK(cudaFree(sizes));
+    CHECK(cudaFree(worst));
+    CHECK(cudaFree(wrong));
     return failures || runs == 0;
 }
