@@ -142,7 +142,7 @@ class Reader:
             if not _READABLE or count == 0:
                 return None
             if type(rows) in (list, tuple):
-                listed = list(rows)
+                listed = list(rows)  # that nobody else changes
                 status = _read(self._how_address, id(listed), count, into)
             elif _table.is_frame(rows):
                 status = self._read_frame(_rows.named(rows), count, into)
@@ -151,8 +151,8 @@ class Reader:
                 status = _read_arrow(self._how_address, _stream(capsule, b"arrow_array_stream"), count, into)
             else:
                 return None
-        except (IndexError, UnicodeError):
-            return None  # shorter than before, or a text that is none
+        except UnicodeError:
+            return None  # a text that is none
         return self._made(address, count) if status == 0 else None
 
     def _read_frame(self, frame: Any, count: int, into: int) -> int:

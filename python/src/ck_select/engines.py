@@ -15,7 +15,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
 
-from . import _features, _rows, _vector
+from . import _features, _rows, _table, _vector
 
 if TYPE_CHECKING:
     import numpy
@@ -76,7 +76,8 @@ class FeatureEngine(ABC):
 
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a DataFrame that has problem and kernel in one."""
-        flat = [cell for row in _rows.table(df, "df") for cell in self.extract(row, row)]
+        rows = _rows.named(df).to_dict("records") if _table.is_frame(df) else _rows.table(df, "df")
+        flat = [cell for row in rows for cell in self.extract(row, row)]
         return _features.matrix(flat, len(self.get_feature_names()))
 
     def get_parameter_space(self) -> dict[str, list[Any]]:
@@ -250,7 +251,8 @@ class FmhaFwdFeatureEngine(_OfLibrary):
     @property
     def _hw(self) -> Mapping[str, int]:
         # Upstream's engine knows neither caches nor waves; no feature depends on them.
-        return {name: value for name, value in super()._hw.items() if name in self._given or name == _DERIVED}
+        known = {*self._given, _DERIVED}
+        return MappingProxyType({name: value for name, value in super()._hw.items() if name in known})
 
 
 class ForeignEngine(Protocol):
