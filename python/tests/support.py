@@ -14,6 +14,8 @@ from typing import Any
 
 import lightgbm
 
+from ck_select.engines import SPACE
+
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 GEMM_MODEL = GOLDEN / "models" / "gemm_small"
@@ -140,17 +142,6 @@ def gemm_kernel(tile_m: int = 128, pipeline: str = "compv3", **changes: Any) -> 
 def random_gemm_pool(count: int, seed: int = 1) -> list[dict[str, Any]]:
     draw = random.Random(seed)
     return [
-        gemm_kernel(
-            draw.choice([32, 64, 128, 192, 256]),
-            draw.choice(["compv3", "compv4", "compv5", "mem", "compv6"]),
-            kernel_name=f"k{place}",
-            tile_n=draw.choice([32, 64, 128, 256]),
-            tile_k=draw.choice([32, 64, 128]),
-            warp_m=draw.choice([1, 2, 4]),
-            scheduler=draw.choice(["intrawave", "interwave"]),
-            epilogue=draw.choice(["default", "cshuffle"]),
-            pad_m=draw.choice([True, False]),
-            persistent=draw.choice([True, False]),
-        )
+        {"kernel_name": f"k{place}", **{name: draw.choice(values) for name, values in SPACE.items()}}
         for place in range(count)
     ]
