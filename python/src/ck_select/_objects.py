@@ -47,7 +47,6 @@ class Table:
 
     def __init__(self, handle: Handle, full: frozenset[str], columns: tuple[int, int], rows: int) -> None:
         self._handle = handle
-        # The names of the columns without absent cells.
         self.full = full
         self.address, self.count = columns
         self.rows = rows

@@ -248,6 +248,10 @@ class Columns(Protocol):
     count: int
     """How many there are."""
 
+    @property
+    def full(self) -> frozenset[str]:
+        """The names of those without absent cells."""
+
     def __iter__(self) -> Iterator[Cells]: ...
 
 
@@ -258,6 +262,11 @@ class OwnColumns:
         self._cells = list(columns)
         self._made = (_structs.Column * len(self._cells))(*map(_column, self._cells))
         self.address, self.count = ctypes.addressof(self._made), len(self._cells)
+
+    @property
+    def full(self) -> frozenset[str]:
+        """The names of those without absent cells."""
+        return frozenset(cells.name for cells in self._cells if not cells.has_absent())
 
     def __iter__(self) -> Iterator[Cells]:
         return iter(self._cells)

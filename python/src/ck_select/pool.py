@@ -23,7 +23,7 @@ class Forests(Protocol):
     def prepared(self, target: str, columns: _table.Columns, count: int) -> PreparedPool:
         """One forest prepared for kernels."""
 
-    def pool_of(self, names: list[Any], partial: frozenset[str], columns: _table.Columns, own: frozenset[str]) -> Pool:
+    def pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
         """A pool from the data of its kernels."""
 
 
@@ -40,14 +40,15 @@ class Pool:
         predictor: Forests,
         prepared: PreparedPool | None,
         names: list[Any],
-        partial: frozenset[str],
         columns: _table.Columns,
-        own: frozenset[str] = frozenset(),
+        partial: frozenset[str],
+        own: frozenset[str],
     ) -> None:
         self.predictor = predictor
         self.names = names
-        self.partial = partial
         self.columns = columns
+        # The inputs that some kernels lack.
+        self.partial = partial
         # The problem's cells that every kernel has itself. They override the problem's.
         self.own = own
         self._prepared = prepared
@@ -100,7 +101,7 @@ class Pool:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The copy is prepared again where it is unpickled.
-        return self.predictor.pool_of, (self.names, self.partial, _table.OwnColumns(self.columns), self.own)
+        return self.predictor.pool_of, (self.names, _table.OwnColumns(self.columns))
 
 
 _KEPT = 8

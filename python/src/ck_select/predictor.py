@@ -299,28 +299,22 @@ class Predictor:
         """The same without compiling, which a pool that is ranked once does not repay."""
         if self._foreign_batch is not None:
             raise ValueError("the predictor has a feature engine of its own: only rank_kernels and select_best rank")
-        columns: _table.Columns
-        if plain is not None:
-            columns, full = plain, plain.full
-            listed = kernel_configs if isinstance(kernel_configs, list) else None
-            names = plain.kernel_names() if listed is None else _table.kernel_names(listed)
-        else:
+        if plain is None:
             configs = _rows.table(kernel_configs, "kernel_configs")
-            columns = self._reader.columns_of(configs)
-            full = frozenset(column.name for column in columns if not column.has_absent())
-            names = _table.kernel_names(configs)
-        partial = self._kernel_inputs - full
-        if partial and all(map(_names.is_kernel, names)):
-            partial = frozenset()
-        # The problem's cells that every kernel has itself. For our own models, the two must agree nevertheless.
-        own = self._problem_inputs & full if self._uncoded == _DEFAULTS else frozenset()
-        return self.pool_of(names, partial, columns, own)
+            return self.pool_of(_table.kernel_names(configs), self._reader.columns_of(configs))
+        listed = kernel_configs if isinstance(kernel_configs, list) else None
+        return self.pool_of(plain.kernel_names() if listed is None else _table.kernel_names(listed), plain)
 
-    def pool_of(self, names: list[Any], partial: frozenset[str], columns: _table.Columns, own: frozenset[str]) -> Pool:
-        """A pool from the data of its kernels: ``partial`` are the inputs that some of them lack."""
+    def pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
+        """A pool from the data of its kernels."""
         # A pool without kernels needs no forest: upstream does not load one either.
         prepared = self._forest(self._rank_by).prepare(columns, len(names)) if names else None
-        return Pool(self, prepared, names, partial, columns, own)
+        partial = self._kernel_inputs - columns.full
+        if partial and all(map(_names.is_kernel, names)):
+            partial = frozenset()
+        # For our own models, the problem's cells and those of kernels must agree.
+        own = self._problem_inputs & columns.full if self._uncoded == _DEFAULTS else frozenset()
+        return Pool(self, prepared, names, columns, partial, own)
 
     def prepared(self, target: str, columns: _table.Columns, count: int) -> _forest.PreparedPool:
         """One forest prepared for kernels."""
@@ -363,7 +357,7 @@ class Predictor:
         for name in names:
             if not _table.is_absent(problem[name]):
                 columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
-        return self.pool_of(pool.names, frozenset(), _table.OwnColumns(columns.values()), pool.own)
+        return self.pool_of(pool.names, _table.OwnColumns(columns.values()))
 
     def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
