@@ -36,7 +36,7 @@ class Features:
         self.problem_inputs: frozenset[str] = frozenset(described["problem_inputs"])
         self.kernel_inputs: frozenset[str] = frozenset(described["kernel_inputs"])
         inputs = (*described["problem_inputs"], *described["kernel_inputs"])
-        self._reader = _objects.Reader(inputs, frozenset(described["word_inputs"]))
+        self.reader = _objects.Reader(inputs, frozenset(described["word_inputs"]))
 
     def one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
         """One row, each cell from the side that upstream's engines take it from."""
@@ -52,10 +52,6 @@ class Features:
 
     def _side_of(self, name: str) -> str:
         return "problem" if name in self.problem_inputs else "kernel"
-
-    def columns(self, rows: Any, what: str) -> tuple[_table.Columns, int]:
-        """The columns of a table that the engine reads, and how many rows there are."""
-        return self._reader.columns(rows, what)
 
     def extract(self, columns: _table.Columns, rows: int) -> array[float]:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""

@@ -67,7 +67,7 @@ def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str,
     """The features of one kernel, in the engine's order."""
     base, row = _features.of_engine("gemm72", features.hardware), _both_sided(problem, kernel)
     with upstreams_words("row 0: "):
-        own = features.extract(*features.columns([row], "row"))[len(base.names) :]
+        own = features.extract(*features.reader.columns([row], "row"))[len(base.names) :]
         return base.extract_one_sided(_table.present(problem), _table.present(kernel)) + own
 
 
@@ -83,7 +83,7 @@ def model_features(
 @upstreams_words()
 def extract_batch(features: Features, rows: Any) -> array[float]:
     """The features of a table's rows, which have every cell that the six features read."""
-    columns, count = features.columns(rows, "df")
+    columns, count = features.reader.columns(rows, "df")
     known = {cells.name: cells for cells in columns}
     for name in dict.fromkeys((*WIDTHS, *REQUIRED)) if count else ():
         if name not in known:

@@ -125,10 +125,10 @@ class Predictor:
         self._kernel_inputs = frozenset(self._description["kernel_inputs"])
         self._shared_inputs = frozenset(self._description["shared_inputs"])
         self._name_inputs = frozenset(self._description["name_inputs"])
-        inputs = (self._description[side] for side in ("problem_inputs", "kernel_inputs", "name_inputs"))
+        sides = (self._description[side] for side in ("problem_inputs", "kernel_inputs", "name_inputs"))
         # What a kernel's name says about problems is in both.
-        self._inputs: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(inputs)))
-        self._inputs_set = frozenset(self._inputs)
+        inputs: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(sides)))
+        self._inputs = frozenset(inputs)
         self._words = frozenset(self._description["word_inputs"])
         self._rank_by: str = self._description["rank_by"]
         self._engine: Any = feature_engine
@@ -136,7 +136,7 @@ class Predictor:
             self._engine = engines.of_description(self._description)
         self._feature_indices: list[int] | None = _indices(self.feature_names, self._engine)
         self._pools = PoolCache()
-        self._reader = _objects.Reader(self._inputs, self._words, self._uncoded != _DEFAULTS)
+        self._reader = _objects.Reader(inputs, self._words, self._uncoded != _DEFAULTS)
 
     def _describe_spec(self) -> dict[str, Any]:
         try:
@@ -410,8 +410,8 @@ class Predictor:
 
     def _add_unknown(self, row: dict[str, Any], cells: Mapping[str, Any]) -> None:
         """Adds unknown names, among which the library looks for misspelt ones."""
-        if self._uncoded != _DEFAULTS and not self._inputs_set.issuperset(cells):
-            unknown = (name for name in cells if isinstance(name, str) and name not in self._inputs_set)
+        if self._uncoded != _DEFAULTS and not self._inputs.issuperset(cells):
+            unknown = (name for name in cells if isinstance(name, str) and name not in self._inputs)
             # The value is ignored, and may be anything.
             row.update(dict.fromkeys(unknown, 0))
 

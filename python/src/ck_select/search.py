@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from . import _rows
@@ -72,17 +72,17 @@ class SurrogateSearch:
             warnings.warn(f"{count} configurations were left out: {first}", RuntimeWarning, stacklevel=2)
         return found
 
-    def _draw(self) -> dict[str, Any] | None:
-        """A configuration that could be a kernel."""
-        for _ in range(_ATTEMPTS):
-            config = {name: self._random.choice(values) for name, values in self._space.items()}
-            if self._fe.validate_config(config):
-                return config
-        return None
+    def _draw(self, count: int) -> Iterator[dict[str, Any]]:
+        """At most so many configurations that could be kernels."""
+        for _ in range(count):
+            for _ in range(_ATTEMPTS):
+                config = {name: self._random.choice(values) for name, values in self._space.items()}
+                if self._fe.validate_config(config):
+                    yield config
+                    break
 
     def _random_search(self, problem: Mapping[str, Any], budget: int, top_k: int) -> list[Scored]:
-        drawn = (config for config in (self._draw() for _ in range(budget)) if config is not None)
-        scored = (self._scored(problem, config) for config in drawn)
+        scored = [self._scored(problem, config) for config in self._draw(budget)]
         return _best([found for found in scored if found is not None], top_k)
 
     def _scored(self, problem: Mapping[str, Any], config: dict[str, Any]) -> Scored | None:
@@ -104,8 +104,7 @@ class SurrogateSearch:
         crossover_rate: float = 0.7,
     ) -> list[Scored]:
         # Each is scored before the next is drawn, so that after an error the draws continue as in upstream.
-        drawn = (config for config in (self._draw() for _ in range(pop_size)) if config is not None)
-        population = [(config, self._predictor.predict_tflops(problem, config)) for config in drawn]
+        population = [(config, self._predictor.predict_tflops(problem, config)) for config in self._draw(pop_size)]
         if len(population) < 4:
             return self._random_search(problem, budget, top_k)
         for _ in range((budget - len(population)) // pop_size):
