@@ -116,12 +116,16 @@ def test_what_is_no_list_of_kernels_is_refused(predictor):
         predictor.predict_tflops(twice, KERNEL)
 
 
-@pytest.mark.parametrize("number", [Decimal, Fraction, numpy.float32, numpy.int8, pyarrow.scalar, str])
+@pytest.mark.parametrize(
+    "number", [float, Decimal, Fraction, numpy.float32, numpy.int8, numpy.int64, pyarrow.scalar, str]
+)
 def test_numbers_of_every_kind_are_cells(predictor, number):
-    expected = predictor.predict_tflops(PROBLEM, KERNEL)
-    assert predictor.predict_tflops({**PROBLEM, "m": number(48)}, {**KERNEL, "tile_m": number(64)}) == expected
-    ranked = predictor.rank_kernels({**PROBLEM, "m": number(48)}, [{**KERNEL, "tile_m": number(64)}])
-    assert ranked == predictor.rank_kernels(PROBLEM, [KERNEL])
+    problem = {**PROBLEM, "m": number(48), "dtype": numpy.str_("fp8")}
+    kernel = {**KERNEL, "tile_m": number(64), "pad_m": numpy.bool_(True), "pipeline": numpy.str_("mem")}
+    assert predictor.predict_tflops(problem, kernel) == predictor.predict_tflops(PROBLEM, KERNEL)
+    for kernels in ([kernel], [kernel, {**KERNEL, "tile_m": 128}]):
+        plain = [KERNEL, *kernels[1:]]
+        assert predictor.rank_kernels(problem, kernels) == predictor.rank_kernels(PROBLEM, plain)
 
 
 def test_structured_arrays_are_lists_of_kernels(predictor):

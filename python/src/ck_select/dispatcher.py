@@ -120,9 +120,7 @@ def _split_vector(name: str) -> tuple[str, dict[str, int] | None]:
 def kernel_config_to_feature_dict(kernel_name: str) -> dict[str, Any]:
     """The dict for a predictor from a kernel's name; empty if it is not a kernel's name."""
     fields = parse_kernel_name(kernel_name)
-    if fields:
-        fields["kernel_name"] = kernel_name
-    return fields
+    return {**fields, "kernel_name": kernel_name} if fields else {}
 
 
 def feature_dict_to_dispatcher_config(
@@ -180,12 +178,8 @@ def _fixed_width(name: str, width: Any) -> int:
 
 def load_kernel_pool_from_binaries(bin_dir: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The kernels of a folder of tile-engine benchmark programs, from their names, sorted."""
-    found = []
-    for program in sorted(Path(bin_dir).glob(_BINARIES)):
-        kernel = kernel_config_to_feature_dict(program.stem[len("benchmark_") :])
-        if "tile_m" in kernel:
-            found.append(kernel)
-    return found
+    names = (program.stem.removeprefix("benchmark_") for program in sorted(Path(bin_dir).glob(_BINARIES)))
+    return [kernel for kernel in map(kernel_config_to_feature_dict, names) if "tile_m" in kernel]
 
 
 def create_ml_heuristic(
