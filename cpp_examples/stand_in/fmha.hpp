@@ -3,7 +3,6 @@
 #ifndef CK_SELECT_STAND_IN_FMHA_HPP
 #define CK_SELECT_STAND_IN_FMHA_HPP
 
-#include <algorithm>
 #include <tuple>
 
 #include "base.hpp"
@@ -207,24 +206,7 @@ class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelIn
   }
   [[nodiscard]] FmhaKernelInstancePtr lookup(const FmhaKernelKey& key) const { return lookup(key.encode_identifier()); }
 
-  /// In a fixed order, other than the other registries.
-  [[nodiscard]] std::vector<FmhaKernelInstancePtr> get_all() const {
-    std::vector<Entry> all;
-    {
-      const std::lock_guard<std::mutex> lock(mutex());
-      for (const auto& item : entries()) all.push_back(item.second);
-    }
-    const auto rank = [](const Entry& entry) {
-      const FmhaKernelKey& key = entry.instance->get_key();
-      return std::make_tuple(-static_cast<int>(entry.priority), key.algorithm.selection_rank, key.signature.hdim_q,
-                             key.signature.hdim_v, key.algorithm.tile_shape.m0, entry.instance->get_name(),
-                             key.encode_identifier());
-    };
-    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-    std::vector<FmhaKernelInstancePtr> instances;
-    for (Entry& entry : all) instances.push_back(std::move(entry.instance));
-    return instances;
-  }
+  [[nodiscard]] std::vector<FmhaKernelInstancePtr> get_all() const { return get_all_instances(); }
   [[nodiscard]] std::vector<FmhaKernelInstancePtr> filter(
       std::function<bool(const FmhaKernelInstance&)> predicate) const {
     std::vector<FmhaKernelInstancePtr> found;
@@ -274,7 +256,9 @@ class FmhaDispatcher {
         if (kernel && kernel->supports(problem)) return kernel;
       }
     }
-    return first_fit(problem);
+    // The first of the registry, where CK looks at tiles.
+    const auto fitting = registry_->filter([&](const FmhaKernelInstance& kernel) { return kernel.supports(problem); });
+    return fitting.empty() ? nullptr : fitting.front();
   }
 
   /// Each stage is a selection of its own; one without a kernel leaves nothing, but for the last of backward.
@@ -302,12 +286,6 @@ class FmhaDispatcher {
       case FmhaApiFamily::Bwd: return {Family::BwdDotDoO, Family::BwdDqDkDv, Family::BwdConvertDq};
       default: return {};
     }
-  }
-
-  /// The first of the registry, where CK looks at tiles.
-  [[nodiscard]] FmhaKernelInstancePtr first_fit(const FmhaProblem& problem) const {
-    const auto fitting = registry_->filter([&](const FmhaKernelInstance& kernel) { return kernel.supports(problem); });
-    return fitting.empty() ? nullptr : fitting.front();
   }
 
   FmhaRegistry* registry_;
