@@ -38,9 +38,6 @@ struct ConvDispatchBuffers {
   int warmup = 3;
   int repeat = 10;
   bool benchmarking = true;
-#ifdef STAND_IN_ASKED
-  bool flush_cache = false;
-#endif
   int split_k = 1;
 };
 inline thread_local ConvDispatchBuffers g_conv_dispatch_buffers;
@@ -52,16 +49,10 @@ class GroupedConvKernelInstance {
 
 #ifdef STAND_IN_ASKED
   GroupedConvKernelInstance(const GroupedConvKernelKey& key, const std::string& name, RunFn run,
-                            IsSupportedFn supported = nullptr, const std::string& instance_string = "")
-      : key_(key),
-        name_(name),
-        run_(std::move(run)),
-        supported_(std::move(supported)),
-        instance_string_(instance_string) {}
+                            IsSupportedFn supported = nullptr)
+      : key_(key), name_(name), run_(std::move(run)), supported_(std::move(supported)) {}
 
-  [[nodiscard]] const std::string& name(bool use_instance_string = false) const {
-    return use_instance_string && !instance_string_.empty() ? instance_string_ : name_;
-  }
+  [[nodiscard]] const std::string& name(bool /*use_instance_string*/ = false) const { return name_; }
   [[nodiscard]] bool is_supported(const GroupedConvProblem& problem) const {
     return !supported_ || supported_(problem);
   }
@@ -81,7 +72,6 @@ class GroupedConvKernelInstance {
   std::string name_;
   RunFn run_;
   IsSupportedFn supported_;
-  std::string instance_string_;
 };
 
 class GroupedConvRegistry

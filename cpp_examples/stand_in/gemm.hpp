@@ -46,9 +46,6 @@ inline const char* to_string(ReductionStrategy strategy) {
 struct Problem {
   std::int64_t M = 0, N = 0, K = 0;
   std::int32_t k_batch = 1;
-  std::int32_t smem_budget = 0;
-  bool prefer_persistent = false;
-  bool enable_validation = false;
 #ifdef STAND_IN_STREAM_K
   bool streamk = false;
   ReductionStrategy reduction_strategy = ReductionStrategy::None;
@@ -180,8 +177,8 @@ class Dispatcher {
  public:
   enum class SelectionStrategy { FirstFit, Heuristic };
 
-  explicit Dispatcher(Registry* registry = nullptr, const std::string& arch = "")
-      : registry_(registry != nullptr ? registry : &Registry::instance()), arch_(arch) {}
+  explicit Dispatcher(Registry* registry = nullptr)
+      : registry_(registry != nullptr ? registry : &Registry::instance()) {}
 
   /// Switches to it, other than for convolutions.
   void set_heuristic(HeuristicFunction heuristic) {
@@ -207,7 +204,6 @@ class Dispatcher {
 
  private:
   Registry* registry_;
-  std::string arch_;
   HeuristicFunction heuristic_;
   SelectionStrategy strategy_ = SelectionStrategy::FirstFit;
 };

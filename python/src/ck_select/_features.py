@@ -38,20 +38,15 @@ class Features:
         inputs = (*described["problem_inputs"], *described["kernel_inputs"])
         self.reader = _objects.Reader(inputs, frozenset(described["word_inputs"]))
 
-    def one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
-        """One row, each cell from the side that upstream's engines take it from."""
+    def extract_one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
+        """The features of one row, whose cells are from the sides that upstream's engines take them from. Kernel names
+        are ignored, as in upstream.
+        """
         row = {name: problem[name] for name in self.problem_inputs.intersection(problem)}
         row.update({name: kernel[name] for name in self.kernel_inputs.intersection(kernel)})
-        return row
-
-    def extract_one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
-        """The features of one such row. Kernel names are ignored, as in upstream."""
-        text = _table.row_json(self.one_sided(problem, kernel), self._side_of)
+        text = _table.row_json(row, lambda name: "problem" if name in self.problem_inputs else "kernel")
         options, width = ctypes.byref(self._options), len(self.names)
         return _forest.filled(width, lib.ck_engine_extract_row, options, text, len(text), width)
-
-    def _side_of(self, name: str) -> str:
-        return "problem" if name in self.problem_inputs else "kernel"
 
     def extract(self, columns: _table.Columns, rows: int) -> array[float]:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""

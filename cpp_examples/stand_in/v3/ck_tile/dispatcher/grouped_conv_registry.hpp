@@ -100,20 +100,13 @@ class GroupedConvKernelInstance {
   using RunFn = std::function<float(const GroupedConvProblem&, void*)>;
   using IsSupportedFn = std::function<bool(const GroupedConvProblem&)>;
 
-  GroupedConvKernelInstance(const GroupedConvKernelKey& key, RunFn run, IsSupportedFn supported = nullptr,
-                            const std::string& instance_string = "")
-      : key_(key),
-        run_(std::move(run)),
-        supported_(std::move(supported)),
-        instance_string_(instance_string),
-        id_(key.kernel_id()) {}
+  GroupedConvKernelInstance(const GroupedConvKernelKey& key, RunFn run, IsSupportedFn supported = nullptr)
+      : key_(key), run_(std::move(run)), supported_(std::move(supported)), id_(key.kernel_id()) {}
 
   [[nodiscard]] const GroupedConvKernelKey& key() const { return key_; }
   [[nodiscard]] const std::string& kernel_id() const { return id_; }
   [[nodiscard]] bool executable() const { return run_ && supported_; }
-  [[nodiscard]] const std::string& name(bool use_instance_string = false) const {
-    return use_instance_string && !instance_string_.empty() ? instance_string_ : key_.name;
-  }
+  [[nodiscard]] const std::string& name(bool /*use_instance_string*/ = false) const { return key_.name; }
   [[nodiscard]] bool is_supported(const GroupedConvProblem& problem) const {
     return problem.is_valid() && supported_ && supported_(problem);
   }
@@ -128,7 +121,6 @@ class GroupedConvKernelInstance {
   GroupedConvKernelKey key_;
   RunFn run_;
   IsSupportedFn supported_;
-  std::string instance_string_;
   std::string id_;
 };
 
