@@ -101,7 +101,7 @@ def test_no_spec_is_upstreams_empty_one_and_said(plain):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_packed_forests_leave_nothing_behind_unless_asked(keep, copied):
+def test_packed_forests_leave_nothing_behind_unless_asked(keep, copied, tmp_path):
     directory = copied(GEMM_MODEL)
     before = sorted(path.name for path in directory.iterdir())
     # Neither the kernel's keys nor split_k: all have defaults.
@@ -110,6 +110,10 @@ def test_packed_forests_leave_nothing_behind_unless_asked(keep, copied):
     after = sorted(path.name for path in directory.iterdir())
     assert after == (sorted([*before, "model_tflops.lgbm"]) if keep else before)
     assert Predictor(directory).predict_tflops(problem, {}) == Predictor(GEMM_MODEL).predict_tflops(problem, {})
+    # Whoever may read what one writes may read it: it was the writer's alone, and then stood before the `.gz`.
+    (tmp_path / "usual").touch()
+    usual = (tmp_path / "usual").stat().st_mode
+    assert not keep or (directory / "model_tflops.lgbm").stat().st_mode == usual
 
 
 def test_names_count_from_the_pool(predictor):

@@ -486,12 +486,10 @@ def _unpack(packed: Path, plain: Path) -> None:
         text = gzip.decompress(packed.read_bytes())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidModelError(f"{packed}: not a whole gzip file: {error}", 11) from None
-    with tempfile.NamedTemporaryFile(dir=plain.parent, prefix=plain.name, delete=False) as out:
-        try:
+    with tempfile.TemporaryDirectory(dir=plain.parent, prefix=plain.name) as folder:
+        whole = Path(folder) / plain.name
+        with whole.open("wb") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
-            os.replace(out.name, plain)
-        except BaseException:
-            os.unlink(out.name)
-            raise
+        os.replace(whole, plain)
