@@ -4,7 +4,7 @@
 //
 // MODEL_DIRECTORY may be embedded:NAME. Without it, the model that is built into the library is taken; if there is
 // none, the small one that the tests use, whose choices mean nothing on a real GPU and which lies in the repository of
-// this source. KERNEL_LIST has a name a line; without it, 30 forward kernels are chosen among.
+// this source. KERNEL_LIST has a name a line; without it, the choice is among 30 forward kernels.
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! One program without files, to be carried to another machine. Each case runs SECONDS (1) to count calls,
-//! and again to time each of them; a call that is timed takes a look at the clock longer. The writer changes
+//! and again to time each of them; a timed call also contains a look at the clock. The writer changes
 //! a kernel and the model ten times a second. *Apart*, each thread has a registry of its own, so that nothing
 //! is shared: what is lost there is the machine's. *Beside*, the writer changes a registry that nobody asks:
 //! what is lost there is not due to what it changes. *Efficiency* is the rate of all threads over that of
@@ -118,12 +118,12 @@ struct Case<'a> {
     asked: Problems,
     threads: usize,
     time: Duration,
-    /// What no problem was asked by yet.
+    /// The first number for which no problem was asked yet.
     numbers: &'a AtomicU64,
 }
 
 impl Case<'_> {
-    /// Runs the threads; each gets how many calls it made, and their times if they are wanted.
+    /// Runs the threads; returns how many calls they made, and the times of these if `timed`.
     fn run(&self, timed: bool) -> (u64, Times) {
         let stop = AtomicBool::new(false);
         let mut calls = 0;

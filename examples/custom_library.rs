@@ -7,9 +7,10 @@
 //!       target/rivals/500x127.txt
 //! ```
 //!
-//! Of each row, 45 values are the problem's, and as many at its end as a third argument says are of problem and
-//! kernel together, so that no row tells those of another. Compares the bits, and prints microseconds of both for 30
-//! kernels of a problem that was not asked before, and of the same problem again: the median of 500 problems.
+//! Of each row, 45 values are the problem's, and as many at its end as a third argument says are of problem
+//! and kernel together, so they cannot be known from another row. Compares the bits, and prints microseconds
+//! of both for 30 kernels of a problem that was not asked before, and of the same problem again: the median
+//! of 500 problems.
 
 use std::hint::black_box;
 use std::time::Instant;

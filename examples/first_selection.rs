@@ -29,7 +29,7 @@ fn problem(number: i64) -> Problem {
     ConvProblem { n, c, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
 }
 
-/// The winners of the host's, as a registry would have measured them.
+/// Writes winners of the host to a store, as a registry would have measured them.
 fn fill(store: &Path, pool: &Pool) -> Result<(), Failure> {
     let names = || pool.iter().map(|kernel| kernel.name.as_str());
     let scope = Scope::new("gfx950".parse()?, HostDevice::NAME, PoolHash::of_names(names()), "");

@@ -31,7 +31,7 @@ const CHANGE: Duration = Duration::from_millis(100);
 /// growing.
 const MEASURED: u64 = 512;
 const REPEATED: u64 = 16;
-/// What a registry keeps of a name for good, in bytes: callers may have it.
+/// How many bytes a registry keeps for good for each name, because callers may hold it.
 const NAME: u64 = 1024;
 
 type Failure = Box<dyn std::error::Error>;

@@ -191,12 +191,12 @@ typedef struct {
   size_t count;               /**< Their number. */
 } ck_gemm_groups;
 
-/** What a GEMM problem asks for beside one plain GEMM; only kernels that do what it says are then chosen. */
+/** What a GEMM problem asks for besides one plain GEMM; only kernels that do what it says are then chosen. */
 typedef struct {
   ck_gemm_groups groups; /**< GEMMs of any extents in one launch; empty if it is not a list. */
   int32_t batch;         /**< GEMMs of equal extents in one launch; 0 if it is not a batch. */
-  const char *stream_k;  /**< Stream-K, and its reduction. Only Stream-K kernels answer such a problem, and
-                              no other. NULL for none. */
+  const char *stream_k;  /**< Stream-K, and its reduction. Such problems and Stream-K kernels go only with
+                              each other. NULL for none. */
   int32_t num_d;         /**< D tensors; 0 if unspecified. */
   int32_t preshuffle;    /**< Not 0: B is stored in the order in which it is read; `false` if unspecified. */
   const char *quant;     /**< Which operands have scales. NULL for none. */
@@ -522,7 +522,7 @@ typedef struct {
 } ck_conv_kernel_desc;
 
 /** An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1
- *  is 255, too. */
+ *  counts as 255. */
 typedef struct {
   size_t struct_size;
   const char *name;           /**< The name under which it is registered; NULL for its identifier. */
@@ -811,7 +811,7 @@ ck_status ck_registry_add_kernels(ck_registry *registry, const char *const *name
 
 /** Adds the kernels of a folder of shared libraries with a `kernels.json`, all or, if one cannot be added,
  *  none. No library is loaded: kernels get no callbacks, and whoever runs them finds library and function
- *  in the manifest. Files and entries that are none of a kernel are left out, and named in the log as
+ *  in the manifest. Files and entries that are not of a kernel are left out, and named in the log as
  *  warnings. `added` may be NULL. */
 ck_status ck_registry_add_folder(ck_registry *registry, const char *folder, size_t *added);
 
@@ -859,8 +859,8 @@ ck_status ck_registry_add_fmha_kernels(ck_registry *registry, const ck_fmha_kern
  *  the kernel has no others. For kernels whose keys are not exact: CK's code generators write the
  *  pipelines `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that
  *  change are those on which name and key disagree; the types of weight and output, `name` and `arch`
- *  never do. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if `name` is not the name of a
- *  convolution kernel. The strings written live as long as the library. */
+ *  never change. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if `name` is not the name of
+ *  a convolution kernel. The strings written live as long as the library. */
 ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc, const char *name);
 
 /** Adds the kernels of a JSON export of a CK registry, all or none. `hooks_of` is called for each kernel
@@ -913,9 +913,10 @@ ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *ke
 /** Removes all loaded models. Built-in models enabled by `embedded_models` stay available. */
 ck_status ck_registry_remove_models(ck_registry *registry);
 
-/** Prepares the models for the current kernels, which otherwise the first two selections of a new registry
- *  do. From then on calls that change kernels prepare them before selections see the change; only after
- *  many changes without a selection between them, the loading of a pool, does the next selection, or this. */
+/** Prepares the models for the current kernels. Otherwise the first two selections of a new registry do.
+ *  From then on, calls that change kernels prepare them before selections see the change; but after many
+ *  changes without a selection between them, as when a pool is loaded, the next selection does, or this
+ *  function. */
 ck_status ck_registry_prepare(ck_registry *registry);
 
 /* Choosing ----------------------------------------------------------------------------------------------- */

@@ -58,7 +58,7 @@ typedef struct {
   size_t word_count;        /**< Number of words. */
 } ck_column;
 
-/** What of Python's rows is read, and by which functions and types of `CPython`'s stable interface. */
+/** What is read of Python's rows, and by which functions and types of `CPython`'s stable interface. */
 typedef struct {
   size_t struct_size;
   const void *list_item;    /**< `PyList_GetItem`. */
@@ -79,7 +79,7 @@ typedef struct {
 typedef struct {
   const ck_column *columns; /**< Its columns. */
   size_t column_count;      /**< Number of columns. */
-  const uint8_t *states;    /**< For each name: 0 for no such column, 1 for absent cells, 2 for none. */
+  const uint8_t *states;    /**< For each name: 0 if there is no column, 1 if cells are absent, else 2. */
 } ck_table;
 
 #ifdef __cplusplus
@@ -137,7 +137,7 @@ ck_status ck_model_extract_rows(const ck_model *model, const ck_column *columns,
 ck_status ck_pool_create(const ck_model *model, const ck_column *columns, size_t column_count,
     size_t rows, ck_pool **pool);
 
-/** Compiles a pool for many rankings now, which otherwise the second ranking does. */
+/** Compiles a pool for many rankings now; otherwise the second ranking does. */
 ck_status ck_pool_prepare(const ck_pool *pool);
 
 /** Destroys a pool. */
@@ -165,7 +165,7 @@ ck_status ck_table_read(const ck_objects *objects, const void *rows, size_t coun
 ck_status ck_table_read_cells(const ck_objects *objects, const void *columns, size_t column_count,
     const void *cells, const ptrdiff_t *strides, size_t count, ck_table **table);
 
-/** The same for a stream of Arrow that was not read yet. It is not released. */
+/** The same for an Arrow stream that has not been read yet. It is not released. */
 ck_status ck_table_read_arrow(const ck_objects *objects, void *stream, size_t count, ck_table **table);
 
 /** Whether two tables that were read for the same names are equal in every cell: 1 or 0. */

@@ -24,7 +24,7 @@ OPERATIONS = [
     ("ck_tile/dispatcher.hpp", ["g2", "g1"], "gemm"),
     ("ck_tile/dispatcher_fmha.hpp", ["f1"], "fmha"),
 ]
-# So many differences are of one generation, not of another.
+# With at most this many differences, CK's headers count as a generation.
 FEW = 5
 FLAGS = {"g2": ["-DWITH_STREAM_K"]}
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|::|->|[^\s]')

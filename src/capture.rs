@@ -136,7 +136,7 @@ enum Ended {
     Full,
     #[error("it is longer than {} MiB", MAX_BYTES >> 20)]
     TooLong,
-    #[error("it holds something else than captured problems; it is left as it is")]
+    #[error("it holds something other than captured problems; it is left as it is")]
     Foreign,
 }
 
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(read(&path).0, [list("128x64x32*2"), list("128x64x32*3")]);
     }
 
-    /// Another writer may take any time.
+    /// Another writer may take as long as it likes.
     #[test]
     fn callers_do_not_wait_for_the_writer() {
         let (_folder, path, capture) = opened();
@@ -387,7 +387,7 @@ mod tests {
         );
     }
 
-    /// A disk that is full ends the capture; the registry continues.
+    /// A file above the limit ends the capture; the registry continues.
     #[test]
     fn a_long_file_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();

@@ -100,7 +100,7 @@ impl Rows {
         };
         if of_problem != 0 {
             if count == 1 {
-                // Nothing tells yet what is of the kernel.
+                // Nothing tells yet which columns are the kernel's.
                 return self.keep(row, score);
             }
             for known in self.values.chunks_exact_mut(width) {

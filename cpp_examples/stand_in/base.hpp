@@ -1,6 +1,7 @@
 // Stand-ins for the classes of CK's dispatcher: what all generations share. They have the members, the constructors and
-// the rules that a selector, an example or a test meets, and no others: enough to build and run everything without CK. Nothing here is CK's code; a real
-// program includes CK's own headers instead, under the same names.
+// the rules that a selector, an example or a test meets, and no others: enough to build and run everything
+// without CK. Nothing here is CK's code; a real program includes CK's own headers instead, under the same
+// names.
 
 #ifndef CK_SELECT_STAND_IN_BASE_HPP
 #define CK_SELECT_STAND_IN_BASE_HPP
@@ -50,7 +51,7 @@ class BaseRegistry {
   BaseRegistry(const BaseRegistry&) = delete;
   BaseRegistry& operator=(const BaseRegistry&) = delete;
 
-  /// An entry gives way to a strictly higher priority alone.
+  /// An entry gives way only to a strictly higher priority.
   bool register_kernel(const Key& key, InstancePtr instance, Priority priority = Priority::Normal) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto [place, is_new] = entries_.try_emplace(key, Entry{instance, priority});

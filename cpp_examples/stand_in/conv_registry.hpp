@@ -34,7 +34,7 @@ struct GroupedConvKernelKey {
 #ifdef STAND_IN_NAMED
   std::string name;
 
-  /// Signature, architecture and name identify; the rest is told along.
+  /// Signature, architecture and name identify a kernel; the rest is only carried along.
   [[nodiscard]] auto identity_() const {
     return std::tie(dtype_in, dtype_wei, dtype_out, layout, ndim_spatial, op, arch, name);
   }

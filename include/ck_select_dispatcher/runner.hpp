@@ -53,10 +53,11 @@ template <class CkRegistry>
 
 }  // namespace detail
 
-/// Chooses a convolution kernel (and, for a problem with `split_k` 0, the number of parts) and runs exactly that one: CK's buffers or invocation context are set for the run and
-/// restored afterwards. Returns what the kernel returns: its time in milliseconds if `buffers.benchmarking` is set,
-/// else 0. Throws CK's NoKernelFound if none can run the problem, and whatever the kernel throws. `device` is for the
-/// generation whose kernels need its number.
+/// Chooses a convolution kernel (and, for a problem with `split_k` 0, the number of parts) and runs exactly
+/// that one: CK's buffers or invocation context are set for the run and restored afterwards. Returns what the
+/// kernel returns: its time in milliseconds if `buffers.benchmarking` is set, else 0. Throws CK's
+/// NoKernelFound if none can run the problem, and whatever the kernel throws. `device` is for the generation
+/// whose kernels need its number.
 template <class CkRegistry, class Problem>
 float run(const GroupedConvSelector<CkRegistry>& selector, const Problem& problem, const ConvBuffers& buffers,
           void* stream = nullptr, int device = 0) {

@@ -2,8 +2,9 @@
 
     efficiency.py OUT_OF_FOLD.parquet ESTIMATE.csv UNIVERSAL.csv UPSTREAM.csv > docs/images/efficiency.csv
 
-Takes what `ckselect train`, `ckselect evaluate --output FILE.csv` (of the estimate and of a universal model that has not seen
-the MI355X) and of upstream's choices) wrote about the same problems. Each column is sorted by itself, so a line is no problem.
+Takes what `ckselect train` wrote, and what `ckselect evaluate --output FILE.csv` wrote of the estimate, of a
+universal model that has not seen the MI355X and of upstream's choices, about the same problems. Each column
+is sorted by itself, so a line is no problem.
 """
 
 import csv

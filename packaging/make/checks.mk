@@ -31,7 +31,7 @@ miri-ffi: needs-rustup needs-cc
 	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri-ffi: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
 	MIRIFLAGS='-Zmiri-disable-isolation' $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib ffi::
 
-# Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.
+# Valgrind knows no AVX-512, so what it runs is the AVX2 form: counts are for comparing, not for guessing times.
 INSTRUCTION_BUDGET := packaging/instructions.txt
 instructions: needs-cargo needs-cc
 	@if ! { $(call debian,valgrind,valgrind); }; then \

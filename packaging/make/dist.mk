@@ -33,7 +33,7 @@ dist-build:
 	rm -rf '$(DIST)'
 	install -d '$(DIST_TEXTS)'
 
-# What others wrote, for the library, and for both.
+# The licences of what others wrote: of the library alone, and of both packages.
 dist-texts:
 	CARGO='$(CARGO)' python3 packaging/dist/licences.py ck-select > '$(DIST_TEXTS)/library'
 	CARGO='$(CARGO)' python3 packaging/dist/licences.py ck-select ckselect > '$(DIST_TEXTS)/all'

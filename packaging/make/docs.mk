@@ -14,7 +14,7 @@ DOCS_RUST   = $(or $(RUSTDOC),$(TARGET_DIR)/doc)
 # A build of the command line that is not older than its sources: its help becomes a page.
 DOCS_BUILT  = $(firstword $(wildcard $(TARGET_DIR)/debug/ckselect $(TARGET_DIR)/release/ckselect))
 DOCS_HELP   = $(if $(DOCS_BUILT),$(if $(shell find crates/cli/src -newer '$(DOCS_BUILT)' -print -quit),,$(DOCS_BUILT)))
-# Whom Rust's documentation is for. packaging/docs/api.py lists the same.
+# The crates whose Rust documentation is for users. packaging/docs/api.py lists the same.
 DOCS_CRATES := ck-select ck-select-types ck-select-model ck-select-enumerate
 EFFICIENCY := $(TARGET_DIR)/docs/efficiency
 

@@ -3,7 +3,7 @@
 #     make install PREFIX=/usr/local [DESTDIR=/tmp/root] [BINDIR=bin] [LIBDIR=lib] [INCLUDEDIR=include]
 #         [MANDIR=share/man] [ZSHDIR=share/zsh/site-functions] [STRIP_FLAG=-s]
 #
-# The command line is without `ckselect train`, which needs LightGBM: TRAIN=1 has it built with.
+# The command line is without `ckselect train`, which needs LightGBM: TRAIN=1 includes it.
 #
 # It is a script and not cargo-c: that is 348 packages to compile, cargo itself among them, before eight files are copied,
 # and it makes no CMake files. For those who have it, `cargo cinstall` installs the same libraries and headers.

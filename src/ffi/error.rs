@@ -38,7 +38,7 @@ impl Failure {
 /// Runs a body and sends its panics to the log instead of standard error.
 fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Panicked> {
     panics::catch(body).inspect_err(|panicked| {
-        // Whatever a log does, no panic leaves.
+        // A log callback that panics must not unwind into C.
         let _ = panics::catch(|| log::line(Level::Error, "panic", format_args!("{}", panicked.report)));
     })
 }

@@ -11,8 +11,8 @@ use crate::vocab::Arch;
 /// A struct that its caller fills, beginning with its size.
 ///
 /// A caller may know fewer fields than this library: those that its size leaves out count as 0 when it gives
-/// the struct, and are not written when it gets one. One with more fields than the library knows may mean
-/// them, and is refused.
+/// the struct, and are not written when it gets one. A struct with more fields than the library knows is
+/// refused, because they may matter.
 ///
 /// # Safety
 /// The type is `repr(C)`, its first field is a `usize`, and every bit pattern is one of its values.
@@ -192,7 +192,7 @@ pub(super) fn refused(what: &str, found: impl Display, expected: &str) -> Failur
     Failure::new(CkStatus::InvalidArgument, format_args!("{what} is {found}, expected {expected}"))
 }
 
-/// Refuses what was set without a meaning: it may get one.
+/// Refuses a reserved field that is set: a later version may give it a meaning.
 pub(super) fn check_reserved(what: &str, value: i32) -> Result<(), Failure> {
     if value == 0 { Ok(()) } else { Err(refused(&format!("{what}reserved"), value, "0")) }
 }

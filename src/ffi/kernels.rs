@@ -257,7 +257,7 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
 
 /// Adds the kernels of a folder of shared libraries with a `kernels.json`, all or, if one cannot be added,
 /// none. No library is loaded: kernels get no callbacks, and whoever runs them finds library and function in
-/// the manifest. Files and entries that are none of a kernel are left out, and named in the log as warnings.
+/// the manifest. Files and entries that are not of a kernel are left out, and named in the log as warnings.
 /// `added` may be NULL.
 ///
 /// # Safety

@@ -77,7 +77,7 @@ pub(super) fn documented<T: AsC>(doc: &str) -> String {
     let note = T::note();
     if note.ends_with(':') {
         let (first, rest) = doc.split_at(1);
-        // A sentence begins in small letters behind a colon, unless with an operand's name.
+        // After a colon a sentence begins with a small letter, unless with an operand's name.
         let begins_with_name = rest.starts_with(' ');
         let first = if begins_with_name { first.to_owned() } else { first.to_lowercase() };
         return format!("{note} {first}{rest}");

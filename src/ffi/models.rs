@@ -336,9 +336,9 @@ pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) ->
     })
 }
 
-/// Prepares the models for the current kernels, which otherwise the first two selections of a new registry
-/// do. From then on calls that change kernels prepare them before selections see the change; only after many
-/// changes without a selection between them, the loading of a pool, does the next selection, or this.
+/// Prepares the models for the current kernels. Otherwise the first two selections of a new registry do. From
+/// then on, calls that change kernels prepare them before selections see the change; but after many changes
+/// without a selection between them, as when a pool is loaded, the next selection does, or this function.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.

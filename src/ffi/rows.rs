@@ -306,7 +306,7 @@ pub unsafe extern "C" fn ck_pool_create(
     })
 }
 
-/// Compiles a pool for many rankings now, which otherwise the second ranking does.
+/// Compiles a pool for many rankings now; otherwise the second ranking does.
 ///
 /// # Safety
 /// `pool` is from `ck_pool_create`.

@@ -102,7 +102,7 @@ impl<'r> Selection<'r> {
             flags,
             self.entry.number().get() as u64,
             self.index as u64 | (self.split_k as u64) << 32,
-            // Both are below the number of kernels, of which 32 bits are enough.
+            // Both are below the number of kernels, for which 32 bits are enough.
             self.rank as u64 | (self.unsupported as u64) << 32,
             ModelName::number(self.model).into(),
             self.score.unwrap_or(0.0).to_bits(),

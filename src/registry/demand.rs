@@ -1,4 +1,5 @@
-//! What problems a registry that tunes is demand for: how often, and which answers were not measured.
+//! The demand on a registry that tunes: which problems are requested, how often, and which answers were not
+//! measured.
 //!
 //! Each thread counts in its own table, which no other thread writes, so that cores do not share cache lines.
 //! A problem whose answer was not measured goes into a queue; the selection that answers it neither waits nor
@@ -124,7 +125,7 @@ impl Listed {
     }
 }
 
-/// The problems that a registry is demand for.
+/// The problems that are requested of a registry.
 pub(super) struct Demand {
     counters: Counters,
     new: ArrayQueue<Unmeasured>,
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_measured_by_one_at_a_time_and_gone_on_with() {
+    fn a_problem_is_measured_by_one_thread_at_a_time_and_continued_later() {
         let demand = Demand::new();
         let one = unmeasured(1, 1.0);
         demand.note(&one);
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said_to_be_missed() {
+    fn problems_beyond_the_queue_are_reported_as_missed() {
         let demand = Demand::new();
         for m in 1..=QUEUED as i64 + 1 {
             demand.note(&unmeasured(m, 1.0));

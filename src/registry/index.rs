@@ -1,4 +1,4 @@
-//! Indices, a type for each order: that of one means nothing in another.
+//! Indices, a type for each order: an index of one order means nothing in another.
 
 /// Declares a type of index.
 macro_rules! index {

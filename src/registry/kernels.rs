@@ -1,4 +1,4 @@
-//! The kernels of a registry in the orders in which they are looked for. A change keeps all of them: it moves
+//! The kernels of a registry, in each order in which they are searched. A change keeps all orders: it moves
 //! numbers, and compares a handful of kernels.
 
 use std::cmp::Reverse;

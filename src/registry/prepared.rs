@@ -72,7 +72,7 @@ pub(super) struct PreparedModel {
     of_pool: Vec<Option<KernelIndex>>,
 }
 
-/// Of so many kernels of a compiled pool, one may have been removed. A ranking still scores those.
+/// One in this many kernels of a compiled pool may have been removed. A ranking still scores removed ones.
 const MOST_REMOVED: usize = 16;
 
 impl Prepared {
@@ -112,7 +112,7 @@ impl Prepared {
         });
         let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
         let winners = match (pool, before) {
-            (None, _) => Err("not asked for".to_owned()),
+            (None, _) => Err("nothing is measured, and no store is set".to_owned()),
             (Some(_), Some((known, winners))) if known == pool && !inputs.reopens_winners => {
                 Ok(winners.clone())
             }
@@ -154,8 +154,8 @@ impl PreparedModel {
         Self { model, name, key, described, kernels, ranker, fault, of_pool }
     }
 
-    /// The same for other kernels: what was compiled stays. It passes over those that were removed, until
-    /// they are many, and those that were added are compiled beside it, until they are. `None` if all are
+    /// The same for other kernels: what was compiled stays. Kernels that were removed since are passed over,
+    /// and those that were added are compiled beside the others. `None` if so many have changed that all are
     /// better prepared anew.
     fn changed_to(&self, kernels: &Arc<Kernels>) -> Option<Self> {
         let ranker = self.ranker.as_ref()?;

@@ -28,8 +28,8 @@ use crate::vocab::{Arch, Op};
 
 /// Number of simultaneous calls whose working memory is kept for later calls; more allocate.
 const SCRATCHES: usize = 64;
-/// Changes in a row, without a selection between them, that are prepared one by one. More are the loading of
-/// a pool.
+/// Changes in a row, without a selection between them, that are prepared one by one. More count as the
+/// loading of a pool.
 const MOST_UNSEEN: usize = 32;
 
 /// Kernels, models and options, shared by any number of threads.
@@ -260,8 +260,8 @@ impl Registry {
     /// Prepares the models for the current kernels. Otherwise the first two selections of a new registry do.
     ///
     /// From then on a call that changes kernels prepares them before selections see the change, so that
-    /// selections do not wait. After many changes in a row without a selection, which are the loading of a
-    /// pool, the next selection prepares, or this function.
+    /// selections do not wait. After many changes in a row without a selection, as when a pool is loaded, the
+    /// next selection prepares them, or this function.
     pub fn prepare(&self) {
         let state = self.state();
         self.prepared(&state).compile();

@@ -19,7 +19,7 @@
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
-/* The answer to a usual struct of which one field is another. `registry` and the structs are the caller's. */
+/* The answer to a usual struct with one field changed. `registry` and the structs are the caller's. */
 #define ANSWERS_IF(expected, variable, usual, field, value, call) \
     do {                                                          \
         (variable) = (usual);                                     \
@@ -46,7 +46,7 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
     ANSWERS_IF(expected, forest, good, field, value, \
                ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL))
 
-/* The answers to a usual struct of which one of some fields, given by their offsets, is one of some values. */
+/* The answers to a usual struct with one of some fields, given by offset, set to one of some values. */
 #define EACH(expected, variable, usual, fields, values, call)                                                      \
     for (size_t field_ = 0; field_ < COUNT(fields); ++field_) {                                                    \
         for (size_t value_ = 0; value_ < COUNT(values); ++value_) {                                                \
@@ -704,7 +704,7 @@ static void bad_problems_are_refused(void) {
     IF_GEMM(CK_STATUS_INVALID_ARGUMENT, layout[1], 3);
     IF_GEMM(CK_STATUS_INVALID_ARGUMENT, dtype_c, -3);
     IF_GEMM(CK_STATUS_INVALID_PROBLEM, n, 0);
-    /* What no kernel of these does beside one plain GEMM, and what nobody can ask for. */
+    /* What none of these kernels does besides one plain GEMM, and what nobody can ask for. */
     IF_GEMM(CK_STATUS_NO_KERNEL, request.quant, "bquant");
     IF_GEMM(CK_STATUS_NO_KERNEL, request.batch, 8);
     IF_GEMM(CK_STATUS_NO_KERNEL, request.stream_k, "atomic");

@@ -77,7 +77,7 @@ static float selects(const ck_conv_problem *problem, void *stream, void *user) {
 static void a_run_may_select(void) {
     shared = registry_of(selects, selects, NULL);
     CHECK(selected(shared, 1).source == CK_SOURCE_SEARCH);
-    /* What a callback was answered is not what others are. */
+    /* The answer that a callback got is not remembered for others. */
     CHECK(selected(shared, 2).source == CK_SOURCE_SEARCH);
     CHECK(selected(shared, 1).source == CK_SOURCE_STORE);
     ck_registry_destroy(shared);

@@ -161,7 +161,7 @@ void keys_say_everything() {
   CHECK(described.key == first + more + "_gkcyx_ngkhw");
   Registry registry;
   registry.add(first + more);  // the library reads it
-  // A name beside which the key tells nothing of the kind.
+  // A name with "dsb" inside a word, and a key without two buffers.
   const auto plain = detail::ConvAdapter::describe(*make(key_of(1, 128, 128), "x_dsbx", runs));
   CHECK(plain.key.rfind("grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_1x128x128_2x2x1_32x32x16", 0) == 0);
   CHECK(plain.key.find("dsb") == std::string::npos);

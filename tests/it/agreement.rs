@@ -21,7 +21,7 @@ use crate::common::root;
 
 type Row = BTreeMap<String, String>;
 
-/// The directories of the models that ship and rank rows, which mean nothing to a universal one.
+/// The directories of the models that ship and rank rows; a universal one cannot.
 fn shipped() -> Vec<PathBuf> {
     let directories = std::fs::read_dir(root("models")).unwrap().map(|entry| entry.unwrap().path());
     let mut models: Vec<_> = directories.filter(|path| rows_file(path).exists()).collect();

@@ -99,7 +99,7 @@ fn every_function_and_status_is_tested() {
         header.lines().filter_map(|line| line.trim().strip_prefix("CK_STATUS_")?.split(' ').next());
     let statuses: Vec<_> = statuses.collect();
     assert!(statuses.len() >= 16, "{statuses:?}");
-    // A panic cannot be provoked from outside; src/ffi/tests.rs does it from the inside.
+    // A panic cannot be provoked from outside; src/ffi/tests does it from the inside.
     for status in statuses.into_iter().filter(|status| *status != "PANIC") {
         assert!(
             test.contains(&format!("ANSWERS(CK_STATUS_{status},")),

@@ -1,4 +1,4 @@
-//! Attention in tables of measurements: upstream's benchmark has no table, so that this one is our own.
+//! Attention in tables of measurements: upstream's benchmark has no table, so this one is our own.
 
 use ck_select_types::cells::Fields;
 use ck_select_types::kernel::FmhaKernel;

@@ -24,8 +24,8 @@ impl Staged {
         Ok(Self { folder: private(".ckselect-", parent)?, target })
     }
 
-    /// Takes space for a folder of this name on its disk, before the work for it. The file has no name, so
-    /// nothing stays of it, however the process ends.
+    /// Reserves space on the disk of a folder that is still to be made, before the work for it. The file that
+    /// holds the space has no name, so nothing of it stays, however the process ends.
     pub fn reserve(path: &Path, bytes: u64) -> io::Result<File> {
         let target = files::target(path)?;
         let there = files::folder_of(&target).ancestors().find(|folder| folder.exists());

@@ -18,7 +18,7 @@ struct Largest;
 
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is the system's allocator's.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Largest {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);

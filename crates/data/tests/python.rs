@@ -1,5 +1,5 @@
 //! Tables go both ways between this crate and pandas. `CK_SELECT_PYTHON` names a Python that has pandas and
-//! pyarrow; without it the tests say so and pass over.
+//! pyarrow; without it the tests say so and are skipped.
 
 mod common;
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Runs a script of tests/python; false when there is no Python to run it with.
 fn python(script: &str, folder: &Path) -> bool {
     let Some(python) = std::env::var_os("CK_SELECT_PYTHON") else {
-        eprintln!("passed over: CK_SELECT_PYTHON does not name a Python with pandas and pyarrow");
+        eprintln!("skipped: CK_SELECT_PYTHON does not name a Python with pandas and pyarrow");
         return false;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);

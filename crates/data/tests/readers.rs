@@ -250,7 +250,7 @@ fn a_log_gives_a_row_an_object() {
     assert_eq!(shapes, [[16, 1536, 7168], [16, 1536, 7168], [20480, 7168, 256]]);
     assert_eq!(data.rows()[0].bandwidth_gb_s, 512.5);
     assert!(!data.rows()[1].is_valid);
-    // The columns of `mem` are corrected on this way, too; the descriptor stays as it is named.
+    // The columns of `mem` are corrected in this path, too; the descriptor stays as it is named.
     let KernelKind::Gemm(mem) = &data.kernels()[1].kind else { panic!() };
     assert_eq!((data.kernels()[1].name.as_str(), mem.pad), (MEM, [false; 3]));
     assert_eq!(pad_columns(&table, MEM), [true; 3]);

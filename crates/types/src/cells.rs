@@ -4,8 +4,8 @@ pub use crate::cell::Cell;
 use crate::invalid::{InvalidField, UnknownWord};
 use crate::table::Row;
 
-/// Named cells. An empty cell counts as absent. Each implementation has one of the two functions, which the
-/// other follows.
+/// Named cells. An empty cell counts as absent. An implementation has `get` or `cell`; the other one follows
+/// from it.
 pub trait Fields {
     /// The text of a cell, `None` when it is absent or empty.
     fn get(&self, name: &str) -> Option<&str> {
@@ -20,7 +20,7 @@ pub trait Fields {
         self.get(name).map(Cell::Word)
     }
 
-    /// The row of a table that these are: its cells are found faster than through this trait.
+    /// The table's row that has these cells, if there is one: it finds them faster than this trait does.
     fn row(&self) -> Option<Row<'_>> {
         None
     }

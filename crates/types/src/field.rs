@@ -102,7 +102,7 @@ impl Field {
         }
     }
 
-    /// Refuses a number that the field's type cannot hold; whether it is valid, the record knows.
+    /// Refuses a number that the field's type cannot hold; whether it is valid is for the record to say.
     fn number(&self, name: &str, value: Option<i64>) -> Result<Option<i64>, InvalidField> {
         match value {
             Some(found) if !(self.range[0]..=self.range[1]).contains(&found) => {

@@ -43,8 +43,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The part behind a tag that gives a field of these, or several of which this is the first. A field that is
-    /// none does not compile.
+    /// The part behind a tag, which gives the field with this name, or several of which it is the first. A
+    /// name that no field has does not compile.
     pub(crate) const fn new(
         fields: &'static [Field],
         tag: &'static str,
@@ -111,7 +111,7 @@ impl Part {
         }
     }
 
-    /// Whether it is other than without it: a mark can only be set.
+    /// Whether the values differ from those without this part: a mark can only be set.
     fn differs(&self, values: &[i64], usual: &[i64]) -> bool {
         let own = self.place..self.place + self.count();
         values[own.clone()] != usual[own] && (!matches!(self.form, Form::Mark) || values[self.place] != 0)
@@ -170,7 +170,7 @@ impl NameWriter {
         self
     }
 
-    /// Adds those parts that are other than a kernel's without them.
+    /// Adds the parts whose values differ from those of a kernel without them.
     pub(crate) fn other<R: Record>(mut self, parts: &[Part], usual: &R) -> Self {
         let usual = values(usual);
         for part in parts.iter().filter(|part| part.differs(&self.values, &usual)) {

@@ -62,7 +62,7 @@ impl Hardware {
 
     /// The profile of an architecture, for measuring and training; `None` when there is none.
     ///
-    /// A model is always asked with the constants that it was trained with, never with these: gfx950 has 160
+    /// A model always predicts with the constants that it was trained with, never with these: gfx950 has 160
     /// KiB of shared memory here, 64 KiB in every upstream model that does not record its hardware.
     pub fn for_arch(arch: &Arch) -> Option<Self> {
         let base = Self::default();

@@ -1,11 +1,11 @@
-//! JSON without duplicate keys, of which one value would be ignored, and values that are texts there.
+//! JSON without duplicate keys, one of whose values would be ignored, and values that JSON has as text.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A visitor that is its own seed, by the method of deserializers that is named.
+/// Makes a visitor its own seed: it calls the named method of the deserializer.
 #[macro_export]
 macro_rules! seed {
     ($visitor:ty, $method:ident) => {

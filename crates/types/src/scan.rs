@@ -141,7 +141,7 @@ impl<'a> Scan<'a> {
         is_next && self.eat("_")
     }
 
-    /// Takes a tag such as `_gm` if it comes next, a number follows it, and a `_` or the end the number.
+    /// Takes a tag such as `_gm` if it comes next with a number behind it, and a `_` or the end follows that.
     pub(crate) fn eat_before_number(&mut self, tag: &str) -> bool {
         let is_next = self.rest().strip_prefix(tag).is_some_and(|after| {
             let digits = after.bytes().take_while(u8::is_ascii_digit).count();

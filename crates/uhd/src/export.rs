@@ -44,7 +44,7 @@ fn expressed(tree: &Trained, number: usize, parts: usize) -> Result<Tree, Invali
     let mut nodes: Tree = steps.map(Node::Split).collect();
     for value in tree.leaf_values() {
         let part = value / parts as f64;
-        // A sum of parts has the bits of the part of a sum if no division rounds.
+        // A sum of divided leaves has the bits of the divided sum if no division rounds.
         let is_exact = parts.is_power_of_two() && part * parts as f64 == *value;
         let found = format_args!("an average of {parts} trees");
         let expected = "a power of two, by which leaves divide exactly";

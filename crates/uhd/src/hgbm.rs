@@ -159,7 +159,7 @@ fn write_tree(to: &mut FlatBufferBuilder<'_>, tree: &Tree) -> WIPOffset<TableFin
     WIPOffset::new(to.end_table(table).value())
 }
 
-/// Reads a tree, of which `left` nodes at most.
+/// Reads a tree of at most `left` nodes.
 fn read_tree(
     table: &flat::Tree<'_>,
     num_features: i32,

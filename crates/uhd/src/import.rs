@@ -12,7 +12,7 @@ use crate::export::set_at;
 use crate::hgbm::{Hgbm, Node, Split};
 use crate::require;
 
-/// LightGBM's `decision_type`: membership, or bits of a comparison: NaN goes left, and is what is missing.
+/// Bits of LightGBM's `decision_type`: a set's membership; missing values go left; NaN is missing.
 const CATEGORICAL: u8 = 1;
 const DEFAULT_LEFT: u8 = 2;
 const NAN_MISSING: u8 = 8;

@@ -13,7 +13,7 @@ from . import _names, _rows, _structs, _table
 from ._library import Handle, lib
 from ._table import Cells
 
-# Of a CPython with its lock, whose objects are a count and a type.
+# Only CPython with its global lock, whose objects begin with a count and a type, can be read.
 _READABLE = sys.implementation.name == "cpython" and object.__basicsize__ == 2 * ctypes.sizeof(ctypes.c_void_p)
 _FUNCTIONS = {
     "list_item": "PyList_GetItem",

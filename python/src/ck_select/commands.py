@@ -191,8 +191,8 @@ def tune(arch: str, *, output: None = None, **options: Value) -> list[Row]: ...
 def tune(arch: str, *, output: Union[Place, None] = None, **options: Value) -> Union[Predictor, list[Row]]:
     """Adapts a universal model with a few measurements: ``ckselect tune`` with its options.
 
-    With ``output``, returns the predictor of the model that it writes; otherwise rows, which are with ``simulate`` and
-    ``counts="0,10,all"`` the quality of choices by the number of measured problems.
+    With ``output``, returns the predictor of the model that it writes; otherwise rows: with ``simulate`` and
+    ``counts="0,10,all"``, the quality of choices by the number of measured problems.
 
     Needs a ``ckselect`` with LightGBM, unlike the wheel's: ``make ckselect`` builds one, and
     ``CK_SELECT_COMMAND`` names it.

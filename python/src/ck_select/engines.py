@@ -174,7 +174,7 @@ class _OfLibrary(FeatureEngine):
 
 
 HARDWARE: dict[str, int] = {name: each.default for name, each in inspect.signature(_OfLibrary).parameters.items()}
-"""The constants of the GPU that an engine can be given, with what they are otherwise."""
+"""The constants of the GPU that an engine can be given, with their defaults."""
 
 
 class GemmUniversalFeatureEngine(_OfLibrary):

@@ -119,7 +119,7 @@ class Predictor:
         )
         arch = self._spec.get("arch")
         if arch and self._description["arch"] is None and self._foreign is None:
-            message = f"{path}: arch: '{arch}' is no architecture such as gfx950: the model is asked for any"
+            message = f"{path}: arch: '{arch}' is no architecture such as gfx950: the model answers for any"
             warnings.warn(message, stacklevel=2)
         self._problem_inputs = frozenset(self._description["problem_inputs"])
         self._kernel_inputs = frozenset(self._description["kernel_inputs"])

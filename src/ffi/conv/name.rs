@@ -1,4 +1,4 @@
-//! What a convolution kernel's name says, over what its key says.
+//! Puts what a convolution kernel's name says over what its key says.
 
 use std::ffi::c_char;
 
@@ -12,9 +12,9 @@ use crate::kernel::ConvName;
 /// names, for example, state neither waves nor vector widths, and a name with some flags states that the
 /// kernel has no others. For kernels whose keys are not exact: CK's code generators write the pipelines
 /// `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that change are
-/// those on which name and key disagree; the types of weight and output, `name` and `arch` never do. Fails
-/// with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if `name` is not the name of a convolution kernel.
-/// The strings written live as long as the library.
+/// those on which name and key disagree; the types of weight and output, `name` and `arch` never change.
+/// Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if `name` is not the name of a convolution
+/// kernel. The strings written live as long as the library.
 ///
 /// # Safety
 /// `name` is a NUL-terminated string; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
@@ -44,7 +44,7 @@ fn write_over(desc: &mut CkConvKernelDesc, name: &ConvName) {
     let is_long = states("layout");
     let is_short = !is_long && !states("wave_m");
     let was = *desc;
-    // What a grammar writes only when it is not the default, it says by leaving it out, too.
+    // By leaving out what its grammar writes only when it is not the default, a name states the default.
     if is_long {
         let CkConvKernelDesc { struct_size, name, arch, dtype_wei, dtype_out, .. } = was;
         *desc = CkConvKernelDesc { struct_size, name, arch, dtype_wei, dtype_out, ..kernel.to_c() };

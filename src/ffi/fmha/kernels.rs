@@ -19,7 +19,7 @@ use ck_select_types::fmha_kernel;
 fmha_kernel! {
     mirror
     /// An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1
-    /// is 255, too.
+    /// counts as 255.
     CkFmhaKernelDesc sized "ck_fmha_kernel_desc",
     [
         struct_size: usize = size_of::<CkFmhaKernelDesc>(), "`sizeof(ck_fmha_kernel_desc)`.";

@@ -19,7 +19,8 @@ gemm_problem! {
 
 request_fields! {
     mirror
-    /// What a GEMM problem asks for beside one plain GEMM; only kernels that do what it says are then chosen.
+    /// What a GEMM problem asks for besides one plain GEMM; only kernels that do what it says are then
+    /// chosen.
     CkGemmRequest, [] []
 }
 

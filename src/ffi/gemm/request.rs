@@ -1,4 +1,4 @@
-//! What a GEMM problem asks for beside one plain GEMM, and what its kernels are.
+//! What a GEMM problem asks for besides one plain GEMM, and what its kernels are.
 
 use std::ffi::c_char;
 use std::mem::offset_of;
@@ -101,7 +101,7 @@ impl FromC for Option<Quant> {
     }
 }
 
-/// The scales of a mode with its groups, those that are not given as usual.
+/// The scales of a mode; groups that are not given are the usual ones.
 pub(super) fn completed(mode: Option<QuantMode>, groups: [Option<Mnk>; 2]) -> Result<Option<Quant>, Failure> {
     let mut quant = mode.map(Quant::usual);
     for (operand, given) in ["group_a", "group_b"].into_iter().zip(groups) {

@@ -140,7 +140,7 @@ struct Wanted {
 }
 
 /// The columns that are wanted, by their places in a schema; `None` for a table with one that cannot be read
-/// or stands twice.
+/// or appears twice.
 ///
 /// # Safety
 /// A live schema.
@@ -255,7 +255,7 @@ impl Piece<'_> {
                 }
             };
             let len = usize::try_from(len).ok()?;
-            // There need not be a buffer for texts without letters.
+            // Empty texts need no buffer.
             Some(if len == 0 { &[] } else { slice::from_raw_parts(begin, len) })
         }
     }

@@ -1,4 +1,4 @@
-//! Columns as they are read, and the table in the library's memory that becomes of them.
+//! Columns as they are read, and the table in the library's memory that they become.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString, c_char};
@@ -145,7 +145,7 @@ impl Draft {
     pub(super) fn push(&mut self, value: &Value<'_>) -> Option<()> {
         let Self { kind, cells, met } = self;
         let (Some(Cells::Words { codes, text, begins }), Value::Word(word)) = (&mut *cells, value) else {
-            // A kernel's name that is None is another than none.
+            // `None` as a kernel's name is not the same as no name.
             return if *kind == 2 { None } else { cells.as_mut()?.push(value) };
         };
         let known = if *kind == 2 { None } else { met.find(word) };

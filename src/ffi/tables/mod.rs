@@ -14,7 +14,7 @@ use super::rows::CkColumn;
 use draft::{Drafts, Kept};
 use python::{Object, Reader};
 
-/// What of Python's rows is read, and by which functions and types of `CPython`'s stable interface.
+/// What is read of Python's rows, and by which functions and types of `CPython`'s stable interface.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkObjects {
@@ -60,7 +60,7 @@ pub struct CkTable {
     pub columns: *const CkColumn,
     /// Number of columns.
     pub column_count: usize,
-    /// For each name: 0 for no such column, 1 for absent cells, 2 for none.
+    /// For each name: 0 if there is no column, 1 if cells are absent, else 2.
     pub states: *const u8,
 }
 
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn ck_table_read_cells(
     })
 }
 
-/// The same for a stream of Arrow that was not read yet. It is not released.
+/// The same for an Arrow stream that has not been read yet. It is not released.
 ///
 /// # Safety
 /// As for `ck_table_read`, of whose fields the functions and types are not used; `stream` is an

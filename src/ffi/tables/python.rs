@@ -65,7 +65,7 @@ impl Python {
         self.types.get(kind).is_some_and(|&known| unsafe { (*object)[1] } == known)
     }
 
-    /// The text of a `str`; `None` for what is none, and for a text that is no UTF-8.
+    /// The text of a `str`; `None` for another type, and for text that is not UTF-8.
     ///
     /// # Safety
     /// A live object; the text lives as long.
@@ -114,7 +114,7 @@ struct Key {
     column: Option<usize>,
 }
 
-/// Reads rows to columns.
+/// Reads rows into columns.
 pub(super) struct Reader {
     pub(super) python: Python,
     pub(super) drafts: Drafts,

@@ -305,7 +305,7 @@ fn threads_share_a_registry() {
 }
 
 #[test]
-fn every_function_says_the_same_of_a_problem_that_is_none() {
+fn every_function_refuses_an_invalid_problem_alike() {
     let registry = Owned::filled();
     let mut problem = resnet();
     problem.n = 0;

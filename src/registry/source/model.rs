@@ -13,7 +13,7 @@ use crate::registry::state::State;
 use crate::select::{LeftOutReason, RankError, RankScratch, Ranker, Ranking};
 use crate::vocab::Arch;
 
-/// Places of a ranking that are looked for before the others.
+/// Places of a ranking that are found before the others.
 const FIRST: usize = 4;
 
 /// The model that serves a problem, and its ranking.
@@ -195,7 +195,7 @@ pub(in crate::registry) fn none_fits(state: &State, problem: &Problem) -> String
 fn misfit(loaded: &LoadedModel, problem: &Problem, arch: Option<Arch>) -> String {
     let misfits = loaded.key.misfits(problem, arch);
     let reason = if misfits.is_empty() && loaded.model.is_generic() {
-        "it goes after one that was trained for the problem, and ranks only for a GPU that the estimate knows"
+        "it ranks only where no other model was trained for the problem, on a GPU that the estimate knows"
             .to_owned()
     } else if misfits.is_empty() {
         "it also fits, but another one fits better or was loaded later".to_owned()

@@ -19,7 +19,7 @@ use super::lines::{LONGEST_LINE, START, is_start, parse, whole_lines};
 use super::{Fault, Mode, StoreError};
 use crate::files;
 
-/// Largest file, more than a hundred thousand winners: reading what a stranger made has an end.
+/// Largest file, more than a hundred thousand winners, so that reading a file from a stranger ends.
 const MOST_BYTES: u64 = 64 << 20;
 
 pub(super) const OPENED_TO_READ: &str = "it was opened read-only";

@@ -16,7 +16,7 @@ use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::vocab::Arch;
 
-/// So many lines may be replaced by later ones, or as many as count, before the file is written anew.
+/// This many lines may be replaced by later ones, or as many as still count, before the file is written anew.
 const MOST_REPLACED: usize = 1000;
 
 /// Where a winner is after a successful put.

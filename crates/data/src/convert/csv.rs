@@ -30,7 +30,7 @@ impl Writer {
         };
         let file = csv::Writer::from_writer(super::create(path)?);
         let mut writer = Self { name, file, columns: columns(op, extras) };
-        // Only GEMMs are named as in the table.
+        // Only the CSV of GEMMs calls the kernel as the table does.
         let heading = |column: &Column| match column.name {
             "kernel_name" if op != Op::Gemm => "kernel",
             name => name,

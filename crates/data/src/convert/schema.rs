@@ -33,8 +33,8 @@ impl Extras {
         self.0.contains(name)
     }
 
-    /// Whether they have a field of the problem: under one of its names, or what it completes, as padding
-    /// behind an axis does that before it.
+    /// Whether they have a field of the problem: under one of its names, or the field that it completes, as
+    /// padding after an axis completes the padding before it.
     fn have_field(&self, op: Op, name: &str) -> bool {
         let aliases = place(Problem::fields(op), name).map_or(&[][..], |at| Problem::fields(op)[at].aliases);
         let before = name.strip_suffix("_right").map(|name| format!("{name}_left"));

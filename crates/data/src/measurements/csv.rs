@@ -43,7 +43,7 @@ pub(super) struct Records<'a> {
 impl<'a> Records<'a> {
     /// Reads the header.
     pub(super) fn new(file: &'a str, source: &'a mut dyn BufRead) -> Result<Self, DataError> {
-        // The last line has an end like the others, so that lines are counted alike.
+        // The last line gets an end, too, so that all lines are counted alike.
         let source = source.chain(&b"\n"[..]).take(LONGEST);
         let reader = ReaderBuilder::new()
             .has_headers(false)
@@ -64,7 +64,7 @@ impl<'a> Records<'a> {
         Ok(Self { header, ..records })
     }
 
-    /// The next row with its last line, or why that line is none.
+    /// The next row with the number of its last line, or why that line is no row.
     #[allow(clippy::type_complexity)]
     pub(super) fn next(&mut self) -> Result<Option<(u64, Result<&StringRecord, String>)>, DataError> {
         let read = loop {
@@ -98,7 +98,7 @@ impl<'a> Records<'a> {
         self.record.len() <= 1 && self.record.iter().all(str::is_empty)
     }
 
-    /// A file that is joined from others has the header once more for each.
+    /// A file that was joined from others repeats the header at the start of each.
     fn is_header(&self) -> bool {
         self.record.iter().eq(&self.header)
     }

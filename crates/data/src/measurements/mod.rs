@@ -60,7 +60,7 @@ pub struct Row {
     /// The reason for failure in the file: an index into [`Measurements::failures`], from 1; 0 if there is
     /// none.
     pub failure: u16,
-    /// What a tuned table says of it; `None` for measurements, where TFLOPS say it.
+    /// Its share of the win in a tuned table; `None` for measurements, where TFLOPS decide.
     pub share: Option<f32>,
 }
 

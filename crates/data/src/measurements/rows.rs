@@ -133,8 +133,8 @@ impl<'a> Rows<'a> {
         Ok(Some(problem).filter(|_| !is_elsewhere))
     }
 
-    /// Takes the row of an object: a kernel, the cells of its problem, and what reads its figures, with the
-    /// reason why it has none.
+    /// Takes the row of an object: its kernel, the cells of its problem, and `read`, which returns its
+    /// figures and, if it has none, the reason.
     pub(super) fn object(
         &mut self,
         kernel: &Kernel,

@@ -104,7 +104,7 @@ impl TunedShape {
         Tuned { arch: self.problem.arch(), units: self.units }
     }
 
-    /// The shape without its rows: what a weight is spread over, `N_K` of a GEMM.
+    /// The pair that the shape belongs to, over which a weight is spread: `N_K` of a GEMM.
     pub fn pair(&self) -> String {
         match self.problem {
             Problem::Gemm(gemm) => format!("{}_{}", gemm.n, gemm.k),
@@ -112,7 +112,7 @@ impl TunedShape {
         }
     }
 
-    /// The winner, or the fastest of another library's shape.
+    /// The winner; where another library won, the fastest of the rows.
     pub fn fastest(&self) -> Timed {
         let least = self.timed.iter().min_by(|one, other| one.us.total_cmp(&other.us));
         self.winner.map(|place| &self.timed[place]).or(least).copied().unwrap_or(Timed::NONE)
@@ -350,8 +350,8 @@ impl Winners {
         self
     }
 
-    /// The shapes whose winner is in their pool. Some may have a kernel that was retired since: how many, and
-    /// what is wrong with the first. With more than those the pool is the wrong one.
+    /// The shapes whose winner is in their pool; of the others, whose winners may have been retired since,
+    /// how many there are and what is wrong with the first. If they are too many, the pool is the wrong one.
     pub fn in_pools(mut self, pools: &[&Pool]) -> Result<(Self, Option<(usize, DataError)>), DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
         let faults: Vec<_> =
@@ -450,12 +450,12 @@ impl Completed {
     }
 }
 
-/// The exponent by which a timed kernel's speed relative to the winner's is its share of the win: two kernels
+/// The exponent that makes a timed kernel's speed relative to the winner's its share of the win: two kernels
 /// within two percent are about equal, since the same configuration, timed again, moves by as much; with 5 %
 /// less speed it is a third.
 const SHARPNESS: i32 = 20;
 
-/// The most that is said of a kernel that did not win: only one did.
+/// The largest share of the win for a kernel that did not win: only one did.
 const ALMOST: f64 = 0.99;
 
 /// The speed of a kernel without a time as a share of the winner's, where a number is needed: slower than any

@@ -137,11 +137,8 @@ impl ConvKernel {
             return Some(format!("it is made for {kind}"));
         }
         (!self.merges_groups_of(problem)).then(|| {
-            let forward = if self.direction == Direction::Forward { ", or not of one channel" } else { "" };
-            format!(
-                "it merges {} groups, of which the problem has no multiple{forward}",
-                self.num_groups_to_merge
-            )
+            let forward = if self.direction == Direction::Forward { " of one channel" } else { "" };
+            format!("it is made for multiples of {} groups{forward}", self.num_groups_to_merge)
         })
     }
 

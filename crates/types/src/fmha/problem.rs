@@ -232,8 +232,8 @@ impl FmhaProblem {
         self
     }
 
-    /// Lets a generic mask for which no window is given leave everything, as CK's tools do for -1, instead of
-    /// each query's own key, which is what windows of 0 mean.
+    /// Lets a generic mask without a given window hide nothing, as CK's tools do for -1, instead of leaving
+    /// each query only its own key, which is what windows of 0 mean.
     pub(crate) const fn open_window(&mut self) {
         if matches!(self.mask, FmhaMask::Generic) {
             (self.window_left, self.window_right) = (-1, -1);
@@ -294,8 +294,8 @@ impl FmhaProblem {
         Ok(())
     }
 
-    /// The checks of sizes whose signature is a kernel's, not yet known: what one kernel does not use,
-    /// another may.
+    /// Checks the sizes while the signature, which will be a kernel's, is not known: what one kernel does not
+    /// use, another may.
     pub(crate) fn validate_sizes(&self) -> Result<(), InvalidField> {
         field::validate_numbers(self)?;
         if self.longest_q() < 1 {

@@ -21,13 +21,13 @@ pub enum Unsupported {
 impl std::fmt::Display for Unsupported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Differs(field) => write!(f, "its {field} is another"),
+            Self::Differs(field) => write!(f, "its {field} differs"),
             Self::Head => f.write_str("its heads are smaller"),
             Self::Length(field) => write!(f, "its tile does not divide {field}, which it does not pad"),
             Self::Alignment(field) => {
                 write!(f, "its alignment does not divide {field}, which it does not pad")
             }
-            Self::TooMany(field) => write!(f, "it takes fewer: {field}"),
+            Self::TooMany(field) => write!(f, "it takes fewer than the problem's {field}"),
         }
     }
 }

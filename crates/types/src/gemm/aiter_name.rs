@@ -12,7 +12,7 @@
 //!    pass through shared memory has as many rows as threads that store it, or else as many columns as they
 //!    store.
 //! 4. AITER chooses the padding of CK's kernels, and of CK Tile's with scales of groups, at run time; but
-//!    CK's kernels with a shuffled B of 8 bits divide N and K without a rest, as those do whose flags say so.
+//!    tiles of CK's kernels with a shuffled B of 8 bits must divide N and K, as where flags say so.
 //! 5. CK Tile's kernels with scales of groups read B as it is or shuffled, by an argument; those of the older
 //!    spelling, with four flags, only as it is.
 
@@ -256,7 +256,7 @@ fn numbers(kernel: &GemmKernel) -> Numbers {
 /// What messages call a number, the least and the largest.
 fn bounds(slot: Slot) -> (&'static str, [i64; 2]) {
     let Some(field) = GemmKernel::FIELDS.get(slot) else { return DERIVED[slot - MOST_FIELDS] };
-    // 0 is what no name says, but for tiles in their order.
+    // No name says 0, except for tiles in their order.
     let least = i64::from(!field.name.starts_with("partition_"));
     let is_flag = matches!(field.kind, Kind::Flag);
     (field.name, if is_flag { [0, 1] } else { [least, field.most] })
@@ -398,7 +398,7 @@ fn scales(mode: QuantMode, groups: [i64; 3]) -> Quant {
     }
 }
 
-/// The waves of one of CK's kernels, of which a wave has so many instructions, if its name says it.
+/// The waves of one of CK's kernels; `repeat` is the number of instructions of a wave, 0 if unknown.
 fn waves(scan: &Scan<'_>, kernel: &GemmKernel, repeat: [i64; 2]) -> Result<Mnk, NameError> {
     let GemmKernel { tile, warp_tile, block_size, vector, .. } = *kernel;
     let [shuffle, store] = [kernel.variant.shuffle.map(u32::from), kernel.variant.storers.map(u32::from)];
@@ -605,7 +605,7 @@ mod tests {
         }
     }
 
-    /// Of thousands of winners with a shuffled B none has a rest of N or K, but for CK Tile's with scales of
+    /// In thousands of winners with a shuffled B, tiles divide N and K, except for CK Tile's with scales of
     /// groups.
     #[test]
     fn a_shuffled_b_is_read_in_whole_tiles() {

@@ -58,8 +58,8 @@ fields! {
 }
 
 impl GemmKernel {
-    /// The same with what names do not say and follows from the type of A and from the pipeline: the other
-    /// types, and two buffers.
+    /// The same, completed by what names leave out because it follows from the type of A and from the
+    /// pipeline: the other types, and two buffers.
     #[must_use]
     pub fn completed(self) -> Self {
         let dtype = self.dtype_a;

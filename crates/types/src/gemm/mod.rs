@@ -123,7 +123,7 @@ fn is_a_name(text: &str) -> bool {
     Family::of_name(text).is_some() || GemmKernel::begins_a_name(text)
 }
 
-/// The kernel of a name that tests are sure of.
+/// The kernel of a name, which must be valid.
 #[cfg(test)]
 fn named(name: &str) -> GemmKernel {
     GemmProblem::kernel_of_name(name).unwrap_or_else(|error| panic!("{error}"))

@@ -16,7 +16,7 @@ fields! {
         batch: u32 = 0, 0, ["batch" | "batch_count" | "B"] omit,
             "GEMMs of equal extents in one launch; 0 if it is not a batch.";
         stream_k: Option<StreamKReduction> = None, 0, ["stream_k"] omit,
-            "Stream-K, and its reduction. Only Stream-K kernels answer such a problem, and no other.";
+            "Stream-K, and its reduction. Such problems and Stream-K kernels go only with each other.";
         num_d: u8 = 0, 0, ["num_d"] omit, "D tensors; 0 if unspecified.";
         preshuffle: bool = false, 0, ["preshuffle"] omit,
             "B is stored in the order in which it is read; `false` if unspecified.";

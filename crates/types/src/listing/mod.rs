@@ -43,7 +43,7 @@ pub struct ProblemList {
 /// What a reader of a file of problems skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PassedOver {
-    /// Problems of the other operation.
+    /// Problems of other operations.
     pub others: u64,
     /// Problems that a log names for another table.
     pub of_other_tables: u64,
@@ -207,7 +207,7 @@ impl<'a> ProblemReader<'a> {
     }
 
     /// Refuses rows of a table that were measured with other hardware constants (`hw_num_cus` and the like)
-    /// than these. Without, such columns are ignored, and reported as ignored.
+    /// than these. Without this call, such columns are ignored, and reported as ignored.
     #[must_use]
     pub fn on(mut self, hardware: Hardware) -> Self {
         self.hardware = Some(hardware);
@@ -216,8 +216,8 @@ impl<'a> ProblemReader<'a> {
     }
 
     /// Takes what the rows of a benchmark do not specify (direction, types, layout, the signature of
-    /// attention) from the row's kernel, instead of the defaults. Without, the kernels that will run the
-    /// problems determine it.
+    /// attention) from the row's kernel, instead of the defaults. Without this call, the kernels that will
+    /// run the problems determine it.
     #[must_use]
     pub const fn by_kernels(mut self) -> Self {
         self.by_kernels = true;

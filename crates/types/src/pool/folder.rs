@@ -10,7 +10,7 @@ use super::{Builder, Pool, PoolError, named};
 use crate::files;
 use crate::json::Strict;
 
-/// The file that lists a folder's kernels. Without its word, no library is loaded: many export the same
+/// The file that lists a folder's kernels. No library that it does not list is loaded: many export the same
 /// symbol with other arguments.
 const MANIFEST: &str = "kernels.json";
 

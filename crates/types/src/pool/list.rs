@@ -12,7 +12,7 @@ use crate::nearest::nearest;
 const COLUMNS: [&str; 2] = ["kernel", "kernel_name"];
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
-    // All in one line, of which a list would see one name and a table its header.
+    // The whole file would be one line: a single name to a list, a header to a table.
     if text.trim_end().contains('\r') && !text.contains('\n') {
         let expected = "lines that end with a line feed";
         return Err(PoolError::value("lines that end with a carriage return only", expected).line(1));

@@ -107,7 +107,7 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.gemm_extents())
     }
 
-    /// The problem that a reader assumes who knows only what every table has.
+    /// The problem that a reader assumes if it knows only what every table has.
     #[must_use]
     pub fn assumed(&self) -> Self {
         each_operation!(self, Self(problem) => problem.assumed().into())

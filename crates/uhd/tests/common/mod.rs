@@ -5,7 +5,7 @@
 use ck_select_model::forest::Forest;
 use ck_select_uhd::{Descriptor, Hgbm, Node, Split};
 
-/// The walk that hipDNN's description says, which shares nothing with the code that is tested.
+/// The walk as hipDNN's description has it; it shares nothing with the code that is tested.
 pub(crate) fn walked(model: &Hgbm, row: &[f64]) -> f64 {
     let mut sum = 0.0;
     for tree in &model.trees {

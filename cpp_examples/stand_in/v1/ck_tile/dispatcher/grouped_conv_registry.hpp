@@ -1,3 +1,3 @@
-// Stand-in for generation V1: keys without specialization, large tensors and Stream-K; nobody is asked what it
-// supports.
+// Stand-in for generation V1: keys without specialization, large tensors and Stream-K; instances are not
+// asked what they support.
 #include "../../../conv_with_buffers.hpp"

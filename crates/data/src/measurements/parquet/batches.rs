@@ -143,7 +143,7 @@ fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A file of which no more is read than there is.
+/// A file that is never read beyond its end.
 #[derive(Clone)]
 struct Bounded {
     file: Arc<File>,

@@ -54,7 +54,7 @@ const SPARSE: Part = part("_sparse", "structured_sparsity", Mark);
 const PRESHUFFLE: Part = part("_preshuffle", "preshuffle", Mark);
 const BATCHED: Part = part("_batched", "batched", Mark);
 const GROUPED: Part = part("_grouped", "grouped", Mark);
-/// What pools are told apart by, besides types, shapes and pipeline.
+/// What tells the kernels of a pool apart besides types, shapes and pipeline.
 const SUFFIXES: [Part; 18] = [
     SCHEDULER,
     EPILOGUE,
@@ -93,7 +93,7 @@ impl GemmKernel {
         aiter_name::begins(text) || Family::of_name(text).is_some_and(|family| *family != PLAIN)
     }
 
-    /// Whose kernel a name is.
+    /// The library whose kernel has this name.
     pub fn library_of(name: &str) -> GemmLibrary {
         if aiter_name::begins(name) {
             return GemmLibrary::Aiter;

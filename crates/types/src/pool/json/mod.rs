@@ -35,7 +35,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
 }
 
 impl Builder {
-    /// Adds a kernel of the file, or of a list in it; one that is none ends the reading.
+    /// Adds a kernel of the file, or of a list in it; an invalid one ends the reading.
     fn take<E: serde::de::Error>(
         &mut self,
         list: Option<&str>,
