@@ -74,7 +74,7 @@ pub struct Comparison {
     pub same: usize,
     /// Slower.
     pub degraded: usize,
-    /// Problems for which the old ranking has a choice, and the new one none. [`Comparison::new`] sets 0.
+    /// Problems for which the old ranking has a choice, and the new one none.
     pub lost: usize,
     /// The criteria for acceptance.
     pub criteria: Vec<Criterion>,
@@ -83,17 +83,15 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares outcomes of the same problems, in the same order.
-    pub fn new(old: &[Outcome], new: &[Outcome], limits: &Limits) -> Self {
-        let pairs: Vec<(&Outcome, &Outcome)> =
-            old.iter().zip(new).filter(|(old, new)| old.problem == new.problem).collect();
-        let spread = |side: fn(&(&Outcome, &Outcome)) -> f64| Spread::new(pairs.iter().map(side).collect());
-        let (before, after) = (spread(|pair| pair.0.efficiency), spread(|pair| pair.1.efficiency));
+    /// Compares the old outcome of each problem with the new one; `lost` problems have only an old one.
+    pub fn new(pairs: &[[Outcome; 2]], lost: usize, limits: &Limits) -> Self {
+        let spread = |side: usize| Spread::new(pairs.iter().map(|pair| pair[side].efficiency).collect());
+        let (before, after) = (spread(0), spread(1));
         let chosen = |outcome: &Outcome| outcome.selected.map(|chosen| chosen.kernel);
         let mut changes: Vec<Change> = pairs
             .iter()
-            .filter(|(old, new)| chosen(old) != chosen(new))
-            .map(|(old, new)| Change {
+            .filter(|[old, new]| chosen(old) != chosen(new))
+            .map(|[old, new]| Change {
                 problem: old.problem,
                 old_kernel: chosen(old),
                 new_kernel: chosen(new),
@@ -104,13 +102,13 @@ impl Comparison {
         changes.sort_by(|a, b| (a.new - a.old).total_cmp(&(b.new - b.old)));
         let worst = changes.first().filter(|change| change.new < change.old);
         let count = |wanted: std::cmp::Ordering| {
-            pairs.iter().filter(|(old, new)| new.efficiency.total_cmp(&old.efficiency) == wanted).count()
+            pairs.iter().filter(|[old, new]| new.efficiency.total_cmp(&old.efficiency) == wanted).count()
         };
         let criterion = |name, [old, new]: [f64; 2], limit| Criterion { name, old, new, limit };
         Self {
-            lost: 0,
+            lost,
             problems: pairs.len(),
-            agreements: pairs.iter().filter(|(old, new)| chosen(old) == chosen(new)).count(),
+            agreements: pairs.iter().filter(|[old, new]| chosen(old) == chosen(new)).count(),
             improved: count(std::cmp::Ordering::Greater),
             same: count(std::cmp::Ordering::Equal),
             degraded: count(std::cmp::Ordering::Less),
@@ -153,7 +151,9 @@ mod tests {
     }
 
     fn verdict(old: &[f64], new: &[f64]) -> (Comparison, bool) {
-        let comparison = Comparison::new(&outcomes(old), &outcomes(new), &Limits::UPSTREAM);
+        let pairs: Vec<_> =
+            outcomes(old).into_iter().zip(outcomes(new)).map(|(old, new)| [old, new]).collect();
+        let comparison = Comparison::new(&pairs, 0, &Limits::UPSTREAM);
         let accepted = comparison.accepted();
         (comparison, accepted)
     }

@@ -26,14 +26,6 @@ pub struct Order {
     pub outside: FieldSet,
 }
 
-impl Order {
-    /// The candidates among the first `count` kernels that are tried.
-    pub fn tries(&self, count: usize) -> impl Iterator<Item = usize> + '_ {
-        let candidates = count - usize::from(self.unmeasured.is_some() && count > 0);
-        self.places.iter().take(candidates).copied()
-    }
-}
-
 /// A model, prepared for the kernels of some measurements, or for a whole pool, from which it may choose
 /// kernels that were not measured.
 #[derive(Debug)]

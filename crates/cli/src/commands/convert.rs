@@ -9,7 +9,7 @@ use ck_select_data::convert::{FileReport, Options, Progress, Reject, convert, is
 use indicatif::HumanCount;
 
 use super::data::WhereOption;
-use super::word;
+use super::{say_ignored, word};
 use crate::error::CliError;
 use crate::progress::Progress as Bar;
 use crate::table::{Cell, Format, Table};
@@ -111,10 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
     let mut table = Table::new(["file", "rows", "invalid", "other", "rejected"]);
     for report in reports {
-        if !report.unknown.is_empty() {
-            let file = report.path.display();
-            say!("ckselect: warning: {file}: ignored columns: {}", report.unknown.join(", "));
-        }
+        say_ignored(report.path.display(), &report.unknown);
         table.push(vec![
             Cell::from(report.path.display().to_string()),
             report.rows.into(),

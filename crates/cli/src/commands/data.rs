@@ -11,7 +11,7 @@ use ck_select_data::measurements::{Measurements, Reading, Wanted, files_of, firs
 use ck_select_study::candidates::repeated;
 
 use super::gpu::Gpu;
-use super::{list_of_pairs, unknown_name, word};
+use super::{list_of_pairs, say_ignored, unknown_name, word};
 use crate::error::CliError;
 
 /// Measured rows.
@@ -318,10 +318,7 @@ pub(crate) fn say_trained_on(measurements: &Measurements, trained: &[bool]) {
 /// Prints which columns and rows of the files are left out.
 pub(crate) fn say_left_out(measurements: &Measurements) {
     for source in measurements.sources() {
-        if !source.unknown.is_empty() {
-            let file = source.path.display();
-            say!("ckselect: warning: {file}: ignored columns: {}", source.unknown.join(", "));
-        }
+        say_ignored(source.path.display(), &source.unknown);
         if let Some(left_out) = source.left_out(measurements.wanted()) {
             say!("ckselect: {left_out}");
         }

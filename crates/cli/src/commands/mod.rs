@@ -338,6 +338,14 @@ fn made(
     Ok(Provenance::new(crate::timestamp::timestamp(), place.transpose()?, measurements)?)
 }
 
+/// Prints which columns of a file are not known.
+#[cfg(feature = "offline")]
+fn say_ignored(file: impl std::fmt::Display, columns: &[String]) {
+    if !columns.is_empty() {
+        say!("ckselect: warning: {file}: ignored columns: {}", columns.join(", "));
+    }
+}
+
 /// A model directory, for commands that read its files.
 pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
     if is_embedded(Path::new(text)) {

@@ -317,7 +317,7 @@ fn mistakes_are_named() {
         {EVALUATE} --require mean=97
             2: expected a share from 0 to 1
         evaluate --against {MODEL} --model nowhere --data @measured.csv
-            1: nowhere: no such model directory or file
+            1: nowhere/feature_spec.json: No such file
         evaluate --model {MODEL} --data nowhere.csv
             1: nowhere.csv
         evaluate --model @strange.csv --data @measured.csv

@@ -201,7 +201,8 @@ impl Evaluation {
 impl Outcome {
     /// Judges one order.
     pub fn new(trial: &Trial, order: &Order) -> Self {
-        let selected = order.tries(1).next().map(|place| trial.candidates[place]);
+        let first = order.places.first().filter(|_| order.unmeasured.is_none());
+        let selected = first.map(|&place| trial.candidates[place]);
         let before = usize::from(order.unmeasured.is_some());
         let oracle_rank = order.places.iter().position(|&place| place == trial.oracle);
         Self {

@@ -7,7 +7,7 @@ use ck_select::inputs;
 use ck_select_study::sheet::Sheet;
 
 use super::super::gpu::Gpu;
-use super::super::{AllowOption, Allowed, load_model};
+use super::super::{AllowOption, Allowed, load_model, say_ignored};
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
@@ -72,10 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut sheet = Sheet::new(&name, source)?;
     let op = extractor.schema.op();
     let read = [&inputs::of_problem(op)[..], inputs::of_kernel(op), &["kernel", "kernel_name"]].concat();
-    let unknown = sheet.read_header(op, &read)?;
-    if !unknown.is_empty() {
-        say!("ckselect: warning: {name}: ignored columns: {}", unknown.join(", "));
-    }
+    say_ignored(&name, &sheet.read_header(op, &read)?);
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));

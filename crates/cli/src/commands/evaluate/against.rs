@@ -1,21 +1,17 @@
 //! `ckselect evaluate --against`: whether a new model may replace the old one.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use ck_select::embedded;
-use ck_select::model::Model;
 use ck_select_data::measurements::Measurements;
-use ck_select_study::candidates::{Trial, trials};
+use ck_select_study::candidates::trials;
 use ck_select_study::compare::{Comparison, Limits};
 use ck_select_study::evaluate::Outcome;
-use ck_select_study::judge::{Judge, Order};
+use ck_select_study::judge::Order;
 use serde_json::json;
 
-use super::super::data::{as_measured, serving};
-use super::super::{ESTIMATE, is_embedded};
 use super::Args;
+use super::chooser::Chooser;
 use crate::error::CliError;
 use crate::output::{Output, suffix, write_json};
 use crate::table::{Cell, Format, Table};
@@ -37,107 +33,49 @@ fn limits(args: &Args) -> Limits {
     limits
 }
 
-/// One of the two sides of a comparison.
-enum Chooser {
-    Model(Arc<Model>),
-    File(PathBuf),
+/// Both sides. The estimate takes its operation from the other side.
+fn sides(args: &Args, old: &Path) -> Result<[Chooser; 2], CliError> {
+    let sides = [Chooser::open(old, args, false)?, Chooser::open(&args.model, args, false)?];
+    let op = sides.iter().flatten().find_map(Chooser::model).map(|model| model.spec().op());
+    let takes_gpu = |side: &Option<Chooser>| side.as_ref().is_none_or(Chooser::is_universal);
+    if args.arch.is_given() && !sides.iter().any(takes_gpu) {
+        return Err(CliError::usage("--arch is for the estimate and for universal models"));
+    }
+    let [old, new] = sides.map(|side| side.map_or_else(|| Chooser::estimate(args, op), Ok));
+    Ok([old?, new?])
 }
 
-impl Chooser {
-    /// Both sides. The estimate takes its operation from the other side.
-    fn both(args: &Args, old: &Path) -> Result<(Self, Self), CliError> {
-        let named = |path: &Path| -> Result<Option<Self>, CliError> {
-            if path == Path::new(ESTIMATE) { Ok(None) } else { Self::open(path, args).map(Some) }
-        };
-        let (old, new) = (named(old)?, named(&args.model)?);
-        let op = [&old, &new].into_iter().find_map(|side| match side {
-            Some(Self::Model(model)) => Some(model.spec().op()),
-            _ => None,
-        });
-        let is_on_a_gpu = |side: &Option<Self>| match side {
-            Some(Self::Model(model)) => model.spec().prior.is_some(),
-            Some(Self::File(_)) => false,
-            None => true,
-        };
-        if args.arch.is_given() && ![&old, &new].into_iter().any(is_on_a_gpu) {
-            return Err(CliError::usage("--arch is for the estimate and for universal models"));
-        }
-        let estimate = || -> Result<Self, CliError> {
-            let op = op.map_or_else(|| args.data.op(), Ok)?;
-            Ok(Self::Model(Arc::new(args.data.gpu(&args.arch)?.estimate(op)?)))
-        };
-        Ok((old.map_or_else(estimate, Ok)?, new.map_or_else(estimate, Ok)?))
-    }
-
-    fn open(path: &Path, args: &Args) -> Result<Self, CliError> {
-        if path.is_dir() || is_embedded(path) {
-            let model = serving(args.allow.apply(embedded::open(path)?), &args.data)?;
-            // The options' GPU is for the other side; this model has its own.
-            if model.spec().prior.is_none() {
-                return Ok(Self::Model(Arc::new(model)));
-            }
-            return Ok(Self::Model(Arc::new(args.arch.place(model)?)));
-        }
-        if !path.exists() {
-            return Err(CliError::failed(format!("{}: no such model directory or file", path.display())));
-        }
-        Ok(Self::File(path.to_owned()))
-    }
-
-    fn on_measured(self, args: &Args, measurements: &Measurements) -> Result<Self, CliError> {
-        let Self::Model(model) = self else { return Ok(self) };
-        let model = as_measured(Arc::unwrap_or_clone(model), &args.arch, measurements)?;
-        Ok(Self::Model(Arc::new(model)))
-    }
-
-    fn orders(&self, measurements: &Measurements, trials: &[Trial]) -> Result<Vec<Option<Order>>, CliError> {
-        match self {
-            Self::Model(model) => Ok(Judge::new(model, measurements)?.orders(measurements, trials)?),
-            Self::File(path) => {
-                let predictions = super::read_predictions(path, measurements)?;
-                // Two rankings are compared by the kernels that were measured.
-                let order = |trial| {
-                    predictions.order(measurements, trial).map(|order| Order { unmeasured: None, ..order })
-                };
-                Ok(trials.iter().map(order).collect())
-            }
-        }
-    }
+/// The rows that both sides are compared by; problems that one of them does not support are not compared.
+fn read(args: &Args, [old, new]: &[Chooser; 2]) -> Result<Measurements, CliError> {
+    let by_old = old.model().is_some() && (new.is_universal() || new.model().is_none());
+    let side = if by_old { old } else { new };
+    side.read(args, args.arch.named_arch()?)
 }
 
 pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
-    let (old, new) = Chooser::both(args, old)?;
-    let measurements = match (&old, &new) {
-        // Problems that one side does not support are not compared.
-        (Chooser::Model(old), Chooser::Model(new)) if new.spec().prior.is_some() => {
-            args.data.read_for(old, args.arch.named_arch()?)?
-        }
-        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => {
-            args.data.read_for(model, args.arch.named_arch()?)?
-        }
-        _ => args.data.read_all(args.data.rows.filter.op, None)?,
-    };
+    let sides = sides(args, old)?;
+    let measurements = read(args, &sides)?;
     let trials = trials(&measurements);
-    let (old, new) = (old.on_measured(args, &measurements)?, new.on_measured(args, &measurements)?);
-    let (old, new) = (old.orders(&measurements, &trials)?, new.orders(&measurements, &trials)?);
+    let orders = |side: Chooser| side.on_measured(args, &measurements)?.orders(&measurements, &trials);
+    let [old, new] = sides.map(orders);
+    let (old, new) = (old?, new?);
     let lost = old.iter().zip(&new).filter(|(old, new)| old.is_some() && new.is_none()).count();
     let unranked = old.iter().filter(|old| old.is_none()).count();
     if unranked > 0 {
         let all = trials.len();
         say!("ckselect: {unranked} of {all} problems are not compared: the old one has no choice for them");
     }
-    let both: Vec<(Outcome, Outcome)> = trials
-        .iter()
-        .zip(old.iter().zip(&new))
-        .filter_map(|(trial, (old, new))| {
-            Some((Outcome::new(trial, old.as_ref()?), Outcome::new(trial, new.as_ref()?)))
-        })
-        .collect();
-    let (old, new): (Vec<Outcome>, Vec<Outcome>) = both.into_iter().unzip();
-    if old.is_empty() {
+    // Both are compared by the kernels that were measured.
+    let outcome = |trial, order: Option<Order>| {
+        order.map(|order| Outcome::new(trial, &Order { unmeasured: None, ..order }))
+    };
+    let pairs = trials.iter().zip(old.into_iter().zip(new));
+    let pairs = pairs.filter_map(|(trial, (old, new))| Some([outcome(trial, old)?, outcome(trial, new)?]));
+    let pairs: Vec<[Outcome; 2]> = pairs.collect();
+    if pairs.is_empty() {
         return Err(CliError::failed("none of the measured problems is ranked by both"));
     }
-    let comparison = Comparison { lost, ..Comparison::new(&old, &new, &limits(args)) };
+    let comparison = Comparison::new(&pairs, lost, &limits(args));
     for path in &args.output {
         match suffix(path) {
             "csv" => changes(&comparison, &measurements).save(path)?,

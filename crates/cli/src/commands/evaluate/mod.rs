@@ -1,26 +1,25 @@
 //! `ckselect evaluate`: how good the choices of a model or of the estimate are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::model::Model;
-use ck_select::pool::Pool;
-use ck_select::vocab::Arch;
 use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::candidates::Candidate;
 use ck_select_study::evaluate::{Baselines, Evaluation, Slice};
 use ck_select_study::page;
-use ck_select_study::predictions::Predictions;
 
-use super::data::{Data, as_measured, check_choice, say_trained_on, serving};
+use self::chooser::{Chooser, read_predictions};
+use super::data::{Data, check_choice, say_trained_on};
 use super::gpu::Gpu;
-use super::{AllowOption, load_model, pools};
+use super::{AllowOption, pools};
 use crate::error::CliError;
 use crate::output;
 use crate::table::{Cell, Format, Table};
 
 mod against;
+mod chooser;
 mod winners;
 
 const EXAMPLES: &str = "Examples:
@@ -103,14 +102,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-impl Args {
-    /// The choices of a file in the place of a model.
-    fn choices(&self) -> Option<&Path> {
-        let is_file = (self.model.exists() && !self.model.is_dir()) || output::suffix(&self.model) == "csv";
-        is_file.then_some(&*self.model)
-    }
-}
-
 fn requirement(text: &str) -> Result<(&'static str, f64), String> {
     super::share_of(text, &["mean", "median", "p10", "min", "match"])
 }
@@ -129,50 +120,37 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 /// The evaluation, its measurements, and the model that is judged, if it is one.
 fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>>), CliError> {
-    if let Some(path) = args.choices() {
-        if args.pool.is_some()
-            || args.arch.is_given()
-            || args.output.iter().any(|file| output::suffix(file) == "html")
-        {
-            return Err(CliError::usage(
-                "--pool, --arch and pages are for models, not for a file of choices",
-            ));
-        }
-        let measurements = args.data.read_all(args.data.rows.filter.op, None)?;
-        let predictions = read_predictions(path, &measurements)?;
-        return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
-    }
     let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
-    let model = if is_estimate {
-        args.data.gpu(&args.arch)?.estimate(args.data.op()?)?
-    } else {
-        args.allow.apply(load_model(&args.model)?)
+    let chooser = match Chooser::open(&args.model, args, true)? {
+        Some(chooser) => chooser,
+        None => Chooser::estimate(args, None)?,
     };
-    let pool = pool(args, model.spec().arch)?;
-    let model = args.arch.place(serving(model, &args.data)?)?;
-    let measurements = args.data.read_for(&model, model.device().and_then(|(_, arch)| arch))?;
+    let is_page = |file: &PathBuf| output::suffix(file) == "html";
+    if chooser.model().is_none()
+        && (args.pool.is_some() || args.arch.is_given() || args.output.iter().any(is_page))
+    {
+        return Err(CliError::usage("--pool, --arch and pages are for models, not for a file of choices"));
+    }
+    // A family has other kernels on each architecture.
+    let own = chooser.model().and_then(|model| model.spec().arch);
+    let arch = || Ok(args.arch.named_arch()?.or(own));
+    let pool = args.pool.as_ref().map(|path| pools::read(path, arch)).transpose()?.map(Arc::new);
+    let on_gpu = chooser.model().and_then(Model::device).and_then(|(_, arch)| arch);
+    let measurements = chooser.read(args, on_gpu)?;
     if is_estimate {
         check_choice(&measurements, args.data.rows.filter.op, args.arch.named_arch()?)?;
     }
-    let model = Arc::new(as_measured(model, &args.arch, &measurements)?);
-    let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
-    say_trained_on(&measurements, &evaluation.trained_files);
-    Ok((evaluation, measurements, (!is_estimate).then_some(model)))
-}
-
-/// The pool, if one is given.
-fn pool(args: &Args, own: Option<Arch>) -> Result<Option<Arc<Pool>>, CliError> {
-    let arch = || Ok(args.arch.named_arch()?.or(own));
-    args.pool.as_ref().map(|path| Ok(Arc::new(pools::read(path, arch)?))).transpose()
-}
-
-fn read_predictions(path: &Path, measurements: &Measurements) -> Result<Predictions, CliError> {
-    let predictions = Predictions::read(path, measurements)?;
-    if !predictions.unknown().is_empty() {
-        let (file, unknown) = (path.display(), predictions.unknown().join(", "));
-        say!("ckselect: warning: {file}: ignored columns: {unknown}");
+    match chooser.on_measured(args, &measurements)? {
+        Chooser::File(path) => {
+            let predictions = read_predictions(&path, &measurements)?;
+            Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None))
+        }
+        Chooser::Model(model) => {
+            let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
+            say_trained_on(&measurements, &evaluation.trained_files);
+            Ok((evaluation, measurements, (!is_estimate).then_some(model)))
+        }
     }
-    Ok(predictions)
 }
 
 fn check(required: &[(&str, f64)], evaluation: &Evaluation) -> Result<(), CliError> {
