@@ -8,46 +8,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{MeasureError, at};
 
-/// What measures, and how.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "runner", rename_all = "snake_case")]
+/// What measures, and how. Results of equal configurations go into the same log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "runner", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunnerConfig {
     /// Shared libraries that register kernels.
-    Library(LibraryConfig),
-    /// A program that speaks the worker's protocol.
-    Worker(WorkerConfig),
-}
-
-/// A program that speaks the protocol of [`crate::protocol`] and has its own way to make, run and time
-/// kernels.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WorkerConfig {
-    /// The program and its arguments. Relative paths start from the configuration's folder, in which it runs.
-    pub command: Vec<String>,
-    /// Environment variables to set.
-    #[serde(default)]
-    pub environment: BTreeMap<String, String>,
-    /// How the names of its kernels begin, by which a pool of others is refused before anything is started.
-    #[serde(default)]
-    pub names: String,
-    /// The configuration's folder.
-    #[serde(skip)]
-    pub folder: PathBuf,
-}
-
-/// Shared libraries.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LibraryConfig {
-    /// The library that holds a kernel, with `{kernel}` for its name, or the one of all kernels.
-    pub library: PathBuf,
-    /// The clock for kernels that do not time themselves.
-    #[serde(default)]
-    pub device: DeviceKind,
-    /// Environment variables to set for the worker.
-    #[serde(default)]
-    pub environment: BTreeMap<String, String>,
+    Library {
+        /// The library that holds a kernel, with `{kernel}` for its name, or the one of all kernels, or a folder
+        /// of libraries.
+        library: PathBuf,
+        /// The clock for kernels that do not time themselves.
+        #[serde(default)]
+        device: DeviceKind,
+        /// Environment variables to set for the worker.
+        #[serde(default)]
+        environment: BTreeMap<String, String>,
+    },
+    /// A program that speaks the protocol of [`crate::protocol`] and has its own way to make, run and time
+    /// kernels.
+    Worker {
+        /// The program and its arguments. Relative paths start from the configuration's folder, in which it runs.
+        command: Vec<PathBuf>,
+        /// Environment variables to set.
+        #[serde(default)]
+        environment: BTreeMap<String, String>,
+        /// How the names of its kernels begin, by which a pool of others is refused before anything is started.
+        #[serde(default, skip_serializing)]
+        names: String,
+        /// The configuration's folder.
+        #[serde(skip)]
+        folder: PathBuf,
+    },
 }
 
 /// The clock for kernels that do not time themselves.
@@ -70,30 +61,28 @@ impl RunnerConfig {
         let mut config: Self = serde_json::from_str(&text).map_err(fault)?;
         // The loader looks for a name without a folder where the system's libraries are.
         let absolute = std::path::absolute(path).map_err(at(path))?;
-        let folder = absolute.parent().unwrap_or(Path::new("/"));
+        let here = absolute.parent().unwrap_or(Path::new("/"));
         match &mut config {
-            Self::Library(config) => config.library = folder.join(&config.library),
-            Self::Worker(config) => folder.clone_into(&mut config.folder),
-        }
-        if matches!(&config, Self::Worker(config) if config.command.is_empty()) {
-            return Err(MeasureError::file(path, "command: found nothing, expected a program"));
+            Self::Library { library, .. } => *library = here.join(&*library),
+            Self::Worker { command, .. } if command.is_empty() => {
+                return Err(MeasureError::file(path, "command: found nothing, expected a program"));
+            }
+            Self::Worker { folder, .. } => here.clone_into(folder),
         }
         Ok(config)
     }
-}
 
-impl LibraryConfig {
     /// The configuration for one library that holds all kernels.
-    pub fn new(library: &Path) -> Result<Self, MeasureError> {
+    pub fn of_library(library: &Path) -> Result<Self, MeasureError> {
         let library = std::path::absolute(library).map_err(at(library))?;
-        Ok(Self { library, device: DeviceKind::default(), environment: BTreeMap::new() })
+        Ok(Self::Library { library, device: DeviceKind::default(), environment: BTreeMap::new() })
     }
 
-    /// The library that holds a kernel.
-    pub fn library_of(&self, kernel: &str) -> PathBuf {
-        match self.library.to_str() {
-            Some(text) => PathBuf::from(text.replace("{kernel}", kernel)),
-            None => self.library.clone(),
+    /// The clock that a worker is asked for.
+    pub(crate) fn device(&self) -> DeviceKind {
+        match self {
+            Self::Library { device, .. } => *device,
+            Self::Worker { .. } => DeviceKind::default(),
         }
     }
 }

@@ -4,45 +4,29 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-/// Why nothing (more) can be measured.
+/// Why nothing (more) can be measured: a sentence that names the file, program or option, what was found, and
+/// what was expected.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MeasureError {
-    /// One of our own files or processes cannot be used.
-    #[error("{name}: {source}")]
-    Io {
-        /// The file or program.
-        name: String,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A file whose contents cannot be used; the text names the place, what was found and what was expected.
-    #[error("{file}: {reason}")]
-    File {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Settings that do not go together.
-    #[error("{0}")]
-    Settings(String),
-    /// The machine cannot measure: no device, no worker, no guard.
-    #[error("{0}")]
-    Machine(String),
-}
+#[error("{0}")]
+pub struct MeasureError(String);
 
 impl MeasureError {
-    pub(crate) fn io(name: impl Display, source: io::Error) -> Self {
-        Self::Io { name: name.to_string(), source }
+    pub(crate) fn new(reason: impl Display) -> Self {
+        Self(reason.to_string())
     }
 
+    /// The same, about a program.
+    pub(crate) fn about(program: impl Display, reason: impl Display) -> Self {
+        Self(format!("{program}: {reason}"))
+    }
+
+    /// The same, about a file.
     pub(crate) fn file(file: &Path, reason: impl Display) -> Self {
-        Self::File { file: file.display().to_string(), reason: reason.to_string() }
+        Self::about(file.display(), reason)
     }
 }
 
 /// Adds the file's name to a system error.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> MeasureError + '_ {
-    move |error| MeasureError::io(path.display(), error)
+    move |error| MeasureError::file(path, error)
 }

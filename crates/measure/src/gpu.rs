@@ -46,12 +46,12 @@ impl Gpu {
         let mut gpus: Vec<Self> = Vec::new();
         for item in places {
             let place: usize = item.parse().map_err(|_| {
-                MeasureError::Settings(format!("--gpus: found '{item}', expected numbers joined by commas"))
+                MeasureError::new(format!("--gpus: found '{item}', expected numbers joined by commas"))
             })?;
             let visible = match (&hip, named) {
                 (_, Some(named)) if place >= named => {
                     let reason = format!("--gpus: found {place}, but the environment names {named} devices");
-                    return Err(MeasureError::Settings(reason));
+                    return Err(MeasureError::new(reason));
                 }
                 (Some(hip), _) => hip[place].clone(),
                 (None, _) => place.to_string(),
@@ -59,7 +59,7 @@ impl Gpu {
             let behind = visible.parse::<usize>().ok().and_then(|place| rocr.as_ref()?.get(place).cloned());
             let gpu = Self { host: behind.unwrap_or_else(|| visible.clone()), visible };
             if gpus.contains(&gpu) {
-                return Err(MeasureError::Settings(format!("--gpus: {item} appears twice")));
+                return Err(MeasureError::new(format!("--gpus: {item} appears twice")));
             }
             gpus.push(gpu);
         }
@@ -87,7 +87,7 @@ impl Gpu {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Ok(GpuLock(file))),
-                Err(TryLockError::Error(error)) => return Err(MeasureError::io(path.display(), error)),
+                Err(TryLockError::Error(error)) => return Err(MeasureError::file(&path, error)),
                 Err(TryLockError::WouldBlock) => {}
             }
             if let Some(reason) = stop.reason() {
@@ -102,7 +102,7 @@ impl Gpu {
 }
 
 /// The folder of the locks: `CK_SELECT_LOCK_DIR`, else `/tmp`. Not `TMPDIR`, which differs from user to user.
-pub fn lock_folder() -> PathBuf {
+pub(crate) fn lock_folder() -> PathBuf {
     std::env::var_os(LOCK_VARIABLE).filter(|folder| !folder.is_empty()).map_or("/tmp".into(), PathBuf::from)
 }
 

@@ -29,7 +29,7 @@ impl Guard {
         let name = command.get_program().display().to_string();
         // A group of its own, so that Ctrl-C does not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut process = command.spawn().map_err(|error| MeasureError::io(&name, error))?;
+        let mut process = command.spawn().map_err(|error| MeasureError::about(&name, error))?;
         let pipe = process.stdin.take();
         Ok(Self { process: Mutex::new(process), pipe })
     }

@@ -144,63 +144,54 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_is_not_said_is_the_kernels() {
-        let kernel = |name: &str| Kernel::from_name(name).unwrap();
-        let backward = kernel("grouped_conv_bwd_data_fp16_2d_64x64x64_compv3_intrawave");
-        let silent = conv("C,K,Hi,Wi,Y,X\n64,64,8,8,1,1\n").unwrap();
-        let Some(Problem::Conv(problem)) = silent.problems[0].for_kernel(&backward) else { panic!() };
-        assert_eq!((problem.direction.as_str(), problem.dtype_out.as_str()), ("bwd_data", "fp16"));
-        let stated = conv("C=64 K=64 Hi=8 Wi=8 Y=1 X=1 direction=forward").unwrap();
-        assert_eq!(stated.problems[0].for_kernel(&backward), None);
-        let deep = conv("C=64 K=64 Hi=8 Wi=8 Y=1 X=1 Di=4 Z=3 pad_d=1").unwrap();
-        assert_eq!(deep.problems[0].for_kernel(&backward), None);
+    /// The first problem of a text as a kernel runs it; `None` if it computes something else.
+    fn of(op: Op, text: &str, kernel: &str) -> Option<String> {
+        let set = ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), op).unwrap();
+        set.problems[0].for_kernel(&Kernel::from_name(kernel).unwrap()).map(|problem| problem.to_string())
     }
 
     #[test]
-    fn attention_of_a_signature_is_for_kernels_of_it() {
-        let kernel = |mask: &str| {
-            let name = format!(
-                "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no\
-                 _bpc=-1"
-            );
-            Kernel::from_name(&name).unwrap()
-        };
-        let (plain, causal) = (kernel("no"), kernel("top_left"));
-        let of = |text: &str, kernel: &Kernel| {
-            let set = ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::Fmha).unwrap();
-            set.problems[0].for_kernel(kernel).map(|problem| problem.to_string())
-        };
-        let sizes = "seqlen_q=64,nhead_q=8,hdim_q=128";
-        let (of_plain, of_causal) = (of(sizes, &plain).unwrap(), of(sizes, &causal).unwrap());
-        assert!(of_plain.contains("dtype=bf16") && of_causal.contains(",mask=top_left"), "{of_causal}");
-        let masked = format!("{sizes},mask=bottom_right");
-        assert_eq!(of(&masked, &plain), None);
-        assert!(of(&masked, &causal).unwrap().contains(",mask=bottom_right"), "one mask for both corners");
-        assert_eq!(of(&of_causal, &causal), Some(of_causal));
-        assert_eq!(of(&format!("{sizes},mask=no"), &plain), Some(of_plain), "recorded without its signature");
-        assert_eq!(of(&format!("{sizes},dtype=fp16"), &plain), None);
-        assert_eq!(of("seqlen_q=64,nhead_q=8,hdim_q=256", &plain), None);
-    }
-
-    #[test]
-    fn kernels_run_only_what_they_compute() {
-        let runs = |op: Op, problem: &str, kernel: &str| {
-            let set = ProblemSet::from_bytes(Path::new("p"), problem.as_bytes(), op).unwrap();
-            set.problems[0].for_kernel(&Kernel::from_name(kernel).unwrap()).is_some()
-        };
+    fn kernels_run_what_they_compute_and_what_is_not_said_is_theirs() {
+        let (conv, forward) = ("C=64,K=64,Hi=8,Wi=8,Y=1,X=1", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
+        let backward = "grouped_conv_bwd_data_fp16_2d_64x64x64_compv3_intrawave";
+        let silent = of(Op::Conv, "C,K,Hi,Wi,Y,X\n64,64,8,8,1,1\n", backward).unwrap();
+        assert!(silent.contains("direction=bwd_data,") && silent.contains("dtype_out=fp16"), "{silent}");
         let gemm =
             "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16";
-        assert!(runs(Op::Gemm, "M=512,N=512,K=512\n", gemm));
-        for more in
-            ["quant=rowcolquant", "stream_k=tree", "num_d=1", "preshuffle=1", "dtype_c=fp32", "batch=4"]
-        {
-            assert!(!runs(Op::Gemm, &format!("M=512,N=512,K=512,{more}\n"), gemm), "{more}");
+        let fmha = |mask: &str| {
+            format!(
+                "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no\
+                 _bpc=-1"
+            )
+        };
+        let (plain, causal) = (&*fmha("no"), &*fmha("top_left"));
+        let sizes = "seqlen_q=64,nhead_q=8,hdim_q=128";
+        for (op, kernel, text, refused) in [
+            (
+                Op::Gemm,
+                gemm,
+                "M=512,N=512,K=512",
+                "quant=rowcolquant stream_k=tree num_d=1 preshuffle=1 batch=4",
+            ),
+            (Op::Gemm, gemm, "M=512,N=512,K=512", "dtype_c=fp32"),
+            (Op::Conv, forward, conv, "layout=ngchw dtype_out=fp32 dtype_wei=fp32 dtype=fp16"),
+            (Op::Conv, backward, conv, "direction=forward Di=4,Z=3,pad_d=1"),
+            (Op::Fmha, plain, sizes, "mask=bottom_right dtype=fp16"),
+            (Op::Fmha, causal, sizes, "mask=no"),
+        ] {
+            assert!(of(op, text, kernel).is_some(), "{kernel}");
+            for more in refused.split(' ') {
+                assert_eq!(of(op, &format!("{text},{more}"), kernel), None, "{kernel}: {more}");
+            }
         }
-        let conv = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
-        assert!(runs(Op::Conv, "C=64,K=64,Hi=8,Wi=8,Y=1,X=1\n", conv));
-        for more in ["layout=ngchw", "dtype_out=fp32", "dtype_wei=fp32", "dtype=fp16"] {
-            assert!(!runs(Op::Conv, &format!("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,{more}\n"), conv), "{more}");
-        }
+        assert_eq!(of(Op::Fmha, "seqlen_q=64,nhead_q=8,hdim_q=256", plain), None);
+        // One kernel is for the masks of both corners.
+        let corner = of(Op::Fmha, &format!("{sizes},mask=bottom_right"), causal).unwrap();
+        assert!(corner.contains(",mask=bottom_right"), "{corner}");
+        let [of_plain, of_causal] = [plain, causal].map(|kernel| of(Op::Fmha, sizes, kernel).unwrap());
+        assert!(of_plain.contains("dtype=bf16") && of_causal.contains(",mask=top_left"), "{of_causal}");
+        assert_eq!(of(Op::Fmha, &of_causal, causal), Some(of_causal));
+        // Recorded without its signature.
+        assert_eq!(of(Op::Fmha, &format!("{sizes},mask=no"), plain), Some(of_plain));
     }
 }

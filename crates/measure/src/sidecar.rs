@@ -109,14 +109,14 @@ pub struct Session {
 
 impl Session {
     /// This process, which begins now.
-    pub fn begin(version: &str) -> Self {
+    pub fn begin() -> Self {
         Self {
             process: std::process::id(),
             began: now(),
             ended: None,
             end: None,
             rows: 0,
-            ckselect: version.to_owned(),
+            ckselect: env!("CARGO_PKG_VERSION").to_owned(),
             host: host(),
             gpus: json!({}),
         }
@@ -159,7 +159,7 @@ impl Meta {
         let text = match files::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(MeasureError::io(path.display(), error)),
+            Err(error) => return Err(MeasureError::file(path, error)),
         };
         let meta: Self = serde_json::from_str(&text).map_err(|error| MeasureError::file(path, error))?;
         if meta.format != FORMAT || meta.version != 1 {

@@ -40,6 +40,7 @@ fn wrong_use_is_told() {
         ("--output a.csv --runner bin".to_owned(), "executables of convolutions have no standard flags"),
         (format!("{simulate} --shard 3/2"), "expected I/N with 1 <= I <= N"),
         (format!("{simulate} --cutoff 0.5"), "expected a factor of 1 or more"),
+        (format!("{simulate} --cutoff nan"), "expected a factor of 1 or more"),
         (format!("{simulate} --budget soon"), "expected a time such as"),
         (format!("{simulate} --gpus x"), "--gpus: found 'x'"),
         (format!("{simulate} --arch gfx942 --order pool"), "--order estimate or --order model"),

@@ -62,7 +62,7 @@ impl Plan {
     /// A problem that leaves something open, such as its type, is a different problem for some kernels, whose
     /// scores cannot be compared. The places of such rankings take turns.
     pub fn by_model(&self, model: Model) -> Result<Self, MeasureError> {
-        let unusable = |error: &dyn std::fmt::Display| MeasureError::Settings(error.to_string());
+        let unusable = |error: &dyn std::fmt::Display| MeasureError::new(error.to_string());
         let pool = Pool::new(self.kernels.clone()).map_err(|error| unusable(&error))?;
         let ranker = Ranker::new(Arc::new(model), Arc::new(pool)).map_err(|error| unusable(&error))?;
         let mut scratch = RankScratch::default();
@@ -95,7 +95,7 @@ impl Plan {
             planned.kernels.sort_by_key(|&kernel| places[kernel as usize]);
             if planned.kernels.first().is_some_and(|&kernel| places[kernel as usize] == usize::MAX) {
                 let why = refused.unwrap_or_else(|| "the model ranks none of its kernels".to_owned());
-                return Err(MeasureError::Settings(format!("{}: {why}", planned.asked.problem)));
+                return Err(MeasureError::new(format!("{}: {why}", planned.asked.problem)));
             }
         }
         Ok(plan)

@@ -23,8 +23,8 @@ pub struct Analytic(Estimator);
 impl Analytic {
     /// The formula for its GPU.
     pub fn new() -> Result<Self, MeasureError> {
-        let arch = ARCH.parse::<Arch>().map_err(|error| MeasureError::Settings(error.to_string()))?;
-        let device = Device::for_arch(arch).map_err(|error| MeasureError::Settings(error.to_string()))?;
+        let arch = ARCH.parse::<Arch>().map_err(MeasureError::new)?;
+        let device = Device::for_arch(arch).map_err(MeasureError::new)?;
         Ok(Self(Estimator::new(device)))
     }
 }

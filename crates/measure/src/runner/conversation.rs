@@ -1,6 +1,5 @@
 //! Talking with a worker, whatever program it is.
 
-use std::ffi::OsStr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -17,16 +16,6 @@ const START: Duration = Duration::from_secs(60);
 /// The time a worker gets beyond a kernel's own limit, to load the kernel and to detect a hang itself.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The command of a program and its arguments.
-pub(super) fn program(words: &[impl AsRef<OsStr>]) -> Result<Command, MeasureError> {
-    let Some((program, arguments)) = words.split_first() else {
-        return Err(MeasureError::Machine("there is no worker program".to_owned()));
-    };
-    let mut command = Command::new(program);
-    command.args(arguments);
-    Ok(command)
-}
-
 /// Lets a new worker measure items.
 pub(super) fn converse(
     command: Command,
@@ -39,10 +28,10 @@ pub(super) fn converse(
         return Ok(BatchEnd::Done);
     }
     let request = Request { version: VERSION, device, settings: context.settings.clone(), items };
-    let text = serde_json::to_vec(&request).map_err(|error| MeasureError::Machine(error.to_string()))?;
+    let text = serde_json::to_vec(&request).map_err(MeasureError::new)?;
     let program = command.get_program().display().to_string();
     let process = Process::start(command, context.guard);
-    let process = process.map_err(|error| MeasureError::io(&program, error))?;
+    let process = process.map_err(|error| MeasureError::about(&program, error))?;
     let mut conversation = Conversation { program, process, context, ready: false, began: None };
     conversation.process.send(&text);
     conversation.listen(report)
@@ -70,7 +59,7 @@ impl Conversation<'_> {
         let mut deadline = Instant::now() + timeout + START;
         loop {
             let wake = self.process.wait(deadline, self.context.stop);
-            let wake = wake.map_err(|error| MeasureError::io(&self.program, error))?;
+            let wake = wake.map_err(|error| MeasureError::about(&self.program, error))?;
             while let Some(line) = self.process.take_line() {
                 deadline = Instant::now() + per_item;
                 match serde_json::from_slice::<Answer>(&line) {
@@ -86,7 +75,7 @@ impl Conversation<'_> {
                         report(Report::Outcome(item, outcome))?;
                     }
                     Ok(Answer::Refused(message)) => {
-                        return Err(MeasureError::Machine(format!("the worker cannot measure: {message}")));
+                        return Err(MeasureError::new(format!("the worker cannot measure: {message}")));
                     }
                     Err(error) => {
                         let line = String::from_utf8_lossy(&line);
@@ -104,7 +93,7 @@ impl Conversation<'_> {
                 Wake::Deadline => {
                     if let Ended::Stuck(process) = self.end()? {
                         let message = format!("worker {process} cannot be killed: the device hangs");
-                        return Err(MeasureError::Machine(message));
+                        return Err(MeasureError::new(message));
                     }
                     self.must_be_ready("it was killed because it did not answer")?;
                     return Ok(
@@ -117,7 +106,7 @@ impl Conversation<'_> {
     }
 
     fn end(&mut self) -> Result<Ended, MeasureError> {
-        self.process.end().map_err(|error| MeasureError::io(&self.program, error))
+        self.process.end().map_err(|error| MeasureError::about(&self.program, error))
     }
 
     fn exited(&mut self) -> Result<BatchEnd, MeasureError> {
@@ -139,7 +128,7 @@ impl Conversation<'_> {
         if self.ready {
             return Ok(());
         }
-        Err(MeasureError::Machine(format!("the worker ended before it was ready: {how}")))
+        Err(MeasureError::new(format!("the worker ended before it was ready: {how}")))
     }
 
     fn broken(&self, class: FailureClass, message: &str) -> BatchEnd {

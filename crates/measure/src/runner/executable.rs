@@ -11,7 +11,7 @@ use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
-use super::{Batch, BatchEnd, Best, Context, Job, Report, Runner, Settings, report, steadiest};
+use super::{BatchEnd, Best, Context, Job, Report, Runner, Settings, report, steadiest};
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
@@ -34,7 +34,7 @@ impl ExecutableRunner {
     pub fn new(directory: PathBuf, op: Op) -> Result<Self, MeasureError> {
         match op {
             Op::Gemm => Ok(Self { directory }),
-            op => Err(MeasureError::Settings(format!(
+            op => Err(MeasureError::new(format!(
                 "executables of {} have no standard flags: give a library, or a program that speaks the \
                  worker's protocol",
                 Operation::get(op).noun
@@ -99,7 +99,7 @@ impl ExecutableRunner {
         let finished = match process::run(command, timeout, FLOOD, context.guard, context.stop) {
             Ok(finished) => finished,
             Err(error) => {
-                context.guard.check().map_err(|error| Err(MeasureError::Machine(error.to_string())))?;
+                context.guard.check().map_err(|error| Err(MeasureError::new(error.to_string())))?;
                 let message = format!("{}: {error}", self.path(job.kernel).display());
                 return Ok(Err(Failure::new(FailureClass::Missing, message)));
             }
@@ -113,7 +113,7 @@ impl ExecutableRunner {
         let failure = match finished.ended {
             Ended::Stopped(reason) => return Err(Ok(BatchEnd::Stopped(reason))),
             Ended::Stuck(process) => {
-                return Err(Err(MeasureError::Machine(format!(
+                return Err(Err(MeasureError::new(format!(
                     "process {process} of kernel '{}' cannot be killed: the device hangs",
                     job.kernel.name
                 ))));
@@ -153,7 +153,7 @@ impl ExecutableRunner {
     fn samples(
         &self,
         job: &Job<'_>,
-        batch: Batch<'_>,
+        gpu: &Gpu,
         best_ms: Option<f64>,
         context: Context<'_>,
     ) -> Result<Outcome, Early> {
@@ -162,7 +162,7 @@ impl ExecutableRunner {
         }
         let mut samples: Vec<Measurement> = Vec::new();
         for _ in 0..context.settings.samples.max(1) {
-            match self.sample(job, batch.gpu, context)? {
+            match self.sample(job, gpu, context)? {
                 Ok(measurement) => samples.push(measurement),
                 Err(failure) => return Ok(Outcome::Failed(failure)),
             }
@@ -204,29 +204,25 @@ impl Runner for ExecutableRunner {
         json!({ "runner": "executable", "directory": self.directory.display().to_string() })
     }
 
-    fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
-        if !kernels.is_empty() && kernels.iter().all(|kernel| self.unusable(kernel).is_some()) {
-            let first = kernels.first().and_then(|kernel| self.unusable(kernel));
-            let first = first.map(|failure| failure.message).unwrap_or_default();
-            return Err(MeasureError::Machine(format!("none of the kernels has an executable: {first}")));
-        }
-        Ok(())
+    fn lacks(&self, kernel: &Kernel) -> Option<String> {
+        self.unusable(kernel).map(|failure| format!("has an executable: {}", failure.message))
     }
 
     fn measure(
         &self,
-        batch: Batch<'_>,
+        jobs: &[Job<'_>],
+        gpu: &Gpu,
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
         let mut best = Best::default();
-        for (place, job) in batch.jobs.iter().enumerate() {
+        for (place, job) in jobs.iter().enumerate() {
             if let Some(failure) = self.unusable(job.kernel) {
                 report(Report::Outcome(place, Outcome::Failed(failure)))?;
                 continue;
             }
             let best_ms = best.of(job.place, job.best_ms);
-            let measure = || Ok((self.samples(job, batch, best_ms, context)?, true));
+            let measure = || Ok((self.samples(job, gpu, best_ms, context)?, true));
             let outcome = match steadiest(context.settings, measure) {
                 Ok(outcome) => outcome,
                 Err(end) => return end,

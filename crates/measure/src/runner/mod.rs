@@ -1,9 +1,8 @@
-//! What measures: executables, libraries of kernels, other programs, or recorded and computed answers.
+//! What measures: executables, workers, or recorded and computed answers.
 
 mod analytic;
 mod conversation;
 mod executable;
-mod library;
 mod report;
 mod simulate;
 mod worker;
@@ -15,7 +14,6 @@ use serde_json::Value;
 
 pub use analytic::Analytic;
 pub use executable::ExecutableRunner;
-pub use library::LibraryRunner;
 pub use simulate::{Answers, ModelAnswers, Recorded, SimulatedRunner};
 pub use worker::WorkerRunner;
 
@@ -143,19 +141,10 @@ fn steadier(first: Option<Outcome>, second: Outcome) -> Outcome {
     Outcome::Measured(Measurement { timed, ..kept })
 }
 
-/// Kernels to be measured together, problem after problem.
-#[derive(Debug, Clone, Copy)]
-pub struct Batch<'a> {
-    /// Where to measure.
-    pub gpu: &'a Gpu,
-    /// What to measure, in order.
-    pub jobs: &'a [Job<'a>],
-}
-
 /// What a runner reports while it measures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// The outcome of a job, by its index in the batch.
+    /// The outcome of a job, by its index among the jobs.
     Outcome(usize, Outcome),
     /// What is known about the device.
     Device(Value),
@@ -189,17 +178,28 @@ pub trait Runner: Sync {
         true
     }
 
-    /// Checks, without side effects, whether any of these kernels can be measured. The error says why none
-    /// can.
-    fn check(&self, _kernels: &[&Kernel]) -> Result<(), MeasureError> {
-        Ok(())
+    /// Why a kernel cannot be measured at all, as far as can be seen without side effects: how the sentence
+    /// "none of the kernels ..." goes on.
+    fn lacks(&self, _kernel: &Kernel) -> Option<String> {
+        None
     }
 
-    /// Measures a batch and reports each job as soon as it is known, and [`Report::Settle`] before it waits.
+    /// Checks whether any of these kernels can be measured. The error says why the first one cannot.
+    fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
+        let mut first = None;
+        for kernel in kernels {
+            let Some(why) = self.lacks(kernel) else { return Ok(()) };
+            first = first.or(Some(why));
+        }
+        first.map_or(Ok(()), |why| Err(MeasureError::new(format_args!("none of the kernels {why}"))))
+    }
+
+    /// Measures jobs together, problem after problem, and reports each as soon as it is known, and [`Report::Settle`] before it waits.
     /// An error means that nothing can be measured.
     fn measure(
         &self,
-        batch: Batch<'_>,
+        jobs: &[Job<'_>],
+        gpu: &Gpu,
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError>;

@@ -11,8 +11,9 @@ use ck_select::problem::Problem;
 use ck_select::select::{RankError, Ranker};
 use serde_json::{Value, json};
 
-use super::{Batch, BatchEnd, Best, Context, Report, Runner};
+use super::{BatchEnd, Best, Context, Job, Report, Runner};
 use crate::error::MeasureError;
+use crate::gpu::Gpu;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 
 /// Something that can tell what a measurement would have been.
@@ -25,20 +26,11 @@ pub trait Answers: Send + Sync {
 }
 
 /// Reports answers at once, as if they were measured.
-pub struct SimulatedRunner {
-    answers: Box<dyn Answers>,
-}
-
-impl SimulatedRunner {
-    /// A runner with these answers.
-    pub fn new(answers: Box<dyn Answers>) -> Self {
-        Self { answers }
-    }
-}
+pub struct SimulatedRunner(pub Box<dyn Answers>);
 
 impl Runner for SimulatedRunner {
     fn describe(&self) -> Value {
-        json!({ "runner": "simulated", "answers": self.answers.describe() })
+        json!({ "runner": "simulated", "answers": self.0.describe() })
     }
 
     fn uses_gpu(&self) -> bool {
@@ -47,16 +39,17 @@ impl Runner for SimulatedRunner {
 
     fn measure(
         &self,
-        batch: Batch<'_>,
+        jobs: &[Job<'_>],
+        _: &Gpu,
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
         let mut best = Best::default();
-        for (place, job) in batch.jobs.iter().enumerate() {
+        for (place, job) in jobs.iter().enumerate() {
             if let Some(reason) = context.stop.reason() {
                 return Ok(BatchEnd::Stopped(reason));
             }
-            let mut outcome = self.answers.answer(job.kernel, &job.problem);
+            let mut outcome = self.0.answer(job.kernel, &job.problem);
             let best_ms = best.of(job.place, job.best_ms);
             let limit = best_ms.zip(context.settings.cutoff).map(|(best, factor)| best * factor);
             if let (Some(ms), Some(limit)) = (outcome.latency_ms(), limit)
@@ -111,7 +104,7 @@ pub struct ModelAnswers {
 impl ModelAnswers {
     /// Predictions for the kernels of a pool, by the model in a directory.
     pub fn load(directory: &Path, pool: &Arc<Pool>) -> Result<Self, MeasureError> {
-        let model = Model::load(directory).map_err(|error| MeasureError::Settings(error.to_string()))?;
+        let model = Model::load(directory).map_err(MeasureError::new)?;
         let ranker = Ranker::new(Arc::new(model), Arc::clone(pool));
         let ranker = ranker.map_err(|error| MeasureError::file(directory, error))?;
         Ok(Self { source: directory.display().to_string(), ranker })

@@ -42,13 +42,8 @@ impl<'a> Ledger<'a> {
         let made = files.missing();
         // The log comes first, since its lock keeps other runs away from all the files.
         let log = Log::open(&files.log)?.ok_or_else(|| in_use(&files))?;
-        match Self::read(sweep, &files, log, how, max_cv) {
-            Ok(ledger) => Ok(Self { made, ..ledger }),
-            Err(error) => {
-                discard(&made);
-                Err(error)
-            }
-        }
+        let ledger = Self::read(sweep, &files, log, how, max_cv).inspect_err(|_| discard(&made))?;
+        Ok(Self { made, ..ledger })
     }
 
     fn read(
@@ -77,7 +72,9 @@ impl<'a> Ledger<'a> {
         let (meta, log, rows) = match known {
             Some(meta) => {
                 meta.check(&files.meta, &facts, &how)?;
-                let rows = log.rows(&columns.names(), |row| retry.wants(row))?;
+                let rows = log.rows(&columns.names(), |row| {
+                    row.failure().is_some_and(|class| retry.contains(&class))
+                })?;
                 let (log, rows) = rows.ok_or_else(|| in_use(files))?;
                 (meta, log, rows)
             }

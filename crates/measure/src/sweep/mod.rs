@@ -41,30 +41,7 @@ pub fn check_free(log: &Path) -> Result<(), MeasureError> {
     let is_there = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| *path == meta || file.len() > 0);
     let Some(path) = [&log, &meta].into_iter().find(|path| is_there(path)) else { return Ok(()) };
     let path = path.display();
-    Err(MeasureError::Settings(format!("{path} exists: --resume continues it, --overwrite discards it")))
-}
-
-/// Which failed rows of a log are measured again.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Retry {
-    /// None.
-    #[default]
-    Nothing,
-    /// All of them.
-    Failed,
-    /// Those of these classes.
-    Classes(Vec<FailureClass>),
-}
-
-impl Retry {
-    /// Whether a row is measured again.
-    pub fn wants(&self, row: &Logged) -> bool {
-        row.failure().is_some_and(|class| match self {
-            Self::Nothing => false,
-            Self::Failed => true,
-            Self::Classes(classes) => classes.contains(&class),
-        })
-    }
+    Err(MeasureError::new(format!("{path} exists: --resume continues it, --overwrite discards it")))
 }
 
 /// What to measure, where, and where to write it.
@@ -77,14 +54,10 @@ pub struct Sweep<'a> {
     pub output: &'a Path,
     /// What to do with an existing log.
     pub start: Start,
-    /// Which of its failed rows to measure again.
-    pub retry: &'a Retry,
+    /// Which of its failed rows to measure again, by their classes.
+    pub retry: &'a [FailureClass],
     /// The GPUs that measure at the same time.
     pub gpus: &'a [Gpu],
-    /// The folder of the GPU locks.
-    pub lock_folder: PathBuf,
-    /// The version of ck-select that is recorded.
-    pub version: &'a str,
 }
 
 /// Events of a running sweep.
@@ -200,7 +173,7 @@ impl Sweep<'_> {
         if ledger.tally().rows() > 0 {
             observer(&Event::Resumed(ledger.tally()));
         }
-        ledger.begin(Session::begin(self.version))?;
+        ledger.begin(Session::begin())?;
         let left = self.plan.filtered(|pair| !ledger.has(pair));
         let measured = self.measure(&left, &mut ledger, runner, context, observer);
         let end = match &measured {
@@ -242,7 +215,6 @@ impl Sweep<'_> {
             context,
             ledger: &ledger,
             observer,
-            lock_folder: &self.lock_folder,
             next: Mutex::new(0),
             gpus: self.gpus.len(),
             failed: AtomicBool::new(false),
@@ -254,8 +226,7 @@ impl Sweep<'_> {
         });
         let mut stopped = None;
         for end in ends {
-            let end = end
-                .unwrap_or_else(|_| Err(MeasureError::Machine("a thread of the sweep panicked".to_owned())));
+            let end = end.unwrap_or_else(|_| Err(MeasureError::new("a thread of the sweep panicked")));
             stopped = end?.or(stopped);
         }
         Ok(stopped)

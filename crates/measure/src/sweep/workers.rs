@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::ledger::Ledger;
 use super::{Event, Observer, lock};
 use crate::error::MeasureError;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, lock_folder};
 use crate::outcome::{Failure, FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
-use crate::runner::{Batch, BatchEnd, Context, Job, Report, Runner};
+use crate::runner::{BatchEnd, Context, Job, Report, Runner};
 use crate::stop::StopReason;
 
 /// The state that all GPUs share.
@@ -23,7 +23,6 @@ pub(super) struct Workers<'a, 'l> {
     pub(super) context: Context<'a>,
     pub(super) ledger: &'a Mutex<&'a mut Ledger<'l>>,
     pub(super) observer: &'a Observer<'a>,
-    pub(super) lock_folder: &'a Path,
     /// The next problem.
     pub(super) next: Mutex<usize>,
     pub(super) gpus: usize,
@@ -44,7 +43,7 @@ impl Workers<'_, '_> {
     fn measure(&self, gpu: &Gpu) -> Result<Option<StopReason>, MeasureError> {
         let waiting = |lock: &Path| (self.observer)(&Event::Waiting { gpu, lock });
         let _lock = if self.runner.uses_gpu() {
-            match gpu.lock(self.lock_folder, self.context.stop, waiting)? {
+            match gpu.lock(&lock_folder(), self.context.stop, waiting)? {
                 Ok(lock) => Some(lock),
                 Err(reason) => return Ok(Some(reason)),
             }
@@ -178,8 +177,7 @@ impl Workers<'_, '_> {
             }
             Ok(())
         };
-        let batch = Batch { gpu, jobs: &jobs };
-        let end = self.runner.measure(batch, self.context, &mut report)?;
+        let end = self.runner.measure(&jobs, gpu, self.context, &mut report)?;
         lock(self.ledger).sync()?;
         Ok((end, reported))
     }

@@ -15,24 +15,24 @@ use ck_select::estimate::{Estimator, GpuOverride};
 use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
 use ck_select::pool::{Folder, Pool};
-use ck_select_measure::config::{LibraryConfig, RunnerConfig};
-use ck_select_measure::gpu::{self, Gpu};
+use ck_select_measure::config::RunnerConfig;
+use ck_select_measure::gpu::Gpu;
 use ck_select_measure::guard::Guard;
 use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::runner::{
-    Analytic, Answers, Context, ExecutableRunner, LibraryRunner, ModelAnswers, Runner, Settings,
-    SimulatedRunner, WorkerRunner,
+    Analytic, Answers, Context, ExecutableRunner, ModelAnswers, Runner, Settings, SimulatedRunner,
+    WorkerRunner,
 };
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::{Stop, StopReason};
-use ck_select_measure::sweep::{Retry, Start, Summary, Sweep, check_free};
-use signal_hook::SigId;
+use ck_select_measure::sweep::{Start, Summary, Sweep, check_free};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use super::gpu::{Gpu as NamedGpu, check_arch};
-use super::{Params, duration, whole};
+use super::{Params, duration, whole, word};
 use crate::error::CliError;
 use crate::output::suffix;
 use crate::table::Format;
@@ -96,7 +96,7 @@ pub(crate) struct Args {
         value_parser = retry,
         conflicts_with = "overwrite"
     )]
-    pub(super) resume: Option<Retry>,
+    pub(super) resume: Option<Classes>,
     /// Discard an existing output
     #[arg(long)]
     pub(super) overwrite: bool,
@@ -207,21 +207,16 @@ impl Args {
     }
 }
 
-/// Reads which failed rows are measured again.
-fn retry(text: &str) -> Result<Retry, String> {
-    match text {
-        "" => Ok(Retry::Nothing),
-        "failed" => Ok(Retry::Failed),
-        _ => text.split(',').map(class).collect::<Result<_, _>>().map(Retry::Classes),
-    }
-}
+/// Classes of failures; by this name, since `clap` reads each value of a `Vec` by itself.
+type Classes = Vec<FailureClass>;
 
-/// Reads the word of a failure class.
-fn class(word: &str) -> Result<FailureClass, String> {
-    word.parse().map_err(|_| {
-        let words: Vec<&str> = FailureClass::ALL.iter().map(|class| class.as_str()).collect();
-        format!("expected one of: {}{}", words.join(", "), Hint::new(word, words.iter().copied()))
-    })
+/// Reads which failed rows are measured again.
+fn retry(text: &str) -> Result<Classes, String> {
+    match text {
+        "" => Ok(Vec::new()),
+        "failed" => Ok(FailureClass::ALL.to_vec()),
+        _ => text.split(',').map(word).collect(),
+    }
 }
 
 /// Reads `5x` or `5`.
@@ -323,54 +318,53 @@ struct Swept {
     signals: Signals,
 }
 
-/// The signals that end a sweep. Dropped, they end the process again.
-struct Signals {
-    /// The last one.
+/// The signals that end a sweep; when it is dropped, they end the process again.
+struct Signals(&'static Handlers);
+
+/// What signals do, since they cannot be left to themselves again.
+struct Handlers {
+    /// Whether they end this process as usual.
+    usual: Arc<AtomicBool>,
+    /// The last one of a sweep.
     came: Arc<AtomicUsize>,
-    registered: Vec<SigId>,
+    /// Whether Ctrl-C was pressed in a sweep. A second one ends this process at once, and the guard ends what
+    /// it started. Other signals do not, since programs repeat them.
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Handlers {
+    fn register() -> Result<Self, CliError> {
+        let new = Self { usual: Arc::default(), came: Arc::default(), interrupted: Arc::default() };
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_conditional_default(number, Arc::clone(&new.usual))?;
+            flag::register_usize(number, Arc::clone(&new.came), usize::try_from(number).unwrap_or_default())?;
+        }
+        flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&new.interrupted))?;
+        flag::register(SIGINT, Arc::clone(&new.interrupted))?;
+        Ok(new)
+    }
 }
 
 impl Signals {
     fn new() -> Result<Self, CliError> {
-        let usual = usual_action()?;
-        usual.store(false, Ordering::Relaxed);
-        let (came, interrupted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        // A second Ctrl-C ends this process at once, and the guard ends what it started. Other signals do
-        // not, since programs repeat them.
-        let mut registered = vec![
-            signal_hook::flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&interrupted))?,
-            signal_hook::flag::register(SIGINT, interrupted)?,
-        ];
-        for number in [SIGINT, SIGTERM, SIGHUP] {
-            let value = usize::try_from(number).unwrap_or_default();
-            registered.push(signal_hook::flag::register_usize(number, Arc::clone(&came), value)?);
-        }
-        Ok(Self { came, registered })
+        static HANDLERS: OnceLock<Handlers> = OnceLock::new();
+        let handlers = if let Some(handlers) = HANDLERS.get() {
+            handlers
+        } else {
+            let handlers = Handlers::register()?;
+            HANDLERS.get_or_init(|| handlers)
+        };
+        handlers.came.store(0, Ordering::Relaxed);
+        handlers.interrupted.store(false, Ordering::Relaxed);
+        handlers.usual.store(false, Ordering::Relaxed);
+        Ok(Self(handlers))
     }
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        for id in self.registered.drain(..) {
-            signal_hook::low_level::unregister(id);
-        }
-        if let Ok(usual) = usual_action() {
-            usual.store(true, Ordering::Relaxed);
-        }
+        self.0.usual.store(true, Ordering::Relaxed);
     }
-}
-
-/// Whether signals end this process as usual, which no registration can be undone for.
-fn usual_action() -> Result<&'static Arc<AtomicBool>, CliError> {
-    static USUAL: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-    if let Some(usual) = USUAL.get() {
-        return Ok(usual);
-    }
-    let usual = Arc::new(AtomicBool::new(false));
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_default(number, Arc::clone(&usual))?;
-    }
-    Ok(USUAL.get_or_init(|| usual))
 }
 
 /// Measures; `None` for a dry run, which reports itself.
@@ -392,13 +386,12 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let mut runner = match answers(args, &pool)? {
         Some(answers) => {
             say_kept(&whole, &all, &*answers);
-            Box::new(SimulatedRunner::new(answers))
+            Box::new(SimulatedRunner(answers))
         }
         None => runner(args, &pool)?,
     };
     let environment = |name: &str| std::env::var(name).ok();
     let gpus = Gpu::choose(args.gpus.as_deref(), environment).map_err(CliError::usage)?;
-    let retry = args.resume.clone().unwrap_or(Retry::Nothing);
     let (log, page) = args.outputs()?;
     if log == Path::new("-") {
         return Err(CliError::usage(
@@ -423,17 +416,15 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("bench-guard");
     let guard = Guard::start(command)?;
-    let stop = Stop::new(Arc::clone(&signals.came), args.budget);
+    let stop = Stop::new(Arc::clone(&signals.0.came), args.budget);
     let context = Context { settings: &settings, guard: &guard, stop: &stop };
     let sweep = Sweep {
         plan: &plan,
         shard: args.shard,
         output: log,
         start,
-        retry: &retry,
+        retry: args.resume.as_deref().unwrap_or_default(),
         gpus: &gpus,
-        lock_folder: gpu::lock_folder(),
-        version: env!("CARGO_PKG_VERSION"),
     };
     let watch = watch::start(page, log)?;
     let bar = Bar::new(&plan);
@@ -483,24 +474,18 @@ fn say_how_it_ended(ran: &Summary, output: &Path) -> Result<(), CliError> {
 }
 
 fn runner(args: &Args, pool: &Pool) -> Result<Box<dyn Runner>, CliError> {
-    let library = |config: LibraryConfig| -> Result<Box<dyn Runner>, CliError> {
-        let worker = vec![std::env::current_exe()?, PathBuf::from("bench-worker")];
-        Ok(Box::new(LibraryRunner::new(config, worker)))
-    };
     let Some(path) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
-    if suffix(path) == "json" {
-        return match RunnerConfig::read(path)? {
-            RunnerConfig::Library(config) => library(config),
-            RunnerConfig::Worker(config) => Ok(Box::new(WorkerRunner::new(config))),
-        };
-    }
     let is_library =
         path.to_string_lossy().contains(".so") || path.exists() && (!path.is_dir() || Folder::is_at(path));
-    if is_library {
-        library(LibraryConfig::new(path)?)
+    let config = if suffix(path) == "json" {
+        RunnerConfig::read(path)?
+    } else if is_library {
+        RunnerConfig::of_library(path)?
     } else {
-        Ok(Box::new(ExecutableRunner::new(path.clone(), pool.op()).map_err(CliError::usage)?))
-    }
+        return Ok(Box::new(ExecutableRunner::new(path.clone(), pool.op()).map_err(CliError::usage)?));
+    };
+    let own = vec![std::env::current_exe()?, PathBuf::from("bench-worker")];
+    Ok(Box::new(WorkerRunner::new(config, own)))
 }
 
 /// What --simulate takes the place of a GPU with.
@@ -532,7 +517,7 @@ fn say_kept(whole: &Plan, all: &Plan, answers: &dyn Answers) {
 
 /// `ckselect bench-guard`.
 pub(super) mod guard {
-    use super::{Arc, CliError, SIGHUP, SIGINT, SIGTERM};
+    use super::{Arc, CliError, SIGHUP, SIGINT, SIGTERM, flag};
 
     /// Started by a sweep to kill its remaining processes if it is killed
     #[derive(clap::Args)]
@@ -541,7 +526,7 @@ pub(super) mod guard {
     pub(crate) fn run(_: &Args) -> Result<(), CliError> {
         // Batch systems signal every process of a job; the guard must not end before the sweep does.
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(number, Arc::default())?;
+            flag::register(number, Arc::default())?;
         }
         ck_select_measure::guard::serve(std::io::stdin().lock());
         Ok(())
@@ -560,18 +545,5 @@ pub(super) mod worker {
         let answers = ck_select_measure::worker::claim_stdout()?;
         ck_select_measure::worker::serve(std::io::stdin().lock(), answers)?;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::factor;
-
-    #[test]
-    fn factors_are_at_least_one() {
-        assert_eq!(factor("5x"), Ok(5.0));
-        for text in ["", "x", "0.5", "nan", "inf"] {
-            assert!(factor(text).is_err(), "{text}");
-        }
     }
 }

@@ -10,10 +10,10 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_data::gpus::{MeasuredOn, measured_on};
 use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::stop::StopReason;
-use ck_select_measure::sweep::Retry;
 
 use super::super::bench::{self, Keep, Order};
 use super::Args;
@@ -86,7 +86,7 @@ impl<'a> Sweep<'a> {
             output: vec![file.to_owned()],
             runner: args.runner.clone(),
             simulate: None,
-            resume: Some(if all_failed { Retry::Failed } else { Retry::Nothing }),
+            resume: Some(if all_failed { FailureClass::ALL.to_vec() } else { Vec::new() }),
             overwrite: false,
             cutoff: None,
             params: vec![format!("remeasure={AGAIN}"), format!("batch={together}")],
