@@ -40,7 +40,7 @@ fn the_page_has_the_figures_of_the_cross_validation() {
         for fold in &one.validation.folds {
             let row = format!("<tr><td>{}</td><td>{}</td>", fold.fold + 1, fold.val_groups);
             assert!(folds.contains(&row), "{row}");
-            assert!(fold.mean_efficiency.is_none_or(|mean| folds.contains(&percent(mean))));
+            assert!(fold.efficiency.as_ref().is_none_or(|found| folds.contains(&percent(found.mean))));
         }
     }
     let asked = between(page, "<section id=\"what-the-forests-split-on\">", "</section>");

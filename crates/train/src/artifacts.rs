@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
@@ -14,7 +14,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_data::staged::Staged;
 
 use super::facts::{self, range, shapes, trained_on};
-use super::{CardInputs, Goal, Plan, TrainError, Trained, card, out_of_fold};
+use super::{CardInputs, FoldMetrics, Goal, Plan, TrainError, Trained, card, out_of_fold};
 
 /// A model directory in memory: names and contents of its files.
 #[derive(Debug)]
@@ -37,8 +37,9 @@ impl Directory {
             .insert("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs)));
         for one in trained {
             let target = one.goal.target;
+            let folds = one.validation.folds.iter().map(FoldMetrics::to_json).collect();
             files.insert(target.file_name() + ".gz", compressed(&one.text)?);
-            files.insert(format!("cv_metrics_{target}.json"), pretty(&json!(one.validation.folds)));
+            files.insert(format!("cv_metrics_{target}.json"), pretty(&folds));
             files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
         }
         files.insert("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?);
@@ -66,7 +67,7 @@ impl Directory {
         let forests: Vec<(Target, &[u8])> =
             names.iter().filter_map(|(target, name)| Some((*target, self.file(name)?))).collect();
         let spec = self.file("feature_spec.json").unwrap_or_default();
-        let model = Model::from_bytes("the trained model", spec, &forests).map_err(Box::new)?;
+        let model = Model::from_bytes("the trained model", spec, &forests).map_err(TrainError::refused)?;
         for one in trained {
             let target = one.goal.target;
             if model.forest(target).map(AsRef::as_ref) != Some(&one.forest) {
@@ -78,11 +79,11 @@ impl Directory {
 
     /// Writes the files, all or none. An existing directory is an error, unless it should be replaced.
     pub fn write(&self, path: &Path, overwrite: bool) -> Result<(), TrainError> {
-        let failed = |error| TrainError::io(path.display(), error);
+        let failed = |error| TrainError::about(path.display(), error);
         Self::check_free(path, overwrite)?;
         let staged = Staged::create(path).map_err(failed)?;
         for (name, bytes) in &self.files {
-            staged.write(name, bytes).map_err(|error| TrainError::io(path.join(name).display(), error))?;
+            staged.write(name, bytes).map_err(|error| TrainError::about(path.join(name).display(), error))?;
         }
         staged.commit(overwrite).map_err(failed)
     }
@@ -104,27 +105,21 @@ impl Directory {
         Staged::reserve(path, bytes as u64).map_err(|error| {
             let what =
                 format!("{}: the space for a model, {} MB at most", path.display(), bytes.div_ceil(1 << 20));
-            TrainError::io(what, error)
+            TrainError::about(what, error)
         })
     }
 
     /// Refuses a path that exists or cannot be written; also to be called before a long training.
     pub fn check_free(path: &Path, overwrite: bool) -> Result<(), TrainError> {
         if path.exists() && !overwrite {
-            return Err(TrainError::refused(format_args!(
-                "{}: already exists; --overwrite replaces it",
-                path.display()
-            )));
+            return Err(TrainError::about(path.display(), "already exists; --overwrite replaces it"));
         }
         // Only directories that look like a model are ever replaced.
         if path.exists() && !path.join("feature_spec.json").exists() {
             let message = "not a model directory (no feature_spec.json), so it is not replaced";
-            return Err(TrainError::io(
-                path.display(),
-                io::Error::new(io::ErrorKind::AlreadyExists, message),
-            ));
+            return Err(TrainError::about(path.display(), message));
         }
-        Staged::reserve(path, 0).map(drop).map_err(|error| TrainError::io(path.display(), error))
+        Staged::reserve(path, 0).map(drop).map_err(|error| TrainError::about(path.display(), error))
     }
 }
 
@@ -139,7 +134,7 @@ fn compressed(text: &str) -> Result<Vec<u8>, TrainError> {
     let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     gzip.write_all(text.as_bytes())
         .and_then(|()| gzip.finish())
-        .map_err(|error| TrainError::io("a compressed forest", error))
+        .map_err(|error| TrainError::about("a compressed forest", error))
 }
 
 fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
@@ -155,7 +150,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
     targets.sort_by_key(|&target| target != plan.rank_by.as_str());
     let mut spec = json!({
         "op_type": plan.extractor.schema.op().as_str(),
-        "dtype": Some(&inputs.dtype).filter(|dtype| !dtype.is_empty()),
+        "dtype": inputs.dtype,
         "arch": plan.extractor.arch.map(|arch| arch.to_string()),
         "feature_names": plan.extractor.schema.names(),
         "categorical_features": plan.categories,
@@ -165,7 +160,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
         "hardware": stores_hardware(plan).then(|| hardware(&plan.extractor.hardware)),
         "ck_select": extension(measurements, plan, trained, &trained_on(measurements, plan, trained, &inputs.digests)),
     });
-    if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
+    if let (Some(variant), Some(object)) = (inputs.direction, spec.as_object_mut()) {
         object.insert("variant".to_owned(), json!(variant));
     }
     spec

@@ -3,22 +3,23 @@
 use std::fmt::Write;
 
 use ck_select_model::model::{Target, TrainedOn};
+use ck_select_types::vocab::{Direction, Dtype};
 
 use ck_select_data::measurements::Measurements;
 use ck_select_data::places::GpuFigures;
 use ck_select_data::trained;
 
-use super::{Efficiency, Plan, Role, Stop, Trained, facts};
+use super::{Efficiency, Plan, Stop, Trained, facts};
 
 /// Contents of a model's files that are not in the data.
 #[derive(Debug, Clone)]
 pub struct CardInputs {
     /// The model's name.
     pub name: String,
-    /// Element type of the data.
-    pub dtype: String,
+    /// Element type of the data, if it has one.
+    pub dtype: Option<Dtype>,
     /// Direction of the convolutions.
-    pub direction: Option<String>,
+    pub direction: Option<Direction>,
     /// The command that trains the same model again.
     pub command: String,
     /// When it was trained, as `YYYY-MM-DDThh:mm:ss`.
@@ -75,14 +76,14 @@ pub(super) fn text(
 pub fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
     let extractor = &plan.extractor;
     let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
-    let direction = inputs.direction.as_deref().map_or_else(String::new, |direction| format!(" {direction}"));
-    let dtype = if inputs.dtype.is_empty() { "any type" } else { &inputs.dtype };
+    let direction = inputs.direction.map_or_else(String::new, |direction| format!(" {direction}"));
+    let dtype = inputs.dtype.map_or("any type", Dtype::as_str);
     format!("Chooses kernels for {}{direction}, {dtype}, on {arch}.", extractor.schema.op())
 }
 
 /// What a data file is used for.
-pub const fn part(role: Role) -> &'static str {
-    if role.only_trains { "training only" } else { "cross-validated" }
+pub const fn part(only_trains: bool) -> &'static str {
+    if only_trains { "training only" } else { "cross-validated" }
 }
 
 /// What was held out, and how often.
@@ -111,11 +112,10 @@ pub const fn stopping(stop: Stop) -> &'static str {
 fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
     out.push_str("\n## Data\n\n");
     let rows = measurements.sources().iter().enumerate().map(|(place, source)| {
-        let role = plan.roles.get(place).copied().unwrap_or_default();
         let file =
             source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let digest = inputs.digests.get(place).map_or("", String::as_str);
-        vec![file, source.rows.to_string(), format!("`{digest}`"), part(role).to_owned()]
+        vec![file, source.rows.to_string(), format!("`{digest}`"), part(plan.only_trains(place)).to_owned()]
     });
     table(out, &["file", "rows", "SHA-256", "part"], rows);
     let valid = measurements.rows().iter().filter(|row| row.is_valid).count();

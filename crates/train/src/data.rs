@@ -60,13 +60,6 @@ pub struct Item {
     pub only_trains: bool,
 }
 
-/// The role of one of the measurements' files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Role {
-    /// Whether its problems are only trained on, never held out.
-    pub only_trains: bool,
-}
-
 /// A row with a value of the target.
 struct Usable {
     /// The kernel, with its number of parts.
@@ -96,18 +89,16 @@ fn each_kernel_once(mut rows: Vec<Usable>) -> Vec<Usable> {
 }
 
 impl TrainingData {
-    /// The usable rows for a target: valid, and with a positive value of it. `roles` are those of the files,
-    /// in order.
+    /// The usable rows for a target: valid, and with a positive value of it. `only_trains` says of each file
+    /// whether its problems are only trained on, never held out.
     pub fn new(
         measurements: &Measurements,
         extractor: &Extractor,
         target: Target,
-        roles: &[Role],
+        only_trains: &[bool],
     ) -> Result<Self, TrainError> {
-        let mut data = [Self::without_features(measurements, extractor, target, roles)?];
-        Self::fill(&mut data, measurements, extractor)?;
-        let [data] = data;
-        Ok(data)
+        let targets = [target].into_iter();
+        Ok(Self::of_targets(measurements, extractor, targets, only_trains)?.swap_remove(0))
     }
 
     /// The same for several targets, with one matrix of the rows that are usable for any of them.
@@ -115,9 +106,9 @@ impl TrainingData {
         measurements: &Measurements,
         extractor: &Extractor,
         targets: impl Iterator<Item = Target>,
-        roles: &[Role],
+        only_trains: &[bool],
     ) -> Result<Vec<Self>, TrainError> {
-        let each = targets.map(|target| Self::without_features(measurements, extractor, target, roles));
+        let each = targets.map(|target| Self::without_features(measurements, extractor, target, only_trains));
         let mut all = each.collect::<Result<Vec<_>, _>>()?;
         Self::fill(&mut all, measurements, extractor)?;
         Ok(all)
@@ -127,7 +118,7 @@ impl TrainingData {
         measurements: &Measurements,
         extractor: &Extractor,
         target: Target,
-        roles: &[Role],
+        only_trains: &[bool],
     ) -> Result<Self, TrainError> {
         let value = |row: &Row| match target {
             Target::Latency => row.latency_ms,
@@ -140,7 +131,7 @@ impl TrainingData {
         };
         for Run { problem, rows, .. } in measurements.runs() {
             let start = data.rows.len();
-            let mut only_trains = true;
+            let mut is_held_out = false;
             let mut usable = Vec::with_capacity(rows.len());
             for index in rows {
                 let row = &measurements.rows()[index as usize];
@@ -153,7 +144,7 @@ impl TrainingData {
                 if !(measured > 0.0 && measured.is_finite()) {
                     continue;
                 }
-                only_trains &= roles.get(measurements.file_of(index)).is_some_and(|role| role.only_trains);
+                is_held_out |= !only_trains.get(measurements.file_of(index)).is_some_and(|only| *only);
                 usable.push(Usable {
                     kernel: (row.kernel, row.split_k),
                     index,
@@ -176,7 +167,7 @@ impl TrainingData {
                 data.efficiency.extend(span.clone().map(efficiency).collect::<Vec<_>>());
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
                 let file = measurements.file_of(data.rows[start]);
-                data.problems.push(Item { problem, arch, file, span, only_trains });
+                data.problems.push(Item { problem, arch, file, span, only_trains: !is_held_out });
             }
         }
         if data.rows.is_empty() {
@@ -203,7 +194,7 @@ impl TrainingData {
                 rows.push(row);
             }
         }
-        let values = features::rows(measurements, extractor, &rows).map_err(Box::new)?;
+        let values = features::rows(measurements, extractor, &rows).map_err(TrainError::refused)?;
         let features = Arc::new(Features { values, log_times: Vec::new() });
         for data in all {
             data.features = Arc::clone(&features);
@@ -218,9 +209,8 @@ impl TrainingData {
         for item in &self.problems {
             let problem = &measurements.problems()[item.problem as usize];
             let arch = item.arch.ok_or_else(|| {
-                TrainError::refused(format_args!(
-                    "{problem}: its rows name no architecture; --arch says what such rows were measured on"
-                ))
+                let why = "its rows name no architecture; --arch says what such rows were measured on";
+                TrainError::about(problem, why)
             })?;
             let estimator = Estimator::new(measurements.device_of_file(item.file, arch)?);
             let row = |row: &u32| &measurements.rows()[*row as usize];
@@ -228,14 +218,12 @@ impl TrainingData {
                 let problem = &measurements.problem_of(row(&rows[0]));
                 let kernels = rows.iter().map(|index| &measurements.kernels()[row(index).kernel as usize]);
                 let kinds = kernels.clone().map(|one| &one.kind);
-                let (values, log_times) =
-                    universal_rows(extractor, estimator, problem, kinds).map_err(|source| {
-                        Box::new(features::FeatureError { what: problem.to_string(), source })
-                    })?;
+                let (values, log_times) = universal_rows(extractor, estimator, problem, kinds)
+                    .map_err(|fault| TrainError::about(problem, fault))?;
                 if let Some((kernel, _)) = kernels.zip(&log_times).find(|(_, time)| time.is_nan()) {
                     let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
-                    let message = format!("{}: it was measured on {arch}, but {why}", kernel.name);
-                    return Err(TrainError::Refused(message));
+                    let why = format_args!("it was measured on {arch}, but {why}");
+                    return Err(TrainError::about(&kernel.name, why));
                 }
                 features.values.extend(values);
                 features.log_times.extend(log_times);

@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::{GemmProblem, Problem};
+use ck_select_types::vocabulary;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 
-/// Which problems must not be on both sides of a fold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupBy {
-    /// Problems that are equal in every field.
-    Problem,
-    /// Problems of the same sizes, whatever their direction, type, layout and architecture.
-    Sizes,
-    /// GEMMs of the same columns and depth, whatever their rows: what a layer of a network shares.
-    Pair,
-    /// Problems that are equal by upstream's keys, which ignore strides, padding, direction and type.
-    Upstream,
+vocabulary! {
+    /// Which problems must not be on both sides of a fold.
+    GroupBy, "group" {
+        /// Problems that are equal in every field.
+        Problem = "problem",
+        /// Problems of the same sizes, whatever their direction, type, layout and architecture.
+        Sizes = "sizes",
+        /// GEMMs of the same columns and depth, whatever their rows: what a layer of a network shares.
+        Pair = "pair",
+        /// Problems that are equal by upstream's keys, which ignore strides, padding, direction and type.
+        Upstream = "upstream",
+    }
 }
 
 impl GroupBy {

@@ -35,7 +35,7 @@ mod warm;
 pub use artifacts::Directory;
 pub use card::{CardInputs, CurvePoint};
 pub use card::{held_out_text, part, purpose, stopping};
-pub use data::{Item, Role, TrainingData};
+pub use data::{Item, TrainingData};
 pub use error::TrainError;
 pub use fit::Rounds;
 pub use folds::{GroupBy, group_k_fold};
@@ -53,19 +53,21 @@ use ck_select_model::features::Extractor;
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
 use ck_select_model::select::most_of_forest;
+use ck_select_types::vocabulary;
 
 use fit::{Recipe, Task};
 
-/// When a training stops before its maximum number of trees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// Never: the number of trees is fixed.
-    Never,
-    /// When the held-out fold no longer improves: upstream's way, in which the reported fold also chooses the
-    /// number of trees.
-    HeldOut,
-    /// When a fifth of the training problems, set aside for this, no longer improves.
-    Inner,
+vocabulary! {
+    /// When a training stops before its maximum number of trees.
+    Stop, "stop" {
+        /// When a fifth of the training problems, set aside for this, no longer improves.
+        Inner = "inner",
+        /// When the held-out fold no longer improves: upstream's way, in which the reported fold also chooses the
+        /// number of trees.
+        HeldOut = "held-out",
+        /// Never: the number of trees is fixed.
+        Never = "off",
+    }
 }
 
 /// One forest to train.
@@ -106,12 +108,19 @@ pub struct Plan {
     pub hard_rounds: usize,
     /// The seed.
     pub seed: u64,
-    /// The role of each file.
-    pub roles: Vec<Role>,
+    /// By file, whether its problems are only trained on, never held out; no, beyond the end.
+    pub only_trains: Vec<bool>,
     /// The model to continue.
     pub warm_start: Option<WarmStart>,
     /// Whether it is adapted to one GPU, so that a forest of these problems alone is added.
     pub adapts: bool,
+}
+
+impl Plan {
+    /// Whether a file is only trained on.
+    pub fn only_trains(&self, file: usize) -> bool {
+        self.only_trains.get(file).is_some_and(|only| *only)
+    }
 }
 
 /// Receives the progress of a training.
@@ -160,7 +169,7 @@ pub fn train(
     }
     // All targets are checked first: nothing is trained if one of them has no data.
     let targets = plan.goals.iter().map(|goal| goal.target);
-    let data = TrainingData::of_targets(measurements, &plan.extractor, targets, &plan.roles)?;
+    let data = TrainingData::of_targets(measurements, &plan.extractor, targets, &plan.only_trains)?;
     plan.goals.iter().zip(data).map(|(goal, data)| one(measurements, plan, goal, data, watcher)).collect()
 }
 

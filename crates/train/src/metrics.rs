@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use ck_select_data::figures::{Spread, mean};
 use ck_select_model::ties;
@@ -43,6 +44,11 @@ impl Efficiency {
     pub const fn shares(&self) -> [f64; 5] {
         [self.mean, self.median, self.p10, self.min, self.best_of_top3]
     }
+
+    /// The same of choices that may not have been judged.
+    pub fn shares_of(found: Option<&Self>) -> [Option<f64>; 5] {
+        found.map_or([None; 5], |found| found.shares().map(Some))
+    }
 }
 
 /// The efficiency of the first choice in each span, and of the best among the first three.
@@ -61,36 +67,52 @@ pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) ->
         .collect()
 }
 
-/// One fold: upstream's keys, then ours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The figures of one fold.
+#[derive(Debug, Clone, PartialEq)]
 pub struct FoldMetrics {
     /// From 0.
     pub fold: usize,
-    /// Root mean squared error in the space of the training; null for a forest that only ranks.
+    /// Root mean squared error in the space of the training; `None` for a forest that only ranks.
     pub rmse: Option<f64>,
     /// Coefficient of determination, likewise.
     pub r2: Option<f64>,
-    /// Mean efficiency by whole problem; null for targets that do not choose.
-    pub mean_efficiency: Option<f64>,
-    /// The tenth percentile of efficiency.
-    pub p10_efficiency: Option<f64>,
+    /// How good choices are, by whole problem; `None` for targets that do not choose.
+    pub efficiency: Option<Efficiency>,
     /// Rows trained on.
     pub train_size: usize,
     /// Rows held out.
     pub val_size: usize,
     /// Problems (or groups, by upstream's keys) held out.
     pub val_groups: usize,
-    /// Median efficiency.
-    pub median_efficiency: Option<f64>,
-    /// The worst efficiency.
-    pub min_efficiency: Option<f64>,
-    /// Mean efficiency of the best among the first three.
-    pub best_of_top3: Option<f64>,
     /// Number of trees that were kept.
     pub best_iteration: usize,
     /// The architecture, direction, type or file that was left out, if folds are of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
+}
+
+impl FoldMetrics {
+    /// Under upstream's keys, as far as it has them.
+    pub(super) fn to_json(&self) -> Value {
+        let [mean, median, p10, min, best_of_top3] = Efficiency::shares_of(self.efficiency.as_ref());
+        let mut figures = json!({
+            "fold": self.fold,
+            "rmse": self.rmse,
+            "r2": self.r2,
+            "mean_efficiency": mean,
+            "p10_efficiency": p10,
+            "train_size": self.train_size,
+            "val_size": self.val_size,
+            "val_groups": self.val_groups,
+            "median_efficiency": median,
+            "min_efficiency": min,
+            "best_of_top3": best_of_top3,
+            "best_iteration": self.best_iteration,
+        });
+        if let Some(left_out) = &self.left_out {
+            figures["left_out"] = json!(left_out);
+        }
+        figures
+    }
 }
 
 #[cfg(test)]

@@ -144,14 +144,6 @@ mod tests {
         Lists { efficiency, problems, weights, sharpness: 5.0 }
     }
 
-    #[test]
-    fn every_name_is_read_back() {
-        for &objective in Objective::ALL {
-            assert_eq!(objective.as_str().parse(), Ok(objective));
-        }
-        assert!("mse".parse::<Objective>().unwrap_err().to_string().contains("expected one of: log1p, raw"));
-    }
-
     /// Compares analytic derivatives with differences of the loss.
     #[test]
     fn first_derivatives_are_those_of_the_loss() {

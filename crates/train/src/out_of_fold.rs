@@ -69,7 +69,7 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Resul
         let name = format!("oof_pred_{}", one.goal.target);
         columns.push((name, Arc::new(predictions.collect::<Float64Array>())));
     }
-    write(columns).map_err(|error| TrainError::refused(format_args!("oof_predictions.parquet: {error}")))
+    write(columns).map_err(|error| TrainError::about("oof_predictions.parquet", error))
 }
 
 fn write(columns: Vec<(String, ArrayRef)>) -> Result<Vec<u8>, String> {

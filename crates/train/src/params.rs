@@ -198,7 +198,7 @@ impl Params {
         let share = self.get("subsample").unwrap_or(1.0);
         if share < 1.0 && self.get("subsample_freq").unwrap_or(0.0) == 0.0 {
             let expected = "subsample_freq of at least 1 beside it; without, LightGBM takes all rows";
-            return Err(TrainError::param("subsample", share.to_string(), expected));
+            return Err(TrainError::param("subsample", share, expected));
         }
         Ok(())
     }

@@ -128,20 +128,14 @@ fn judge(
 ) -> FoldMetrics {
     let pairs = task.data.rows_of(held).zip(scores).map(|(row, &score)| (task.labels[row], score));
     let errors = if task.objective.predicts() { Errors::new(&pairs.collect::<Vec<_>>()) } else { None };
-    let efficiency = if task.chooses() { Efficiency::new(choices) } else { None };
-    let figure = |of: fn(&Efficiency) -> f64| efficiency.as_ref().map(of);
     FoldMetrics {
         fold,
         rmse: errors.map(|errors| errors.rmse),
         r2: errors.map(|errors| errors.r2),
-        mean_efficiency: figure(|e| e.mean),
-        p10_efficiency: figure(|e| e.p10),
+        efficiency: if task.chooses() { Efficiency::new(choices) } else { None },
         train_size: task.data.rows_of(trained).count(),
         val_size: scores.len(),
         val_groups: held.iter().map(|&problem| &task.groups[problem]).collect::<BTreeSet<_>>().len(),
-        median_efficiency: figure(|e| e.median),
-        min_efficiency: figure(|e| e.min),
-        best_of_top3: figure(|e| e.best_of_top3),
         best_iteration: trees,
         left_out: None,
     }

@@ -1,14 +1,13 @@
 //! The model that a training continues.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::Path;
 
 use ck_select_model::features::{Engine, Extractor, Schema};
 use ck_select_model::forest::Forest;
-use ck_select_model::model::{EmbeddedModel, FeatureSpec, ModelError, Target, TrainedOn};
+use ck_select_model::model::{EmbeddedModel, FeatureSpec, Target, TrainedOn};
 use ck_select_types::files;
-use ck_select_types::vocab::{Arch, Op};
+use ck_select_types::vocab::{Arch, Dtype, Op};
 use serde_json::Value;
 
 use super::{Objective, Plan, TrainError};
@@ -33,21 +32,18 @@ impl WarmStart {
     /// Reads a model directory. Nothing is written there.
     pub fn load(directory: &Path) -> Result<Self, TrainError> {
         if !directory.is_dir() {
-            let missing = io::Error::new(io::ErrorKind::NotFound, "no such directory");
-            return Err(TrainError::io(directory.display(), missing));
+            return Err(TrainError::about(directory.display(), "no such directory"));
         }
         let path = directory.join(SPEC);
         let spec_file = path.display().to_string();
-        let bytes = files::read(&path).map_err(|error| TrainError::io(&spec_file, error))?;
-        let spec = FeatureSpec::from_json(&spec_file, &bytes).map_err(Box::new)?;
+        let bytes = files::read(&path).map_err(|error| TrainError::about(&spec_file, error))?;
+        let spec = FeatureSpec::from_json(&spec_file, &bytes).map_err(TrainError::refused)?;
         let mut forests = Vec::new();
         for &target in Target::ALL {
-            if let Some(text) = forest_text(directory, target).map_err(Box::new)? {
+            if let Some(text) = forest_text(directory, target).map_err(TrainError::refused)? {
                 // A model that cannot be read cannot be served either.
-                Forest::parse(text.as_bytes()).map_err(|source| {
-                    let file = directory.display().to_string();
-                    Box::new(ModelError::Forest { file, source: Box::new(source) })
-                })?;
+                Forest::parse(text.as_bytes())
+                    .map_err(|fault| TrainError::about(directory.display(), fault))?;
                 forests.push((target, text));
             }
         }
@@ -61,10 +57,10 @@ impl WarmStart {
         let place = format!("{}{}", EmbeddedModel::PREFIX, model.name());
         let forest = |&(target, packed): &(Target, &[u8])| match Forest::packed_text(packed) {
             Ok(text) => Ok((target, text)),
-            Err(source) => Err(ModelError::Forest { file: place.clone(), source: Box::new(source) }),
+            Err(fault) => Err(TrainError::about(&place, fault)),
         };
-        let forests = model.forests().iter().map(forest).collect::<Result<_, _>>().map_err(Box::new)?;
-        let spec = model.spec().map_err(Box::new)?;
+        let forests = model.forests().iter().map(forest).collect::<Result<_, _>>()?;
+        let spec = model.spec().map_err(TrainError::refused)?;
         Ok(Self { spec_file: format!("{place}: {SPEC}"), place, spec, forests, manifest: None })
     }
 
@@ -105,10 +101,8 @@ impl WarmStart {
         if op != own {
             let schema = self.spec.extractor.schema.for_op(op);
             self.spec.extractor.schema = schema.ok_or_else(|| {
-                TrainError::refused(format_args!(
-                    "{}: found a model for {own}, expected one that ranks kernels of {op}",
-                    self.place
-                ))
+                let why = format!("found a model for {own}, expected one that ranks kernels of {op}");
+                TrainError::about(&self.place, why)
             })?;
         }
         Ok(self)
@@ -144,35 +138,31 @@ impl WarmStart {
     }
 
     /// Checks that the plan's columns mean the same as those of the old forests.
-    pub fn check(&self, plan: &Plan, dtype: Option<&str>) -> Result<(), TrainError> {
+    pub fn check(&self, plan: &Plan, dtype: Option<Dtype>) -> Result<(), TrainError> {
         let old = self.spec.extractor.schema.names();
         let new = plan.extractor.schema.names();
         if old != new {
-            return Err(TrainError::refused(format_args!(
-                "Feature schema mismatch: {}",
-                difference(&old, &new)
-            )));
+            return Err(TrainError::about("Feature schema mismatch", difference(&old, &new)));
         }
         let sorted = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
         let (old, new) = (sorted(&self.spec.categorical_features), sorted(&plan.categories));
         if old != new {
             let list = |names: &BTreeSet<String>| format!("{:?}", names.iter().collect::<Vec<_>>());
             let (old, new) = (list(&old), list(&new));
-            return Err(TrainError::refused(format_args!(
-                "Categorical feature mismatch: the model to continue has {old}, this training {new}"
-            )));
+            let why = format_args!("the model to continue has {old}, this training {new}");
+            return Err(TrainError::about("Categorical feature mismatch", why));
         }
         let file = &self.spec_file;
         let differs = |field: &'static str, old: String, new: String| {
             if old == new {
                 return Ok(());
             }
-            Err(TrainError::refused(format_args!("{file}: {field} {old}, this training has {new}")))
+            Err(TrainError::about(file, format_args!("{field} {old}, this training has {new}")))
         };
         let (was, is) = (&self.spec.extractor, &plan.extractor);
         differs("op_type", self.spec.op().to_string(), is.schema.op().to_string())?;
-        if let (Some(old), Some(new)) = (self.spec.dtype, dtype) {
-            differs("dtype", old.to_string(), new.to_owned())?;
+        if let Some(old) = self.spec.dtype {
+            differs("dtype", old.to_string(), dtype.map_or("any type", Dtype::as_str).to_owned())?;
         }
         if let (Some(old), Some(new)) = (was.arch, is.arch) {
             differs("arch", old.to_string(), new.to_string())?;

@@ -279,7 +279,7 @@ fn a_model_goes_on_with_measurements() {
         {line} --counts 5,31
             2: --counts: found 31, expected at most 30
         {line} --counts --params ways=best
-            2: expected some of tuned, alone, upstream"
+            2: --params ways: unknown method 'best', expected one of: tuned, alone, upstream"
     ));
     let params = "--params draws=1 --params ways=";
     let curve = folder.good(&format!("{line} --counts 0,10,all --params ways=tuned,alone draws=2"));
@@ -475,6 +475,21 @@ fn what_cannot_be_tuned_is_refused_before_measuring() {
             2: found forward bf16, forward fp16; a model is adapted to one"
     ));
     assert!(!folder.path("fresh").exists());
+    // A folder is of one architecture and number of kernels.
+    fs::create_dir(folder.path("kept")).unwrap();
+    let kept = format!("{TUNE} --work kept --output other");
+    for (record, found) in [
+        ("{}", "tune.json: arch: found nothing"),
+        (r#"{"arch": 942}"#, "arch: found 942"),
+        (r#"{"arch": "gfx950"}"#, "first: found nothing, expected 6 as in --first"),
+        (r#"{"arch": "gfx950", "first": 30}"#, "first: found 30, expected 6 as in --first"),
+        ("{", "EOF"),
+    ] {
+        folder.write("kept/tune.json", record);
+        folder.refuses(&format!("{kept}\n1: {found}"));
+    }
+    fs::rename(folder.path("kept/tune.json"), folder.path("kept/0000.csv")).unwrap();
+    folder.refuses(&format!("{kept}\n1: found 0000.csv and no tune.json"));
 }
 
 /// Problems that no kernel computes, and a file on which everything fails, do not cost the others.

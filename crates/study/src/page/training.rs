@@ -4,7 +4,7 @@
 use crate::evaluate::Evaluation;
 use ck_select_data::measurements::Measurements;
 use ck_select_train::{
-    CardInputs, CurvePoint, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping,
+    CardInputs, CurvePoint, Efficiency, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping,
 };
 
 use super::chart::{self, Axis, Mark, Series, Unit};
@@ -150,12 +150,12 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
         forest_title(page, one);
         let folds = &one.validation.folds;
         let names: Vec<String> = folds.iter().map(fold_name).collect();
-        let dots = |name: &str, of: fn(&FoldMetrics) -> Option<f64>| {
-            let points = folds.iter().enumerate().filter_map(|(place, fold)| Some((place as f64, of(fold)?)));
-            Series::new(name, Mark::Dots, points)
+        let dots = |name: &str, of: fn(&Efficiency) -> f64| {
+            let point =
+                |(place, fold): (usize, &FoldMetrics)| Some((place as f64, of(fold.efficiency.as_ref()?)));
+            Series::new(name, Mark::Dots, folds.iter().enumerate().filter_map(point))
         };
-        let mut all =
-            vec![dots("mean", |fold| fold.mean_efficiency), dots("P10", |fold| fold.p10_efficiency)];
+        let mut all = vec![dots("mean", |found| found.mean), dots("P10", |found| found.p10)];
         all.retain(|one| !one.points.is_empty());
         if !all.is_empty() {
             let y = Axis::rounded("efficiency", Unit::Share, chart::values(&all));
@@ -170,10 +170,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
             ],
             folds.iter().zip(&names).map(|(fold, name)| {
                 let counts = [fold.val_groups, fold.val_size, fold.train_size, fold.best_iteration];
-                let shares = [
-                    fold.mean_efficiency, fold.median_efficiency, fold.p10_efficiency, fold.min_efficiency,
-                    fold.best_of_top3,
-                ];
+                let shares = Efficiency::shares_of(fold.efficiency.as_ref());
                 let errors = [fold.rmse, fold.r2].map(error);
                 let figures = counts.map(count).into_iter().chain(shares.map(share)).chain(errors);
                 std::iter::once(escape(name)).chain(figures).collect()
@@ -256,12 +253,11 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
     page.table(
         &["file", "rows", "SHA-256", "part"],
         measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(place, (source, digest))| {
-            let role = plan.roles.get(place).copied().unwrap_or_default();
             vec![
                 escape(&provenance::file_name(source)),
                 count(source.rows),
                 provenance::hash(digest),
-                part(role).to_owned(),
+                part(plan.only_trains(place)).to_owned(),
             ]
         }),
     );

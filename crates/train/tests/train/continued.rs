@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ck_select_model::model::Target;
 use ck_select_train::{CardInputs, Directory, Objective, Plan, TrainError, Trained, WarmStart, train};
+use ck_select_types::vocab::Dtype;
 
 use crate::sweep::inputs;
 use crate::sweep::{goal, measurements, plan};
@@ -39,7 +40,7 @@ fn a_continued_forest_has_old_and_new_trees_and_is_no_worse() {
     let warm = WarmStart::load(&folder.path().join("base")).unwrap();
     assert_eq!(warm.total_trees(), Some(20));
     plan.goals[0].params.set("n_estimators", "15").unwrap();
-    warm.check(&plan, Some("bf16")).unwrap();
+    warm.check(&plan, Some(Dtype::Bf16)).unwrap();
     plan.warm_start = Some(warm);
     let measurements = measurements(25);
     let new = train(&measurements, &plan, &()).unwrap();
@@ -82,7 +83,7 @@ fn check(change: impl Fn(&mut serde_json::Value)) -> Result<(), TrainError> {
     let mut spec = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     change(&mut spec);
     fs::write(&path, spec.to_string()).unwrap();
-    WarmStart::load(&folder.path().join("base"))?.check(&plan, Some("bf16"))
+    WarmStart::load(&folder.path().join("base"))?.check(&plan, Some(Dtype::Bf16))
 }
 
 fn complaint(change: impl Fn(&mut serde_json::Value)) -> String {

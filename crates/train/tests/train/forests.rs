@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ck_select_model::model::Target;
 use ck_select_train::lightgbm::{Booster, Output};
-use ck_select_train::{Objective, Role, Stop, Trained, train};
+use ck_select_train::{Objective, Stop, Trained, train};
 use ck_select_types::vocab::Op;
 
 use crate::sweep::{csv, goal, measurements, plan, read};
@@ -94,7 +94,7 @@ fn extra_data_is_trained_on_and_never_held_out() {
     let (held, extra) = (part(0, 18), part(18, 30));
     let measurements = read(Op::Conv, &[("held.csv", &held), ("extra.csv", &extra)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
-    plan.roles = vec![Role::default(), Role { only_trains: true }];
+    plan.only_trains = vec![false, true];
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
     for item in &one.data.problems {
         let predicted = one.validation.predictions[item.span.start].is_some();
@@ -150,7 +150,7 @@ fn extra_data_of_a_problem_is_held_out_with_it() {
     let extra = lines[0].to_owned() + "\n" + &extra.collect::<String>();
     let measurements = read(Op::Conv, &[("data.csv", &text), ("extra.csv", &extra)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
-    plan.roles = vec![Role::default(), Role { only_trains: true }];
+    plan.only_trains = vec![false, true];
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
     let lists: Vec<_> = one.data.problems.iter().filter(|item| item.problem == 0).collect();
     assert_eq!(lists.iter().map(|item| item.only_trains).collect::<Vec<_>>(), [false, true]);

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_model::features::{Extractor, Rules, Schema};
 use ck_select_model::model::Target;
-use ck_select_train::{CardInputs, Goal, GroupBy, Objective, Params, Plan, Role, Stop, Trained, train};
+use ck_select_train::{CardInputs, Goal, GroupBy, Objective, Params, Plan, Stop, Trained, train};
 use ck_select_types::hardware::Hardware;
-use ck_select_types::vocab::{Direction, Op};
+use ck_select_types::vocab::{Direction, Dtype, Op};
 
 pub(crate) const FEATURES: &[&str] = &[
     "N", "C", "K", "Hi", "Y", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "is_compv4",
@@ -101,7 +101,7 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
         holdout: None,
         prior: None,
         seed: 42,
-        roles: Vec::new(),
+        only_trains: Vec::new(),
         warm_start: None,
         adapts: false,
     }
@@ -110,8 +110,8 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
 pub(crate) fn inputs(measurements: &Measurements) -> CardInputs {
     CardInputs {
         name: "made_up".to_owned(),
-        dtype: "bf16".to_owned(),
-        direction: Some("forward".to_owned()),
+        dtype: Some(Dtype::Bf16),
+        direction: Some(Direction::Forward),
         command: "ckselect train --data sweep.csv".to_owned(),
         timestamp: "2026-01-02T03:04:05".to_owned(),
         digests: measurements.sources().iter().map(|_| "0".repeat(64)).collect(),
@@ -129,7 +129,7 @@ pub(crate) fn made() -> (Measurements, Plan, Vec<Trained>) {
         goal(Target::Latency, Objective::Raw, &[]),
     ];
     let mut plan = plan(goals);
-    plan.roles = vec![Role::default()];
+    plan.only_trains = vec![false];
     let trained = train(&measurements, &plan, &()).unwrap();
     (measurements, plan, trained)
 }

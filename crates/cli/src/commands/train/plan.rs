@@ -8,9 +8,9 @@ use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::{Direction, Op, UnknownWord};
 use ck_select_data::measurements::{Measurements, files_of};
-use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
+use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Stop, TrainError, WarmStart};
 
-use super::super::{Params as Words, pair, to_continue, whole};
+use super::super::{Params as Words, pair, to_continue, whole, word};
 use super::{Args, Folds};
 use crate::error::CliError;
 
@@ -30,20 +30,19 @@ const OF_WINNERS: [&str; 48] = [
 /// Default number of trees that a warm start adds, as in upstream.
 const WARM_TREES: &str = "500";
 
-/// The files to read, in order, each with its role.
-pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> {
-    let mut files = Vec::new();
-    let mut roles = Vec::new();
-    for (paths, only_trains) in [(&args.data, false), (&args.extra_data, true)] {
+/// The files to read, in order, and whether each is only trained on.
+pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<bool>), CliError> {
+    let (mut files, mut only_trains) = (Vec::new(), Vec::new());
+    for (paths, only) in [(&args.data, false), (&args.extra_data, true)] {
         for file in paths.iter().map(|path| files_of(path)).collect::<Result<Vec<_>, _>>()?.concat() {
             if files.contains(&file) {
                 return Err(CliError::usage(format!("{} is given twice", file.display())));
             }
             files.push(file);
-            roles.push(Role { only_trains });
+            only_trains.push(only);
         }
     }
-    Ok((files, roles))
+    Ok((files, only_trains))
 }
 
 /// One of `--params`.
@@ -101,28 +100,9 @@ impl Settings {
             fold_seed: params.get("fold_seed", whole(0..=u64::MAX))?,
             threads: params.get("threads", whole(0..=1 << 16))?.unwrap_or(0),
             hard_examples: params.get("hard_examples", whole(0..=20))?.unwrap_or(0),
-            stop: params.get("early_stopping", stop)?,
-            group_by: params.get("group_by", group_by)?,
+            stop: params.get("early_stopping", word)?,
+            group_by: params.get("group_by", word)?,
         })
-    }
-}
-
-fn group_by(word: &str) -> Result<GroupBy, String> {
-    match word {
-        "problem" => Ok(GroupBy::Problem),
-        "sizes" => Ok(GroupBy::Sizes),
-        "pair" => Ok(GroupBy::Pair),
-        "upstream" => Ok(GroupBy::Upstream),
-        _ => Err("expected problem, sizes, pair or upstream".to_owned()),
-    }
-}
-
-fn stop(word: &str) -> Result<Stop, String> {
-    match word {
-        "inner" => Ok(Stop::Inner),
-        "held-out" => Ok(Stop::HeldOut),
-        "off" => Ok(Stop::Never),
-        _ => Err("expected inner, held-out or off".to_owned()),
     }
 }
 
@@ -256,7 +236,7 @@ pub(super) fn op(args: &Args) -> Op {
 }
 
 /// Everything except what the data itself records.
-pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result<Plan, CliError> {
+pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> Result<Plan, CliError> {
     let holdout = match &args.folds {
         Folds::Count(_) => None,
         Folds::Each(_) if settings.fold_seed.is_some() || settings.group_by.is_some() => {
@@ -321,7 +301,7 @@ pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result
         stop,
         hard_rounds: settings.hard_examples.into(),
         seed: settings.seed,
-        roles,
+        only_trains,
         warm_start,
         adapts: false,
     })

@@ -11,7 +11,7 @@ use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_data::measurements::{Completed, Measurements, Reading, Wanted, Winners};
 use ck_select_data::places::{GpuFigures, Placed};
 use ck_select_study::page;
-use ck_select_train::{CardInputs, Directory, Role, TrainError, Trained, Watcher, train};
+use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
@@ -24,10 +24,10 @@ use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
 pub(super) fn run(given: &Args) -> Result<(), CliError> {
-    let (files, roles) = plan::files(given)?;
+    let (files, only_trains) = plan::files(given)?;
     let args = &with_first_rows(given, &files)?;
     let settings = plan::Settings::read(&args.params)?;
-    let mut plan = plan::plan(args, &settings, roles)?;
+    let mut plan = plan::plan(args, &settings, only_trains)?;
     Directory::check_free(&args.output, args.overwrite)?;
     let tables = tables(args)?;
     let (arch, assumed) = if args.universal { (None, args.gpu.arch) } else { (args.gpu.arch, None) };
@@ -46,7 +46,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let completed = tables.as_ref().map(|tables| tables.completed(wanted)).transpose()?;
     if let Some(completed) = &completed {
         measurements = completed.measurements.clone();
-        plan.roles = vec![Role::default(); measurements.sources().len()];
+        plan.only_trains.clear();
     }
     check_choice(&measurements, given.rows.filter.op, given.gpu.arch)?;
     check_described(&measurements)?;
@@ -70,7 +70,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     };
     let mut inputs = card(&args.output, &measurements, direction, dtype)?;
     if let Some(warm) = &plan.warm_start {
-        warm.check(&plan, Some(&inputs.dtype))?;
+        warm.check(&plan, inputs.dtype)?;
     }
     let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
     let workers =
@@ -102,8 +102,8 @@ pub(crate) fn card(
 ) -> Result<CardInputs, CliError> {
     Ok(CardInputs {
         name: file_name(output),
-        dtype: dtype.map_or_else(String::new, |dtype| dtype.to_string()),
-        direction: direction.map(|direction| direction.to_string()),
+        dtype,
+        direction,
         command: command(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
         timestamp: timestamp(),
         digests: ck_select_data::trained::digests(measurements)?,
@@ -247,36 +247,21 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
         "target", "fold", "problems", "trees", "rmse", "r2", "mean", "median", "p10", "min", "best_of_top3",
     ]);
     for one in trained {
-        let target = one.goal.target.as_str();
+        let mut push = |counts: [Cell; 3], errors: [Option<f64>; 2], found: &Option<Efficiency>| {
+            let mut row = vec![Cell::from(one.goal.target.as_str())];
+            row.extend(counts);
+            row.extend(errors.map(Cell::from));
+            row.extend(Efficiency::shares_of(found.as_ref()).map(Cell::from));
+            table.push(row);
+        };
         for fold in &one.validation.folds {
-            table.push(vec![
-                target.into(),
-                fold.left_out.clone().map_or_else(|| fold.fold.into(), Cell::from),
-                fold.val_groups.into(),
-                fold.best_iteration.into(),
-                fold.rmse.into(),
-                fold.r2.into(),
-                fold.mean_efficiency.into(),
-                fold.median_efficiency.into(),
-                fold.p10_efficiency.into(),
-                fold.min_efficiency.into(),
-                fold.best_of_top3.into(),
-            ]);
+            let name = fold.left_out.clone().map_or_else(|| fold.fold.into(), Cell::from);
+            let counts = [name, fold.val_groups.into(), fold.best_iteration.into()];
+            push(counts, [fold.rmse, fold.r2], &fold.efficiency);
         }
-        let all = one.validation.efficiency.as_ref();
-        table.push(vec![
-            target.into(),
-            "all".into(),
-            all.map(|all| all.problems).into(),
-            one.forest.trees().len().into(),
-            Cell::Empty,
-            Cell::Empty,
-            all.map(|all| all.mean).into(),
-            all.map(|all| all.median).into(),
-            all.map(|all| all.p10).into(),
-            all.map(|all| all.min).into(),
-            all.map(|all| all.best_of_top3).into(),
-        ]);
+        let all = &one.validation.efficiency;
+        let problems = all.as_ref().map(|all| all.problems);
+        push(["all".into(), problems.into(), one.forest.trees().len().into()], [None; 2], all);
     }
     table.print(args.format)
 }

@@ -2,6 +2,7 @@
 
 use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
+use super::super::word;
 use super::Args;
 use super::recorded::{Recorded, medians, point};
 use crate::error::CliError;
@@ -12,7 +13,8 @@ const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
 
 pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
     refuse_repeats("--params ways", &args.settings.ways)?;
-    let ways = args.settings.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
+    let ways = args.settings.ways.iter().map(|way| word(way)).collect::<Result<Vec<Method>, _>>();
+    let ways = ways.map_err(|error| CliError::usage(format!("--params ways: {error}")))?;
     refuse_repeats("--counts", counts)?;
     let recorded = Recorded::read(args)?;
     let mut points = Vec::new();
@@ -39,13 +41,6 @@ pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
         ));
     }
     table(&points).print(args.format)
-}
-
-fn way(word: &str) -> Result<Method, CliError> {
-    word.parse().map_err(|_| {
-        let known = Method::WORDS.join(", ");
-        CliError::usage(format!("--params ways: found '{word}', expected some of {known}"))
-    })
 }
 
 fn refuse_repeats(option: &str, words: &[String]) -> Result<(), CliError> {

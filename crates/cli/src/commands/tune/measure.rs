@@ -1,18 +1,19 @@
 //! Measures a few problems at a time, each time into a new file.
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use ck_select::estimate::Device;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_data::measurements::Measurements;
-use ck_select_train::CurvePoint;
-use ck_select_train::{WarmStart, spread_order};
+use ck_select_measure::problems::ProblemSet;
+use ck_select_train::{CurvePoint, WarmStart, spread_order};
 
+use super::Args;
 use super::recorded::{described, draw_all, point, read};
 use super::sweep::{BATCH, Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
-use super::{Args, problems};
 use crate::error::CliError;
 
 /// How many kernels of a problem are measured: a tenth of the pool, within these bounds. Of 30, ten have 99.8
@@ -35,7 +36,7 @@ pub(super) fn measure(
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
     let op = kernels.op();
-    let all = problems::read(args, list, kernels)?;
+    let all = problems(args, list, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
     let most = args.at_most(all.len())?.unwrap_or(all.len());
     if described(args)?.is_none() {
@@ -98,4 +99,53 @@ pub(super) fn measure(
     } else {
         format!("{}: no measurement succeeded; the same command tries again", work.display())
     }))
+}
+
+/// The distinct problems that kernels of the pool compute. What a file leaves open, such as the type, the
+/// kernels say.
+fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, CliError> {
+    let set = ProblemSet::read(path, kernels.op())?;
+    let (mut all, mut known, mut without) = (Vec::new(), HashSet::new(), Vec::new());
+    for asked in &set.problems {
+        let mut is_computed = false;
+        for problem in kernels.iter().filter_map(|kernel| asked.for_kernel(kernel)) {
+            is_computed = true;
+            if known.insert(problem) {
+                all.push(problem);
+            }
+        }
+        if !is_computed {
+            without.push(asked.problem);
+        }
+    }
+    let file = path.display();
+    if let Some(first) = without.first() {
+        let count = without.len();
+        say!(
+            "ckselect: {file}: {count} problems are left out, which no kernel computes; the first is {first}"
+        );
+    }
+    if all.is_empty() {
+        return Err(CliError::failed(format!("{file}: {}", set.misfit(kernels))));
+    }
+    let taken = args.arch()?;
+    if let Some(other) = all.iter().find(|problem| problem.arch().is_some_and(|arch| arch != taken)) {
+        return Err(CliError::failed(format!(
+            "{file}: found a problem of another architecture than --arch {taken}: {other}"
+        )));
+    }
+    let kinds: BTreeSet<String> = all.iter().filter_map(kind).collect();
+    if kinds.len() > 1 {
+        let found = kinds.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(CliError::usage(format!(
+            "--pool, --problems: found {found}; a model is adapted to one direction and type"
+        )));
+    }
+    Ok(all)
+}
+
+/// What a model is for; models of attention are for several types.
+fn kind(problem: &Problem) -> Option<String> {
+    let direction = problem.direction().map_or_else(String::new, |direction| format!("{direction} "));
+    problem.family().is_none().then(|| format!("{direction}{}", problem.dtype()))
 }

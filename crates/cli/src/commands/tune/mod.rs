@@ -18,14 +18,12 @@ mod curve;
 #[cfg(feature = "train")]
 mod measure;
 #[cfg(feature = "train")]
-mod problems;
-#[cfg(feature = "train")]
 mod recorded;
 #[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
 mod sweep;
-#[cfg(any(feature = "train", test))]
+#[cfg(feature = "train")]
 mod work;
 
 const EXAMPLES: &str = "Examples:

@@ -155,7 +155,7 @@ fn write(
         stop: Stop::Never,
         hard_rounds: 0,
         seed: args.settings.seed,
-        roles: Vec::new(),
+        only_trains: Vec::new(),
         warm_start: Some(base),
         adapts: true,
     };

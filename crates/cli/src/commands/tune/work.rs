@@ -60,7 +60,6 @@ pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliErro
 }
 
 /// Writes the list of a file's problems; refuses another one.
-#[cfg(feature = "train")]
 pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
     match known(list)? {
         None => write(list, text),
@@ -74,7 +73,6 @@ pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
 }
 
 /// Forgets what a folder is for, because its first measuring did not even begin: another attempt may differ.
-#[cfg(feature = "train")]
 pub(super) fn unclaim(work: &Path) {
     let begins = |entry: &fs::DirEntry| {
         let name = entry.file_name();
@@ -83,43 +81,5 @@ pub(super) fn unclaim(work: &Path) {
     for entry in fs::read_dir(work).into_iter().flatten().flatten().filter(begins) {
         // Whatever stays is refused with its name.
         let _ = fs::remove_file(entry.path());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_is_of_one_architecture() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let work = folder.path().join("new/work");
-        let claimed = |arch: &str| match claim(&work, arch.parse().unwrap(), 10) {
-            Err(CliError::Failed(message)) => Err(message),
-            Err(other) => panic!("{other:?}"),
-            Ok(()) => Ok(()),
-        };
-        assert_eq!(claimed("gfx942"), Ok(()));
-        fs::write(work.join(FIRST), "kernel\n").unwrap();
-        assert_eq!(claimed("gfx942"), Ok(()), "it goes on");
-        let error = claimed("gfx950").unwrap_err();
-        assert!(
-            error.contains(r#"tune.json: arch: found "gfx942", expected "gfx950" as in --arch"#),
-            "{error}"
-        );
-        for (text, found) in [
-            ("{}", "arch: found nothing"),
-            (r#"{"arch": 942}"#, "arch: found 942"),
-            (r#"{"arch": "gfx942"}"#, "first: found nothing, expected 10 as in --first"),
-            (r#"{"arch": "gfx942", "first": 30}"#, "first: found 30, expected 10 as in --first"),
-            ("{", "EOF"),
-        ] {
-            fs::write(work.join(FILE), text).unwrap();
-            let error = claimed("gfx942").unwrap_err();
-            assert!(error.contains(found), "{error}");
-        }
-        fs::remove_file(work.join(FILE)).unwrap();
-        let error = claimed("gfx942").unwrap_err();
-        assert!(error.contains("found 0000.csv and no tune.json"), "{error}");
     }
 }
