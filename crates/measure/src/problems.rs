@@ -110,26 +110,6 @@ mod tests {
     fn one_number_for_two_problems_is_an_error() {
         let error = conv("problem_idx,C,K,Hi,Wi,Y,X\n7,64,64,8,8,1,1\n7,64,64,8,8,3,3\n").unwrap_err();
         assert_eq!(error, "p: line 3: problem_idx 7 denotes two different problems");
-        let error = conv("problem_idx,C,K,Hi,Wi,Y,X\n-1,64,64,8,8,1,1\n").unwrap_err();
-        assert_eq!(error, "p: line 2: problem_idx: found '-1', expected a whole number, 0 or more");
-    }
-
-    /// Without the operation, a line whose end is missing would read as another problem.
-    #[test]
-    fn captured_lines_say_their_operation() {
-        let text = "N=1,C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\n\
-                    N=1,C=64,K=64,Hi=8,Wi=8,Y=1,X=1,stride_w=1\nC=64,K=64,Hi=8,Wi=8,Y=3,X=3,op=grouped_conv";
-        let set = conv(text).unwrap();
-        assert_eq!(numbers(&set), [0, 1]);
-        assert_eq!(
-            set.notes,
-            [
-                "p: 1 incomplete lines are skipped, the first is line 3: they have no op=…",
-                "p: 1 problems are skipped: they are of another operation"
-            ]
-        );
-        let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nC=64,op=grouped_conv\n").unwrap_err();
-        assert!(error.starts_with("p: line 2: K, Hi, Wi, Y, X: found nothing"), "{error}");
     }
 
     /// A whole sweep ran, and then each of its rows was refused.

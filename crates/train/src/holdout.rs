@@ -168,17 +168,4 @@ mod tests {
         let error = folds("x.csv").unwrap_err().to_string();
         assert!(error.contains("found 2 files of the name x.csv, expected the path of one"), "{error}");
     }
-
-    #[test]
-    fn what_cannot_be_left_out_is_named() {
-        let (measurements, items) = measured(TWO);
-        for (word, message) in [
-            ("dtype", "--folds dtype: found only bf16, expected data of at least two"),
-            ("device", "--folds device: found only none, expected data of at least two"),
-            ("c.csv", "--folds c.csv: found c.csv, expected device, direction, dtype or a file of --data"),
-        ] {
-            let error = Holdout::from_word(word).folds(&measurements, &items).unwrap_err();
-            assert_eq!(error.to_string(), message);
-        }
-    }
 }

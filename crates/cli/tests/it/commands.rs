@@ -57,18 +57,6 @@ fn rank_takes_many_problems_from_a_csv() {
 }
 
 #[test]
-fn rank_shows_the_other_targets() {
-    let gemm = "tests/golden/models/gemm_small";
-    let csv = good(&format!(
-        "rank --model {gemm} --pool {gemm}/pool.txt --problem M=128,N=1536,K=7168 --format csv"
-    ));
-    assert!(
-        csv.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
-        "{csv}"
-    );
-}
-
-#[test]
 fn wrong_use_is_2_and_failure_is_1() {
     let model = "--model tests/golden/models/conv_small";
     refuses(&format!(

@@ -244,7 +244,11 @@ mod trained {
             {train} --params boosting=dart
                 2: --params: boosting: found no parameter, expected one of n_estimators
             {train} --params num_leaves=1
-                2: num_leaves: found '1', expected a whole number from 2
+                2: num_leaves: found '1', expected a whole number from 2 to 131072
+            {train} --params learning_rate=NaN
+                2: learning_rate: found 'NaN', expected a number from 0.000001 to 1
+            {train} --params n_estimators=6000
+                2: n_estimators: found '6000', expected a whole number from 1 to 5000
             {train} --params subsample=0.5
                 2: subsample: found 0.5, expected subsample_freq of at least 1
             {train} --params sharpness=3

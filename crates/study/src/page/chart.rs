@@ -87,7 +87,7 @@ impl Axis {
     }
 
     /// The same, whose ends are ticks.
-    pub(super) fn rounded(name: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
+    fn rounded(name: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let ticks = Ticks::new(range(values, unit), unit);
         let range = ticks.around();
         Self { name: name.to_owned(), unit, spacing: Spacing::Even, range, ticks: ticks.within(range) }
@@ -263,13 +263,13 @@ impl Series {
     }
 }
 
-/// All values of some series, for the range of an axis.
-pub(super) fn values(all: &[Series]) -> impl Iterator<Item = f64> {
-    all.iter().flat_map(|one| one.points.iter().map(|point| point.1))
-}
-
-/// A chart of some series. It says the values of all of them at each place, up to some number of places.
-pub(super) fn series(label: &str, x: &Axis, y: &Axis, all: &[Series]) -> String {
+/// A chart of some series; `y` is what their values are. It says the values of all of them at each place, up
+/// to some number of places.
+pub(super) fn series(label: &str, x: &Axis, y: (&str, Unit), all: &[Series]) -> String {
+    let values = all.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+    // Steps stand on the ground, and never lie flat on it.
+    let ground = all.iter().any(|one| one.mark == Mark::Steps).then_some([0.0, 0.001]);
+    let y = &Axis::rounded(y.0, y.1, values.chain(ground.into_iter().flatten()));
     let mut chart = Chart::new(label, x, y);
     for (number, one) in all.iter().enumerate() {
         chart.series(number, one, x, y);
@@ -540,7 +540,7 @@ mod tests {
         first.kept = Some(1);
         let all = [first, Series::new("fold 2", Mark::Line, [(1.0, 1.0), (2.0, 0.5), (3.0, f64::NAN)])];
         let x = Axis::new("trees, of all", Unit::Count, [1.0, 3.0]);
-        let svg = series("loss", &x, &Axis::rounded("loss", Unit::Share, values(&all)), &all);
+        let svg = series("loss", &x, ("loss", Unit::Share), &all);
         assert!(svg.contains("<title>trees 2\nfold &lt;1&gt; 25.00 %\nfold 2 50.00 %</title>"), "{svg}");
         assert!(svg.contains("<title>trees 3\nfold &lt;1&gt; 75.00 %</title>"), "{svg}");
         assert!(svg.contains("<title>fold &lt;1&gt;, trees 2: 25.00 %, which is kept</title>"), "{svg}");
@@ -554,7 +554,7 @@ mod tests {
     fn dots_are_not_joined() {
         let all = [Series::new("mean", Mark::Dots, [(0.0, 0.9), (1.0, 0.8)])];
         let x = Axis::of_names("fold", &["1".to_owned(), "sm_90".to_owned()]);
-        let svg = series("efficiency", &x, &Axis::rounded("efficiency", Unit::Share, values(&all)), &all);
+        let svg = series("efficiency", &x, ("efficiency", Unit::Share), &all);
         let long: Vec<String> = (0..8).map(|place| format!("gfx942 num_cus={place}")).collect();
         assert_eq!(Axis::of_names("fold", &long).ticks.len(), 2);
         assert!(!svg.contains("<path class=\"line") && svg.matches("<circle").count() == 2, "{svg}");
@@ -567,7 +567,7 @@ mod tests {
             for mark in [Mark::Line, Mark::Dots, Mark::Steps] {
                 let all = [Series::new("", mark, (1..).map(f64::from).zip(points.iter().copied()))];
                 let x = Axis::new("problem", Unit::Count, [0.5, points.len() as f64 + 0.5]);
-                let svg = series("", &x, &Axis::rounded("", Unit::Share, values(&all)), &all);
+                let svg = series("", &x, ("", Unit::Share), &all);
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
                 let paths = svg.split(" d=\"").skip(1).filter_map(|rest| rest.split('"').next());
                 let numbers =

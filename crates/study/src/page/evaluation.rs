@@ -42,8 +42,8 @@ pub fn evaluation(
         let points = (1..).map(f64::from).zip(evaluation.top_k.iter().copied());
         let all = [Series::new("", Mark::Line, points)];
         let x = Axis::new("k, kernels that are measured", Unit::Count, [1.0, evaluation.top_k.len() as f64]);
-        let y = Axis::rounded("mean efficiency", Unit::Share, chart::values(&all));
-        page.raw(&chart::series("mean efficiency of the best of the first k", &x, &y, &all));
+        let y = ("mean efficiency", Unit::Share);
+        page.raw(&chart::series("mean efficiency of the best of the first k", &x, y, &all));
         let shown: Vec<usize> =
             [1, 2, 3, 5, 10, 20].into_iter().filter(|&k| k <= evaluation.top_k.len()).collect();
         page.table(
@@ -153,8 +153,7 @@ pub(super) fn regret(page: &mut Page, evaluation: &Evaluation) {
     let all = [Series::new("", Mark::Steps, (1..).map(f64::from).zip(regrets))];
     let problems = evaluation.outcomes.len() as f64;
     let x = Axis::new("problem, from the worst choice to the best", Unit::Count, [0.5, problems + 0.5]);
-    let y = Axis::rounded("regret", Unit::Share, chart::values(&all).chain([0.0, 0.001]));
-    page.raw(&chart::series("regret by problem, largest first", &x, &y, &all));
+    page.raw(&chart::series("regret by problem, largest first", &x, ("regret", Unit::Share), &all));
 }
 
 pub(super) fn slices(page: &mut Page, slices: &[SliceGroup]) {

@@ -141,8 +141,8 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let points = (1..).map(f64::from).zip(steps.iter().map(|step| step.share));
     let all = [Series::new("", Mark::Line, points)];
     let x = Axis::of_counts("kernels", [1.0, steps.len() as f64]);
-    let y = Axis::rounded("share of the oracle", Unit::Share, chart::values(&all));
-    page.raw(&chart::series("share of the oracle that so many kernels keep", &x, &y, &all));
+    let y = ("share of the oracle", Unit::Share);
+    page.raw(&chart::series("share of the oracle that so many kernels keep", &x, y, &all));
     page.named_table(
         "pools",
         &["kernels", "share of the oracle", "worst problem", "problems without a kernel"],

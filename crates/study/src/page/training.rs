@@ -109,8 +109,7 @@ fn measured(page: &mut Page, inputs: &CardInputs) {
         let x = inputs.curve.iter().map(|point| point.measured as f64);
         let x = Axis::of_counts("measured problems", x);
         let all = ways(&inputs.curve, of);
-        let y = Axis::rounded("efficiency", Unit::Share, chart::values(&all));
-        let picture = chart::series("efficiency by measured problems", &x, &y, &all);
+        let picture = chart::series("efficiency by measured problems", &x, ("efficiency", Unit::Share), &all);
         page.raw(&format!("<h3>{title}</h3>\n{picture}"));
     }
     page.table(
@@ -158,8 +157,8 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
         let mut all = vec![dots("mean", |found| found.mean), dots("P10", |found| found.p10)];
         all.retain(|one| !one.points.is_empty());
         if !all.is_empty() {
-            let y = Axis::rounded("efficiency", Unit::Share, chart::values(&all));
-            page.raw(&chart::series("efficiency by fold", &Axis::of_names("fold", &names), &y, &all));
+            let x = Axis::of_names("fold", &names);
+            page.raw(&chart::series("efficiency by fold", &x, ("efficiency", Unit::Share), &all));
         }
         let share = |value: Option<f64>| value.map_or_else(String::new, percent);
         let error = |value: Option<f64>| value.map_or_else(String::new, number);
@@ -215,8 +214,7 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
             .collect();
         let most = watched.iter().map(|(_, rounds)| rounds.losses.len()).max().unwrap_or(1);
         let x = Axis::new("trees", Unit::Count, [1.0, most as f64]);
-        let y = Axis::rounded(first.loss, Unit::Number, chart::values(&all));
-        page.raw(&chart::series(&format!("{} by trees", first.loss), &x, &y, &all));
+        page.raw(&chart::series(&format!("{} by trees", first.loss), &x, (first.loss, Unit::Number), &all));
         page.table(
             &["fold", "trees kept", "trees tried", "at one tree", "lowest", "loss"],
             watched.iter().map(|(fold, rounds)| {

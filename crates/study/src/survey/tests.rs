@@ -61,11 +61,6 @@ fn a_survey_counts_what_was_measured() {
     assert_eq!(survey.run_ms, 0.1 + 0.1 + 0.2 + (0.125 + 0.2 + 0.125));
 }
 
-#[test]
-fn a_sweep_without_a_time_has_no_survey() {
-    assert!(Survey::new(&measured("a.csv", &[(0, 64, 32, Err("crash"))]), Vec::new()).is_none());
-}
-
 /// By hand: 128 channels to 64 over 64 pixels in bf16 are 2 * 64 * 64 * 128 operations and 2 * (64 * 128 + 64
 /// * 128 + 64 * 64) bytes.
 #[test]

@@ -133,8 +133,6 @@ fn equal_specs_are_compatible_and_every_difference_is_named() {
 #[test]
 fn what_is_missing_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let error = WarmStart::load(&folder.path().join("nowhere")).unwrap_err().to_string();
-    assert!(error.contains("nowhere: no such directory"), "{error}");
     let error = WarmStart::load(folder.path()).unwrap_err().to_string();
     assert!(error.contains("feature_spec.json: No such file"), "{error}");
 }

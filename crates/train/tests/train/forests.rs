@@ -240,12 +240,3 @@ fn looking_for_hard_problems_changes_the_forest() {
     let hard = train(&measurements, &plan, &()).unwrap().remove(0);
     assert!(hard.hard_problems > 0 && hard.text != plain.text);
 }
-
-#[test]
-fn a_target_without_data_is_refused_before_anything_is_trained() {
-    let measurements = measurements(6);
-    let goals =
-        vec![goal(Target::Tflops, Objective::Log1p, &[]), goal(Target::Bandwidth, Objective::Log1p, &[])];
-    let error = train(&measurements, &plan(goals), &()).unwrap_err();
-    assert_eq!(error.to_string(), "target bandwidth: no valid row of the data has a value of it");
-}

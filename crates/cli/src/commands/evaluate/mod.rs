@@ -244,20 +244,14 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
         row(&name, &[field.outside.into()]);
     }
     let unmeasured = evaluation.orders.iter().filter(|order| order.unmeasured.is_some()).count();
-    for (name, count) in [
-        ("choices that were not measured", unmeasured),
-        ("problems without a choice", evaluation.problems_without_choice),
+    for (name, of_problems, of_kernels) in [
+        ("choices that were not measured", unmeasured, 0),
+        ("problems without a choice", evaluation.problems_without_choice, 0),
+        ("kernels unlike the measured ones", 0, coverage.unmeasured_kernels),
+        ("kernels that the model does not rank", 0, coverage.left_out_kernels),
     ] {
-        if count > 0 {
-            row(name, &[count.into()]);
-        }
-    }
-    for (name, count) in [
-        ("kernels unlike the measured ones", coverage.unmeasured_kernels),
-        ("kernels that the model does not rank", coverage.left_out_kernels),
-    ] {
-        if count > 0 {
-            row(name, &[Cell::Empty, count.into()]);
+        if of_problems + of_kernels > 0 {
+            row(name, &[of_problems, of_kernels].map(|count| (count > 0).then_some(count).into()));
         }
     }
     table

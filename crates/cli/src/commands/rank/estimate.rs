@@ -14,9 +14,9 @@ use super::notes::{self, is_tied};
 use crate::error::CliError;
 use crate::input::Problems;
 use crate::output::Output;
-use crate::table::{Cell, Rows};
+use crate::table::{Cell, Format, Rows};
 
-pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
+pub(super) fn run(args: &Args, format: Format, pool: Pool, top: usize) -> Result<(), CliError> {
     let op = pool.op();
     let mut defaults = ProblemDefaults::new(op);
     take_what_is_common(&pool, &mut defaults, true, true);
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, pool: Pool, top: usize) -> Result<(), CliError> {
         }
         if rows.is_none() {
             let output = Output::create(args.output.as_deref())?;
-            rows = Some(Rows::new(args.format.of_rows(), output, header.clone()));
+            rows = Some(Rows::new(format, output, header.clone()));
         }
         let Some(rows) = &mut rows else { return Ok(()) };
         let ranking = scratch.ranking();

@@ -8,6 +8,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::{Problem, Splits};
 use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rayon::prelude::*;
 
 use self::notes::{Notes, say_misfits};
@@ -74,40 +75,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     top: Option<u64>,
     /// Output format
-    #[arg(long, value_enum, default_value = "table")]
+    #[arg(long, default_value = "table", value_parser = formats())]
     format: RankFormat,
     /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// How results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RankFormat {
-    /// Aligned columns, cut to the width of a terminal
-    Table,
-    /// A table for a page or an issue
-    Markdown,
-    /// Comma-separated values with a header
-    Csv,
-    /// A list of objects
-    Json,
-    /// The tuned table that AITER reads, with the best kernel of each problem of a family
-    #[cfg(feature = "offline")]
-    Aiter,
-}
+/// How results are written; `None` is the tuned table that AITER reads. By this name, since `clap` takes an
+/// `Option` for an argument that may be left out.
+type RankFormat = Option<Format>;
 
-impl RankFormat {
-    const fn of_rows(self) -> Format {
-        match self {
-            Self::Table => Format::Table,
-            Self::Markdown => Format::Markdown,
-            Self::Json => Format::Json,
-            Self::Csv => Format::Csv,
-            #[cfg(feature = "offline")]
-            Self::Aiter => Format::Csv,
-        }
-    }
+fn formats() -> impl TypedValueParser<Value = RankFormat> {
+    let of_tables = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let of_aiter = PossibleValue::new("aiter")
+        .help("The tuned table that AITER reads, with the best kernel of each problem of a family");
+    let known = of_tables.chain(cfg!(feature = "offline").then_some(of_aiter));
+    PossibleValuesParser::new(known).map(|word| Format::from_str(&word, false).ok())
 }
 
 /// The model and the pool. The model is by default the built-in one of a family, else the universal model,
@@ -141,12 +125,12 @@ const TASK: usize = 32;
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
     #[cfg(feature = "offline")]
-    if args.format == RankFormat::Aiter {
+    if args.format.is_none() {
         return aiter::run(args);
     }
-    let format = args.format.of_rows();
+    let format = args.format.unwrap_or(Format::Csv);
     let (model, pool) = model_and_pool(args)?;
-    let Some(model) = model else { return estimate::run(args, pool, top) };
+    let Some(model) = model else { return estimate::run(args, format, pool, top) };
     let (ranker, defaults) = args.ranker.ranker(model, pool)?;
     let others = other_targets(&ranker);
     let one =

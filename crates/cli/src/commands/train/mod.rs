@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::data::{ChooseOption, WhereOption};
 use super::gpu::Gpu;
+#[cfg(not(feature = "train"))]
 use crate::error::CliError;
 use crate::table::Format;
 
@@ -12,7 +13,7 @@ mod plan;
 #[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
-pub(super) use run::card;
+pub(super) use run::{card, run};
 
 const EXAMPLES: &str = "Examples:
   ckselect train --data sweep.csv --output models/mine --arch gfx950
@@ -137,20 +138,11 @@ fn prior_weight(text: &str) -> Result<f64, String> {
     weight.ok_or_else(|| "expected a number from 0 to 1000".to_owned())
 }
 
-#[cfg(feature = "train")]
-pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    run::run(args)
-}
-
+/// Any command that trains.
 #[cfg(not(feature = "train"))]
-pub(crate) fn run(_: &Args) -> Result<(), CliError> {
-    Err(without_lightgbm())
-}
-
-#[cfg(not(feature = "train"))]
-pub(crate) fn without_lightgbm() -> CliError {
-    CliError::usage(
+pub(crate) fn run<A>(_: &A) -> Result<(), CliError> {
+    Err(CliError::usage(
         "this ckselect was built without LightGBM, so it cannot train; build it with `make ckselect` or, \
          with CMake 3.28 and libclang, `cargo build --release -p ckselect --features train`",
-    )
+    ))
 }

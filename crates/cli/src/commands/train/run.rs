@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
-pub(super) fn run(given: &Args) -> Result<(), CliError> {
+pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let (files, only_trains) = plan::files(given)?;
     let args = &with_first_rows(given, &files)?;
     let settings = plan::Settings::read(&args.params)?;

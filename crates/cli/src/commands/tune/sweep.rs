@@ -13,6 +13,7 @@ use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
+use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::StopReason;
 
 use super::super::bench::{self, Keep, Order};
@@ -95,7 +96,7 @@ impl<'a> Sweep<'a> {
             arch: args.gpu.on(Some(args.arch()?)),
             gpus: None,
             budget: self.left(),
-            shard: "1/1".parse()?,
+            shard: Shard::WHOLE,
             dry_run: false,
             format: args.format,
         };
