@@ -4,7 +4,7 @@ use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
 use super::super::word;
 use super::Args;
-use super::recorded::{Recorded, medians, point};
+use super::recorded::{Recorded, base, medians, point};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 
@@ -16,7 +16,8 @@ pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
     let ways = args.settings.ways.iter().map(|way| word(way)).collect::<Result<Vec<Method>, _>>();
     let ways = ways.map_err(|error| CliError::usage(format!("--params ways: {error}")))?;
     refuse_repeats("--counts", counts)?;
-    let recorded = Recorded::read(args)?;
+    let base = base(args)?;
+    let recorded = Recorded::in_simulation(args, &base)?;
     let mut points = Vec::new();
     for way in ways {
         let simulation = recorded.simulation(way)?.holding_back(args.settings.holdout.as_deref())?;

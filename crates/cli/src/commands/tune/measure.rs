@@ -6,12 +6,11 @@ use std::path::Path;
 use ck_select::estimate::Device;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select_data::measurements::Measurements;
 use ck_select_measure::problems::ProblemSet;
 use ck_select_train::{CurvePoint, WarmStart, spread_order};
 
 use super::Args;
-use super::recorded::{described, draw_all, point, read};
+use super::recorded::{Recorded, described, point};
 use super::sweep::{BATCH, Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
 use crate::error::CliError;
@@ -26,16 +25,15 @@ const LITTLE: f64 = 5e-4;
 
 /// Measures until the budget is spent, everything is measured, or there is little left to gain. Measurements
 /// of an earlier call are kept. Also returns the expected quality at each decision.
-pub(super) fn measure(
+pub(super) fn measure<'a>(
     args: &Args,
     pool: &Path,
     kernels: &Pool,
-    base: &WarmStart,
-) -> Result<(Measurements, Vec<CurvePoint>), CliError> {
+    base: &'a WarmStart,
+) -> Result<(Recorded<'a>, Vec<CurvePoint>), CliError> {
     let (Some(list), Some(work)) = (&args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
-    let op = kernels.op();
     let all = problems(args, list, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
     let most = args.at_most(all.len())?.unwrap_or(all.len());
@@ -68,9 +66,10 @@ pub(super) fn measure(
         files.push(file);
         let count = (number + 1) * BATCH;
         if args.measure.is_none() && count >= ENOUGH && count >= 2 * asked.0 {
-            let measured = read(args, &with_rows(&files), op)?;
-            let expected = draw_all(args, &measured, base)?.and_then(|draw| draw.expected);
-            curve.extend(expected.as_ref().map(|of| point("expected", measured.problems().len(), of)));
+            let measured = Recorded::read(args, base, &with_rows(&files))?;
+            let expected = measured.draw_all(args)?.and_then(|draw| draw.expected);
+            let problems = measured.measurements.problems().len();
+            curve.extend(expected.as_ref().map(|of| point("expected", problems, of)));
             let expected = expected.map(|expected| expected.mean);
             if let (Some(before), Some(now)) = (asked.1, expected)
                 && now - before < LITTLE
@@ -90,8 +89,9 @@ pub(super) fn measure(
         sweep.measure_the_rest(work, &mut files)?;
     }
     let files = with_rows(&files);
-    let measured = sweep.finished(read(args, &files, op)?, first);
-    if measured.rows().iter().any(|row| row.is_valid) {
+    let mut measured = Recorded::read(args, base, &files)?;
+    measured.measurements = sweep.finished(measured.measurements, first);
+    if measured.measurements.rows().iter().any(|row| row.is_valid) {
         return Ok((measured, curve));
     }
     Err(CliError::failed(if files.is_empty() && args.budget.is_some() {

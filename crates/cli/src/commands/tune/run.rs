@@ -9,12 +9,12 @@ use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
 use ck_select_train::{
     CardInputs, CurvePoint, Directory, Draw, Efficiency, Goal, GroupBy, Method, Objective, Plan, Stop,
-    WarmStart, own_params, train,
+    own_params, train,
 };
 
 use super::super::pools;
 use super::super::train::card;
-use super::recorded::{Recorded, draw_all, extractor, medians, point, simulation};
+use super::recorded::{Recorded, base, medians, point};
 use super::{Args, curve, measure};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
@@ -31,11 +31,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     match &args.counts {
         Some(counts) => curve::run(args, counts),
-        None => simulate(args, Recorded::read(args)?),
+        None => simulate(args, &Recorded::in_simulation(args, &base(args)?)?),
     }
 }
 
-fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
+fn simulate(args: &Args, recorded: &Recorded<'_>) -> Result<(), CliError> {
     let draws = args.settings.draws.unwrap_or(1);
     if draws > 1 && args.output.is_some() {
         return Err(CliError::usage(format!(
@@ -55,11 +55,10 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
         let mut curve = vec![point("found", 0, &simulation.draw(0, args.settings.seed)?.found)];
         let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
         curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
-        let Recorded { base, measurements, promising, .. } = recorded;
-        let is_kept = |row: usize| promising.as_ref().is_none_or(|promising| promising.has(row));
-        let measured =
-            measurements.keeping(|index, row| first.measured.contains(&row.problem) && is_kept(index));
-        write(args, &measured, base, curve)?;
+        let is_kept = |row: usize| recorded.promising.as_ref().is_none_or(|promising| promising.has(row));
+        let is_measured = |problem: u32| first.measured.contains(&problem);
+        let measured = recorded.measurements.keeping(|index, row| is_measured(row.problem) && is_kept(index));
+        write(args, recorded, &measured, curve)?;
     }
     Ok(())
 }
@@ -69,8 +68,8 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let kernels = pools::read(pool, || args.arch().map(Some))?;
     let base = super::super::to_adapt(&args.model, kernels.op())?;
     let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
-    let problems = measured.problems().len();
-    let drawn = draw_all(args, &measured, &base)?;
+    let problems = measured.measurements.problems().len();
+    let drawn = measured.draw_all(args)?;
     match drawn.as_ref().and_then(|draw| draw.expected.as_ref()) {
         Some(expected) => end_with(&mut curve, point("expected", problems, expected)),
         None => say!(
@@ -78,14 +77,14 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
              others"
         ),
     }
-    let before = simulation(args, &measured, &base)?.draw(0, args.settings.seed)?;
+    let before = measured.simulation(Method::Tuned)?.draw(0, args.settings.seed)?;
     curve.insert(0, point("expected", 0, &before.found));
     let figures = curve::table(&curve);
     if let Err(misled) = drawn.as_ref().map_or(Ok(()), check) {
         figures.print(args.format)?;
         return Err(misled);
     }
-    write(args, &measured, base, curve)?;
+    write(args, &measured, &measured.measurements, curve)?;
     figures.print(args.format)
 }
 
@@ -134,22 +133,21 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
 /// Trains on everything that was measured, and writes the model.
 fn write(
     args: &Args,
+    of: &Recorded<'_>,
     measured: &Measurements,
-    base: WarmStart,
     curve: Vec<CurvePoint>,
 ) -> Result<(), CliError> {
     let Some(output) = &args.output else { return Ok(()) };
-    let prior = base.prior();
-    let schema = base.extractor().schema.clone();
+    let base = of.base.clone();
     let params = own_params();
     let plan = Plan {
-        extractor: Extractor { schema: schema.clone(), ..extractor(args, schema.op(), measured)? },
+        extractor: Extractor { schema: base.extractor().schema.clone(), ..of.extractor.clone() },
         categories: Vec::new(),
         goals: vec![Goal { target: Target::Relative, objective: Objective::Listwise, params }],
         rank_by: Target::Relative,
         folds: 1,
         holdout: None,
-        prior,
+        prior: base.prior(),
         group_by: GroupBy::Problem,
         fold_seed: None,
         stop: Stop::Never,
