@@ -41,15 +41,22 @@ impl Outcome {
 
     /// Whether it has a time, but samples that vary by more than `max_cv`.
     pub fn is_unstable(&self, max_cv: f64) -> bool {
-        matches!(self, Self::Measured(Measurement { cv: Some(cv), .. }) if *cv > max_cv)
+        self.measured().and_then(|measurement| measurement.cv).is_some_and(|cv| cv > max_cv)
+    }
+
+    /// The time and more, if it has one.
+    pub const fn measured(&self) -> Option<&Measurement> {
+        if let Self::Measured(measurement) = self { Some(measurement) } else { None }
     }
 
     /// The time in milliseconds, if it has one.
-    pub const fn latency_ms(&self) -> Option<f64> {
-        match self {
-            Self::Measured(measurement) => Some(measurement.latency_ms),
-            _ => None,
-        }
+    pub fn latency_ms(&self) -> Option<f64> {
+        self.measured().map(|measurement| measurement.latency_ms)
+    }
+
+    /// Why it has no time, unless it was given up.
+    pub fn failure(&self) -> Option<FailureClass> {
+        if let Self::Failed(failure) = self { Some(failure.class) } else { None }
     }
 }
 

@@ -49,10 +49,7 @@ impl Columns {
         let mut cells = vec![plan.kernel(pair).name.clone(), plan.asked(pair).idx.to_string()];
         let problem = plan.problem(pair);
         cells.extend(self.problem(&problem));
-        let measured = match outcome {
-            Outcome::Measured(measurement) => Some(measurement),
-            _ => None,
-        };
+        let measured = outcome.measured();
         // The fewest digits that read back to the same bits.
         cells.push(measured.map_or(NO_LATENCY.to_owned(), |m| format!("{:?}", m.latency_ms)));
         cells.push(measured.map_or("0.0".to_owned(), |m| format!("{:?}", m.tflops)));

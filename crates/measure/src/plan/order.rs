@@ -126,7 +126,7 @@ impl Plan {
         };
         let fastest =
             |outcomes: &[Outcome]| outcomes.iter().filter_map(Outcome::latency_ms).min_by(f64::total_cmp);
-        let is_missing = |outcome: &Outcome| matches!(outcome, Outcome::Failed(failure) if failure.class == FailureClass::NotRecorded);
+        let is_missing = |outcome: &Outcome| outcome.failure() == Some(FailureClass::NotRecorded);
         let share = |place: usize| {
             let all = outcomes(whole, place).filter(|all| !all.iter().any(is_missing))?;
             let best = fastest(&all)?;

@@ -124,7 +124,7 @@ impl<'a> Ledger<'a> {
             }
             ledger.note(pair, row.latency_ms);
             let unstable = unstable.contains(&(row.kernel.clone(), row.problem_idx));
-            ledger.tally.recall(pair, &row, unstable);
+            ledger.tally.add(pair, row.latency_ms.map(|_| row.tflops), row.failure(), unstable);
         }
         Ok(ledger)
     }
@@ -163,7 +163,8 @@ impl<'a> Ledger<'a> {
             self.details.append(self.plan, pair, outcome, gpu, self.max_cv)?;
             self.log.append(&self.columns.line(self.plan, pair, outcome))?;
             self.note(pair, outcome.latency_ms());
-            self.tally.count(pair, outcome, self.max_cv);
+            let tflops = outcome.measured().map(|measurement| measurement.tflops);
+            self.tally.add(pair, tflops, outcome.failure(), outcome.is_unstable(self.max_cv));
             self.written += 1;
         }
         Ok(&self.tally)

@@ -16,7 +16,6 @@ use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
-use crate::row::Logged;
 use crate::runner::{Context, Runner, Settings};
 use crate::shard::Shard;
 use crate::sidecar::{Files, Session};
@@ -102,20 +101,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a row that was already in the log.
-    fn recall(&mut self, pair: Pair, row: &Logged, unstable: bool) {
-        self.add(pair, row.latency_ms.map(|_| row.tflops), row.failure(), unstable);
-    }
-
-    fn count(&mut self, pair: Pair, outcome: &Outcome, max_cv: f64) {
-        let (tflops, failure) = match outcome {
-            Outcome::Measured(measurement) => (Some(measurement.tflops), None),
-            Outcome::CutOff { .. } => (None, None),
-            Outcome::Failed(failure) => (None, Some(failure.class)),
-        };
-        self.add(pair, tflops, failure, outcome.is_unstable(max_cv));
-    }
-
     /// Counts a row with a speed or a failure; one without either was cut off.
     fn add(&mut self, pair: Pair, tflops: Option<f64>, failure: Option<FailureClass>, unstable: bool) {
         match (tflops, failure) {
