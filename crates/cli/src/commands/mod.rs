@@ -205,7 +205,7 @@ pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
 fn share_of(text: &str, figures: &[&'static str]) -> Result<(&'static str, f64), String> {
     let (name, value) = pair(text)?;
     let known = figures.iter().find(|figure| **figure == name);
-    let name = known.ok_or_else(|| format!("no figure is named '{name}', only {}", figures.join(", ")))?;
+    let name = known.ok_or_else(|| unknown_name(name, figures))?;
     match value.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok((name, share)),
         _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),

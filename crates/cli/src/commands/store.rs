@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use ck_select::tuning::store::{
     Location, Merged, Mode, PoolHash, Record, Store, Winner, json_lines, read_records,
@@ -151,13 +150,14 @@ struct FilterArgs {
 }
 
 /// What a winner has to be.
-type Condition = Arc<dyn Fn(&Record) -> bool + Send + Sync>;
-
 #[derive(Clone, Default)]
 struct Filter {
     /// The architecture, if only one is meant.
     arch: Option<Arch>,
-    conditions: Vec<Condition>,
+    /// Names and values of fields.
+    fields: Vec<(String, String)>,
+    /// When it was measured at the latest.
+    before: Option<u64>,
 }
 
 /// Reads an age such as `90d`; without a unit it is refused, since pruning by mistake loses winners.
@@ -169,47 +169,39 @@ fn age(text: &str) -> Result<u64, String> {
 }
 
 impl Filter {
+    const NAMES: [&str; 8] = ["arch", "device", "pool", "library", "driver", "op", "kernel", "older_than"];
+
     fn from_text(text: &str) -> Result<Self, String> {
-        let hash = |text: &str| text.parse::<PoolHash>().map_err(|error| error.to_string());
         let mut filter = Self::default();
         for (name, value) in list_of_pairs(text)? {
-            let text = value.to_owned();
-            filter.conditions.push(match name {
-                "arch" => {
-                    let arch: Arch = word(value)?;
-                    filter.arch = Some(arch);
-                    Arc::new(move |record| record.scope.arch == arch)
-                }
-                "device" => Arc::new(move |record| record.scope.device == text),
-                "pool" => {
-                    let pool = hash(value)?;
-                    Arc::new(move |record| record.scope.pool == pool)
-                }
-                "pool!" => {
-                    let pool = hash(value)?;
-                    Arc::new(move |record| record.scope.pool != pool)
-                }
-                "library" => Arc::new(move |record| record.scope.library == text),
-                "driver" => Arc::new(move |record| record.scope.driver == text),
-                "op" => {
-                    let op: Op = word(value)?;
-                    Arc::new(move |record| record.problem.op() == op)
-                }
-                "kernel" => Arc::new(move |record| *record.winner.kernel == *text),
+            let value = match name {
+                "arch" => filter.arch.insert(word(value)?).to_string(),
+                "pool" | "pool!" => value.parse::<PoolHash>().map_err(|error| error.to_string())?.to_string(),
+                "op" => word::<Op>(value)?.to_string(),
+                "device" | "library" | "driver" | "kernel" => value.to_owned(),
                 "older_than" => {
-                    let latest = Winner::now().saturating_sub(age(value)?);
-                    Arc::new(move |record| record.winner.measured_at < latest)
+                    filter.before = Some(Winner::now().saturating_sub(age(value)?));
+                    continue;
                 }
                 _ => return Err(unknown_name(name, &Self::NAMES)),
-            });
+            };
+            filter.fields.push((name.to_owned(), value));
         }
         Ok(filter)
     }
 
-    const NAMES: [&str; 8] = ["arch", "device", "pool", "library", "driver", "op", "kernel", "older_than"];
-
-    fn matches(&self, record: &Record) -> bool {
-        self.conditions.iter().all(|holds| holds(record))
+    fn matches(&self, Record { scope, problem, winner }: &Record) -> bool {
+        let has = |(name, value): &(String, String)| match name.as_str() {
+            "arch" => scope.arch.as_str() == value,
+            "device" => scope.device == *value,
+            "pool" => scope.pool.to_string() == *value,
+            "pool!" => scope.pool.to_string() != *value,
+            "library" => scope.library == *value,
+            "driver" => scope.driver == *value,
+            "op" => problem.op().as_str() == value,
+            _ => *winner.kernel == **value,
+        };
+        self.fields.iter().all(has) && self.before.is_none_or(|latest| winner.measured_at < latest)
     }
 }
 

@@ -313,7 +313,7 @@ fn mistakes_are_named() {
         "evaluate --data @measured.csv
             2: --model
         {EVALUATE} --require speed=1
-            2: no figure is named 'speed'
+            2: found 'speed', expected one of: mean, median, p10, min, match
         {EVALUATE} --require mean=97
             2: expected a share from 0 to 1
         evaluate --against {MODEL} --model nowhere --data @measured.csv

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use ck_select_model::estimate::{Device, Estimator};
-use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
+use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker, Term};
 use ck_select_model::ties::Ties;
 use ck_select_types::problem::Problem;
 
@@ -146,32 +146,27 @@ fn terms(page: &mut Page, comparison: &Comparison) {
         let bar = chart::diverging(if most > 0.0 { difference / most } else { 0.0 });
         vec![escape(name), first, second, number(parts[0]), number(parts[1]), number(difference), bar]
     };
-    let none = || [String::new(), String::new()];
     let mut sum = vec![("all: raw score", comparison.raw), ("bias", bias), ("rounding", rounding)];
     if let Some(estimate) = comparison.estimate {
         sum.extend([("the estimate", estimate), ("score", comparison.scores())]);
     }
-    let features = |page: &mut Page, from: usize, to: usize, sums: bool| {
-        let of = |term: &ck_select_model::select::Term| {
-            row(term.feature, term.values.map(number), term.contributions)
-        };
-        let end = to.min(comparison.terms.len());
-        let rows = comparison.terms[from.min(end)..end].iter().map(of);
-        let sums = sum.iter().filter(|_| sums).map(|&(name, parts)| {
-            let mut cells = row(name, none(), parts);
-            cells[6].clear();
-            cells
-        });
+    let sums = sum.into_iter().map(|(name, parts)| {
+        let mut cells = row(name, [String::new(), String::new()], parts);
+        cells[6].clear();
+        cells
+    });
+    let features = |page: &mut Page, terms: &[Term], sums: Vec<Vec<String>>| {
+        let of = |term: &Term| row(term.feature, term.values.map(number), term.contributions);
         page.table(
             &["feature", "first has", "second has", "adds to the first", "to the second", "difference", ""],
-            rows.chain(sums),
+            terms.iter().map(of).chain(sums),
         );
     };
-    features(page, 0, FEATURES, true);
-    if comparison.terms.len() > FEATURES {
-        let rest = comparison.terms.len() - FEATURES;
-        page.details(&format!("{} further features", count(rest)), |page| {
-            features(page, FEATURES, usize::MAX, false);
+    let (shown, rest) = comparison.terms.split_at(FEATURES.min(comparison.terms.len()));
+    features(page, shown, sums.collect());
+    if !rest.is_empty() {
+        page.details(&format!("{} further features", count(rest.len())), |page| {
+            features(page, rest, Vec::new());
         });
     }
 }

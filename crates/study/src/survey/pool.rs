@@ -1,6 +1,6 @@
 //! Fewer kernels: which to keep, and what that costs.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::candidates::Trial;
@@ -35,27 +35,6 @@ pub enum Keep {
     Share(f64),
 }
 
-/// A kernel's gain when it was last computed; kernels added since can only have reduced it.
-#[derive(PartialEq)]
-struct Gain {
-    gain: f64,
-    kernel: usize,
-}
-
-impl Eq for Gain {}
-
-impl Ord for Gain {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.gain.total_cmp(&other.gain).then(other.kernel.cmp(&self.kernel))
-    }
-}
-
-impl PartialOrd for Gain {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// Sizes whose cost is worth showing, as long as more kernels add something.
 const SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 
@@ -75,18 +54,18 @@ impl GreedyPool {
             }
         }
         let mut best = vec![0.0_f64; trials.len()];
-        let gain = |cells: &[(u32, f64)], best: &[f64]| {
-            cells.iter().map(|&(trial, share)| (share - best[trial as usize]).max(0.0)).sum::<f64>()
+        // The bits of numbers that are not negative are in their order. Of equal gains, the first kernel's
+        // counts.
+        let gain = |kernel: usize, best: &[f64]| {
+            let of = |&(trial, share): &(u32, f64)| (share - best[trial as usize]).max(0.0);
+            (cells[kernel].iter().map(of).fold(0.0, |sum: f64, gain| sum + gain).to_bits(), Reverse(kernel))
         };
-        let mut heap: BinaryHeap<Gain> = cells
-            .iter()
-            .enumerate()
-            .map(|(kernel, cells)| Gain { gain: gain(cells, &best), kernel })
-            .collect();
+        // Each gain as it was when it was last computed; kernels added since can only have reduced it.
+        let mut heap: BinaryHeap<_> = (0..kernels).map(|kernel| gain(kernel, &best)).collect();
         let mut steps = Vec::new();
-        while let Some(Gain { kernel, .. }) = heap.pop() {
-            let now = Gain { gain: gain(&cells[kernel], &best), kernel };
-            if now.gain <= 0.0 {
+        while let Some((_, Reverse(kernel))) = heap.pop() {
+            let now = gain(kernel, &best);
+            if now.0 == 0 {
                 continue;
             }
             if heap.peek().is_some_and(|next| *next > now) {

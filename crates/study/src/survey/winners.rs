@@ -5,7 +5,7 @@ use crate::candidates::Trial;
 use ck_select_data::measurements::Measurements;
 
 /// The figures of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct KernelFigures {
     /// Rows without a valid time.
     pub failed: usize,
@@ -22,8 +22,7 @@ pub struct KernelFigures {
 }
 
 pub(super) fn kernels(measurements: &Measurements, trials: &[Trial]) -> Vec<KernelFigures> {
-    let none = KernelFigures { failed: 0, ran: 0, wins: 0, near: 0, mean: 0.0, run_ms: 0.0 };
-    let mut kernels = vec![none; measurements.kernels().len()];
+    let mut kernels = vec![KernelFigures::default(); measurements.kernels().len()];
     for row in measurements.rows() {
         let kernel = &mut kernels[row.kernel as usize];
         if row.is_valid {
