@@ -14,8 +14,8 @@ use crate::error::{MeasureError, at};
 pub enum RunnerConfig {
     /// Shared libraries that register kernels.
     Library {
-        /// The library that holds a kernel, with `{kernel}` for its name, or the one of all kernels, or a folder
-        /// of libraries.
+        /// The library that holds a kernel, with `{kernel}` for its name, or the one of all kernels, or a
+        /// folder of libraries.
         library: PathBuf,
         /// The clock for kernels that do not time themselves.
         #[serde(default)]
@@ -27,12 +27,12 @@ pub enum RunnerConfig {
     /// A program that speaks the protocol of [`crate::protocol`] and has its own way to make, run and time
     /// kernels.
     Worker {
-        /// The program and its arguments. Relative paths start from the configuration's folder, in which it runs.
+        /// The program and its arguments. Relative paths are of the configuration's folder, where it runs.
         command: Vec<PathBuf>,
         /// Environment variables to set.
         #[serde(default)]
         environment: BTreeMap<String, String>,
-        /// How the names of its kernels begin, by which a pool of others is refused before anything is started.
+        /// How the names of its kernels begin: a pool of others is refused before anything is started.
         #[serde(default, skip_serializing)]
         names: String,
         /// The configuration's folder.

@@ -62,8 +62,8 @@ vocabulary! {
     Stop, "stop" {
         /// When a fifth of the training problems, set aside for this, no longer improves.
         Inner = "inner",
-        /// When the held-out fold no longer improves: upstream's way, in which the reported fold also chooses the
-        /// number of trees.
+        /// When the held-out fold no longer improves: upstream's way, in which the reported fold also chooses
+        /// the number of trees.
         HeldOut = "held-out",
         /// Never: the number of trees is fixed.
         Never = "off",

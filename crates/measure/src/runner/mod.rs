@@ -194,8 +194,8 @@ pub trait Runner: Sync {
         first.map_or(Ok(()), |why| Err(MeasureError::new(format_args!("none of the kernels {why}"))))
     }
 
-    /// Measures jobs together, problem after problem, and reports each as soon as it is known, and [`Report::Settle`] before it waits.
-    /// An error means that nothing can be measured.
+    /// Measures jobs together, problem after problem, and reports each as soon as it is known, and
+    /// [`Report::Settle`] before it waits. An error means that nothing can be measured.
     fn measure(
         &self,
         jobs: &[Job<'_>],

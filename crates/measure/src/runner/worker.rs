@@ -1,5 +1,5 @@
-//! Kernels in worker processes, of which a crash or a hang costs at most one batch: our own worker, which loads
-//! libraries, or a program that speaks its protocol, such as Triton's in Python.
+//! Kernels in worker processes, of which a crash or a hang costs at most one batch: our own worker, which
+//! loads libraries, or a program that speaks its protocol, such as Triton's in Python.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,8 +34,8 @@ impl WorkerRunner {
         Self { config, own, folder: OnceLock::new() }
     }
 
-    /// The library of a kernel, which need not be there; `None` if it is a folder that lacks the kernel. Other
-    /// programs have their kernels elsewhere, and get an empty path.
+    /// The library of a kernel, which need not be there; `None` if it is a folder that lacks the kernel.
+    /// Other programs have their kernels elsewhere, and get an empty path.
     fn library(&self, kernel: &Kernel) -> Option<PathBuf> {
         let RunnerConfig::Library { library, .. } = &self.config else { return Some(PathBuf::new()) };
         let path = match library.to_str() {
