@@ -66,11 +66,12 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
     files::Pending::create(path).map(drop).map_err(CliError::io(path.display()))
 }
 
-/// If a file is given twice, its rows would count twice.
+/// If a file is given twice, its rows would count twice. But several tuned tables may have one pool.
 fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
     let mut seen = HashSet::new();
+    let mut of_rows = named.iter().filter(|one| one.option != "--pool");
     let repeated =
-        named.iter().find(|one| place(one.path).is_some_and(|place| !seen.insert((&one.option, place))));
+        of_rows.find(|one| place(one.path).is_some_and(|place| !seen.insert((&one.option, place))));
     match repeated {
         Some(Named { option, path, .. }) => {
             Err(CliError::usage(format!("{option} {}: this file is given twice", path.display())))
@@ -110,14 +111,19 @@ fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static 
             "this file is also read, as"
         });
     }
-    // What a log of `bench` or `merge` has beside it.
-    let is_beside = |end: &str| {
-        let mut beside = other.as_os_str().to_owned();
-        beside.push(end);
-        output == beside
+    // What a log of `bench` has beside it, which is written with it.
+    let is_beside = |one: &Path, log: &Path| {
+        let mut ends = [".meta.json", ".details.jsonl"].into_iter();
+        ends.any(|end| {
+            one.as_os_str().as_encoded_bytes()
+                == [log.as_os_str().as_encoded_bytes(), end.as_bytes()].concat()
+        })
     };
-    if [".meta.json", ".details.jsonl"].into_iter().any(is_beside) {
+    if is_beside(output, other) {
         return Some("this file belongs to");
+    }
+    if is_beside(other, output) {
+        return Some("with this file is written");
     }
     if other_is_written {
         return None;

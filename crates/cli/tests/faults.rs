@@ -275,7 +275,7 @@ mod trained {
             said
         };
         let said = under(1);
-        assert!(said.contains("out: the space for a model, 2 MB at most"), "{said}");
+        assert!(said.contains("out: 2 MiB, the most that this model may take"), "{said}");
         assert_eq!(fs::read_dir(case.elsewhere.path()).unwrap().count(), 0, "nothing was trained: {said}");
         let said = (2..9).map(under).find(|said| said.contains("the trained model is in ")).unwrap();
         let kept = said.split("the trained model is in ").nth(1).unwrap().trim();

@@ -103,9 +103,8 @@ impl Directory {
         let bytes = plan.goals.iter().map(forest).fold(rows * ROW + REST, usize::saturating_add);
         Self::check_free(path, overwrite)?;
         Staged::reserve(path, bytes as u64).map_err(|error| {
-            let what =
-                format!("{}: the space for a model, {} MB at most", path.display(), bytes.div_ceil(1 << 20));
-            TrainError::about(what, error)
+            let (path, most) = (path.display(), bytes.div_ceil(1 << 20));
+            TrainError::about(format!("{path}: {most} MiB, the most that this model may take"), error)
         })
     }
 

@@ -30,8 +30,10 @@ wrong. Nothing is written or measured; only the HIP runtime is loaded.";
 const OTHERS: [&str; 5] =
     [Location::VARIABLE, LIBRARY_VARIABLE, "CK_SELECT_LOCK_DIR", "CK_SELECT_LIBRARY", "CK_SELECT_COMMAND"];
 /// Variables that only the project's own builds and tests read.
-const OF_BUILDS: [&str; 4] =
-    ["CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_FREE_THREADED"];
+const OF_BUILDS: [&str; 7] = [
+    "CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_UPDATE_ROWS",
+    "CK_SELECT_FREE_THREADED", "CK_SELECT_FAULTS", "CK_SELECT_LICENCES",
+];
 
 /// Report what is found on this machine, and its effect
 #[derive(clap::Args)]

@@ -131,6 +131,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if !args.output.is_empty() {
         check_pool(&found)?;
     }
+    let to_standard_output = args.output.iter().any(|file| file == Path::new("-"));
+    if to_standard_output && (args.list || args.count) {
+        return Err(CliError::usage("--output -: --list and --count write to standard output, too"));
+    }
     for file in &args.output {
         let text = if suffix(file) == "json" {
             export::to_json(&found.kernels, &file_name(Path::new(&name)), &args.arch)?
@@ -149,8 +153,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return write_file(Path::new("-"), &export::to_text(&found.kernels));
     }
     // When a file goes to standard output, nothing else may follow it.
-    let taken = args.output.iter().any(|file| file == Path::new("-"));
-    if taken { Ok(()) } else { summary(&found, args).print(args.format) }
+    if to_standard_output { Ok(()) } else { summary(&found, args).print(args.format) }
 }
 
 /// How many kernels there are of each family that the library knows by name only.

@@ -31,8 +31,9 @@ impl FromStr for Gpu {
         }
         // A file need not exist to be one: what reads it says that it is missing.
         let is_file = |text: &str| text.contains(['/', '.']) || Path::new(text).is_file();
-        let file = text.split_once(':').map(|(_, file)| file).filter(|file| is_file(file));
-        let suffix = text.split_once(':').map_or("", |(_, suffix)| suffix);
+        // A target may have flags: gfx90a:sramecc+:xnack-.
+        let suffix = text.rsplit_once(':').map_or("", |(_, suffix)| suffix);
+        let file = Some(suffix).filter(|file| is_file(file));
         match text.parse() {
             Ok(arch) if file.is_some() || suffix.is_empty() || suffix.ends_with(['+', '-']) => {
                 Ok(Self { arch: Some(arch), file: file.map(PathBuf::from) })

@@ -142,7 +142,7 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     add("rank_by", spec.rank_by.as_str().into());
     add("log_targets", json!(spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>()));
     add("rules", serde_json::to_value(extractor.rules).unwrap_or(Value::Null));
-    // A generic model ranks for any GPU.
+    // A universal model ranks for any GPU.
     add("hardware", if model.is_generic() { Value::Null } else { Value::Object(hardware) });
     let filled =
         spec.filled.iter().map(|Filled { field, value, reason }| format!("{field}: {value} ({reason})"));
@@ -158,7 +158,8 @@ fn manifest(directory: &Path) -> Value {
     match ck_select::files::read(directory.join("train_manifest.json")) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .unwrap_or_else(|error| Value::String(format!("unreadable: {error}"))),
-        Err(_) => Value::Null,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Value::Null,
+        Err(error) => Value::String(format!("unreadable: {error}")),
     }
 }
 
@@ -171,8 +172,7 @@ fn targets(model: &Model, directory: &Path) -> Table {
         let Some(forest) = model.forest(target) else { continue };
         let file = Model::forest_file(directory, target).ok().flatten();
         let size = file.as_ref().and_then(|path| std::fs::metadata(path).ok());
-
-        let compressed = file.is_none_or(|path| path.extension().is_none_or(|extension| extension == "gz"));
+        let compressed = file.map(|path| yes_no(path.extension().is_some_and(|extension| extension == "gz")));
         let thresholds = forest.feature_uses().iter().map(|feature| feature.thresholds).max().unwrap_or(0);
         table.push(vec![
             target.as_str().into(),
@@ -185,7 +185,7 @@ fn targets(model: &Model, directory: &Path) -> Table {
             thresholds.into(),
             forest.version().into(),
             size.map(|file| file.len()).into(),
-            yes_no(compressed),
+            compressed.unwrap_or(Cell::Empty),
         ]);
     }
     table

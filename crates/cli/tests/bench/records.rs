@@ -82,8 +82,7 @@ fn times_of_two_architectures_are_not_mixed() {
     let header = "kernel,N,C,K,Hi,Wi,Y,X,arch,latency_ms,tflops\n";
     fakes.write("both", format!("{header}{}{}", row("gfx942"), row("gfx950")));
     let said = fakes.fails("--simulate both --output c.csv", 1);
-    let expected =
-        "both: the data mixes architectures: gfx942, gfx950; choose one with --arch, in `ckselect convert`";
+    let expected = "both: the data mixes architectures: gfx942, gfx950; choose one with --arch; bench has no such option, `ckselect convert` has";
     assert!(said.contains(expected), "{said}");
     assert!(!fakes.path("c.csv").exists());
     fakes.good("convert both --output one.parquet --arch gfx942");

@@ -187,6 +187,23 @@ fn a_file_of_measurements_counts_once() {
     all_refuse(&files, &commands, 2, "this file is given twice");
 }
 
+/// Up to 9b343f37 two tables of one pool were refused, and a log's own details were overwritten by it.
+#[cfg(feature = "train")]
+#[test]
+fn a_pool_may_be_of_several_tables_and_a_log_keeps_what_is_beside_it() {
+    let files = files();
+    files.refuses(
+        "train --arch gfx942 --winners @a.csv @b.csv @c.csv --pool @pool.txt @pool.txt a8w8_rowwise --output @m
+            1: pool.txt: cannot be read
+        bench @pool.txt --simulate @sweep.csv.details.jsonl --output @sweep.csv
+            2: with this file is written
+        enumerate configs/gemm_ci.json --output - --list
+            2: --output -: --list and --count write to standard output, too
+        evaluate --model estimate --winners @a.csv --pool @pool.txt --output @a.csv.csv
+            2: --winners writes .json",
+    );
+}
+
 /// `>&-`
 #[test]
 fn nothing_is_lost_where_standard_output_is_closed_or_full() {

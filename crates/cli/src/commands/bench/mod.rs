@@ -34,7 +34,7 @@ use signal_hook::flag;
 use super::gpu::{Gpu as NamedGpu, check_arch};
 use super::{Params, duration, whole, word};
 use crate::error::CliError;
-use crate::output::suffix;
+use crate::output::{file_name, suffix};
 use crate::table::Format;
 use progress::Bar;
 
@@ -475,8 +475,8 @@ fn say_how_it_ended(ran: &Summary, output: &Path) -> Result<(), CliError> {
 
 fn runner(args: &Args, pool: &Pool) -> Result<Box<dyn Runner>, CliError> {
     let Some(path) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
-    let is_library =
-        path.to_string_lossy().contains(".so") || path.exists() && (!path.is_dir() || Folder::is_at(path));
+    let is_shared = suffix(path) == "so" || file_name(path).contains(".so.");
+    let is_library = is_shared || path.exists() && (!path.is_dir() || Folder::is_at(path));
     let config = if suffix(path) == "json" {
         RunnerConfig::read(path)?
     } else if is_library {
@@ -488,7 +488,7 @@ fn runner(args: &Args, pool: &Pool) -> Result<Box<dyn Runner>, CliError> {
     Ok(Box::new(WorkerRunner::new(config, own)))
 }
 
-/// What --simulate takes the place of a GPU with.
+/// The answers of --simulate, in place of a GPU's.
 fn answers(args: &Args, pool: &Arc<Pool>) -> Result<Option<Box<dyn Answers>>, CliError> {
     let Some(from) = &args.simulate else { return Ok(None) };
     let answers: Box<dyn Answers> = if from == Path::new("analytic") {

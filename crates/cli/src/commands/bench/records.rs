@@ -15,7 +15,8 @@ pub(super) fn read(path: &Path, pool: &Pool) -> Result<Recorded, CliError> {
     // A time on one GPU says nothing about another, and no option here selects one.
     if let Err(mixed) = measurements.common_arch() {
         let file = path.display();
-        return Err(CliError::failed(format!("{file}: {mixed}, in `ckselect convert`")));
+        let message = format!("{file}: {mixed}; bench has no such option, `ckselect convert` has");
+        return Err(CliError::failed(message));
     }
     let mut recorded = Recorded::new(path.display().to_string());
     for row in measurements.rows() {

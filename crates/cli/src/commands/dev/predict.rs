@@ -111,9 +111,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     rows.finish()
 }
 
-/// Whether the first row is a header: it is if a cell is neither empty nor a number.
+/// Whether the first row is a header, which has names and no number.
 fn is_header(record: &StringRecord) -> bool {
-    record.iter().any(|cell| !cell.is_empty() && cell.parse::<f64>().is_err())
+    let mut cells = record.iter().filter(|cell| !cell.is_empty()).peekable();
+    cells.peek().is_some() && cells.all(|cell| cell.parse::<f64>().is_err())
 }
 
 /// The column of each feature.

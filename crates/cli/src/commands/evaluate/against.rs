@@ -53,6 +53,7 @@ fn read(args: &Args, [old, new]: &[Chooser; 2]) -> Result<Measurements, CliError
 }
 
 pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
+    super::check_suffixes(args, "--against", &["csv", "json"])?;
     let sides = sides(args, old)?;
     let measurements = read(args, &sides)?;
     let trials = trials(&measurements);
@@ -63,7 +64,10 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
     let unranked = old.iter().filter(|old| old.is_none()).count();
     if unranked > 0 {
         let all = trials.len();
-        say!("ckselect: {unranked} of {all} problems are not compared: the old one has no choice for them");
+        say!(
+            "ckselect: {unranked} of {all} problems are not compared: the old model ranks none of their \
+             kernels"
+        );
     }
     // Both are compared by the kernels that were measured.
     let outcome = |trial, order: Option<Order>| {
@@ -79,11 +83,7 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
     for path in &args.output {
         match suffix(path) {
             "csv" => changes(&comparison, &measurements).save(path)?,
-            "json" => write_json(path, &document(&comparison))?,
-            _ => {
-                let message = format!("--output {}: --against writes .csv or .json", path.display());
-                return Err(CliError::usage(message));
-            }
+            _ => write_json(path, &document(&comparison))?,
         }
     }
     match args.format {
@@ -95,14 +95,14 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
     }
     if lost > 0 {
         let message =
-            format!("not accepted: the new one has no choice for {lost} of {} problems", trials.len());
+            format!("not accepted: the new model ranks no kernel of {lost} of {} problems", trials.len());
         return Err(CliError::Judged(message));
     }
     let broken: Vec<String> = comparison
         .criteria
         .iter()
         .filter(|criterion| !criterion.holds())
-        .map(|one| format!("{} fell by {:.4}, allowed is {}", one.name, -one.delta(), one.limit))
+        .map(|one| format!("{} fell by {:.4}, allowed {}", one.name, -one.delta(), one.limit))
         .collect();
     Err(CliError::Judged(format!("not accepted: {}", broken.join("; "))))
 }

@@ -102,6 +102,17 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// Refuses files that an option does not write, before the work for them.
+fn check_suffixes(args: &Args, option: &str, known: &[&str]) -> Result<(), CliError> {
+    match args.output.iter().find(|path| !known.contains(&output::suffix(path))) {
+        Some(path) => {
+            let known = known.join(" or .");
+            Err(CliError::usage(format!("--output {}: {option} writes .{known}", path.display())))
+        }
+        None => Ok(()),
+    }
+}
+
 fn requirement(text: &str) -> Result<(&'static str, f64), String> {
     super::share_of(text, &["mean", "median", "p10", "min", "match"])
 }

@@ -17,6 +17,7 @@ use crate::error::CliError;
 use crate::output;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    super::check_suffixes(args, "--winners", &["json"])?;
     let Some(pool) = &args.pool else {
         return Err(CliError::usage("--winners needs --pool: the kernels among which they won"));
     };
@@ -43,9 +44,6 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let document = json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
     for path in &args.output {
-        if output::suffix(path) != "json" {
-            return Err(CliError::usage(format!("--output {}: --winners writes .json", path.display())));
-        }
         output::write_json(path, &document)?;
     }
     winners::table(&all).print_beside(args.format, || document)
@@ -61,9 +59,8 @@ fn judge(
 ) -> Result<(), CliError> {
     for (file, gpu) in tables.gpus() {
         let Some(arch) = gpu.arch else {
-            return Err(CliError::usage(
-                "--arch is missing, and the tables do not say what they were measured on",
-            ));
+            let file = file.display();
+            return Err(CliError::usage(format!("{file}: the table does not record its GPU: give --arch")));
         };
         let mut device = gpu.device(arch)?;
         if args.arch.file().is_some() {

@@ -160,7 +160,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             let mut problems = Problems::open(path, model.spec().op(), &defaults, hardware)?;
             let mut rows = output()?;
             let at_once =
-                (BLOCK / top.min(ranker.pool().len()).max(1)).clamp(2 * rayon::current_num_threads(), MOST);
+                (BLOCK / top.min(ranker.pool().len()).max(1)).min(MOST).max(2 * rayon::current_num_threads());
             let mut read = || -> Result<Vec<_>, CliError> {
                 let next = || problems.next().transpose();
                 let block = std::iter::from_fn(next).take(at_once);

@@ -269,15 +269,25 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
 /// The command line for the card: paths are reduced to file names, since folders differ between users, and
 /// options that do not affect the model are left out.
 fn command(words: impl Iterator<Item = String>) -> String {
+    // An option, with its values.
+    let mut options: Vec<Vec<String>> = vec![Vec::new()];
+    for word in words.skip(1) {
+        if word.starts_with("--") {
+            let (name, value) =
+                word.split_once('=').map_or((&*word, None), |(name, value)| (name, Some(value)));
+            options.push([Some(name), value].into_iter().flatten().map(str::to_owned).collect());
+        } else if let Some(option) = options.last_mut() {
+            option.push(word);
+        }
+    }
     let mut line = vec!["ckselect".to_owned()];
-    let mut words = words.skip(1);
-    while let Some(word) = words.next() {
-        let is_left_out = ["threads=", "--format="].iter().any(|start| word.starts_with(start));
-        if word == "--format" {
-            words.next();
-        } else if word != "--overwrite" && !is_left_out {
-            let is_path = word.contains('/') && !word.starts_with("--");
-            line.push(quoted(&if is_path { file_name(Path::new(&word)) } else { word }));
+    for mut option in options {
+        let had_values = option.len() > 1;
+        option.retain(|value| !value.starts_with("threads="));
+        let is_empty = had_values && option.len() == 1;
+        if !is_empty && !matches!(option.first().map(String::as_str), Some("--format" | "--overwrite")) {
+            let value = |word: String| if word.contains('/') { file_name(Path::new(&word)) } else { word };
+            line.extend(option.into_iter().map(|word| quoted(&value(word))));
         }
     }
     line.join(" ")
@@ -289,5 +299,23 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn a_card_has_a_command_that_trains_the_same_anywhere() {
+        let card = |line: &str| command(line.split(' ').map(str::to_owned));
+        let data = "/opt/ckselect train --data /home/me/a.csv b.csv --output out/m";
+        assert_eq!(card(data), "ckselect train --data a.csv b.csv --output m");
+        // Up to 9b343f37, '--params' was left without a value, and '--data=' kept its folder.
+        assert_eq!(card("ckselect train --params threads=8 --format json"), "ckselect train");
+        assert_eq!(
+            card("ckselect train --data=/home/me/a.csv --params=threads=8 num_leaves=7 --overwrite"),
+            "ckselect train --data a.csv --params num_leaves=7"
+        );
     }
 }
