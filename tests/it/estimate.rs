@@ -20,7 +20,7 @@ fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
     let estimate =
         PoolEstimate::new(Estimator::new(Device::for_arch(arch.parse().unwrap()).unwrap()), pool.clone());
     let mut scratch = EstimateScratch::default();
-    estimate.rank_with(problem, &mut scratch).unwrap();
+    estimate.rank(problem.checked().unwrap(), &mut scratch).unwrap();
     scratch.ranking().iter().map(|one| pool.get(one.index).unwrap().name.clone()).collect()
 }
 
@@ -162,7 +162,7 @@ fn a_described_gpu_replaces_its_profile() {
         } else {
             let best = PoolEstimate::new(estimator, Arc::new(pool()));
             let mut scratch = EstimateScratch::default();
-            best.rank_with(&problem, &mut scratch).unwrap();
+            best.rank(problem.checked().unwrap(), &mut scratch).unwrap();
             assert_eq!(own.1, Some(scratch.ranking()[0].time_us.to_bits()));
         }
         // Without an architecture, the description says which one; others keep their profiles.

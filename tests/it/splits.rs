@@ -96,7 +96,7 @@ fn the_estimate_ranks_pairs_and_prefers_the_smaller_number() {
     let estimate = PoolEstimate::new(Estimator::new(device), Arc::new(pool()));
     let rank = |problem: &Problem| {
         let mut scratch = EstimateScratch::default();
-        estimate.rank_with(problem, &mut scratch).unwrap();
+        estimate.rank(problem.checked().unwrap(), &mut scratch).unwrap();
         let ranked = scratch.ranking().iter().map(|one| Ranked {
             index: one.index,
             split_k: one.split_k,

@@ -7,7 +7,7 @@ use ck_select_types::operation::{OperationProblem, VariantOf};
 
 use super::device::{Device, Library};
 use super::shape::ShapeError;
-use super::terms::Terms;
+use super::terms::{Cause, Terms};
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
 use crate::scoring::Column;
@@ -46,8 +46,8 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
     type Shape: Debug + Copy + PartialEq;
     /// What the time is computed from.
     type Cycles: Copy;
-    /// The names of the terms, in the order in which they are added.
-    const TERMS: &'static [&'static str; Terms::COUNT];
+    /// What causes the terms, in the order in which they are added.
+    const CAUSES: [Cause<Self::Cycles>; Terms::COUNT];
     /// All columns of universal models, in the order of a model that does not name its columns.
     const COLUMNS: &'static [UniversalColumn];
     /// What computes each of them.
@@ -71,7 +71,10 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
     fn least(&self, cycles: &Self::Cycles, shape: &Self::Shape, device: &Device) -> f64;
 
     /// A kernel's time in microseconds.
-    fn time(&self, shape: &Self::Shape, device: &Device) -> f64;
+    #[inline(always)]
+    fn time(&self, shape: &Self::Shape, device: &Device) -> f64 {
+        self.cycles(Isa::Portable, shape, device).1
+    }
 
     /// The terms of the time.
     fn terms(&self, shape: &Self::Shape, device: &Device) -> Terms;

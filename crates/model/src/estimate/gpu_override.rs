@@ -1,8 +1,8 @@
 //! A GPU that the user describes in a file, in the place of an architecture's profile.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::{fmt, io};
 
 use serde_json::{Map, Value};
 
@@ -83,7 +83,8 @@ pub enum GpuOverrideFault {
 }
 
 /// The same, with the file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {fault}", .path.display())]
 pub struct GpuOverrideError {
     path: PathBuf,
     fault: GpuOverrideFault,
@@ -95,14 +96,6 @@ impl GpuOverrideError {
         matches!(self.fault, GpuOverrideFault::Io(_))
     }
 }
-
-impl fmt::Display for GpuOverrideError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.fault)
-    }
-}
-
-impl std::error::Error for GpuOverrideError {}
 
 /// A value for each GPU that is asked for: the described one, and the profiles of other architectures.
 #[derive(Debug)]

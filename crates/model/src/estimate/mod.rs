@@ -80,8 +80,8 @@ impl Load {
 }
 
 /// The names of the terms of an operation's times.
-pub const fn term_names(op: Op) -> &'static [&'static str; Terms::COUNT] {
-    each_operation!(op, Own => <LoadFor<Own> as Formula>::TERMS)
+pub fn term_names(op: Op) -> [&'static str; Terms::COUNT] {
+    each_operation!(op, Own => <LoadFor<Own> as Formula>::CAUSES.map(|(name, _)| name))
 }
 
 /// Estimates times on a device.

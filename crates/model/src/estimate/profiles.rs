@@ -29,13 +29,6 @@ const CDNA_REGISTERS: f64 = 131_072.0;
 /// Bytes per cycle of shared memory, 32 banks of 4 bytes on both AMD's and NVIDIA's devices.
 const BANKS: f64 = 128.0;
 
-/// The base of a file that names none; every number is replaced.
-pub(super) fn blank(arch: Option<Arch>) -> Device {
-    let is_cuda = arch.is_some_and(|arch| arch.as_str().starts_with("sm_"));
-    let library = if is_cuda { Library::Cuda } else { Library::ComposableKernel };
-    Device { hardware: Hardware::default(), rates: GFX950, library, wide_rows: 0 }
-}
-
 /// One die of an MI250X (an MI210 has 104 units): 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz;
 /// no cache after L2.
 const GFX90A: Rates = Rates {
@@ -147,95 +140,94 @@ const SM_90: Rates = Rates {
     ..SM_80
 };
 
-/// The profile of an architecture.
-pub(super) fn of(arch: &str) -> Option<Device> {
-    let (rates, library) = match arch {
-        "gfx90a" => (GFX90A, Library::ComposableKernel),
-        "gfx942" => (GFX942, Library::ComposableKernel),
-        "gfx950" => (GFX950, Library::ComposableKernel),
-        "gfx1201" => (GFX1201, Library::ComposableKernel),
-        "gfx1250" => (GFX1250, Library::ComposableKernel),
-        "sm_80" => (SM_80, Library::Cuda),
-        "sm_90" => (SM_90, Library::Cuda),
-        _ => return None,
-    };
-    let known = Hardware::for_arch(&arch.parse().ok()?);
-    let hardware = match arch {
-        // Features know only two of its constants; these are an RX 9070 XT's.
-        "gfx1201" => Hardware {
-            num_cus: 64,
-            simds_per_cu: 2,
-            shader_engines: 4,
-            max_clock_mhz: 2970,
-            max_waves_per_cu: 32,
-            l2_cache_kb: 8192,
-            l3_cache_kb: 65_536,
-            num_xcd: 1,
-            ..known?
-        },
-        // An A100; features have no profile of it.
-        "sm_80" => Hardware {
-            num_cus: 108,
-            shader_engines: 7,
-            max_clock_mhz: 1410,
-            max_waves_per_cu: 64,
-            wavefront_size: 32,
-            lds_capacity: 166_912,
-            l1_cache_kb: 192,
-            l2_cache_kb: 40_960,
-            l3_cache_kb: 40_960,
-            num_xcd: 1,
-            ..Hardware::default()
-        },
-        _ => known?,
-    };
-    // PTX ISA 8.0: wgmma multiplies 64 rows.
-    let wide_rows = if arch == "sm_90" { 64 } else { 0 };
-    Some(Device { hardware, rates, library, wide_rows })
+/// Whose kernels an architecture runs, unless they are another library's.
+fn library_of(arch: Arch) -> Library {
+    if arch.as_str().starts_with("sm_") { Library::Cuda } else { Library::ComposableKernel }
 }
 
 impl Device {
     /// The profile of an architecture.
     pub fn for_arch(arch: Arch) -> Result<Self, DeviceError> {
-        of(arch.as_str()).ok_or(DeviceError::NoProfile { arch })
+        let known = Hardware::for_arch(&arch).unwrap_or_default();
+        let (rates, hardware) = match arch.as_str() {
+            "gfx90a" => (GFX90A, known),
+            "gfx942" => (GFX942, known),
+            "gfx950" => (GFX950, known),
+            "gfx1250" => (GFX1250, known),
+            "sm_90" => (SM_90, known),
+            // Features know only two of its constants; these are an RX 9070 XT's.
+            "gfx1201" => {
+                let hardware = Hardware {
+                    num_cus: 64,
+                    simds_per_cu: 2,
+                    shader_engines: 4,
+                    max_clock_mhz: 2970,
+                    max_waves_per_cu: 32,
+                    l2_cache_kb: 8192,
+                    l3_cache_kb: 65_536,
+                    num_xcd: 1,
+                    ..known
+                };
+                (GFX1201, hardware)
+            }
+            // An A100; features have no profile of it.
+            "sm_80" => {
+                let hardware = Hardware {
+                    num_cus: 108,
+                    shader_engines: 7,
+                    max_clock_mhz: 1410,
+                    max_waves_per_cu: 64,
+                    wavefront_size: 32,
+                    lds_capacity: 166_912,
+                    l1_cache_kb: 192,
+                    l2_cache_kb: 40_960,
+                    l3_cache_kb: 40_960,
+                    num_xcd: 1,
+                    ..Hardware::default()
+                };
+                (SM_80, hardware)
+            }
+            _ => return Err(DeviceError::NoProfile { arch }),
+        };
+        // PTX ISA 8.0: wgmma multiplies 64 rows.
+        let wide_rows = if arch.as_str() == "sm_90" { 64 } else { 0 };
+        Ok(Self { hardware, rates, library: library_of(arch), wide_rows })
     }
 
     /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They override the
     /// profile that `based_on` names, or else that of `base`; without a profile, every needed constant must
     /// be given.
     pub fn from_json(fields: &Map<String, Value>, base: Option<Arch>) -> Result<Self, DeviceError> {
-        let mut device = match (fields.get("based_on"), base) {
-            (Some(Value::String(word)), _) => {
-                let arch: Arch =
-                    word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
-                // Another architecture's constants under its name would be a mistake, but a GPU without a
-                // profile needs some.
-                if let Some(own) = base.filter(|&own| own != arch && Self::for_arch(own).is_ok()) {
-                    return Err(field(
-                        "based_on",
-                        word,
-                        format!("{own} or nothing, because {own} has a profile of its own"),
-                    )
-                    .into());
-                }
-                Self::for_arch(arch)?
+        let based_on = match fields.get("based_on") {
+            Some(Value::String(word)) => {
+                let arch = word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
+                Some(arch)
             }
-            (Some(other), _) => return Err(field("based_on", other, "the name of a profile").into()),
-            (None, base) => {
-                let mut all = NEEDED.into_iter().chain(Rates::names());
-                match (base.map(Self::for_arch), all.find(|name| !fields.contains_key(*name))) {
-                    (Some(Ok(profile)), _) => profile,
-                    (_, None) => blank(base),
-                    (_, Some(missing)) => {
-                        let expected = match base {
-                            Some(arch) => {
-                                format!("a number, as {arch} has no profile, or one named as based_on")
-                            }
-                            None => "a number, as the file is not based_on a profile".to_owned(),
-                        };
-                        return Err(field(missing, "nothing", expected).into());
-                    }
-                }
+            Some(other) => return Err(field("based_on", other, "the name of a profile").into()),
+            None => None,
+        };
+        let own = base.and_then(|own| Some((own, Self::for_arch(own).ok()?)));
+        let mut all = NEEDED.into_iter().chain(Rates::names());
+        let mut device = match (based_on, own, all.find(|name| !fields.contains_key(*name))) {
+            // Another architecture's constants under its name would be a mistake, but a GPU without a profile
+            // needs some.
+            (Some(arch), Some((own, _)), _) if arch != own => {
+                let expected = format!("{own} or nothing, because {own} has a profile of its own");
+                return Err(field("based_on", &arch, expected).into());
+            }
+            (Some(arch), ..) => Self::for_arch(arch)?,
+            (None, Some((_, profile)), _) => profile,
+            // Every number is replaced.
+            (None, None, None) => {
+                let library = base.map_or(Library::ComposableKernel, library_of);
+                Self { hardware: Hardware::default(), rates: GFX950, library, wide_rows: 0 }
+            }
+            (None, None, Some(missing)) => {
+                let expected = match base {
+                    Some(arch) => format!("a number, as {arch} has no profile, or one named as based_on"),
+                    None => "a number, as the file is not based_on a profile".to_owned(),
+                };
+                return Err(field(missing, "nothing", expected).into());
             }
         };
         let mut constants = Map::new();
@@ -256,7 +248,6 @@ impl Device {
         for name in constants.keys() {
             Hardware::check_plausible(name, device.hardware.get(name).unwrap_or_default())?;
         }
-        let based_on = fields.get("based_on").and_then(Value::as_str).and_then(|word| word.parse().ok());
         for arch in [base, based_on].into_iter().flatten() {
             let (found, expected) = (device.hardware.wavefront_size, arch.wave_size());
             if found != expected {

@@ -5,29 +5,29 @@ use std::sync::Arc;
 use super::{Device, Estimator, Load, Shape, ShapeError, Terms};
 use crate::kernel::KernelKind;
 use crate::pool::Pool;
-use crate::problem::{Checked, InvalidField, Problem};
+use crate::problem::{Checked, Problem};
 use crate::ties::Ties;
 
 /// Kernels prepared for a device: what depends on a kernel alone is computed once.
 #[derive(Debug)]
 pub struct EstimatedKernels {
     estimator: Estimator,
-    /// By index; `None` for those that the device cannot compute.
-    shapes: Vec<Option<Shape>>,
+    /// By index; or why the device cannot compute a kernel.
+    shapes: Vec<Result<Shape, ShapeError>>,
 }
 
 impl EstimatedKernels {
     /// Prepares kernels.
     pub fn new<'k>(device: Device, kernels: impl Iterator<Item = &'k KernelKind>) -> Self {
         let estimator = Estimator::new(device);
-        Self { estimator, shapes: kernels.map(|kernel| estimator.shape(kernel).ok()).collect() }
+        Self { estimator, shapes: kernels.map(|kernel| estimator.shape(kernel)).collect() }
     }
 
     /// The same for other kernels, each with its index here if it is one of these.
     pub fn changed_to<'k>(&self, kernels: impl Iterator<Item = (&'k KernelKind, Option<usize>)>) -> Self {
         let shape = |(kernel, known): (_, Option<usize>)| match known.and_then(|at| self.shapes.get(at)) {
             Some(shape) => *shape,
-            None => self.estimator.shape(kernel).ok(),
+            None => self.estimator.shape(kernel),
         };
         Self { estimator: self.estimator, shapes: kernels.map(shape).collect() }
     }
@@ -39,12 +39,17 @@ impl EstimatedKernels {
 
     /// The kernels that have an estimate, each with its index.
     pub fn shapes(&self) -> impl Iterator<Item = (usize, &Shape)> {
-        self.shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, shape.as_ref()?)))
+        self.shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, shape.as_ref().ok()?)))
+    }
+
+    /// Those that have none, each with its index and the reason.
+    pub fn left_out(&self) -> impl Iterator<Item = (usize, &ShapeError)> {
+        self.shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, shape.as_ref().err()?)))
     }
 
     /// One of them.
     pub fn shape(&self, index: usize) -> Option<&Shape> {
-        self.shapes.get(index)?.as_ref()
+        self.shapes.get(index)?.as_ref().ok()
     }
 
     /// The time of a kernel in microseconds; infinite without an estimate.
@@ -58,8 +63,6 @@ impl EstimatedKernels {
 pub struct PoolEstimate {
     kernels: EstimatedKernels,
     pool: Arc<Pool>,
-    /// Those without an estimate.
-    left_out: Vec<(usize, ShapeError)>,
     ties: Ties,
 }
 
@@ -116,34 +119,25 @@ impl EstimateScratch {
     }
 }
 
-/// Why nothing could be ranked.
+/// No kernel of a pool computes the problem and has an estimate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EstimateError {
-    /// The problem is not valid.
-    #[error("problem: {0}")]
-    Problem(#[from] InvalidField),
-    /// No kernel of the pool computes the problem and has an estimate.
-    #[error(
-        "the estimate can rank none of the {kernels} kernels for the problem{}",
-        .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
-    )]
-    NothingToRank {
-        /// Kernels in the pool.
-        kernels: usize,
-        /// Why the first kernel has no time.
-        why: Option<String>,
-    },
+#[error(
+    "the estimate can rank none of the {kernels} kernels for the problem{}",
+    .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+)]
+pub struct EstimateError {
+    /// Kernels in the pool.
+    pub kernels: usize,
+    /// Why the first kernel has no time.
+    pub why: Option<String>,
 }
 
 impl PoolEstimate {
     /// Prepares a pool.
     pub fn new(estimator: Estimator, pool: Arc<Pool>) -> Self {
-        let kernels = pool.iter().map(|kernel| &kernel.kind);
-        let why = |(index, kernel)| Some((index, estimator.shape(kernel).err()?));
-        let left_out = kernels.clone().enumerate().filter_map(why).collect();
-        let kernels = EstimatedKernels::new(*estimator.device(), kernels);
+        let kernels = EstimatedKernels::new(*estimator.device(), pool.iter().map(|kernel| &kernel.kind));
         let ties = Ties::new(0..pool.len(), |_| true, |_| 0);
-        Self { kernels, pool, left_out, ties }
+        Self { kernels, pool, ties }
     }
 
     /// The pool.
@@ -151,38 +145,22 @@ impl PoolEstimate {
         &self.pool
     }
 
-    /// The estimator.
-    pub const fn estimator(&self) -> &Estimator {
-        self.kernels.estimator()
+    /// Its kernels.
+    pub const fn kernels(&self) -> &EstimatedKernels {
+        &self.kernels
     }
 
-    /// Indices of kernels without an estimate, with the reasons.
-    pub fn left_out(&self) -> &[(usize, ShapeError)] {
-        &self.left_out
-    }
-
-    /// All kernels that compute the problem, fastest first; equal ones keep the pool's order.
-    pub fn rank_with(&self, problem: &Problem, scratch: &mut EstimateScratch) -> Result<(), EstimateError> {
-        self.rank_checked(problem.checked()?, scratch)
-    }
-
-    /// The same, with the numbers of parts that may be chosen.
-    pub fn rank_checked(
-        &self,
-        problem: Checked<'_>,
-        scratch: &mut EstimateScratch,
-    ) -> Result<(), EstimateError> {
+    /// All kernels that compute the problem, in the numbers of parts that may be chosen, fastest first; equal
+    /// ones keep the pool's order.
+    pub fn rank(&self, problem: Checked<'_>, scratch: &mut EstimateScratch) -> Result<(), EstimateError> {
         let computes = |index: usize| {
             let kernel = self.pool.get(index);
             kernel.is_some_and(|kernel| kernel.matches(&problem) && kernel.runs_on(problem.arch()))
         };
         let kernels = self.kernels.shapes().filter(|(index, _)| computes(*index));
-        scratch.rank(self.estimator(), problem, kernels, &self.ties);
+        scratch.rank(self.kernels.estimator(), problem, kernels, &self.ties);
         if scratch.ranking.is_empty() {
-            return Err(EstimateError::NothingToRank {
-                kernels: self.pool.len(),
-                why: self.why_not(&problem),
-            });
+            return Err(EstimateError { kernels: self.pool.len(), why: self.why_not(&problem) });
         }
         Ok(())
     }
@@ -190,15 +168,15 @@ impl PoolEstimate {
     /// Why the first kernel has no time for the problem.
     fn why_not(&self, problem: &Problem) -> Option<String> {
         let first = self.pool.get(0)?;
-        let without = self.left_out.first().filter(|(index, _)| *index == 0);
-        let reason = without.map(|(_, error)| error.to_string()).or_else(|| first.misfit(problem));
+        let without = self.kernels.shapes.first()?.as_ref().err();
+        let reason = without.map(ToString::to_string).or_else(|| first.misfit(problem));
         let reason = reason.unwrap_or_else(|| "it does not run on the problem's architecture".to_owned());
         Some(format!("the first, '{}': {reason}", first.name))
     }
 
     /// The terms of a kernel's time, for a problem with its number of parts; `None` if it has no estimate.
     pub fn terms(&self, problem: &Problem, index: usize) -> Option<Terms> {
-        let (estimator, shape) = (self.estimator(), self.kernels.shape(index)?);
+        let (estimator, shape) = (self.kernels.estimator(), self.kernels.shape(index)?);
         Some(estimator.terms(&estimator.load(problem), shape))
     }
 }

@@ -6,18 +6,12 @@ use super::real::{FOUR, Four, Real};
 use super::shape::{Kernels, Shape, are_alike};
 use crate::isa::Isa;
 
-/// Names of the terms, in the order in which they are added.
-pub(super) const TERMS: [&str; Terms::COUNT] = [
-    "launch", "arithmetic", "fragments", "loads", "barriers", "waits", "workgroups", "stores", "cache",
-    "memory", "second_stage",
-];
-
 /// The terms of a kernel's time for a problem, in microseconds. A term is the growth of the time when its
 /// cause is added after those before it. So the terms add up, and one that is hidden by others is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     /// Their names: [`super::term_names`].
-    pub names: &'static [&'static str; Self::COUNT],
+    pub names: [&'static str; Self::COUNT],
     /// In the order of the names.
     pub values: [f64; Self::COUNT],
 }
@@ -26,21 +20,24 @@ impl Terms {
     /// How many each formula has.
     pub const COUNT: usize = 11;
 
-    /// The terms of a time that is computed from `all`. It grows as each cause is put into `parts`, which
-    /// has none at first.
-    pub(super) fn by_cause<C>(
-        names: &'static [&'static str; Self::COUNT],
-        (mut parts, all): (C, &C),
-        put: [fn(&mut C, &C); Self::COUNT],
+    /// The terms of a time that is computed from `all`. It grows as the number of each cause is put in its
+    /// place, where there is none at first.
+    pub(super) fn by_cause<C: Copy>(
+        causes: &[Cause<C>; Self::COUNT],
+        mut all: C,
         time: impl Fn(&C) -> f64,
     ) -> Self {
+        let mut parts = all;
+        for (_, number) in causes {
+            *number(&mut parts) = 0.0;
+        }
         let mut known = 0.0;
-        let values = put.map(|put| {
-            put(&mut parts, all);
+        let values = causes.map(|(_, number)| {
+            *number(&mut parts) = *number(&mut all);
             let time = time(&parts);
             time - std::mem::replace(&mut known, time)
         });
-        Self { names, values }
+        Self { names: causes.map(|(name, _)| name), values }
     }
 
     /// The sum of all terms, which is the time.
@@ -50,9 +47,12 @@ impl Terms {
 
     /// Names with values.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-        self.names.iter().copied().zip(self.values)
+        self.names.into_iter().zip(self.values)
     }
 }
+
+/// A term's name, and the number that causes it.
+pub(super) type Cause<C> = (&'static str, fn(&mut C) -> &mut f64);
 
 /// Bytes of an element of a part of a result, which has 32 bits.
 const PART_BYTES: f64 = 4.0;
@@ -217,37 +217,27 @@ impl<R: Real> Cycles<R> {
 }
 
 impl Cycles {
+    /// What causes the terms, in the order in which they are added.
+    pub(super) const CAUSES: [Cause<Self>; Terms::COUNT] = [
+        ("launch", |all| &mut all.launch),
+        ("arithmetic", |all| &mut all.arithmetic),
+        ("fragments", |all| &mut all.fragments),
+        ("loads", |all| &mut all.loads),
+        ("barriers", |all| &mut all.barriers),
+        ("waits", |all| &mut all.waits),
+        ("workgroups", |all| &mut all.workgroup),
+        ("stores", |all| &mut all.stores),
+        ("cache", |all| &mut all.cache),
+        ("memory", |all| &mut all.memory),
+        ("second_stage", |all| &mut all.second_stage),
+    ];
+
     /// The terms, which add up to the time, apart from rounding.
     pub(super) fn terms(&self) -> Terms {
-        let nothing = Self {
-            arithmetic: 0.0,
-            fragments: 0.0,
-            loads: 0.0,
-            barriers: 0.0,
-            waits: 0.0,
-            lacking: 1.0,
-            workgroup: 0.0,
-            stores: 0.0,
-            cache: 0.0,
-            memory: 0.0,
-            second_stage: 0.0,
-            launch: 0.0,
-            ..*self
-        };
-        let put: [fn(&mut Self, &Self); Terms::COUNT] = [
-            |parts, all| parts.launch = all.launch,
-            |parts, all| parts.arithmetic = all.arithmetic,
-            |parts, all| parts.fragments = all.fragments,
-            |parts, all| parts.loads = all.loads,
-            |parts, all| parts.barriers = all.barriers,
-            |parts, all| (parts.waits, parts.lacking) = (all.waits, all.lacking),
-            |parts, all| parts.workgroup = all.workgroup,
-            |parts, all| parts.stores = all.stores,
-            |parts, all| parts.cache = all.cache,
-            |parts, all| parts.memory = all.memory,
-            |parts, all| parts.second_stage = all.second_stage,
-        ];
-        Terms::by_cause(&TERMS, (nothing, self), put, Self::time)
+        Terms::by_cause(&Self::CAUSES, *self, |parts| {
+            let lacking = if parts.waits > 0.0 { self.lacking } else { 1.0 };
+            Self { lacking, ..*parts }.time()
+        })
     }
 }
 
@@ -262,6 +252,7 @@ pub(super) fn times(isa: Isa, load: &Load, shapes: &[Shape], device: &Device, ti
 }
 
 /// What a kernel's time is computed from, and the time.
+#[inline(always)]
 pub(super) fn cycles(isa: Isa, load: &Load, shape: &Shape, device: &Device) -> (Cycles, f64) {
     match isa {
         #[cfg(target_arch = "x86_64")]

@@ -278,11 +278,12 @@ fn what_a_device_cannot_multiply_has_no_estimate() {
     assert_eq!(error.to_string(), "the device has no matrix instructions for fp8");
     let pool = Pool::from_bytes("names", format!("{name}\n{}\n", NAMES[0]).as_bytes()).unwrap();
     let ranked = PoolEstimate::new(estimator("sm_80"), Arc::new(pool));
-    assert_eq!(ranked.left_out(), [(0, error)]);
+    assert_eq!(ranked.kernels().left_out().collect::<Vec<_>>(), [(0, &error)]);
     let mut scratch = EstimateScratch::default();
-    ranked.rank_with(&resnet().into(), &mut scratch).unwrap();
+    ranked.rank(Problem::from(resnet()).checked().unwrap(), &mut scratch).unwrap();
     assert_eq!(scratch.ranking().len(), 1);
-    let gemm = ranked.rank_with(&GemmProblem::new(8, 8, 8).into(), &mut scratch).unwrap_err();
+    let gemm = GemmProblem::new(8, 8, 8).into();
+    let gemm = ranked.rank(Problem::checked(&gemm).unwrap(), &mut scratch).unwrap_err();
     assert!(gemm.to_string().starts_with("the estimate can rank none of the 2 kernels"), "{gemm}");
 }
 
@@ -361,7 +362,7 @@ fn equal_times_keep_the_pools_order() {
     let pool = Arc::new(Pool::from_bytes("names", names.as_bytes()).unwrap());
     let ranked = PoolEstimate::new(estimator("gfx950"), pool);
     let mut scratch = EstimateScratch::default();
-    ranked.rank_with(&resnet().into(), &mut scratch).unwrap();
+    ranked.rank(Problem::from(resnet()).checked().unwrap(), &mut scratch).unwrap();
     assert_eq!(scratch.ranking().iter().map(|one| one.index).collect::<Vec<_>>(), [0, 1]);
 }
 

@@ -25,7 +25,7 @@ pub(super) fn run(args: &Args, format: Format, pool: Pool, top: usize) -> Result
     let one = one.map_err(|error| CliError::usage(format!("--problem: {error}")))?;
     let GpuOverride { arch, device } = args.ranker.arch.device_for(one.as_ref(), pool.iter())?;
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
-    let left_out: Reasons = ranked.left_out().iter().map(|(_, reason)| reason).collect();
+    let left_out: Reasons = ranked.kernels().left_out().map(|(_, reason)| reason).collect();
     left_out.say_left_out(ranked.pool().len());
     let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
     let mut header = super::place_columns(args, shows_split);
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, format: Format, pool: Pool, top: usize) -> Result
             let problem = problem.on(Some(arch));
             let checked = with_splits(&problem, args.splits.list(), shows_split);
             let checked = checked.map_err(|error| format!("problem: {error}"))?;
-            ranked.rank_checked(checked, &mut scratch).map_err(|error| error.to_string())
+            ranked.rank(checked, &mut scratch).map_err(|error| error.to_string())
         });
         if let Err(reason) = refused {
             if label.is_none() {
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, format: Format, pool: Pool, top: usize) -> Result
         (Some(problem), _) => {
             push(None, problem)?;
             let shown = scratch.ranking().iter().map(|one| one.index);
-            let left_out = ranked.left_out().iter().map(|(index, _)| *index);
+            let left_out = ranked.kernels().left_out().map(|(index, _)| index);
             notes::say_misfits(ranked.pool(), &problem.on(Some(arch)), shown, left_out);
         }
         (None, Some(path)) => {

@@ -21,19 +21,12 @@ use load::Steps;
 use crate::estimate::constants::{FLOWING, LANES};
 use crate::estimate::device::{Device, Library};
 use crate::estimate::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
-
 use crate::estimate::shape::ShapeError;
-use crate::estimate::terms::{Terms, norm, sharp_norm};
+use crate::estimate::terms::{Cause, Terms, norm, sharp_norm};
 use crate::isa::Isa;
 use crate::kernel::FmhaKernel;
 use crate::problem::FmhaProblem;
 use crate::vocab::{FmhaBias, FmhaFamily, FmhaPipeline, FmhaQscale};
-
-/// Names of the terms, in the order in which they are added.
-const TERMS: [&str; Terms::COUNT] = [
-    "launch", "products", "softmax", "fragments", "loads", "barriers", "waits", "workgroups", "cache",
-    "memory", "second_stage",
-];
 
 /// Properties of a device's attention kernels, not of the device.
 struct Constants {
@@ -241,7 +234,7 @@ impl KernelEstimate for FmhaKernel {
 impl Formula for FmhaLoad {
     type Shape = FmhaShape;
     type Cycles = FmhaCycles;
-    const TERMS: &'static [&'static str; Terms::COUNT] = &TERMS;
+    const CAUSES: [Cause<FmhaCycles>; Terms::COUNT] = FmhaCycles::CAUSES;
     const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
     const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
 
@@ -253,6 +246,7 @@ impl Formula for FmhaLoad {
         shape.tile
     }
 
+    #[inline(always)]
     fn cycles(&self, _isa: Isa, shape: &FmhaShape, device: &Device) -> (FmhaCycles, f64) {
         let cycles = FmhaCycles::new(self, shape, device);
         (cycles, cycles.time())
@@ -262,13 +256,8 @@ impl Formula for FmhaLoad {
         cycles.products_alone()
     }
 
-    #[inline(always)]
-    fn time(&self, shape: &FmhaShape, device: &Device) -> f64 {
-        FmhaCycles::new(self, shape, device).time()
-    }
-
     fn terms(&self, shape: &FmhaShape, device: &Device) -> Terms {
-        FmhaCycles::new(self, shape, device).terms()
+        Terms::by_cause(&Self::CAUSES, FmhaCycles::new(self, shape, device), FmhaCycles::time)
     }
 }
 
@@ -382,35 +371,18 @@ impl FmhaCycles {
         self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
     }
 
-    /// The terms, which add up to the time, apart from rounding.
-    pub(super) fn terms(&self) -> Terms {
-        let nothing = Self {
-            products: 0.0,
-            softmax: 0.0,
-            fragments: 0.0,
-            loads: 0.0,
-            barriers: 0.0,
-            waits: 0.0,
-            workgroup: 0.0,
-            cache: 0.0,
-            memory: 0.0,
-            second_stage: 0.0,
-            launch: 0.0,
-            ..*self
-        };
-        let put: [fn(&mut Self, &Self); Terms::COUNT] = [
-            |parts, all| parts.launch = all.launch,
-            |parts, all| parts.products = all.products,
-            |parts, all| parts.softmax = all.softmax,
-            |parts, all| parts.fragments = all.fragments,
-            |parts, all| parts.loads = all.loads,
-            |parts, all| parts.barriers = all.barriers,
-            |parts, all| parts.waits = all.waits,
-            |parts, all| parts.workgroup = all.workgroup,
-            |parts, all| parts.cache = all.cache,
-            |parts, all| parts.memory = all.memory,
-            |parts, all| parts.second_stage = all.second_stage,
-        ];
-        Terms::by_cause(&TERMS, (nothing, self), put, Self::time)
-    }
+    /// What causes the terms, in the order in which they are added.
+    const CAUSES: [Cause<Self>; Terms::COUNT] = [
+        ("launch", |all| &mut all.launch),
+        ("products", |all| &mut all.products),
+        ("softmax", |all| &mut all.softmax),
+        ("fragments", |all| &mut all.fragments),
+        ("loads", |all| &mut all.loads),
+        ("barriers", |all| &mut all.barriers),
+        ("waits", |all| &mut all.waits),
+        ("workgroups", |all| &mut all.workgroup),
+        ("cache", |all| &mut all.cache),
+        ("memory", |all| &mut all.memory),
+        ("second_stage", |all| &mut all.second_stage),
+    ];
 }

@@ -6,7 +6,7 @@ use super::device::{Device, Library};
 use super::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 use super::load::{Load, TOGETHER, bytes_of, together};
 use super::shape::{Kernel, Shape, ShapeError};
-use super::terms::{self, Cycles, TERMS, Terms};
+use super::terms::{self, Cause, Cycles, Terms};
 use crate::isa::Isa;
 use crate::kernel::{GemmKernel, GemmVariant, Quant};
 use crate::problem::GemmProblem;
@@ -53,7 +53,7 @@ impl OperationEstimate for GemmProblem {
 impl Formula for Load {
     type Shape = Shape;
     type Cycles = Cycles;
-    const TERMS: &'static [&'static str; Terms::COUNT] = &TERMS;
+    const CAUSES: [Cause<Cycles>; Terms::COUNT] = Cycles::CAUSES;
     const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
     const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
 
@@ -69,6 +69,7 @@ impl Formula for Load {
         shape.tile
     }
 
+    #[inline(always)]
     fn cycles(&self, isa: Isa, shape: &Shape, device: &Device) -> (Cycles, f64) {
         terms::cycles(isa, self, shape, device)
     }
@@ -76,11 +77,6 @@ impl Formula for Load {
     fn least(&self, _cycles: &Cycles, shape: &Shape, device: &Device) -> f64 {
         let units = (device.hardware.num_cus.max(1) * device.hardware.max_clock_mhz.max(1)) as f64;
         self.multiply_adds / (shape.macs * units)
-    }
-
-    #[inline(always)]
-    fn time(&self, shape: &Shape, device: &Device) -> f64 {
-        Cycles::new(self, shape, device).time()
     }
 
     fn terms(&self, shape: &Shape, device: &Device) -> Terms {
