@@ -9,7 +9,7 @@ use crate::nearest::Hint;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// A file that cannot be read.
+    /// A file that cannot be read, or that is too large.
     #[error("{file}: {source}")]
     Io {
         /// The file.
@@ -36,16 +36,6 @@ pub enum ModelError {
         model: String,
         /// The known names.
         known: Vec<&'static str>,
-    },
-    /// A file that is larger than the limit, possibly only after decompression.
-    #[error("{file}: more than {limit} bytes{}", if *.decompressed { " when decompressed" } else { "" })]
-    TooLarge {
-        /// The file.
-        file: String,
-        /// The limit in bytes.
-        limit: u64,
-        /// Whether the file itself is small enough.
-        decompressed: bool,
     },
     /// A forest that cannot be used.
     #[error("{file}: {source}")]

@@ -1,5 +1,7 @@
 //! Which problems a model serves, and why it does not serve a problem or a kernel.
 
+use std::fmt::Display;
+
 use super::FeatureSpec;
 use crate::kernel::Kernel;
 use crate::problem::Problem;
@@ -33,7 +35,7 @@ pub struct Misfit {
     pub expected: String,
 }
 
-impl std::fmt::Display for Misfit {
+impl Display for Misfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} is {}, the model is for {}", self.field, self.found, self.expected)
     }
@@ -70,11 +72,6 @@ impl KeyFields {
             arch: problem.arch().or(arch),
             chooses_split: problem.chooses_split(),
         }
-    }
-
-    /// Attention's features only describe forward kernels.
-    fn is_forward(self) -> bool {
-        self.family.is_none_or(FmhaFamily::is_forward)
     }
 
     fn new(kernel: &Kernel) -> Self {
@@ -131,71 +128,62 @@ impl ModelKey {
     }
 
     fn fit_of(&self, asked: KeyFields) -> Option<u32> {
-        if self.op != asked.op || !asked.is_forward() || (asked.chooses_split && !self.chooses_split) {
-            return None;
-        }
-        let mut said = 0;
-        for fits in [
-            self.direction.map(|own| asked.direction == Some(own)),
-            self.dtype.map(|own| asked.dtype == own),
-            self.arch.map(|own| asked.arch.is_none_or(|asked| asked == own)),
-            self.library.map(|own| asked.library.is_none_or(|asked| asked == own)),
-        ]
-        .into_iter()
-        .flatten()
-        {
-            if !fits {
-                return None;
-            }
-            said += 1;
-        }
-        Some(said)
+        let mut fits = true;
+        self.compare(asked, |_, _, _| fits = false);
+        let said =
+            [self.direction.is_some(), self.dtype.is_some(), self.arch.is_some(), self.library.is_some()];
+        fits.then(|| said.map(u32::from).iter().sum())
     }
 
     fn misfits_of(&self, asked: KeyFields) -> Vec<Misfit> {
-        fn text(word: Option<impl std::fmt::Display>) -> Option<String> {
-            word.map(|word| word.to_string())
-        }
         let mut misfits = Vec::new();
-        let mut check = |field, found: Option<String>, expected: Option<String>| {
+        self.compare(asked, |field, found, expected| {
+            misfits.push(Misfit { field, found: found.to_string(), expected: expected.to_string() });
+        });
+        misfits
+    }
+
+    /// Calls `differs` with each field in which what is asked differs: its name, the value found, and that of
+    /// the key. What is not known fits anything.
+    #[inline]
+    fn compare(&self, asked: KeyFields, mut differs: impl FnMut(&'static str, &dyn Display, &dyn Display)) {
+        fn check<T: PartialEq + Display>(
+            field: &'static str,
+            found: Option<T>,
+            expected: Option<T>,
+            differs: &mut impl FnMut(&'static str, &dyn Display, &dyn Display),
+        ) {
             if let (Some(found), Some(expected)) = (found, expected)
                 && found != expected
             {
-                misfits.push(Misfit { field, found, expected });
+                differs(field, &found, &expected);
             }
-        };
-        check("operation", Some(asked.op.to_string()), Some(self.op.to_string()));
-        if let (Some(family), false) = (asked.family, asked.is_forward()) {
-            check("family", Some(family.to_string()), Some("forward".to_owned()));
         }
-        check("direction", text(asked.direction), text(self.direction));
-        check("dtype", Some(asked.dtype.to_string()), text(self.dtype));
-        check("arch", text(asked.arch), text(self.arch));
-        check("library", text(asked.library), text(self.library));
+        check("operation", Some(asked.op), Some(self.op), &mut differs);
+        // Attention's features only describe forward kernels.
+        if let Some(family) = asked.family.filter(|family| !family.is_forward()) {
+            differs("family", &family, &"forward");
+        }
+        check("direction", asked.direction, self.direction, &mut differs);
+        check("dtype", Some(asked.dtype), self.dtype, &mut differs);
+        check("arch", asked.arch, self.arch, &mut differs);
+        check("library", asked.library, self.library, &mut differs);
         if asked.chooses_split && !self.chooses_split {
-            let expected = "a given number: it was not trained with --choose split_k".to_owned();
-            check("split_k", Some("auto".to_owned()), Some(expected));
+            differs("split_k", &"auto", &"a given number: it was not trained with --choose split_k");
         }
-        misfits
     }
 }
 
-impl std::fmt::Display for ModelKey {
+impl Display for ModelKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = [
+            self.direction.map(Direction::as_str),
+            self.dtype.map(Dtype::as_str),
+            self.library.map(GemmLibrary::as_str),
+            self.arch.as_ref().map(Arch::as_str),
+        ];
         write!(f, "{}", self.op)?;
-        if let Some(direction) = self.direction {
-            write!(f, " {direction}")?;
-        }
-        if let Some(dtype) = self.dtype {
-            write!(f, " {dtype}")?;
-        }
-        if let Some(library) = self.library {
-            write!(f, " {library}")?;
-        }
-        match self.arch {
-            Some(arch) => write!(f, " {arch}"),
-            None => Ok(()),
-        }
+        words.into_iter().flatten().try_for_each(|word| write!(f, " {word}"))
     }
 }
 

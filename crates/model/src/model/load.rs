@@ -33,13 +33,10 @@ impl Model {
         let (file, bytes) = spec_bytes(directory)?;
         // A directory may be called by another name than its own (`.`, a link).
         let spec = FeatureSpec::from_json_of(&names_of(directory), &file, &bytes)?;
-        let mut forests = [const { None }; Target::ALL.len()];
-        for &target in Target::ALL {
-            if let Some(path) = Self::forest_file(directory, target)? {
-                forests[target as usize] = Some(Arc::new(forest(&path, &spec)?));
-            }
-        }
-        Self::assemble(label(directory), spec, forests)
+        Self::assemble(label(directory), spec, |target| {
+            let Some(path) = Self::forest_file(directory, target)? else { return Ok(None) };
+            Ok(Some((label(&path), Forest::load(path)?)))
+        })
     }
 
     /// The file of a directory that holds a target's forest: `model_<target>.lgbm`, or the same with `.gz` or
@@ -65,21 +62,20 @@ impl Model {
         let path = forest_path.as_ref();
         // The only forest has to rank.
         spec.rank_by = target;
-        let mut forests = [const { None }; Target::ALL.len()];
-        forests[target as usize] = Some(Arc::new(forest(path, &spec)?));
-        Self::assemble(label(path), spec, forests)
+        Self::assemble(label(path), spec, |own| {
+            if own == target { Ok(Some((label(path), Forest::load(path)?))) } else { Ok(None) }
+        })
     }
 
     /// Loads a model from memory; forests may be plain or gzip. `name` is its name in errors.
     pub fn from_bytes(name: &str, spec: &[u8], forests: &[(Target, &[u8])]) -> Result<Self, ModelError> {
         let spec = FeatureSpec::from_json(&format!("{name}/{SPEC}"), spec)?;
-        let mut parsed = [const { None }; Target::ALL.len()];
-        for &(target, bytes) in forests {
+        Self::assemble(name.to_owned(), spec, |target| {
+            let Some((_, bytes)) = forests.iter().find(|(own, _)| *own == target) else { return Ok(None) };
             let file = format!("{name}/{}", target.file_name());
-            let forest = read_forest(&file, bytes, bytes.len() as u64)?;
-            parsed[target as usize] = Some(Arc::new(checked(&file, forest, &spec)?));
-        }
-        Self::assemble(name.to_owned(), spec, parsed)
+            let forest = read_forest(&file, *bytes, bytes.len() as u64)?;
+            Ok(Some((file, forest)))
+        })
     }
 
     /// The estimate for a GPU as a model: a universal model without training, whose scores are logarithms of
@@ -100,26 +96,36 @@ impl Model {
         spec: FeatureSpec,
         forests: &[(Target, &'static [u8])],
     ) -> Result<Self, ModelError> {
-        let mut read = [const { None }; Target::ALL.len()];
         let mut later = [const { None }; Target::ALL.len()];
-        for &(target, packed) in forests {
-            if target != spec.rank_by {
+        let rank_by = spec.rank_by;
+        let model = Self::assemble(name.to_owned(), spec, |target| {
+            let Some(&(_, packed)) = forests.iter().find(|(own, _)| *own == target) else { return Ok(None) };
+            if target != rank_by {
                 later[target as usize] = Some(Later { packed, forest: OnceLock::new() });
-                continue;
+                return Ok(None);
             }
             let file = format!("{name}/{}", target.file_name());
-            let forest = Forest::unpack(packed)
-                .map_err(|source| ModelError::Forest { file: file.clone(), source: Box::new(source) })?;
-            read[target as usize] = Some(Arc::new(checked(&file, forest, &spec)?));
-        }
-        Ok(Self { later, ..Self::assemble(name.to_owned(), spec, read)? })
+            match Forest::unpack(packed) {
+                Ok(forest) => Ok(Some((file, forest))),
+                Err(source) => Err(ModelError::Forest { file, source: Box::new(source) }),
+            }
+        })?;
+        Ok(Self { later, ..model })
     }
 
+    /// A model of a spec and of what `read` finds for each target: a file and its forest.
     fn assemble(
         name: String,
         spec: FeatureSpec,
-        forests: [Option<Arc<Forest>>; Target::ALL.len()],
+        mut read: impl FnMut(Target) -> Result<Option<(String, Forest)>, ModelError>,
     ) -> Result<Self, ModelError> {
+        let mut forests = [const { None }; Target::ALL.len()];
+        for &target in Target::ALL {
+            if let Some((file, forest)) = read(target)? {
+                check(&file, &forest, &spec)?;
+                forests[target as usize] = Some(Arc::new(forest));
+            }
+        }
         let rank_by = spec.rank_by;
         if forests[rank_by as usize].is_none() {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
@@ -142,7 +148,12 @@ impl Model {
 /// A directory's spec: the file's name and its bytes.
 pub(crate) fn spec_bytes(directory: &Path) -> Result<(String, Vec<u8>), ModelError> {
     let path = directory.join(SPEC);
-    Ok((label(&path), read(&path, MOST_SPEC_BYTES)?))
+    let (file, mut bytes) = (label(&path), Vec::new());
+    let limit = TooMuch { limit: MOST_SPEC_BYTES, inflated: false };
+    match files::open(&path).and_then(|spec| Limited::new(spec, limit).read_to_end(&mut bytes)) {
+        Ok(_) => Ok((file, bytes)),
+        Err(source) => Err(ModelError::Io { file, source }),
+    }
 }
 
 impl Forest {
@@ -179,17 +190,6 @@ fn label(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModelError> {
-    let io = |source| ModelError::Io { file: label(path), source };
-    let file = files::open(path).map_err(io)?;
-    let mut bytes = Vec::new();
-    let size = file.take(limit + 1).read_to_end(&mut bytes).map_err(io)?;
-    if size as u64 > limit {
-        return Err(ModelError::TooLarge { file: label(path), limit, decompressed: false });
-    }
-    Ok(bytes)
-}
-
 /// Reads a forest of `size` bytes in one pass; compressed text is inflated while it is parsed.
 fn read_forest(file: &str, mut bytes: impl BufRead + Send, size: u64) -> Result<Forest, ModelError> {
     let io = |source| ModelError::Io { file: file.to_owned(), source };
@@ -206,17 +206,16 @@ fn read_forest(file: &str, mut bytes: impl BufRead + Send, size: u64) -> Result<
     };
     forest.map_err(|error| match error {
         ReadError::Text(source) => ModelError::Forest { file: file.to_owned(), source: Box::new(source) },
-        ReadError::Io(source) => match source.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(&TooMuch { limit, inflated }) => {
-                ModelError::TooLarge { file: file.to_owned(), limit, decompressed: inflated }
-            }
-            // The decoder's own message does not say what was being read.
-            None if compressed => {
-                io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}")))
-            }
-            None => io(source),
-        },
+        // The decoder's own message does not say what was being read.
+        ReadError::Io(source) if compressed && !is_too_much(&source) => {
+            io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}")))
+        }
+        ReadError::Io(source) => io(source),
     })
+}
+
+fn is_too_much(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.downcast_ref::<TooMuch>().is_some())
 }
 
 /// Inflating needs more of the stack than the smallest threads have, which hold the decoder's tables for a
@@ -230,12 +229,8 @@ fn on_a_large_stack<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send)
     })
 }
 
-fn forest(path: &Path, spec: &FeatureSpec) -> Result<Forest, ModelError> {
-    checked(&label(path), Forest::load(path)?, spec)
-}
-
 /// Checks that a forest's columns match the spec.
-fn checked(file: &str, forest: Forest, spec: &FeatureSpec) -> Result<Forest, ModelError> {
+fn check(file: &str, forest: &Forest, spec: &FeatureSpec) -> Result<(), ModelError> {
     let mismatch = |reason: String| Err(ModelError::invalid(file, reason));
     let names = spec.extractor.schema.names();
     if forest.num_features() != names.len() {
@@ -251,5 +246,5 @@ fn checked(file: &str, forest: Forest, spec: &FeatureSpec) -> Result<Forest, Mod
             ));
         }
     }
-    Ok(forest)
+    Ok(())
 }
