@@ -7,8 +7,7 @@
 use super::named::Named;
 use super::reader::Reader;
 use super::schema::{Features, Picked};
-use super::sides::{KernelFeatures as _, OperationFeatures};
-use super::{Extractor, FieldError, KernelTerms, ProblemTerms, Uncoded};
+use super::{Extractor, FieldError, KernelFeatures as _, KernelTerms, OperationTerms, ProblemTerms, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
 use crate::problem::{InvalidField, Problem, ProblemDefaults};
@@ -47,7 +46,7 @@ impl Extractor {
     }
 }
 
-fn fill<P: OperationFeatures>(
+fn fill<P: OperationTerms>(
     features: &Features<P>,
     extractor: &Extractor,
     hardware: &Hardware,
@@ -71,7 +70,7 @@ impl ProblemTerms {
 /// What an extractor's features know about a problem of cells. If absent cells are errors, invalid values,
 /// and values that the features would ignore, are errors, too, and padding after an axis, for which upstream
 /// has no cell, counts.
-fn problem_terms<P: OperationFeatures>(
+fn problem_terms<P: OperationTerms>(
     extractor: &Extractor,
     fields: &dyn Fields,
 ) -> Result<P::Terms, FieldError> {

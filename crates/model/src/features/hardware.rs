@@ -29,8 +29,10 @@ pub(super) fn is_read_by(name: &str, scope: &str) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
+    use ck_select_types::each_operation;
+
     use super::*;
-    use crate::features::{Engine, Extractor, Schema, conv, conv_work, fmha, gemm};
+    use crate::features::{Engine, Extractor, OperationTerms as _, Schema};
     use crate::kernel::Kernel;
     use crate::problem::{Problem, ProblemDefaults};
     use crate::vocab::Op;
@@ -64,15 +66,10 @@ mod tests {
 
     #[test]
     fn every_pair_that_depends_on_the_hardware_is_listed() {
-        let convs: Vec<_> =
-            conv::FEATURES.iter().chain(conv_work::FEATURES).map(|f| (f.name, f.value.scope())).collect();
-        let gemms: Vec<_> = gemm::FEATURES.iter().map(|f| (f.name, f.value.scope())).collect();
-        let fmhas: Vec<_> = fmha::FEATURES.iter().map(|f| (f.name, f.value.scope())).collect();
         let mut pairs = BTreeSet::new();
-        for (op, features, problems, kernel) in [
+        for (op, problems, kernel) in [
             (
                 Op::Conv,
-                convs,
                 [
                     "N=3,C=96,K=160,Hi=57,Wi=57,Y=3,X=3,dtype=bf16",
                     "N=1,C=8,K=8,Hi=20,Wi=20,Y=1,X=1,dtype=bf16",
@@ -82,7 +79,6 @@ mod tests {
             ),
             (
                 Op::Gemm,
-                gemms,
                 [
                     "M=1000,N=520,K=4096,dtype=fp16,arch=gfx950",
                     "M=16,N=64,K=4096,dtype=fp16,arch=gfx950",
@@ -92,7 +88,6 @@ mod tests {
             ),
             (
                 Op::Fmha,
-                fmhas,
                 [
                     "batch=2,seqlen_q=1000,seqlen_k=1000,nhead_q=8,hdim_q=128",
                     "batch=1,seqlen_q=64,seqlen_k=64,nhead_q=1,hdim_q=128",
@@ -101,6 +96,8 @@ mod tests {
                 "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1",
             ),
         ] {
+            let features: Vec<_> =
+                each_operation!(op, Own => Own::features().map(|f| (f.name, f.value.scope())).collect());
             let names: Vec<&str> = features.iter().map(|(name, _)| *name).collect();
             for name in differing(op, &names, &problems, kernel) {
                 let scope = features.iter().find(|(known, _)| *known == name).unwrap().1;

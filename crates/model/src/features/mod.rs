@@ -1,7 +1,7 @@
 //! Features by name: a feature is a named function of (problem, kernel, hardware).
 //!
-//! Each operation declares its features once, in a table ([`conv::FEATURES`], [`conv_work::FEATURES`],
-//! [`gemm::FEATURES`], [`fmha::FEATURES`]): name, meaning, what the value depends on, and the function. A
+//! Each operation declares its features once, in tables ([`conv::FEATURES`], [`conv_work::FEATURES`],
+//! [`gemm::FEATURES`], [`gemm::VECTOR`], [`gemm::BUILD`], [`fmha::FEATURES`]): name, meaning, what the value depends on, and the function. A
 //! model picks and orders them by name; nothing is ever addressed by upstream's indices. Schemas with
 //! upstream's names are [`Engine`]s.
 //!
@@ -47,7 +47,7 @@ pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};
 pub use reader::FieldError;
 pub use rules::{ElementBytes, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, Schema, SchemaError, SideError};
-pub use sides::{KernelFeatures, OperationFeatures};
+pub use sides::KernelFeatures;
 
 use crate::hardware::Hardware;
 use axis::{Axis, Cut};

@@ -5,10 +5,12 @@ use std::fmt::Debug;
 use ck_select_types::operation::{OperationProblem, VariantOf};
 use ck_select_types::operation_enum;
 
-use super::{Feature, PairWith};
+use super::{Extractor, Feature, FieldError, KernelFeatures, PairWith};
+use crate::cells::Fields;
+use crate::problem::InvalidField;
 
-/// Problems of an operation, and what its features read of them.
-pub trait OperationTerms: OperationProblem {
+/// Problems of an operation, as its features see them.
+pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::KernelTerms>> {
     /// What features know about a problem.
     type Terms: PairWith<Self::KernelTerms> + Debug + Clone + PartialEq + 'static;
 
@@ -17,6 +19,21 @@ pub trait OperationTerms: OperationProblem {
 
     /// All features of the operation.
     fn features() -> impl Iterator<Item = &'static FeatureOf<Self>>;
+
+    /// What features know about this one.
+    fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
+
+    /// The same of a row of cells, with upstream's defaults.
+    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<Self::Terms, FieldError>;
+
+    /// The same where absent cells are errors; `aliased` finds them under any name of a field.
+    fn terms_of_strict_cells(
+        extractor: &Extractor,
+        _row: &dyn Fields,
+        aliased: &dyn Fields,
+    ) -> Result<Self::Terms, FieldError> {
+        Self::terms_of_cells(extractor, aliased)
+    }
 }
 
 /// What features know about a kernel of the operation.

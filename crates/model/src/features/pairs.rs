@@ -226,7 +226,7 @@ mod tests {
     use crate::features::conv::{self, ConvKernelTerms, ConvTerms, PipelineFlags};
     use crate::features::gemm::vector::{VectorProblem, VectorWidths};
     use crate::features::gemm::{self, GemmKernelTerms, GemmTerms};
-    use crate::features::{Engine, Extractor, Feature, OperationFeatures as _, Value};
+    use crate::features::{Engine, Extractor, Feature, OperationTerms as _, Value};
     use crate::problem::{ConvProblem, GemmProblem, Groups};
     use crate::vocab::{Direction, Dtype, Epilogue, GemmLayout};
 
@@ -366,7 +366,7 @@ mod tests {
             kernels in prop::collection::vec(gemm_kernel(), 1..=BLOCK),
             hardware in hardware(),
         ) {
-            check(gemm::FEATURES.iter(), &problem, &kernels, hardware)?;
+            check(gemm::all(), &problem, &kernels, hardware)?;
         }
     }
 }

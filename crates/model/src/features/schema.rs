@@ -116,8 +116,8 @@ impl Schema {
             scheduler: needs("scheduler"),
             epilogue: needs("epilogue"),
             layout: needs("layout"),
-            vector: VECTOR.iter().any(|name| needs(name)),
-            build: BUILD.iter().any(|name| needs(name)),
+            vector: VECTOR.iter().any(|feature| needs(feature.name)),
+            build: BUILD.iter().any(|feature| needs(feature.name)),
             own: op == Op::Conv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
         };
         Ok(Self { columns: Columns::Picked(columns), needs })

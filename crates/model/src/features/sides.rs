@@ -1,34 +1,16 @@
-//! What features know about a problem and a kernel: how each operation finds it, in its folder.
+//! What features know about a kernel, which each operation finds in its folder, and rows of both sides.
 
 use ck_select_types::each_operation;
 use ck_select_types::field::Record;
 
 use super::FieldError;
 use super::claims::Claims;
-use super::operation::{KernelTerms, OperationTerms, ProblemTerms};
+use super::operation::{KernelTerms, OperationTerms as _, ProblemTerms};
 use super::schema::{Extractor, SideError};
 use crate::cells::Fields;
 use crate::kernel::KernelKind;
 use crate::problem::{InvalidField, Problem};
 use crate::vocab::Op;
-
-/// Problems of an operation, as its features see them.
-pub trait OperationFeatures: OperationTerms<Kernel: KernelFeatures<Terms = Self::KernelTerms>> {
-    /// What features know about this one.
-    fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
-
-    /// The same of a row of cells, with upstream's defaults.
-    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<Self::Terms, FieldError>;
-
-    /// The same where absent cells are errors; `aliased` finds them under any name of a field.
-    fn terms_of_strict_cells(
-        extractor: &Extractor,
-        _row: &dyn Fields,
-        aliased: &dyn Fields,
-    ) -> Result<Self::Terms, FieldError> {
-        Self::terms_of_cells(extractor, aliased)
-    }
-}
 
 /// Kernels of an operation, as its features see them.
 pub trait KernelFeatures: Record {

@@ -4,7 +4,7 @@ use super::super::claims::{Claims, NameClaim};
 use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::coded_element_bytes;
-use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
+use super::super::sides::{KernelFeatures, NameCell};
 use super::super::{Extractor, Feature, FieldError, KTile, KernelMapping, SideError, asked_problem};
 use super::tile_cells::{self, TILE_CELLS};
 use super::{ConvKernelTerms, ConvTerms, PipelineFlags};
@@ -20,9 +20,7 @@ impl OperationTerms for ConvProblem {
     fn features() -> impl Iterator<Item = &'static Feature<ConvTerms, ConvKernelTerms>> {
         super::all()
     }
-}
 
-impl OperationFeatures for ConvProblem {
     fn terms(&self, extractor: &Extractor) -> Result<ConvTerms, InvalidField> {
         if let Some(axis) = self.stride.iter().position(|&stride| stride < 1) {
             let field = ["stride_d", "stride_h", "stride_w"][axis];

@@ -29,19 +29,10 @@ fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
 /// What features know about a convolution problem, including everything that depends on it alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvTerms {
-    pub(super) n: i64,
-    pub(super) c: i64,
-    pub(super) k: i64,
-    pub(super) g: i64,
-    pub(super) input: [i64; 3],
-    pub(super) filter: [i64; 3],
-    pub(super) stride: [i64; 3],
-    pub(super) dilation: [i64; 3],
-    pub(super) pad: [i64; 3],
+    pub(super) problem: ConvProblem,
     pub(super) output: [i64; 3],
     pub(super) element_bytes: f64,
     pub(super) is_3d: bool,
-    pub(super) direction: Direction,
     pub(super) volume_in: i128,
     pub(super) volume_filter: i128,
     pub(super) volume_out: i128,
@@ -126,15 +117,7 @@ impl ConvTerms {
             },
         };
         Self {
-            n,
-            c,
-            k,
-            g,
-            input,
-            filter,
-            stride,
-            dilation,
-            pad,
+            problem: *problem,
             output,
             element_bytes,
             is_3d,
@@ -152,13 +135,12 @@ impl ConvTerms {
             gemm_m: rows_out,
             gemm_n: k.into(),
             gemm_k: depth(channels),
-            direction,
             work,
         }
     }
 
     pub(super) fn is_square_filter(&self, extent: i64) -> bool {
-        let [z, y, x] = self.filter;
+        let [z, y, x] = self.problem.filter;
         y == extent && x == extent && (z == extent || !self.is_3d)
     }
 }

@@ -12,10 +12,12 @@ use crate::features::exact::{flag, ratio, rest};
 use crate::features::hardware::compute_units;
 use crate::features::{Feature, features};
 use crate::hardware::Hardware;
+use crate::problem::ConvProblem;
 use crate::vocab::Direction;
 
 fn is_pointwise(p: &ConvTerms) -> f64 {
-    flag(p.filter == [1; 3] && p.stride == [1; 3] && p.pad == [0; 3])
+    let ConvProblem { filter, stride, pad_left, .. } = p.problem;
+    flag(filter == [1; 3] && stride == [1; 3] && pad_left == [0; 3])
 }
 
 /// The tile, each extent at least 1.
@@ -76,11 +78,11 @@ pub(super) struct WorkLoad {
 }
 
 impl WorkLoad {
-    pub(super) fn new(problem: &ConvTerms, hardware: &Hardware) -> Self {
+    pub(super) fn new(terms: &ConvTerms, hardware: &Hardware) -> Self {
         Self {
-            work: problem.work,
-            groups: problem.g as f64,
-            element_bytes: problem.element_bytes,
+            work: terms.work,
+            groups: terms.problem.g as f64,
+            element_bytes: terms.element_bytes,
             cus: compute_units(hardware),
             lds_capacity: hardware.lds_capacity as f64,
         }
@@ -170,7 +172,7 @@ fn cu_bytes(p: &ConvTerms, w: &WorkPair) -> f64 {
 
 fn taps_per_step(p: &ConvTerms, w: &WorkPair) -> f64 {
     let [_, n, depth] = w.tile;
-    match p.direction {
+    match p.problem.direction {
         Direction::Forward => share(depth, p.channels),
         Direction::BwdData => share(depth, p.out_channels),
         Direction::BwdWeight => share(n, p.channels),
@@ -249,7 +251,6 @@ mod tests {
     use super::*;
     use crate::features::{Engine, Extractor};
     use crate::kernel::Kernel;
-    use crate::problem::ConvProblem;
     use crate::vocab::{Arch, Op};
 
     fn extractor(names: &[&str]) -> Extractor {

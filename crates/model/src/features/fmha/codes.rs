@@ -6,7 +6,7 @@ use crate::cells::Fields;
 use crate::features::operation::OperationTerms;
 use crate::features::reader::Reader;
 use crate::features::rules::{coded_or, coded_word};
-use crate::features::sides::{KernelFeatures, NameCell, OperationFeatures};
+use crate::features::sides::{KernelFeatures, NameCell};
 use crate::features::{Extractor, Feature, FieldError, FmhaEncoding};
 use crate::kernel::FmhaKernel;
 use crate::problem::{FmhaProblem, InvalidField, fmha_signature_differs};
@@ -69,9 +69,7 @@ impl OperationTerms for FmhaProblem {
     fn features() -> impl Iterator<Item = &'static Feature<FmhaTerms, FmhaKernelTerms>> {
         FEATURES.iter()
     }
-}
 
-impl OperationFeatures for FmhaProblem {
     fn terms(&self, extractor: &Extractor) -> Result<FmhaTerms, InvalidField> {
         extractor.fmha_terms(self, self.dtype.as_str())
     }

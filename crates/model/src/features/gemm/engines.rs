@@ -1,8 +1,8 @@
 //! The engines of GEMMs.
 
-use super::{BUILD, FEATURES, VECTOR};
+use super::{FEATURES, GemmKernelTerms, GemmTerms, VECTOR};
 use crate::features::engine::{Engines, NamedEngine, OperationEngines};
-use crate::features::{Engine, PipelineCodes, Rules};
+use crate::features::{Engine, Feature, PipelineCodes, Rules};
 use crate::hardware::Hardware;
 use crate::problem::GemmProblem;
 
@@ -18,10 +18,10 @@ impl OperationEngines for GemmProblem {
         ],
         all: &[
             (Engine::Gemm55, Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 }, || {
-                without(ONLY_IN_72)
+                names(FEATURES).filter(|name| !ONLY_IN_72.contains(name)).collect()
             }),
-            (Engine::Gemm72, Rules::CONV97, || without(&[])),
-            (Engine::Gemm78Vec, Rules::CONV97, || [&without(&[]), VECTOR].concat()),
+            (Engine::Gemm72, Rules::CONV97, || names(FEATURES).collect()),
+            (Engine::Gemm78Vec, Rules::CONV97, || names(FEATURES).chain(names(VECTOR)).collect()),
         ],
     };
 }
@@ -34,8 +34,6 @@ const ONLY_IN_72: &[&str] = &[
     "missing_required_padding_k", "missing_any_required_padding",
 ];
 
-/// Upstream's features but these.
-fn without(dropped: &[&str]) -> Vec<&'static str> {
-    let kept = |name: &&str| ![dropped, VECTOR, BUILD].iter().any(|list| list.contains(name));
-    FEATURES.iter().map(|feature| feature.name).filter(kept).collect()
+fn names(features: &'static [Feature<GemmTerms, GemmKernelTerms>]) -> impl Iterator<Item = &'static str> {
+    features.iter().map(|feature| feature.name)
 }

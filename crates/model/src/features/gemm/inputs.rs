@@ -7,10 +7,10 @@ use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::{coded_element_bytes, coded_word};
 use super::super::schema::SCHEDULERS;
-use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
+use super::super::sides::{KernelFeatures, NameCell};
 use super::super::{Extractor, Feature, FieldError, asked_problem};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{FEATURES, GemmBuild, GemmKernelTerms, GemmTerms};
+use super::{GemmBuild, GemmKernelTerms, GemmTerms};
 use crate::cells::Fields;
 use crate::inputs;
 use crate::kernel::GemmKernel;
@@ -25,11 +25,9 @@ impl OperationTerms for GemmProblem {
     type KernelTerms = GemmKernelTerms;
 
     fn features() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms>> {
-        FEATURES.iter()
+        super::all()
     }
-}
 
-impl OperationFeatures for GemmProblem {
     fn terms(&self, extractor: &Extractor) -> Result<GemmTerms, InvalidField> {
         let layout_code = if extractor.schema.needs.layout {
             let letters = self.layout.letters();

@@ -12,7 +12,7 @@ pub use terms::{GemmBuild, GemmKernelTerms, GemmTerms};
 
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
-use super::{Feature, hardware_features};
+use super::{Feature, features, hardware_features};
 use crate::hardware::Hardware;
 use vector::Operand;
 
@@ -52,8 +52,7 @@ fn rounds(m: &GemmPair, hardware: &Hardware) -> f64 {
     (m.output_tiles / compute_units(hardware)).ceil()
 }
 
-/// Every feature of GEMMs, in the order of upstream's engine with vector widths, with the hardware before the
-/// vector widths.
+/// The features of upstream's current engine, in its order.
 pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features! { <GemmTerms, GemmKernelTerms> [
     Problem M = |p| p.m as f64, "rows";
     Problem N = |p| p.n as f64, "columns";
@@ -122,12 +121,20 @@ pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features!
     Pair missing_required_padding_k = |_, k, _, m| misses_padding(k, m, 2), "needed and not there, depth";
     Pair missing_any_required_padding = |_, k, _, m| any([0, 1, 2].map(|axis| misses_padding(k, m, axis))),
         "any of the three";
+] };
+
+/// Those of the widths of memory accesses.
+pub static VECTOR: &[Feature<GemmTerms, GemmKernelTerms>] = features! { <GemmTerms, GemmKernelTerms>
     Kernel vec_a = |k| stored(k, Operand::A), "fixed vector width of A, 0 for the native one";
     Kernel vec_b = |k| stored(k, Operand::B), "fixed vector width of B, 0 for the native one";
     Kernel vec_c = |k| stored(k, Operand::C), "fixed vector width of C, 0 for the native one";
     Pair vec_frac_a = |p, k, _, _| fraction(p, k, Operand::A), "vector width in use / widest legal one, A";
     Pair vec_frac_b = |p, k, _, _| fraction(p, k, Operand::B), "vector width in use / widest legal one, B";
     Pair vec_frac_c = |p, k, _, _| fraction(p, k, Operand::C), "vector width in use / widest legal one, C";
+};
+
+/// Our own, most of which need [`GemmBuild`], which no cells have.
+pub static BUILD: &[Feature<GemmTerms, GemmKernelTerms>] = features! { <GemmTerms, GemmKernelTerms>
     Problem integers = |p| flag(p.integers), "multiplies integers, not floats";
     Kernel pipeline_place = |k| k.build.pipeline, "place of the pipeline among all";
     Kernel scheduler_place = |k| k.build.scheduler, "place of the scheduler among all";
@@ -152,23 +159,17 @@ pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features!
     Pair cu_macs = |_, k, h, m| float(product(k.tile.map(i128::from))) * rounds(m, h) * m.axes[2].tiles,
         "multiply-adds of a compute unit with a tile in each round";
     Pair cu_bytes = |_, _, h, m| m.lds_usage * rounds(m, h) * m.axes[2].tiles, "bytes that it loads";
-] };
+};
 
-/// Names of our own, most of which need [`GemmBuild`], which no cells have.
-pub(super) const BUILD: &[&str] = &[
-    "integers", "pipeline_place", "scheduler_place", "epilogue_place", "quant_place", "block_per_cu",
-    "store_threads", "preshuffled", "batched", "row_scales", "repeat_m", "repeat_n", "shuffle_m",
-    "shuffle_n", "load_threads_a", "load_threads_b", "store_width", "rounds", "wave_quant_efficiency",
-    "cu_macs", "cu_bytes",
-];
-
-/// Names that need the widths of memory accesses.
-pub(super) const VECTOR: &[&str] = &["vec_a", "vec_b", "vec_c", "vec_frac_a", "vec_frac_b", "vec_frac_c"];
+/// Every feature that this crate has for GEMMs: upstream's, then our own.
+pub fn all() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms>> + Clone {
+    FEATURES.iter().chain(VECTOR).chain(BUILD)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::{Engine, Extractor, OperationFeatures as _, Schema};
+    use crate::features::{Engine, Extractor, OperationTerms as _, Schema};
     use crate::kernel::Kernel;
     use crate::problem::GemmProblem;
     use crate::vocab::{Dtype, Op};
