@@ -9,7 +9,7 @@ pub use crate::conv::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 pub use crate::conv::instances::{Family, Instances, OtherKernel};
 pub use crate::fmha::config::FmhaConfig;
 pub use crate::gemm::config::{GemmConfig, GemmRanges, LdsLimit};
-pub use crate::gemm::variant::{GemmProfiles, GemmScales, GemmVariants};
+pub use crate::gemm::variant::{GemmProfiles, GemmVariants};
 
 use std::path::Path;
 

@@ -179,7 +179,7 @@ fn own_keys_tell_the_variant() {
             tiles.join(", ")
         );
         match Config::from_json("f", text.as_bytes(), None) {
-            Ok(Config::Gemm(GemmConfig::Ranges(ranges))) => ranges.variant.as_str(),
+            Ok(Config::Gemm(GemmConfig::Ranges(ranges))) => ranges.variant.name,
             other => panic!("{text}\n{other:?}"),
         }
     };

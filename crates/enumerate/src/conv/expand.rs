@@ -5,7 +5,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
 use crate::config::{Compv4Tiles, ConvConfig, Instances, NameForm, TraitSource};
 use crate::kernels::{EnumerateError, Kernels};
-use crate::rules::{ArchTable, DirectionRules, Rules};
+use crate::rules::{ArchTable, DirectionRules, Rules, admits};
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
 type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
@@ -140,10 +140,6 @@ fn name(kernel: &ConvKernel, form: NameForm) -> String {
         // No other part of a name contains this word.
         NameForm::WithoutIntrawave => name.replacen("_intrawave", "", 1),
     }
-}
-
-fn admits<T: PartialEq>(list: Option<&[T]>, item: &T) -> bool {
-    list.is_none_or(|list| list.contains(item))
 }
 
 /// The items of a rule's list that are allowed, in the rule's order.

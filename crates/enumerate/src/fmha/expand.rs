@@ -4,11 +4,10 @@
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 
-use super::rules::fits;
 use super::tiles::Tiles;
 use crate::config::FmhaConfig;
 use crate::kernels::{EnumerateError, Kernels};
-use crate::rules::{FmhaRules, FmhaTileRule};
+use crate::rules::{FmhaRules, FmhaTileRule, admits};
 
 const MODES: [FmhaMode; 2] = [FmhaMode::Batch, FmhaMode::Group];
 /// The masks of CK's forward kernels: a causal mask is named after the corner where it starts.
@@ -33,7 +32,8 @@ pub(crate) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
         )));
     };
     let mut kernels = Kernels::default();
-    for dtype in rules.dtypes.iter().copied().filter(|dtype| fits(config.features.dtypes.as_ref(), *dtype)) {
+    for dtype in rules.dtypes.iter().copied().filter(|dtype| admits(config.features.dtypes.as_deref(), dtype))
+    {
         for hdims in tiles.heads(dtype) {
             let accepted = tiles.by_pipeline(dtype, hdims);
             let mut plain = FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
@@ -46,7 +46,7 @@ pub(crate) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
                     continue;
                 }
                 for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
-                    if !fits(config.pipelines.as_ref(), spec.pipeline) {
+                    if !admits(config.pipelines.as_deref(), &spec.pipeline) {
                         continue;
                     }
                     for pads in &spec.pads {

@@ -6,6 +6,8 @@ use ck_select_types::kernel::FmhaKernel;
 use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 use serde::Deserialize;
 
+use crate::rules::admits;
+
 /// The rules of forward attention.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -204,26 +206,21 @@ pub struct FmhaV3 {
     pub waves: u8,
 }
 
-/// Whether a list accepts a value.
-pub(crate) fn fits<T: PartialEq + Copy>(accepted: Option<&Vec<T>>, value: T) -> bool {
-    accepted.is_none_or(|accepted| accepted.contains(&value))
-}
-
 impl FmhaFeatures {
     /// Whether a kernel has the features.
     pub fn fit(&self, kernel: &FmhaKernel) -> bool {
-        fits(self.dtypes.as_ref(), kernel.dtype)
-            && fits(self.hdims.as_ref(), [kernel.hdim_q, kernel.hdim_v])
-            && fits(self.hdim_q_of.get(kernel.dtype.as_str()), kernel.hdim_q)
-            && fits(self.mode.as_ref(), kernel.mode)
-            && fits(self.mask.as_ref(), kernel.mask)
-            && fits(self.bias.as_ref(), kernel.bias)
-            && fits(self.qscale.as_ref(), kernel.qscale)
-            && fits(self.logits.as_ref(), kernel.logits)
-            && fits(self.lse.as_ref(), kernel.lse)
-            && fits(self.dropout.as_ref(), kernel.dropout)
-            && fits(self.skip.as_ref(), kernel.skip)
-            && fits(self.sink.as_ref(), kernel.sink)
+        admits(self.dtypes.as_deref(), &kernel.dtype)
+            && admits(self.hdims.as_deref(), &[kernel.hdim_q, kernel.hdim_v])
+            && admits(self.hdim_q_of.get(kernel.dtype.as_str()).map(Vec::as_slice), &kernel.hdim_q)
+            && admits(self.mode.as_deref(), &kernel.mode)
+            && admits(self.mask.as_deref(), &kernel.mask)
+            && admits(self.bias.as_deref(), &kernel.bias)
+            && admits(self.qscale.as_deref(), &kernel.qscale)
+            && admits(self.logits.as_deref(), &kernel.logits)
+            && admits(self.lse.as_deref(), &kernel.lse)
+            && admits(self.dropout.as_deref(), &kernel.dropout)
+            && admits(self.skip.as_deref(), &kernel.skip)
+            && admits(self.sink.as_deref(), &kernel.sink)
     }
 }
 
@@ -237,8 +234,8 @@ impl FmhaSweep {
 impl FmhaSpec {
     /// Whether it applies to a kernel with these features on an architecture, in a build.
     pub fn is_for(&self, kernel: &FmhaKernel, arch: &str, receipt: u32) -> bool {
-        self.archs.as_ref().is_none_or(|archs| archs.iter().any(|known| known == arch))
-            && fits(self.receipts.as_ref(), receipt)
+        admits(self.archs.as_deref(), arch)
+            && admits(self.receipts.as_deref(), &receipt)
             && !self.not_hdims.contains(&[kernel.hdim_q, kernel.hdim_v])
             && self.features.fit(kernel)
     }
@@ -255,7 +252,7 @@ impl FmhaRules {
         }
         let asked = self.tile_rules.iter().filter(|test| {
             test.pipelines.contains(&pipeline)
-                && fits(test.hdims.as_ref(), rule.hdims)
+                && admits(test.hdims.as_deref(), &rule.hdims)
                 && !test.not_hdims.contains(&rule.hdims)
         });
         asked.into_iter().all(|test| {

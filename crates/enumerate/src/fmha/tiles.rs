@@ -4,7 +4,7 @@
 use ck_select_types::vocab::{Dtype, FmhaPipeline};
 
 use crate::config::FmhaConfig;
-use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule};
+use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, admits};
 use crate::shapes::distinct;
 
 /// Where tiles come from, and what is built of them.
@@ -63,9 +63,7 @@ impl<'a> Tiles<'a> {
     fn of_table(&self, dtype: Dtype) -> impl Iterator<Item = &'a FmhaTileRule> {
         let (tuning, arch) = (self.config.tuning_tiles, self.arch);
         self.rules.tiles.iter().filter(move |rule| {
-            rule.dtypes.contains(&dtype)
-                && (tuning || !rule.tuning)
-                && rule.archs.as_ref().is_none_or(|archs| archs.iter().any(|known| known == arch))
+            rule.dtypes.contains(&dtype) && (tuning || !rule.tuning) && admits(rule.archs.as_deref(), arch)
         })
     }
 }

@@ -90,7 +90,7 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     let variant = variant::read(file, &mut ours, root, &mut traits)?;
     ours.finish()?;
     // A profile stands for both.
-    let of_profile = matches!(variant, GemmVariants::Profiles(_));
+    let of_profile = variant.profiles.is_some();
     let pipelines = if of_profile { Vec::new() } else { needed(&mut traits, "pipeline", word)? };
     let epilogues = needed(&mut traits, "epilogue", word)?;
     let schedulers = if of_profile { Vec::new() } else { needed(&mut traits, "scheduler", word)? };
@@ -99,7 +99,7 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
         needed(&mut traits, "pad_n", flag)?,
         needed(&mut traits, "pad_k", flag)?,
     ];
-    let persistent = if variant.may_persist() {
+    let persistent = if variant.may_persist {
         needed(&mut traits, "persistent", flag)?
     } else {
         // Without effect, as in upstream.

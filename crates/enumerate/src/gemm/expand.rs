@@ -5,7 +5,7 @@ use ck_select_types::vocab::{Dtype, GemmLayout, Pipeline};
 
 pub(crate) use super::traits::Shared;
 use super::valid::GemmValidator;
-use super::variant::MX;
+use super::variant::{MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
 use crate::config::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
 use crate::kernels::{EnumerateError, Kernels};
@@ -27,27 +27,18 @@ pub(crate) fn expand(
 
 /// Tile by tile, and for each tile trait by trait. Each pipeline's own rules decide about a tile.
 fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
-    let of_traits = match &ranges.variant {
-        GemmVariants::Profiles(profiles) => profiles.profiles.len(),
-        _ => ranges.pipelines.len(),
-    };
+    let &GemmVariants { name, ref profiles, permuted, .. } = &ranges.variant;
+    let of_traits = profiles.as_ref().map_or(ranges.pipelines.len(), |of| of.profiles.len());
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
     let what = "tiles, waves, instructions and pipelines";
     traits::check_number(what, lengths.chain([of_traits]), MAX_COMBINATIONS)?;
     let mut kernels = Kernels::default();
-    let name = ranges.variant.as_str();
     let family = shared.rules.gemm_families.families.get(name);
     if let Some(warning) = family.and_then(|family| outside(shared, name, family)) {
         kernels.found.warnings.push(warning);
         return Ok(kernels);
     }
-    let preshuffle = matches!(ranges.variant, GemmVariants::Preshuffle(_));
-    let permuted = ranges.variant == GemmVariants::Preshuffle(true);
-    let validator = validator(shared, ranges.lds, preshuffle)?;
-    let validator = match family {
-        Some(family) => validator.with_family(family),
-        None => validator,
-    };
+    let validator = GemmValidator::new(shared, ranges.lds, family, name == PRESHUFFLE)?;
     let all = traits::all(shared, ranges, family)?;
     kernels.found.warnings = validator.warnings();
     if all.is_empty() && family.is_some() {
@@ -76,14 +67,14 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                     {
                         let mut kernel = GemmKernel { tile, wave, warp_tile, ..traits.kernel.clone() };
                         kernel.set_arch(shared.arch);
-                        let name = names::name(&ranges.variant, traits.profile, &kernel);
+                        let name = names::name(name, traits.profile, &kernel);
                         kernels.push(Kernel { name, kind: KernelKind::Gemm(kernel) })?;
                     }
                 }
             }
         }
     }
-    if kernels.found.kernels.is_empty() && ranges.variant == GemmVariants::Universal {
+    if kernels.found.kernels.is_empty() && name == PLAIN {
         kernels.found.warnings.extend(perhaps_mx(shared, ranges));
     }
     Ok(kernels)
@@ -119,7 +110,7 @@ fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<Strin
 fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, EnumerateError> {
     let rules = shared.rules;
     let sweep = &rules.sweep;
-    let validator = validator(shared, LdsLimit::Hardware, false)?;
+    let validator = GemmValidator::new(shared, LdsLimit::Hardware, None, false)?;
     let mut kernels = Kernels::default();
     for spec in &sweep.specs {
         let refusal = if rules.gemm.allows(spec.pipeline, sweep.epilogue, spec.scheduler) {
@@ -132,24 +123,14 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             continue;
         }
         let flags = ([sweep.pad; 3], sweep.persistent);
-        let traits = traits::kernel(shared, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
+        let traits =
+            traits::kernel(shared, &GemmKernel::USUAL, spec.pipeline, sweep.epilogue, spec.scheduler, flags);
         let (tile, wave, warp_tile) = (spec.tile, sweep.wave, spec.warp_tile);
         let mut kernel = GemmKernel { tile, wave, warp_tile, ..traits };
         kernel.set_arch(shared.arch);
         kernels.push(Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) })?;
     }
     Ok(kernels)
-}
-
-fn validator(
-    shared: Shared<'_>,
-    lds: LdsLimit,
-    preshuffle: bool,
-) -> Result<GemmValidator<'_>, EnumerateError> {
-    let Shared { rules, target, dtype, layout, .. } = shared;
-    let unknown = || EnumerateError::Refused(format!("the rules have no element size of {dtype}"));
-    let validator = GemmValidator::new(rules, target, dtype, layout, lds).ok_or_else(unknown)?;
-    Ok(if preshuffle { validator.with_shuffled_b() } else { validator })
 }
 
 /// All combinations, the last axis fastest.

@@ -6,6 +6,8 @@ use ck_select_types::kernel::{GemmKernel, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 use serde::{Deserialize, Deserializer};
 
+use crate::rules::admits;
+
 /// The conditions, by family.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -113,14 +115,13 @@ impl BuiltRule {
     /// Whether it takes a kernel for an architecture, whatever its tile.
     pub fn takes(&self, arch: Arch, traits: &GemmKernel) -> bool {
         let shuffled_scales = traits.variant.shuffled_scales != [false; 2];
-        let known = |archs: &Vec<String>| archs.iter().any(|known| known == arch.as_str());
-        self.architectures.as_ref().is_none_or(known)
-            && self.dtypes.as_ref().is_none_or(|list| list.contains(&traits.dtype_a))
-            && self.layouts.as_ref().is_none_or(|list| list.contains(&traits.layout))
+        admits(self.architectures.as_deref(), arch.as_str())
+            && admits(self.dtypes.as_deref(), &traits.dtype_a)
+            && admits(self.layouts.as_deref(), &traits.layout)
             && self.pipelines.contains(&traits.pipeline)
             && self.epilogues.contains(&traits.epilogue)
             && self.schedulers.contains(&traits.scheduler)
-            && self.pads.as_ref().is_none_or(|list| list.contains(&traits.pad))
+            && admits(self.pads.as_deref(), &traits.pad)
             && self.persistent.is_none_or(|persistent| persistent == traits.persistent)
             && self.shuffled_scales.is_none_or(|shuffled| shuffled == shuffled_scales)
     }
@@ -128,8 +129,8 @@ impl BuiltRule {
     /// Whether it takes a tile, apart from vectors and shared memory.
     pub fn takes_tile(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
         let Mnk { m, n, k } = self.tile_multiple;
-        self.waves.as_ref().is_none_or(|list| list.contains(&wave))
-            && self.instructions.as_ref().is_none_or(|list| list.contains(&warp_tile))
+        admits(self.waves.as_deref(), &wave)
+            && admits(self.instructions.as_deref(), &warp_tile)
             && tile.m.is_multiple_of(m)
             && tile.n.is_multiple_of(n)
             && tile.k.is_multiple_of(k)

@@ -1,9 +1,12 @@
 //! The traits of GEMM kernels: all that a configuration combines apart from tiles.
 
-use ck_select_types::kernel::{GemmKernel, GemmVariant, Mnk, Quant};
+use std::borrow::Cow;
+
+use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
-use crate::config::{GemmProfiles, GemmRanges, GemmScales, GemmVariants};
+use super::variant::with_scales;
+use crate::config::{GemmProfiles, GemmRanges, GemmVariants};
 use crate::kernels::EnumerateError;
 use crate::rules::{BuiltRule, FamilyRules, ProfileRule, Rules};
 
@@ -38,11 +41,27 @@ pub(crate) fn all<'a>(
     ranges: &'a GemmRanges,
     family: Option<&'a FamilyRules>,
 ) -> Result<Vec<Traits<'a>>, EnumerateError> {
-    check_number("traits", lengths(ranges), MAX_TRAITS)?;
-    let mut found = match &ranges.variant {
-        GemmVariants::Profiles(profiles) => of_profiles(shared, ranges, profiles)?,
-        _ => of_lists(shared, ranges),
-    };
+    let sources = sources(shared, ranges)?;
+    let combined = |source: &Source<'_>| source.schedulers.len().saturating_mul(source.kernels.len());
+    let flags = ranges.pad.iter().chain([&ranges.persistent]).map(Vec::len);
+    let lengths = [sources.iter().map(combined).sum(), ranges.epilogues.len()];
+    check_number("traits", flags.chain(lengths), MAX_TRAITS)?;
+    let flags = flags_of(ranges);
+    let mut found = Vec::new();
+    for Source { pipeline, schedulers, profile, kernels } in &sources {
+        for &epilogue in &ranges.epilogues {
+            for &scheduler in *schedulers {
+                if profile.is_none() && !shared.rules.gemm.allows(*pipeline, epilogue, scheduler) {
+                    continue;
+                }
+                for &flags in &flags {
+                    let whole = |one| kernel(shared, one, *pipeline, epilogue, scheduler, flags);
+                    let traits = |one| Traits { kernel: whole(one), profile: *profile, rules: None };
+                    found.extend(kernels.iter().map(traits));
+                }
+            }
+        }
+    }
     let Some(family) = family else { return Ok(found) };
     for traits in &mut found {
         let takes = |rule: &&BuiltRule| rule.takes(shared.arch, &traits.kernel);
@@ -52,66 +71,64 @@ pub(crate) fn all<'a>(
     Ok(found)
 }
 
-fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
-    let mut found = Vec::new();
-    for &pipeline in &ranges.pipelines {
-        for &epilogue in &ranges.epilogues {
-            for &scheduler in &ranges.schedulers {
-                if !shared.rules.gemm.allows(pipeline, epilogue, scheduler) {
-                    continue;
-                }
-                for flags in flags(ranges) {
-                    let plain = kernel(shared, pipeline, epilogue, scheduler, flags);
-                    let traits = |kernel| Traits { kernel, profile: None, rules: None };
-                    found.extend(variants(&ranges.variant, &plain).into_iter().map(traits));
-                }
-            }
-        }
-    }
-    found
-}
-
-/// A kernel, but for its tile.
-pub(crate) fn kernel(
-    shared: Shared<'_>,
+/// What is combined with epilogues and flags: a pipeline with its schedulers.
+struct Source<'a> {
     pipeline: Pipeline,
-    epilogue: Epilogue,
-    scheduler: Scheduler,
-    (pad, persistent): ([bool; 3], bool),
-) -> GemmKernel {
-    let Shared { dtype: dtype_a, layout, .. } = shared;
-    let usual = GemmKernel::USUAL;
-    GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, pad, persistent, ..usual }.completed()
+    schedulers: &'a [Scheduler],
+    profile: Option<&'a ProfileRule>,
+    /// With what sets them apart from plain ones.
+    kernels: Cow<'a, [GemmKernel]>,
 }
 
-fn of_profiles<'a>(
-    shared: Shared<'a>,
-    ranges: &'a GemmRanges,
-    profiles: &GemmProfiles,
-) -> Result<Vec<Traits<'a>>, EnumerateError> {
+fn sources<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Result<Vec<Source<'a>>, EnumerateError> {
+    let GemmVariants { kernels, profiles, .. } = &ranges.variant;
+    let Some(GemmProfiles { profiles, groups: listed }) = profiles else {
+        let of = |&pipeline| {
+            let kernels = Cow::Borrowed(kernels.as_slice());
+            Source { pipeline, schedulers: &ranges.schedulers, profile: None, kernels }
+        };
+        return Ok(ranges.pipelines.iter().map(of).collect());
+    };
     let known = &shared.rules.gemm_families.profiles;
-    let mut found = Vec::new();
-    for word in &profiles.profiles {
+    let of = |word: &String| {
         let Some(profile) = known.iter().find(|profile| profile.word == *word) else {
             let known = known.iter().map(|profile| profile.word.as_str()).collect::<Vec<_>>().join(", ");
             return Err(EnumerateError::Refused(format!(
                 "trait_config.profile: unknown profile '{word}', expected one of: {known}"
             )));
         };
-        for &epilogue in &ranges.epilogues {
-            for flags in flags(ranges) {
-                let shuffled = |mode| profile.shuffled_scales && profile.mode == mode;
-                let plain = kernel(shared, profile.pipeline, epilogue, profile.scheduler, flags);
-                let traits = |quant| Traits {
-                    kernel: scaled(&plain, quant, [QuantMode::A, QuantMode::B].map(shuffled)),
-                    profile: Some(profile),
-                    rules: None,
-                };
-                found.extend(groups(profile, &profiles.groups).into_iter().map(traits));
-            }
-        }
+        let shuffled = |mode| profile.shuffled_scales && profile.mode == mode;
+        let shuffled = [QuantMode::A, QuantMode::B].map(shuffled);
+        let kernel = |quant| with_scales(&GemmKernel::USUAL, quant, shuffled);
+        Ok(Source {
+            pipeline: profile.pipeline,
+            schedulers: std::slice::from_ref(&profile.scheduler),
+            profile: Some(profile),
+            kernels: groups(profile, listed).into_iter().map(kernel).collect(),
+        })
+    };
+    profiles.iter().map(of).collect()
+}
+
+/// A kernel, but for its tile; `own` has what sets it apart from plain ones.
+pub(crate) fn kernel(
+    shared: Shared<'_>,
+    own: &GemmKernel,
+    pipeline: Pipeline,
+    epilogue: Epilogue,
+    scheduler: Scheduler,
+    (pad, persistent): ([bool; 3], bool),
+) -> GemmKernel {
+    let Shared { dtype: dtype_a, layout, .. } = shared;
+    // Names of batched ones have no flag for persistence, because they never stay resident.
+    let persistent = persistent && !own.variant.batched;
+    let own = own.clone();
+    let mut kernel =
+        GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, pad, persistent, ..own }.completed();
+    if kernel.variant.quant.is_some() && dtype_a == Dtype::PkFp4 {
+        kernel.dtype_c = Dtype::Fp16;
     }
-    Ok(found)
+    kernel
 }
 
 /// The groups for which a profile is built, B's fastest.
@@ -132,7 +149,7 @@ fn groups(profile: &ProfileRule, [of_a, of_b]: &[Vec<Mnk>; 2]) -> Vec<Quant> {
 }
 
 /// Pads along m, n and k, and whether workgroups stay resident.
-fn flags(ranges: &GemmRanges) -> Vec<([bool; 3], bool)> {
+fn flags_of(ranges: &GemmRanges) -> Vec<([bool; 3], bool)> {
     let [pad_m, pad_n, pad_k] = &ranges.pad;
     let mut found = Vec::new();
     for &m in pad_m {
@@ -143,57 +160,6 @@ fn flags(ranges: &GemmRanges) -> Vec<([bool; 3], bool)> {
         }
     }
     found
-}
-
-/// The kernels of a variant that agree in everything else.
-fn variants(variant: &GemmVariants, plain: &GemmKernel) -> Vec<GemmKernel> {
-    let with = |change: &dyn Fn(&mut GemmKernel)| {
-        let mut kernel = plain.clone();
-        change(&mut kernel);
-        kernel
-    };
-    match variant {
-        GemmVariants::Universal | GemmVariants::Profiles(_) => vec![plain.clone()],
-        GemmVariants::StreamK(reductions) => {
-            let of = |&reduction| with(&|kernel| kernel.variant.stream_k = Some(reduction));
-            reductions.iter().map(of).collect()
-        }
-        &GemmVariants::MultiD(tensors, operation) => {
-            vec![with(&|kernel| (kernel.num_d_tensors, kernel.elementwise) = (tensors, operation))]
-        }
-        GemmVariants::Preshuffle(_) => vec![with(&|kernel| kernel.preshuffle = true)],
-        // Their names have no flag for persistence, because they never stay resident.
-        GemmVariants::Batched => {
-            vec![with(&|kernel| (kernel.variant.batched, kernel.persistent) = (true, false))]
-        }
-        GemmVariants::Grouped => vec![with(&|kernel| kernel.grouped = true)],
-        GemmVariants::Scaled(scales) => of_scales(scales, &with(&|kernel| kernel.grouped = scales.grouped)),
-    }
-}
-
-/// The kernels with some scales, those of B shuffled faster than those of A, and its groups fastest.
-fn of_scales(scales: &GemmScales, plain: &GemmKernel) -> Vec<GemmKernel> {
-    let GemmScales { mode, shuffled, group_k, group_n, .. } = scales;
-    let usual = Quant::usual(*mode);
-    let deep = |group: Mnk| if *mode == QuantMode::Mx { group } else { Mnk { k: *group_k, ..group } };
-    let quant = Quant { mode: *mode, group_a: usual.group_a.map(deep), group_b: usual.group_b.map(deep) };
-    let wide = |&n: &u32| Quant { group_b: quant.group_b.map(|group| Mnk { n, ..group }), ..quant };
-    let quants = if *mode == QuantMode::AB { group_n.iter().map(wide).collect() } else { vec![quant] };
-    let mut found = Vec::new();
-    for &a in &shuffled[0] {
-        for &b in &shuffled[1] {
-            found.extend(quants.iter().map(|&quant| scaled(plain, quant, [a, b])));
-        }
-    }
-    found
-}
-
-/// A kernel with scales; `shuffled_scales` is whether those of A and of B lie in the order in which they are
-/// read.
-fn scaled(plain: &GemmKernel, quant: Quant, shuffled_scales: [bool; 2]) -> GemmKernel {
-    let dtype_c = if plain.dtype_a == Dtype::PkFp4 { Dtype::Fp16 } else { plain.dtype_c };
-    let variant = GemmVariant { quant: Some(quant), shuffled_scales, ..plain.variant };
-    GemmKernel { dtype_c, variant, ..plain.clone() }
 }
 
 /// Whether a tile holds whole groups, and groups whole instructions.
@@ -223,20 +189,4 @@ pub(crate) fn check_number(
         return Ok(());
     }
     Err(EnumerateError::Refused(format!("{found} combinations of {what}, expected at most {most}")))
-}
-
-fn lengths(ranges: &GemmRanges) -> impl Iterator<Item = usize> {
-    let [pad_m, pad_n, pad_k] = &ranges.pad;
-    let pairs = [ranges.pipelines.len(), ranges.schedulers.len()];
-    let own = match &ranges.variant {
-        GemmVariants::Profiles(GemmProfiles { profiles, groups: [of_a, of_b] }) => {
-            vec![profiles.len(), of_a.len(), of_b.len()]
-        }
-        GemmVariants::Scaled(GemmScales { shuffled: [of_a, of_b], group_n, .. }) => {
-            vec![pairs[0], pairs[1], of_a.len(), of_b.len(), group_n.len().max(1)]
-        }
-        _ => pairs.to_vec(),
-    };
-    let flags = [&ranges.persistent, pad_m, pad_n, pad_k].map(Vec::len);
-    own.into_iter().chain(flags).chain([ranges.epilogues.len()])
 }

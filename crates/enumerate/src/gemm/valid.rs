@@ -3,22 +3,20 @@
 use std::collections::BTreeMap;
 
 use ck_select_types::kernel::Mnk;
-use ck_select_types::vocab::{Dtype, GemmLayout, Major, Pipeline};
+use ck_select_types::vocab::{Dtype, Major, Pipeline};
 
+use super::traits::Shared;
 use crate::config::LdsLimit;
-use crate::rules::{BuiltRule, FamilyRules, Rules};
+use crate::kernels::EnumerateError;
+use crate::rules::{BuiltRule, FamilyRules, Rules, admits};
 
 /// The shared memory of the architectures for which upstream wrote its limits.
 const FLAT_LDS: u64 = 64 << 10;
 
 /// What the validator knows before it sees a tile.
 pub(crate) struct GemmValidator<'a> {
-    rules: &'a Rules,
-    /// As the user wrote it: the tile engine's tables are searched for exactly this text.
-    target: &'a str,
+    shared: Shared<'a>,
     lds_bytes: u64,
-    dtype: Dtype,
-    layout: GemmLayout,
     warp_size: u64,
     bits: u64,
     bits_c: u64,
@@ -33,76 +31,62 @@ pub(crate) struct GemmValidator<'a> {
 }
 
 impl<'a> GemmValidator<'a> {
-    /// A validator for A and B of one type. `None` if the rules do not know the size of its elements.
+    /// A validator for A and B of one type. Kernels with a shuffled B have their own instructions and loads,
+    /// and so may those of a family, whose waves are not checked here if each of its rules has them.
     ///
-    /// `arch.json` supplements what the tile engine's tables lack. `target` is in upstream's form: with
+    /// `arch.json` supplements what the tile engine's tables lack. The target is in upstream's form: with
     /// flags, as in `gfx942:xnack+`, it is in no table, and waves and instructions are not checked. Only
     /// shared memory and wave size depend on the name without flags.
     pub(crate) fn new(
-        rules: &'a Rules,
-        target: &'a str,
-        dtype: Dtype,
-        layout: GemmLayout,
+        shared: Shared<'a>,
         lds: LdsLimit,
-    ) -> Option<Self> {
-        let bits = |dtype: Dtype| rules.arch.element_bits.get(&dtype).copied().map(u64::from);
+        family: Option<&'a FamilyRules>,
+        has_shuffled_b: bool,
+    ) -> Result<Self, EnumerateError> {
+        let Shared { rules: Rules { arch, gemm, gemm_families, .. }, target, dtype, .. } = shared;
+        let bits = |dtype: Dtype| {
+            let known = arch.element_bits.get(&dtype).copied().map(u64::from);
+            known.ok_or_else(|| EnumerateError::Refused(format!("the rules have no element size of {dtype}")))
+        };
         // The tile engine's C of packed fp4 is that of fp8.
         let c = if dtype == Dtype::PkFp4 { Dtype::Fp16 } else { dtype.result() };
         let types = format!("{dtype}_{dtype}_{c}");
-        let table = rules.arch.architectures.get(target.split(':').next().unwrap_or(target));
-        let own = table.filter(|_| !target.contains(':'));
-        let waves = rules.gemm.waves.get(target).or(own.map(|table| &table.waves));
-        let of_engine = rules.gemm.warp_tiles.get(target).and_then(|tables| tables.get(&types));
-        let warp_tiles = of_engine.map(Vec::as_slice).or_else(|| Some(instructions(&own?.warp_tiles, dtype)));
-        Some(Self {
-            rules,
-            target,
-            lds_bytes: table.map_or(FLAT_LDS, |table| table.lds_bytes),
-            dtype,
-            layout,
+        let name = shared.arch.as_str();
+        let own = arch.architectures.get(target);
+        let (of_engine, of_arch) = if has_shuffled_b {
+            (&gemm.preshuffle_warp_tiles, own.map(|table| &table.preshuffle_warp_tiles))
+        } else {
+            (&gemm.warp_tiles, own.map(|table| &table.warp_tiles))
+        };
+        let of_engine = of_engine.get(target).and_then(|tables| tables.get(&types));
+        let of_dtype = |tables: Option<&'a BTreeMap<String, Vec<Mnk>>>| {
+            tables.and_then(|tables| tables.get(dtype.as_str())).map_or(&[][..], Vec::as_slice)
+        };
+        let warp_tiles = match family.and_then(|family| family.instructions.as_ref()) {
+            Some(named) => Some(of_dtype(gemm_families.instructions.get(named).and_then(|of| of.get(name)))),
+            None => of_engine.map(Vec::as_slice).or_else(|| of_arch.map(|tables| of_dtype(Some(tables)))),
+        };
+        let waves = gemm.waves.get(target).or(own.map(|table| &table.waves));
+        let built = family.map_or(&[][..], |family| &family.built);
+        let own_waves = family.is_some() && built.iter().all(|rule| rule.waves.is_some());
+        let here = |rule: &&BuiltRule| admits(rule.architectures.as_deref(), name);
+        let shuffled_b = has_shuffled_b.then(|| {
+            let of_family = built.iter().filter(here).flat_map(|rule| &rule.pipelines);
+            arch.preshuffle_pipelines.iter().chain(of_family).copied().collect()
+        });
+        Ok(Self {
+            shared,
+            lds_bytes: arch.architectures.get(name).map_or(FLAT_LDS, |table| table.lds_bytes),
             warp_size: if target.starts_with("gfx9") { 64 } else { 32 },
             bits: bits(dtype)?,
             bits_c: bits(c)?,
             types,
             lds,
-            shuffled_b: None,
-            waves: waves.map(Vec::as_slice),
-            own_waves: false,
+            shuffled_b,
+            waves: waves.filter(|_| !own_waves).map(Vec::as_slice),
+            own_waves,
             warp_tiles,
         })
-    }
-
-    /// The same for kernels with preshuffled B, which have their own instructions and loads.
-    pub(crate) fn with_shuffled_b(mut self) -> Self {
-        let Rules { arch, gemm, gemm_families, .. } = self.rules;
-        let name = self.target.split(':').next().unwrap_or(self.target);
-        let own = gemm_families.families.get("gemm_preshuffle").map_or(&[][..], |family| &family.built);
-        let here =
-            |rule: &&BuiltRule| rule.architectures.as_ref().is_none_or(|list| list.iter().any(|a| a == name));
-        let pipelines = own.iter().filter(here).flat_map(|rule| &rule.pipelines);
-        self.shuffled_b = Some(arch.preshuffle_pipelines.iter().chain(pipelines).copied().collect());
-        let of_engine =
-            gemm.preshuffle_warp_tiles.get(self.target).and_then(|tables| tables.get(&self.types));
-        let table = arch.architectures.get(self.target);
-        let of_arch = || table.map(|table| instructions(&table.preshuffle_warp_tiles, self.dtype));
-        self.warp_tiles = of_engine.map(Vec::as_slice).or_else(of_arch);
-        self
-    }
-
-    /// The same for a family with conditions of its own. Its waves are not checked if each of its rules has
-    /// them.
-    pub(crate) fn with_family(mut self, family: &'a FamilyRules) -> Self {
-        if let Some(own) = &family.instructions {
-            let name = self.target.split(':').next().unwrap_or(self.target);
-            let tables = self.rules.gemm_families.instructions.get(own);
-            let table = tables.and_then(|tables| tables.get(name)?.get(self.dtype.as_str()));
-            self.warp_tiles = Some(table.map_or(&[], Vec::as_slice));
-        }
-        if family.built.iter().all(|rule| rule.waves.is_some()) {
-            self.waves = None;
-            self.own_waves = true;
-        }
-        self
     }
 
     /// Whether a rule of the family takes a tile that passes the other steps.
@@ -117,7 +101,7 @@ impl<'a> GemmValidator<'a> {
     /// What the rules cannot check for this target, and types that it cannot multiply.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let Self { target, types, .. } = self;
+        let Self { shared: Shared { target, .. }, types, .. } = self;
         if self.waves.is_none() && !self.own_waves {
             warnings.push(format!("the rules know no waves of '{target}', any are accepted"));
         }
@@ -169,7 +153,7 @@ impl<'a> GemmValidator<'a> {
                 Some("A not loaded in whole vectors beside a shuffled B")
             };
         }
-        if !self.rules.gemm.cover_pipelines.contains(&pipeline) {
+        if !self.shared.rules.gemm.cover_pipelines.contains(&pipeline) {
             return other_instruction();
         }
         if let Some(refusal) = self.loads(tile, wave) {
@@ -200,19 +184,19 @@ impl<'a> GemmValidator<'a> {
     /// The shared memory of a tile of A and one of B, with what the pipeline puts between their rows.
     fn lds_bits(&self, tile: Mnk, pipeline: Pipeline) -> u64 {
         let [m, n, k] = sides(tile);
-        let fp8 = self.dtype == Dtype::Fp8;
+        let fp8 = self.shared.dtype == Dtype::Fp8;
         let of = |rows: u64| {
             let plain = rows * k * self.bits;
             match pipeline {
                 // 16 bytes between groups of rows of at least 256 bytes.
-                Pipeline::CompTdm | Pipeline::CompTdmV2 if self.target.starts_with("gfx1250") => {
+                Pipeline::CompTdm | Pipeline::CompTdmV2 if self.shared.target.starts_with("gfx1250") => {
                     let group = (256 * 8 / (k * self.bits)).max(1);
                     plain + (rows / group).saturating_sub(1) * 16 * 8
                 }
                 // The swizzled order of fp8 has two halves.
                 Pipeline::CompAsync if fp8 => plain + 16 * 8,
                 // Two waves load a tile of an instruction, but one that of packed fp4 with a depth of 128.
-                Pipeline::CompAsyncEightWaves if fp8 || self.dtype == Dtype::PkFp4 && k >= 256 => {
+                Pipeline::CompAsyncEightWaves if fp8 || self.shared.dtype == Dtype::PkFp4 && k >= 256 => {
                     plain + plain / 32
                 }
                 _ => plain,
@@ -224,9 +208,11 @@ impl<'a> GemmValidator<'a> {
 
     fn lds_limit(&self, pipeline: Pipeline) -> u64 {
         match self.lds {
-            LdsLimit::Pipeline => self.rules.arch.pipeline_lds(pipeline, self.lds_bytes),
-            LdsLimit::Flat => self.rules.arch.pipeline_lds(pipeline, FLAT_LDS),
-            LdsLimit::Hardware if self.rules.gemm.double_buffered.contains(&pipeline) => self.lds_bytes / 2,
+            LdsLimit::Pipeline => self.shared.rules.arch.pipeline_lds(pipeline, self.lds_bytes),
+            LdsLimit::Flat => self.shared.rules.arch.pipeline_lds(pipeline, FLAT_LDS),
+            LdsLimit::Hardware if self.shared.rules.gemm.double_buffered.contains(&pipeline) => {
+                self.lds_bytes / 2
+            }
             LdsLimit::Hardware => self.lds_bytes,
         }
     }
@@ -234,10 +220,10 @@ impl<'a> GemmValidator<'a> {
     /// The operand that a workgroup cannot load in whole vectors, if any.
     fn loads(&self, tile: Mnk, wave: Mnk) -> Option<&'static str> {
         let ([m, n, k], threads) = (sides(tile), self.threads(wave));
-        if !self.covers(m, k, threads, self.layout.a == Major::Row) {
+        if !self.covers(m, k, threads, self.shared.layout.a == Major::Row) {
             return Some("A not loaded in whole vectors");
         }
-        let whole = self.covers(n, k, threads, self.layout.b == Major::Col);
+        let whole = self.covers(n, k, threads, self.shared.layout.b == Major::Col);
         (!whole).then_some("B not loaded in whole vectors")
     }
 
@@ -250,7 +236,7 @@ impl<'a> GemmValidator<'a> {
 
     /// Elements per load: the widest load that divides both the contiguous dimension and a thread's share.
     fn load_width(&self, contiguous: u64, elements: u64, threads: u64) -> u64 {
-        for &bytes in &self.rules.gemm.load_bytes {
+        for &bytes in &self.shared.rules.gemm.load_bytes {
             let bits = u64::from(bytes) * 8;
             // Narrow loads are tried only for elements at least as large.
             if bytes <= 4 && self.bits < bits {
@@ -286,7 +272,7 @@ impl<'a> GemmValidator<'a> {
     /// Whether the cshuffle epilogue's stores fill whole rows.
     fn stores(&self, tile: Mnk, wave: Mnk) -> bool {
         let (x, y, threads) = (u64::from(tile.n), u64::from(tile.m / wave.m), self.threads(wave));
-        let widest = (u64::from(self.rules.gemm.cshuffle_bytes) * 8 / self.bits_c).max(1);
+        let widest = (u64::from(self.shared.rules.gemm.cshuffle_bytes) * 8 / self.bits_c).max(1);
         let share = (x * y / threads).max(1);
         let across = (x / widest.min(share)).clamp(1, self.warp_size);
         across * (self.warp_size / across) == self.warp_size
@@ -299,9 +285,4 @@ impl<'a> GemmValidator<'a> {
 
 fn sides(shape: Mnk) -> [u64; 3] {
     [shape.m, shape.n, shape.k].map(u64::from)
-}
-
-/// The instructions of an architecture for operands of one type; empty for types that it cannot multiply.
-fn instructions(tables: &BTreeMap<String, Vec<Mnk>>, dtype: Dtype) -> &[Mnk] {
-    tables.get(dtype.as_str()).map_or(&[], Vec::as_slice)
 }

@@ -1,31 +1,26 @@
 //! What sets the kernels of GEMM ranges apart from plain ones: `ck_select.variant`, or keys that only one
 //! variant has.
 
-use ck_select_types::kernel::Mnk;
+use ck_select_types::kernel::{GemmKernel, GemmVariant, Mnk, Quant};
 use ck_select_types::vocab::{Elementwise, QuantMode, StreamKReduction};
 use serde_json::Value;
 
 use crate::config::reader::{Fault, Object, count, flag, kind, word};
+use crate::shapes::distinct;
 
 /// What sets the kernels of ranges apart from plain ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GemmVariants {
-    /// Nothing.
-    Universal,
-    /// Stream-K, with these reductions.
-    StreamK(Vec<StreamKReduction>),
-    /// This many D tensors, and the operation on them.
-    MultiD(u8, Elementwise),
-    /// B is preshuffled; the flag permutes the columns.
-    Preshuffle(bool),
-    /// Batched GEMMs.
-    Batched,
-    /// Grouped GEMMs, which take lists of products.
-    Grouped,
-    /// Operands with scales, by profiles.
-    Profiles(GemmProfiles),
-    /// Operands with scales.
-    Scaled(GemmScales),
+pub struct GemmVariants {
+    /// The value of `ck_select.variant`, under which the rules have it.
+    pub name: &'static str,
+    /// A kernel with what sets each of them apart, and with all else as usual.
+    pub kernels: Vec<GemmKernel>,
+    /// Profiles of scales.
+    pub profiles: Option<GemmProfiles>,
+    /// Whether the columns of a preshuffled B are permuted.
+    pub permuted: bool,
+    /// Whether kernels may stay resident, and configurations say whether they do.
+    pub may_persist: bool,
 }
 
 /// Kernels of `gemm_quant`, whose pipeline and scheduler follow from a profile.
@@ -37,62 +32,20 @@ pub struct GemmProfiles {
     pub groups: [Vec<Mnk>; 2],
 }
 
-/// Scales of A and B.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GemmScales {
-    /// The value of `ck_select.variant`.
-    pub name: &'static str,
-    /// Which operands have them.
-    pub mode: QuantMode,
-    /// Whether a kernel takes a list of products.
-    pub grouped: bool,
-    /// Whether those of A and those of B lie in the order in which they are read.
-    pub shuffled: [Vec<bool>; 2],
-    /// The extent of groups along k.
-    pub group_k: u32,
-    /// The extents of B's groups along n.
-    pub group_n: Vec<u32>,
-}
-
-impl GemmVariants {
-    /// The value of `ck_select.variant`, under which the rules have it.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Universal => PLAIN,
-            Self::StreamK(_) => "gemm_streamk",
-            Self::MultiD(..) => "gemm_multi_d",
-            Self::Preshuffle(_) => "gemm_preshuffle",
-            Self::Batched => "batched_gemm",
-            Self::Grouped => "grouped_gemm",
-            Self::Profiles(_) => "gemm_quant",
-            Self::Scaled(scales) => scales.name,
-        }
-    }
-
-    /// Whether kernels may stay resident, and configurations say whether they do.
-    pub(crate) const fn may_persist(&self) -> bool {
-        match self {
-            Self::Scaled(scales) => {
-                matches!(scales.mode, QuantMode::Tensor | QuantMode::Mx)
-                    || scales.grouped && matches!(scales.mode, QuantMode::RowCol)
-            }
-            _ => true,
-        }
-    }
-}
-
 /// The keys of shuffled scales of A and of B.
 const FLAGS: [&str; 2] = ["a_preshuffle_quant", "b_preshuffle_quant"];
 /// The largest extent of a group.
 const MAX_GROUP: u32 = 65_535;
 
 /// The variant of files without keys of their own.
-const PLAIN: &str = "gemm_universal";
+pub(crate) const PLAIN: &str = "gemm_universal";
+/// That of kernels with a preshuffled B.
+pub(crate) const PRESHUFFLE: &str = "gemm_preshuffle";
 /// Microscaled kernels, whose files may have no key of their own.
 pub(crate) const MX: &str = "mx_gemm";
 /// The values of `ck_select.variant` without scales, or with profiles.
 const NAMES: [&str; 7] =
-    [PLAIN, "gemm_streamk", "gemm_multi_d", "gemm_preshuffle", "batched_gemm", "grouped_gemm", "gemm_quant"];
+    [PLAIN, "gemm_streamk", "gemm_multi_d", PRESHUFFLE, "batched_gemm", "grouped_gemm", "gemm_quant"];
 /// Those with scales: which operands have them, and whether a kernel takes a list of products.
 const SCALED: [(&str, QuantMode, bool); 8] = [
     ("gemm_aquant", QuantMode::A, false),
@@ -138,32 +91,51 @@ pub(crate) fn read(
         Some(name) => name,
         None => by_keys(file)?,
     };
-    Ok(match name {
+    let with = |change: &dyn Fn(&mut GemmKernel)| {
+        let mut kernel = GemmKernel::USUAL;
+        change(&mut kernel);
+        kernel
+    };
+    let (mut profiles, mut permuted, mut may_persist) = (None, false, true);
+    let kernels = match name {
         "gemm_streamk" => {
             let listed = traits.values("reduction_strategy", reduction)?;
             // The default of upstream's generators.
-            GemmVariants::StreamK(listed.unwrap_or_else(|| vec![StreamKReduction::Atomic]))
+            let reductions = listed.unwrap_or_else(|| vec![StreamKReduction::Atomic]).into_iter();
+            reductions.map(|one| with(&|kernel| kernel.variant.stream_k = Some(one))).collect()
         }
         "gemm_multi_d" => {
             let tensors = ours.optional("num_d", count(1, 255))?.unwrap_or(2);
             let operation = ours.optional("elementwise", word)?.unwrap_or(Elementwise::MultiDAdd);
-            GemmVariants::MultiD(tensors as u8, operation)
+            vec![with(&|kernel| (kernel.num_d_tensors, kernel.elementwise) = (tensors as u8, operation))]
         }
-        "gemm_preshuffle" => GemmVariants::Preshuffle(root.optional("permute_n", flag)?.unwrap_or(false)),
-        "batched_gemm" => GemmVariants::Batched,
-        "grouped_gemm" => GemmVariants::Grouped,
-        "gemm_quant" => GemmVariants::Profiles(profiles(root, traits)?),
+        PRESHUFFLE => {
+            permuted = root.optional("permute_n", flag)?.unwrap_or(false);
+            vec![with(&|kernel| kernel.preshuffle = true)]
+        }
+        "batched_gemm" => vec![with(&|kernel| kernel.variant.batched = true)],
+        "grouped_gemm" => vec![with(&|kernel| kernel.grouped = true)],
+        "gemm_quant" => {
+            profiles = Some(read_profiles(root, traits)?);
+            Vec::new()
+        }
         name => match SCALED.into_iter().find(|(known, ..)| *known == name) {
-            Some((name, mode, grouped)) => GemmVariants::Scaled(scales(name, mode, grouped, root, traits)?),
-            None => GemmVariants::Universal,
+            Some((_, mode, grouped)) => {
+                may_persist =
+                    matches!(mode, QuantMode::Tensor | QuantMode::Mx) || grouped && mode == QuantMode::RowCol;
+                scaled(mode, &with(&|kernel| kernel.grouped = grouped), root, traits)?
+            }
+            None => vec![GemmKernel::USUAL],
         },
-    })
+    };
+    Ok(GemmVariants { name, kernels, profiles, permuted, may_persist })
 }
 
-fn profiles(root: &mut Object<'_>, traits: &mut Object<'_>) -> Result<GemmProfiles, Fault> {
+fn read_profiles(root: &mut Object<'_>, traits: &mut Object<'_>) -> Result<GemmProfiles, Fault> {
     let missing = ("quant_config".to_owned(), "found nothing, expected an object".to_owned());
     let mut groups = root.object("quant_config")?.ok_or(missing)?;
-    let of_each = [needed(&mut groups, "a_group", word)?, needed(&mut groups, "b_group", word)?];
+    let of_each =
+        [needed(&mut groups, "a_group", word)?, needed(&mut groups, "b_group", word)?].map(distinct);
     groups.finish()?;
     let profiles = needed(traits, "profile", |value| match value {
         Value::String(word) => Ok(word.clone()),
@@ -172,32 +144,50 @@ fn profiles(root: &mut Object<'_>, traits: &mut Object<'_>) -> Result<GemmProfil
     Ok(GemmProfiles { profiles, groups: of_each })
 }
 
-/// Scales are not shuffled, and in groups of 128 elements along k, if nothing else is said.
-fn scales(
-    name: &'static str,
+/// The kernels with some scales, those of B shuffled faster than those of A, and its groups fastest. Scales
+/// are not shuffled, and in groups of 128 elements along k, if nothing else is said.
+fn scaled(
     mode: QuantMode,
-    grouped: bool,
+    plain: &GemmKernel,
     root: &mut Object<'_>,
     traits: &mut Object<'_>,
-) -> Result<GemmScales, Fault> {
-    let mut scales =
-        GemmScales { name, mode, grouped, shuffled: Default::default(), group_k: 128, group_n: Vec::new() };
-    for ((shuffled, key), has) in scales.shuffled.iter_mut().zip(FLAGS).zip(mode.flagged_scales()) {
+) -> Result<Vec<GemmKernel>, Fault> {
+    let mut shuffled = [const { Vec::new() }; 2];
+    for ((shuffled, key), has) in shuffled.iter_mut().zip(FLAGS).zip(mode.flagged_scales()) {
         let listed = if has { traits.values(key, flag)? } else { None };
-        *shuffled = listed.unwrap_or_else(|| vec![false]);
+        *shuffled = listed.map_or_else(|| vec![false], distinct);
     }
+    let mut quant = Quant::usual(mode);
     if mode.flagged_scales() != [false; 2] {
-        scales.group_k = root.optional("group_size_k", count(1, MAX_GROUP))?.unwrap_or(scales.group_k);
+        let depth = root.optional("group_size_k", count(1, MAX_GROUP))?.unwrap_or(128);
+        let deep = |group: Option<Mnk>| group.map(|group| Mnk { k: depth, ..group });
+        (quant.group_a, quant.group_b) = (deep(quant.group_a), deep(quant.group_b));
     }
+    let mut quants = vec![quant];
     if mode == QuantMode::AB {
         let numbers = root.get("group_size_n").is_none_or(Value::is_object);
-        scales.group_n = if numbers {
+        let columns = if numbers {
             root.values("group_size_n", count(1, MAX_GROUP))?.unwrap_or_else(|| vec![1])
         } else {
             vec![root.needed("group_size_n", "a whole number", count(1, MAX_GROUP))?]
         };
+        let wide = |n| Quant { group_b: quant.group_b.map(|group| Mnk { n, ..group }), ..quant };
+        quants = distinct(columns).into_iter().map(wide).collect();
     }
-    Ok(scales)
+    let mut kernels = Vec::new();
+    for &a in &shuffled[0] {
+        for &b in &shuffled[1] {
+            kernels.extend(quants.iter().map(|&quant| with_scales(plain, quant, [a, b])));
+        }
+    }
+    Ok(kernels)
+}
+
+/// A kernel with scales; `shuffled_scales` is whether those of A and of B lie in the order in which they are
+/// read.
+pub(crate) fn with_scales(plain: &GemmKernel, quant: Quant, shuffled_scales: [bool; 2]) -> GemmKernel {
+    let variant = GemmVariant { quant: Some(quant), shuffled_scales, ..plain.variant };
+    GemmKernel { variant, ..plain.clone() }
 }
 
 /// Keys of several variants give one of them, to which the others' keys are unknown.
@@ -211,7 +201,7 @@ fn by_keys(root: &Value) -> Result<&'static str, Fault> {
     Ok(if of_traits("profile") || of_root("quant_config") {
         "gemm_quant"
     } else if of_root("permute_n") {
-        "gemm_preshuffle"
+        PRESHUFFLE
     } else if of_traits("reduction_strategy") {
         "gemm_streamk"
     } else if of_a && of_b || of_root("group_size_n") {

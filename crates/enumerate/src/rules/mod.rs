@@ -13,6 +13,7 @@ pub use crate::gemm::families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRul
 pub use crate::gemm::rules::{GemmRules, SweepRules, SweepSpec};
 pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
 
+use std::borrow::Borrow;
 use std::path::Path;
 
 use ck_select_types::nearest::distance;
@@ -57,6 +58,11 @@ rules! {
     gemm_families: GemmFamilies = "gemm_families.json";
     /// AITER's pools.
     aiter: AiterRules = "aiter.json";
+}
+
+/// Whether a list has an item; without a list, everything is allowed.
+pub(crate) fn admits<T: Borrow<Q>, Q: PartialEq + ?Sized>(list: Option<&[T]>, item: &Q) -> bool {
+    list.is_none_or(|list| list.iter().any(|known| known.borrow() == item))
 }
 
 /// Rules that cannot be read.
