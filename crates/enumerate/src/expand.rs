@@ -70,6 +70,8 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
              others"
         )));
     };
+    let Request { target, dtype, layout, .. } = request;
+    let shared = gemm::expand::Shared { rules, target, arch, dtype: *dtype, layout: *layout };
     let kernels = match config {
         Config::Conv(config) => conv::expand::expand(rules, config, (arch, table), request.ndim)?,
         Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
@@ -82,16 +84,8 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
             }
             kernels
         }
-        Config::Gemm(config) => {
-            let shared = gemm::expand::Shared {
-                rules,
-                target: &request.target,
-                arch,
-                dtype: request.dtype,
-                layout: request.layout,
-            };
-            gemm::expand::expand(shared, config, request.valid_only)?
-        }
+        Config::Gemm(ranges) => gemm::expand::expand_ranges(shared, ranges)?,
+        Config::GemmSweep => gemm::expand::expand_sweep(shared, request.valid_only)?,
     };
     let mut found = kernels.found;
     if request.valid_only {

@@ -125,7 +125,10 @@ fn a_sweep_narrows_what_there_is() {
             r#"{"variant": "fwd", "ck_select": {"tiles": "sweep", "receipt": 3}}"#,
             "no build has the receipt 3, expected one of: 0, 1, 100, 2, 200, 4, 600, 888",
         ),
-        (r#"{"variant": "fwd", "ck_select": {"tiles": "all"}}"#, "found 'all', expected table or sweep"),
+        (
+            r#"{"variant": "fwd", "ck_select": {"tiles": "all"}}"#,
+            "found 'all', expected one of: table, sweep",
+        ),
         (
             r#"{"variant": "fwd", "ck_select": {"tiles": "sweep", "tuning_tiles": true}}"#,
             "found sweep, expected table beside tuning_tiles",

@@ -5,10 +5,10 @@
 
 pub(crate) mod reader;
 
-pub use crate::conv::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
+pub use crate::conv::config::ConvConfig;
 pub use crate::conv::instances::{Family, Instances, OtherKernel};
 pub use crate::fmha::config::FmhaConfig;
-pub use crate::gemm::config::{GemmConfig, GemmRanges, LdsLimit};
+pub use crate::gemm::config::{GemmRanges, LdsLimit};
 pub use crate::gemm::variant::{GemmProfiles, GemmVariants};
 
 use std::path::Path;
@@ -27,8 +27,10 @@ pub enum Config {
     Conv(Box<ConvConfig>),
     /// A list of grouped-convolution kernels.
     Instances(Instances),
-    /// Kernels of GEMM universal.
-    Gemm(GemmConfig),
+    /// GEMM kernels of all combinations of ranges, as in the tile engine.
+    Gemm(Box<GemmRanges>),
+    /// Those of the machine-learning sweep.
+    GemmSweep,
     /// A sweep of attention.
     Fmha(Box<FmhaConfig>),
     /// A family of AITER's kernels.
@@ -58,7 +60,7 @@ impl Config {
     pub const fn op(&self) -> Op {
         match self {
             Self::Conv(_) | Self::Instances(_) => Op::Conv,
-            Self::Gemm(_) | Self::Aiter(_) => Op::Gemm,
+            Self::Gemm(_) | Self::GemmSweep | Self::Aiter(_) => Op::Gemm,
             Self::Fmha(_) => Op::Fmha,
         }
     }

@@ -86,6 +86,11 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// Whether the second of two words is there; the first is the default.
+    pub(crate) fn is_second(&mut self, key: &'static str, [first, second]: [&str; 2]) -> Result<bool, Fault> {
+        Ok(self.choice(key, &[(first, false), (second, true)])?.unwrap_or(false))
+    }
+
     /// The list under `key`, which upstream writes as `{"values": […]}`; `read` reads each item.
     pub(crate) fn values<T>(
         &mut self,
@@ -96,6 +101,17 @@ impl<'a> Object<'a> {
         let list = object.list(read)?;
         object.finish()?;
         Ok(Some(list))
+    }
+
+    /// The same, but the key is required.
+    pub(crate) fn needed_values<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Value) -> Result<T, String>,
+    ) -> Result<Vec<T>, Fault> {
+        let place = self.place_of(key);
+        let missing = || (place, "found nothing, expected an object with 'values'".to_owned());
+        self.values(key, read)?.ok_or_else(missing)
     }
 
     /// The list under `values`.

@@ -124,7 +124,7 @@ fn wave_modes_are_schedulers() {
 fn ranges_hold_both_ends() {
     let text = include_str!("../../../../configs/gemm_default.json");
     let config = Config::from_json("gemm_default.json", text.as_bytes(), None).unwrap();
-    let Config::Gemm(GemmConfig::Ranges(ranges)) = config else { panic!() };
+    let Config::Gemm(ranges) = config else { panic!() };
     assert_eq!(ranges.tile[0], [128, 192, 256]);
     assert_eq!(ranges.tile[2].len(), 8);
     assert_eq!(ranges.wave[1], [4, 2, 1], "lists keep their order");
@@ -179,7 +179,7 @@ fn own_keys_tell_the_variant() {
             tiles.join(", ")
         );
         match Config::from_json("f", text.as_bytes(), None) {
-            Ok(Config::Gemm(GemmConfig::Ranges(ranges))) => ranges.variant.name,
+            Ok(Config::Gemm(ranges)) => ranges.variant.name,
             other => panic!("{text}\n{other:?}"),
         }
     };

@@ -32,39 +32,13 @@ pub struct ConvConfig {
     pub explicit_gemm: Option<Vec<bool>>,
     /// Whether to convert in a second launch; by default both for backward weight.
     pub two_stage: Option<Vec<bool>>,
-    /// Where pipelines, schedulers and the two buffer flags come from.
-    pub traits: TraitSource,
-    /// The tiles for which `compv4` is built.
-    pub compv4_tiles: Compv4Tiles,
-    /// How names are written.
-    pub names: NameForm,
-}
-
-/// Where pipelines, schedulers, `_dsb` and `_si` come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraitSource {
-    /// Every combination of the lists, as in upstream's sweep.
-    Product,
-    /// The rules' pool of legal suffixes, which lists can only narrow.
-    SuffixPool,
-}
-
-/// The tiles for which `compv4` is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compv4Tiles {
-    /// Those that the rules mark.
-    Marked,
-    /// All.
-    All,
-}
-
-/// How names are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NameForm {
-    /// With the scheduler.
-    Full,
-    /// Without `_intrawave`, as before schedulers became part of names.
-    WithoutIntrawave,
+    /// Whether pipelines, schedulers, `_dsb` and `_si` come from the rules' pool of legal suffixes, which lists
+    /// can only narrow, and are not every combination of the lists, as in upstream's sweep.
+    pub suffix_pool: bool,
+    /// Whether `compv4` is built for all tiles, not only for those that the rules mark.
+    pub all_compv4: bool,
+    /// Whether names have no `_intrawave`, as before schedulers became part of names.
+    pub without_intrawave: bool,
 }
 
 /// Advice for wrong keys that are often found in `trait_config`.
@@ -98,9 +72,6 @@ fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
     let direction = root.needed("variant", "forward, bwd_data or bwd_weight", word)?;
     let mut traits = root.part("trait_config")?;
     let mut ours = root.part("ck_select")?;
-    let sources = [("product", TraitSource::Product), ("suffix_pool", TraitSource::SuffixPool)];
-    let tiles = [("marked", Compv4Tiles::Marked), ("all", Compv4Tiles::All)];
-    let forms = [("full", NameForm::Full), ("without_intrawave", NameForm::WithoutIntrawave)];
     let config = ConvConfig {
         direction,
         dtypes: traits.values("data_type", word)?,
@@ -112,9 +83,9 @@ fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
         split_image: traits.values("split_image", flag)?,
         explicit_gemm: traits.values("explicit_gemm", flag)?,
         two_stage: traits.values("two_stage", flag)?,
-        traits: ours.choice("traits", &sources)?.unwrap_or(TraitSource::Product),
-        compv4_tiles: ours.choice("compv4_tiles", &tiles)?.unwrap_or(Compv4Tiles::Marked),
-        names: ours.choice("names", &forms)?.unwrap_or(NameForm::Full),
+        suffix_pool: ours.is_second("traits", ["product", "suffix_pool"])?,
+        all_compv4: ours.is_second("compv4_tiles", ["marked", "all"])?,
+        without_intrawave: ours.is_second("names", ["full", "without_intrawave"])?,
     };
     traits.finish_with(TRAIT_HINTS)?;
     ours.finish()?;

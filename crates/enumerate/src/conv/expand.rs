@@ -3,7 +3,7 @@
 use ck_select_types::kernel::{ConvKernel, ConvTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
-use crate::config::{Compv4Tiles, ConvConfig, Instances, NameForm, TraitSource};
+use crate::config::{ConvConfig, Instances};
 use crate::kernels::{EnumerateError, Kernels};
 use crate::rules::{ArchTable, DirectionRules, Rules, admits};
 
@@ -32,12 +32,9 @@ pub(crate) fn expand(
     let explicit = sorted(config.explicit_gemm.as_deref().unwrap_or(&[false]));
     let two_stage = sorted(config.two_stage.as_ref().unwrap_or(&direction.two_stage));
     let ends = pairs(&explicit, &two_stage);
-    let groups = match config.traits {
-        TraitSource::Product => product(rules, direction, config),
-        TraitSource::SuffixPool => pool(rules, direction, config),
-    };
+    let groups = if config.suffix_pool { pool } else { product }(rules, direction, config);
     // The pool has names for every tile, even where no kernel can be built.
-    let skips = config.compv4_tiles == Compv4Tiles::Marked && config.traits == TraitSource::Product;
+    let skips = !config.all_compv4 && !config.suffix_pool;
     for dtype in dtypes.filter(|dtype| own.contains(dtype)) {
         for &ndim in &ndims {
             for tile in &rules.conv.tiles {
@@ -61,7 +58,11 @@ pub(crate) fn expand(
                                     two_stage,
                                     ..base.clone()
                                 };
-                                let name = name(&kernel, config.names);
+                                let mut name = kernel.name();
+                                if config.without_intrawave {
+                                    // No other part of a name contains this word.
+                                    name = name.replacen("_intrawave", "", 1);
+                                }
                                 kernels.push(Kernel { name, kind: KernelKind::Conv(kernel) })?;
                             }
                         }
@@ -130,15 +131,6 @@ fn base(
         vector: tile.vector,
         arch: Some(arch),
         ..ConvKernel::USUAL
-    }
-}
-
-fn name(kernel: &ConvKernel, form: NameForm) -> String {
-    let name = kernel.name();
-    match form {
-        NameForm::Full => name,
-        // No other part of a name contains this word.
-        NameForm::WithoutIntrawave => name.replacen("_intrawave", "", 1),
     }
 }
 

@@ -50,12 +50,11 @@ fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
     let mut ours = root.part("ck_select")?;
     let receipt = ours.optional("receipt", count(0, 9999))?.unwrap_or(0);
     let tuning_tiles = ours.optional("tuning_tiles", flag)?.unwrap_or(false);
-    let swept_tiles = ours.optional("tiles", |value| match value.as_str() {
-        Some("table") => Ok(false),
-        Some("sweep") if tuning_tiles => Err("found sweep, expected table beside tuning_tiles".to_owned()),
-        Some("sweep") => Ok(true),
-        _ => Err(format!("found {}, expected table or sweep", kind(value))),
-    })?;
+    let swept_tiles = ours.is_second("tiles", ["table", "sweep"])?;
+    if swept_tiles && tuning_tiles {
+        let reason = "found sweep, expected table beside tuning_tiles";
+        return Err((ours.place_of("tiles"), reason.to_owned()));
+    }
     let features = FmhaFeatures {
         dtypes: traits.values("data_type", word)?,
         mask: traits.values("mask", word)?,
@@ -77,7 +76,7 @@ fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
         })?,
         receipt,
         tuning_tiles,
-        swept_tiles: swept_tiles.unwrap_or(false),
+        swept_tiles,
     };
     // The forward kernels of these tables have no pages; a sweep that asks for pages means another family.
     traits.values("paged_kv", |value| {

@@ -4,18 +4,9 @@ use ck_select_types::problem::GemmProblem;
 use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
 use serde_json::Value;
 
-use super::variant::{self, GemmVariants, TRAIT_HINTS, needed};
+use super::variant::{self, GemmVariants, TRAIT_HINTS};
 use crate::config::reader::{Fault, Object, count, flag, kind, word};
 use crate::config::{Config, Configured};
-
-/// Which GEMM kernels to enumerate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GemmConfig {
-    /// All combinations of ranges, as in the tile engine.
-    Ranges(Box<GemmRanges>),
-    /// The kernels of the machine-learning sweep.
-    Sweep,
-}
 
 /// Values by parameter. Triples are along m, n and k.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,17 +53,17 @@ impl Configured for GemmProblem {
     fn config(mut object: Object<'_>, root: &Value) -> Result<Config, Fault> {
         let config = read(&mut object, root)?;
         object.finish_with(variant::ROOT_HINTS)?;
-        Ok(Config::Gemm(config))
+        Ok(config)
     }
 }
 
-fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
+fn read(root: &mut Object<'_>, file: &Value) -> Result<Config, Fault> {
     let mut ours = root.part("ck_select")?;
     let limits =
         [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline), ("flat", LdsLimit::Flat)];
     let lds = ours.choice("lds_limit", &limits)?.unwrap_or(LdsLimit::Hardware);
-    if ours.choice("kernels", &[("ranges", false), ("ml_sweep", true)])? == Some(true) {
-        return ours.finish().map(|()| GemmConfig::Sweep);
+    if ours.is_second("kernels", ["ranges", "ml_sweep"])? {
+        return ours.finish().map(|()| Config::GemmSweep);
     }
     // Not part of names; upstream's builder passes it on to the code.
     root.get("k_block_per_cu");
@@ -91,16 +82,16 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     ours.finish()?;
     // A profile stands for both.
     let of_profile = variant.profiles.is_some();
-    let pipelines = if of_profile { Vec::new() } else { needed(&mut traits, "pipeline", word)? };
-    let epilogues = needed(&mut traits, "epilogue", word)?;
-    let schedulers = if of_profile { Vec::new() } else { needed(&mut traits, "scheduler", word)? };
+    let pipelines = if of_profile { Vec::new() } else { traits.needed_values("pipeline", word)? };
+    let epilogues = traits.needed_values("epilogue", word)?;
+    let schedulers = if of_profile { Vec::new() } else { traits.needed_values("scheduler", word)? };
     let pad = [
-        needed(&mut traits, "pad_m", flag)?,
-        needed(&mut traits, "pad_n", flag)?,
-        needed(&mut traits, "pad_k", flag)?,
+        traits.needed_values("pad_m", flag)?,
+        traits.needed_values("pad_n", flag)?,
+        traits.needed_values("pad_k", flag)?,
     ];
     let persistent = if variant.may_persist {
-        needed(&mut traits, "persistent", flag)?
+        traits.needed_values("persistent", flag)?
     } else {
         // Without effect, as in upstream.
         traits.values("persistent", flag)?;
@@ -109,7 +100,7 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     traits.finish_with(TRAIT_HINTS)?;
     let ranges =
         GemmRanges { tile, wave, warp_tile, pipelines, epilogues, schedulers, pad, persistent, lds, variant };
-    Ok(GemmConfig::Ranges(Box::new(ranges)))
+    Ok(Config::Gemm(Box::new(ranges)))
 }
 
 /// `{"min": …, "max": …, "step": …}` with both ends included, or `{"values": […]}`.

@@ -7,26 +7,15 @@ pub(crate) use super::traits::Shared;
 use super::valid::GemmValidator;
 use super::variant::{MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
-use crate::config::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
+use crate::config::{GemmRanges, GemmVariants, LdsLimit};
 use crate::kernels::{EnumerateError, Kernels};
 use crate::rules::{BuiltRule, FamilyRules};
 
 /// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;
 
-pub(crate) fn expand(
-    shared: Shared<'_>,
-    config: &GemmConfig,
-    valid_only: bool,
-) -> Result<Kernels, EnumerateError> {
-    match config {
-        GemmConfig::Ranges(ranges) => expand_ranges(shared, ranges),
-        GemmConfig::Sweep => expand_sweep(shared, valid_only),
-    }
-}
-
 /// Tile by tile, and for each tile trait by trait. Each pipeline's own rules decide about a tile.
-fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
+pub(crate) fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
     let &GemmVariants { name, ref profiles, permuted, .. } = &ranges.variant;
     let of_traits = profiles.as_ref().map_or(ranges.pipelines.len(), |of| of.profiles.len());
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
@@ -107,7 +96,7 @@ fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<Strin
     }
 }
 
-fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, EnumerateError> {
+pub(crate) fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, EnumerateError> {
     let rules = shared.rules;
     let sweep = &rules.sweep;
     let validator = GemmValidator::new(shared, LdsLimit::Hardware, None, false)?;

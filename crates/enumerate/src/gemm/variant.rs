@@ -135,9 +135,9 @@ fn read_profiles(root: &mut Object<'_>, traits: &mut Object<'_>) -> Result<GemmP
     let missing = ("quant_config".to_owned(), "found nothing, expected an object".to_owned());
     let mut groups = root.object("quant_config")?.ok_or(missing)?;
     let of_each =
-        [needed(&mut groups, "a_group", word)?, needed(&mut groups, "b_group", word)?].map(distinct);
+        [groups.needed_values("a_group", word)?, groups.needed_values("b_group", word)?].map(distinct);
     groups.finish()?;
-    let profiles = needed(traits, "profile", |value| match value {
+    let profiles = traits.needed_values("profile", |value| match value {
         Value::String(word) => Ok(word.clone()),
         other => Err(format!("found {}, expected a word", kind(other))),
     })?;
@@ -227,15 +227,4 @@ fn reduction(value: &Value) -> Result<StreamKReduction, String> {
         StreamKReduction::None => Err("found 'none', expected one of: tree, linear, atomic".to_owned()),
         reduction => Ok(reduction),
     }
-}
-
-pub(crate) fn needed<T>(
-    object: &mut Object<'_>,
-    key: &'static str,
-    read: impl Fn(&Value) -> Result<T, String>,
-) -> Result<Vec<T>, Fault> {
-    let place = object.place_of(key);
-    object
-        .values(key, read)?
-        .ok_or_else(|| (place, "found nothing, expected an object with 'values'".to_owned()))
 }
