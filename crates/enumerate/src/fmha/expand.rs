@@ -25,8 +25,8 @@ pub(crate) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
     }
     let tiles = Tiles::new(rules, config, named);
     let receipt = config.receipt.to_string();
-    let Some(build) = tiles.receipts().get(&receipt) else {
-        let known = tiles.receipts().keys().cloned().collect::<Vec<_>>().join(", ");
+    let Some(build) = tiles.receipts.get(&receipt) else {
+        let known = tiles.receipts.keys().cloned().collect::<Vec<_>>().join(", ");
         return Err(EnumerateError::Refused(format!(
             "no build has the receipt {receipt}, expected one of: {known}"
         )));
@@ -39,7 +39,7 @@ pub(crate) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
             let mut plain = FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
             (plain.dtype, plain.arch) = (dtype, Some(arch));
             for plain in featured(plain) {
-                if tiles.refused().iter().any(|refused| refused.fit(&plain))
+                if tiles.refused.iter().any(|refused| refused.fit(&plain))
                     || !build.fit(&plain)
                     || !config.features.fit(&plain)
                 {

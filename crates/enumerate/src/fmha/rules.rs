@@ -35,7 +35,8 @@ pub struct FmhaRules {
     pub receipts: BTreeMap<String, FmhaFeatures>,
 }
 
-/// Tiles by rules: products of sizes. `tiles.rs` has the tests that they have to pass.
+/// Tiles by rules: products of sizes. `tiles.rs` has the tests of loads and shared memory that they have to
+/// pass besides.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaSweep {
@@ -59,8 +60,8 @@ pub struct FmhaSweep {
     pub lds_bytes: u64,
     /// The same for the asynchronous ones.
     pub async_lds_bytes: u64,
-    /// Queries of tiles for head sizes other than 128.
-    pub m0_of_other_heads: Vec<u16>,
+    /// Which tiles a pipeline accepts.
+    pub tile_rules: Vec<FmhaTileTest>,
     /// Combinations of features that are never built.
     pub refused: Vec<FmhaFeatures>,
     /// Builds by number.
@@ -182,8 +183,8 @@ pub struct FmhaTileTest {
     /// Head sizes that it excludes.
     #[serde(default)]
     pub not_hdims: Vec<[u16; 2]>,
-    /// The number of queries that the tile must have.
-    pub m0: Option<u16>,
+    /// The numbers of queries of which the tile must have one.
+    pub m0: Option<Vec<u16>>,
     /// The number of keys that the tile must have.
     pub n0: Option<u16>,
     /// A number of keys that it must not have.
@@ -241,25 +242,25 @@ impl FmhaSpec {
     }
 }
 
-impl FmhaRules {
-    /// Whether a pipeline accepts a tile.
-    pub fn takes(&self, pipeline: FmhaPipeline, rule: &FmhaTileRule, arch: &str) -> bool {
+impl FmhaTileTest {
+    /// Whether a tile passes for a pipeline.
+    pub fn takes(&self, pipeline: FmhaPipeline, rule: &FmhaTileRule) -> bool {
         let [m0, n0, k0, ..] = rule.tile;
-        let v3 = &self.v3_tile;
-        let is_v3_tile = m0 == v3.m0 && rule.waves == v3.waves;
-        if v3.archs.iter().any(|known| known == arch) && is_v3_tile != (pipeline == v3.pipeline) {
-            return false;
-        }
-        let asked = self.tile_rules.iter().filter(|test| {
-            test.pipelines.contains(&pipeline)
-                && admits(test.hdims.as_deref(), &rule.hdims)
-                && !test.not_hdims.contains(&rule.hdims)
-        });
-        asked.into_iter().all(|test| {
-            test.m0.is_none_or(|must| must == m0)
-                && test.n0.is_none_or(|must| must == n0)
-                && test.n0_not.is_none_or(|must_not| must_not != n0)
-                && test.k0_not.is_none_or(|must_not| must_not != k0)
-        })
+        let applies = self.pipelines.contains(&pipeline)
+            && admits(self.hdims.as_deref(), &rule.hdims)
+            && !self.not_hdims.contains(&rule.hdims);
+        !applies
+            || admits(self.m0.as_deref(), &m0)
+                && self.n0.is_none_or(|must| must == n0)
+                && self.n0_not.is_none_or(|must_not| must_not != n0)
+                && self.k0_not.is_none_or(|must_not| must_not != k0)
+    }
+}
+
+impl FmhaV3 {
+    /// Whether a tile of the table is for a pipeline on an architecture.
+    pub fn takes(&self, pipeline: FmhaPipeline, rule: &FmhaTileRule, arch: &str) -> bool {
+        let is_own = rule.tile[0] == self.m0 && rule.waves == self.waves;
+        !self.archs.iter().any(|known| known == arch) || is_own == (pipeline == self.pipeline)
     }
 }

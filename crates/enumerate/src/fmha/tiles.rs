@@ -1,41 +1,40 @@
 //! Tiles of forward attention for a type and a pair of head sizes: those of the table, or all products of
 //! sizes that pass the tests of CK's tile engine.
 
+use std::collections::BTreeMap;
+
 use ck_select_types::vocab::{Dtype, FmhaPipeline};
 
 use crate::config::FmhaConfig;
-use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, admits};
+use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, FmhaTileTest, admits};
 use crate::shapes::distinct;
 
 /// Where tiles come from, and what is built of them.
 pub(crate) struct Tiles<'a> {
     rules: &'a FmhaRules,
-    config: &'a FmhaConfig,
+    swept: Option<&'a FmhaSweep>,
+    with_tuning: bool,
     arch: &'a str,
+    tests: &'a [FmhaTileTest],
+    /// Combinations of features that are never built.
+    pub(crate) refused: &'a [FmhaFeatures],
+    /// Builds by number.
+    pub(crate) receipts: &'a BTreeMap<String, FmhaFeatures>,
 }
 
 impl<'a> Tiles<'a> {
-    pub(crate) const fn new(rules: &'a FmhaRules, config: &'a FmhaConfig, arch: &'a str) -> Self {
-        Self { rules, config, arch }
-    }
-
-    const fn swept(&self) -> Option<&'a FmhaSweep> {
-        if self.config.swept_tiles { Some(&self.rules.sweep) } else { None }
-    }
-
-    /// Builds by number.
-    pub(crate) fn receipts(&self) -> &'a std::collections::BTreeMap<String, FmhaFeatures> {
-        self.swept().map_or(&self.rules.receipts, |sweep| &sweep.receipts)
-    }
-
-    /// Combinations of features that are never built.
-    pub(crate) fn refused(&self) -> &'a [FmhaFeatures] {
-        self.swept().map_or(&self.rules.refused, |sweep| &sweep.refused)
+    pub(crate) fn new(rules: &'a FmhaRules, config: &FmhaConfig, arch: &'a str) -> Self {
+        let swept = config.swept_tiles.then_some(&rules.sweep);
+        let (tests, refused, receipts) = match swept {
+            Some(sweep) => (&sweep.tile_rules, &sweep.refused, &sweep.receipts),
+            None => (&rules.tile_rules, &rules.refused, &rules.receipts),
+        };
+        Self { rules, swept, with_tuning: config.tuning_tiles, arch, tests, refused, receipts }
     }
 
     /// The head sizes of a type, in order.
     pub(crate) fn heads(&self, dtype: Dtype) -> Vec<[u16; 2]> {
-        if let Some(sweep) = self.swept() {
+        if let Some(sweep) = self.swept {
             return sweep.of_type(dtype).map_or_else(Vec::new, |types| types.hdims.clone());
         }
         distinct(self.of_table(dtype).map(|rule| rule.hdims))
@@ -47,13 +46,16 @@ impl<'a> Tiles<'a> {
         dtype: Dtype,
         hdims: [u16; 2],
     ) -> Vec<(FmhaPipeline, Vec<FmhaTileRule>)> {
-        let all: Vec<FmhaTileRule> = match self.swept() {
+        let all: Vec<FmhaTileRule> = match self.swept {
             Some(sweep) => products(sweep, dtype, hdims),
             None => self.of_table(dtype).filter(|rule| rule.hdims == hdims).cloned().collect(),
         };
-        let accepts = |pipeline, rule: &FmhaTileRule| match self.swept() {
-            Some(sweep) => stands(sweep, self.rules, pipeline, (dtype, rule), self.arch),
-            None => self.rules.takes(pipeline, rule, self.arch),
+        let accepts = |pipeline, rule: &FmhaTileRule| {
+            let is_built = match self.swept {
+                Some(sweep) => stands(sweep, pipeline, (dtype, rule), self.arch),
+                None => self.rules.v3_tile.takes(pipeline, rule, self.arch),
+            };
+            is_built && self.tests.iter().all(|test| test.takes(pipeline, rule))
         };
         let pipelines = distinct(self.rules.specs.iter().map(|spec| spec.pipeline));
         let of = |pipeline| all.iter().filter(|rule| accepts(pipeline, rule)).cloned().collect();
@@ -61,7 +63,7 @@ impl<'a> Tiles<'a> {
     }
 
     fn of_table(&self, dtype: Dtype) -> impl Iterator<Item = &'a FmhaTileRule> {
-        let (tuning, arch) = (self.config.tuning_tiles, self.arch);
+        let (tuning, arch) = (self.with_tuning, self.arch);
         self.rules.tiles.iter().filter(move |rule| {
             rule.dtypes.contains(&dtype) && (tuning || !rule.tuning) && admits(rule.archs.as_deref(), arch)
         })
@@ -107,10 +109,9 @@ fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRul
     found
 }
 
-/// Whether a pipeline can be built with a tile.
+/// Whether a pipeline can be built with a tile: its loads fit, and it issues whole instructions.
 fn stands(
     sweep: &FmhaSweep,
-    rules: &FmhaRules,
     pipeline: FmhaPipeline,
     (dtype, rule): (Dtype, &FmhaTileRule),
     arch: &str,
@@ -118,24 +119,12 @@ fn stands(
     let [m0, n0, k0, ..] = rule.tile.map(u64::from);
     let bytes = u64::from(dtype.bits() / 8).max(1);
     let loads = Loads { bytes, of_16_bytes: arch == "gfx950", rule };
-    let is_asynchronous = !matches!(pipeline, FmhaPipeline::Qr | FmhaPipeline::Qs);
-    let fits = if is_asynchronous {
-        loads.staged_bytes() <= sweep.async_lds_bytes
-    } else {
+    let fits = if matches!(pipeline, FmhaPipeline::Qr | FmhaPipeline::Qs) {
         (m0 + n0) * k0 * bytes <= sweep.lds_bytes
+    } else {
+        loads.staged_bytes() <= sweep.async_lds_bytes
     };
-    let heads_of_128 = rule.hdims == [128, 128];
-    let of_heads = match pipeline {
-        FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrAsync if heads_of_128 => {
-            n0 == 128 && if is_asynchronous { m0 == 128 } else { k0 != 64 }
-        }
-        FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrAsync => {
-            sweep.m0_of_other_heads.contains(&rule.tile[0])
-        }
-        FmhaPipeline::QrAsyncTrload => !(heads_of_128 && n0 == 128),
-        _ => pipeline != rules.v3_tile.pipeline || rule.tile[0] == rules.v3_tile.m0,
-    };
-    let of_pipeline = match pipeline {
+    fits && match pipeline {
         // The second product's instructions are issued eight at a time, asked of the tile's own instruction
         // and of the type's first.
         FmhaPipeline::Qr if rule.hdims[0] == 256 => {
@@ -143,15 +132,15 @@ fn stands(
                 sweep.of_type(dtype).and_then(|types| types.warps.first()).copied().unwrap_or(rule.warp);
             [rule.warp, first].iter().all(|warp| {
                 let [_, n, k] = warp.map(u64::from);
-                matches!((n0.checked_div(n), k0.checked_div(k)), (Some(columns), Some(steps)) if columns * steps % 8 == 0)
+                let issued = n0.checked_div(n).zip(k0.checked_div(k));
+                issued.is_some_and(|(columns, steps)| columns * steps % 8 == 0)
             })
         }
         FmhaPipeline::QrAsync => {
             (n0 * k0).checked_rem(64 * u64::from(rule.waves) * loads.elements()) == Some(0)
         }
         _ => true,
-    };
-    fits && of_heads && of_pipeline
+    }
 }
 
 /// How an asynchronous pipeline loads a tile.
