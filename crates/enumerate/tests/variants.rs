@@ -5,6 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
+use ck_select_enumerate::config::Config;
 use ck_select_enumerate::rules::Rules;
 use ck_select_types::vocab::Dtype;
 use common::{config, count, on, request, rules, run, tried};
@@ -46,6 +47,32 @@ fn each_variant_has_its_names() {
         }
         // Both values of `persistent`, which batched kernels do not have.
         assert_eq!(made.len(), if ours.contains("batched") { 1 } else { 2 * names.len() });
+    }
+}
+
+#[test]
+fn own_keys_tell_the_variant() {
+    let (of_a, of_b) = (("a_preshuffle_quant", "false"), ("b_preshuffle_quant", "false"));
+    let profile = [("profile", r#""rowcol""#), ("pipeline", ""), ("scheduler", "")];
+    let groups =
+        r#", "quant_config": {"a_group": {"values": ["1x1x1"]}, "b_group": {"values": ["1x8x128"]}}"#;
+    for (traits, rest, expected) in [
+        (&[("pipeline", r#""comp_async""#)][..], "", "gemm_universal"),
+        (&[], r#", "ck_select": {"variant": "mx_gemm"}"#, "mx_gemm"),
+        (&[("pipeline", r#""weight_preshuffle""#)], "", "mx_gemm"),
+        (&[], r#", "permute_n": false"#, "gemm_preshuffle"),
+        (&[], r#", "group_size_n": 1"#, "gemm_abquant"),
+        (&[of_a], "", "gemm_aquant"),
+        (&[of_b], r#", "group_size_k": 64"#, "gemm_bquant"),
+        (&[of_a, of_b], r#", "group_size_k": 64"#, "gemm_abquant"),
+        (&profile, groups, "gemm_quant"),
+        (&[("reduction_strategy", r#""tree""#)], "", "gemm_streamk"),
+    ] {
+        let text = small(traits, rest);
+        match Config::from_json("f", text.as_bytes(), None) {
+            Ok(Config::Gemm(ranges)) => assert_eq!(ranges.variant.name, expected, "{text}"),
+            other => panic!("{text}\n{other:?}"),
+        }
     }
 }
 

@@ -97,7 +97,7 @@ pub struct FmhaNarrow {
 }
 
 /// A tile.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaTileRule {
     /// Its types.

@@ -91,15 +91,11 @@ fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRul
                     let divides = [(m0, m), (n0, n), (k0, k)].map(|(of, by)| of.checked_rem(by) == Some(0));
                     if divides == [true; 3] {
                         found.push(FmhaTileRule {
-                            dtypes: Vec::new(),
                             hdims,
                             tile: [m0, n0, k0, hdim_v, k1, k0max],
                             waves: u8::try_from(m0 / m).unwrap_or(u8::MAX),
                             warp,
-                            warp1: None,
-                            archs: None,
-                            block_per_cu: None,
-                            tuning: false,
+                            ..FmhaTileRule::default()
                         });
                     }
                 }
