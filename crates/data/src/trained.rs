@@ -70,15 +70,15 @@ pub fn limits(op: Op, trained_on: &TrainedOn) -> String {
          - varied: {}\n- fixed: {}\n- pipelines: {}; suffixes: {}\n",
         list(varied),
         list(fixed),
-        list(trained_on.pipelines().map(ToString::to_string).collect()),
-        list(trained_on.suffixes().map(ToString::to_string).collect()),
+        list(trained_on.pipelines.iter().cloned().collect()),
+        list(trained_on.suffixes.iter().cloned().collect()),
     )
 }
 
 /// For each file of the measurements, whether the model was trained on it. No file is read if the spec
 /// records none.
 pub fn were_trained_on(spec: &FeatureSpec, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
-    let known = spec.trained_on.as_ref().map_or(&[][..], TrainedOn::files);
+    let known = spec.trained_on.as_ref().map_or(&[][..], |trained| &trained.files);
     if known.is_empty() {
         return Ok(vec![false; measurements.sources().len()]);
     }

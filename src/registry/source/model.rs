@@ -155,7 +155,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
 
 fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String) {
     let Ranked { model, ranker, ranking } = ranked;
-    let outside = ranker.out_of_range_on(&call.problem, call.arch()).unwrap_or_default();
+    let outside = ranker.out_of_range(&call.problem, call.arch()).unwrap_or_default();
     let outside: Vec<_> = outside.iter().map(ToString::to_string).collect();
     if !outside.is_empty() {
         let _ = write!(text, "\n  the problem is outside its training range: {}", outside.join("; "));

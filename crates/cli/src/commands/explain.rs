@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let comparison = ranker.compare((&of_first, first.index), (&of_second, second.index))?;
     #[cfg(feature = "offline")]
     if let Some(path) = &args.output {
-        let outside = ranker.out_of_range(&problem)?;
+        let outside = ranker.out_of_range(&problem, None)?;
         let explanation = Explanation {
             ranker: &ranker,
             problem: &problem,

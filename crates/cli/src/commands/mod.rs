@@ -288,7 +288,7 @@ pub(crate) fn say_left_out(ranker: &Ranker) {
 
 /// Prints in which fields a problem is outside the model's training range.
 pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(), CliError> {
-    let outside = ranker.out_of_range(problem)?;
+    let outside = ranker.out_of_range(problem, None)?;
     if !outside.is_empty() {
         let outside = outside.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         say!("ckselect: the problem is outside the model's training range: {outside}");

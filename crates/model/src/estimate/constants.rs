@@ -141,14 +141,9 @@ const COMPOSABLE_KERNEL: Constants = Constants {
 
 const CUDA: Constants = Constants {
     matrix_share: 0.58,
-    wide: None,
-    narrow_rate: 0.5,
-    scales: 0.0,
     fragment_share: 2.3,
     issue: 40.0,
-    per_byte: 0.0,
     gather: 2.0,
-    access_bytes: 16.0,
     narrow: 0.79,
     barrier: 150.0,
     latency: 1200.0,
@@ -168,15 +163,12 @@ const CUDA: Constants = Constants {
     registers: 8.7,
     staged: 0.0,
     buffered_staged: 0.0,
-    held: [0.0; 2],
-    // Not measured there: no kernel of these sweeps lacks registers.
-    spill: 0.1,
-    flowing: FLOWING,
-    staged_by_number: false,
     buffers: [1.0, 2.0, 3.0],
     // What the kernel names of gpu/ mean.
     parts: [8.0, 32.0],
     always_second: false,
+    // Not measured: no kernel of these sweeps lacks registers, and none has what the rest is about.
+    ..COMPOSABLE_KERNEL
 };
 
 const TRITON: Constants = Constants {

@@ -1,6 +1,6 @@
 //! How tiles divide one extent of a GEMM.
 
-use super::block::{InBlocks, blocks};
+use super::block::blocks;
 use super::exact::{flag, float, modulo, ratio};
 
 blocks! {
@@ -18,12 +18,6 @@ blocks! {
         /// 1 if the tile does not divide the extent, else 0.
         pub(super) uneven: f64,
     }
-}
-
-/// Pairs that contain the division of three extents by tiles.
-pub trait Cut: InBlocks {
-    /// Where a block holds it.
-    fn axes(block: &mut Self::Block) -> &mut [AxisBlock; 3];
 }
 
 impl Axis {

@@ -6,7 +6,7 @@
 
 use super::named::Named;
 use super::reader::Reader;
-use super::schema::{Features, Picked};
+use super::schema::Picked;
 use super::{Extractor, FieldError, KernelFeatures as _, KernelTerms, OperationTerms, ProblemTerms, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
@@ -37,26 +37,18 @@ impl Extractor {
     ) -> Result<(), FieldError> {
         let Some(named) = named else {
             let Some(columns) = self.schema.picked() else { return Ok(()) };
-            return each_operation!(columns, Picked(features) => fill(features, self, hardware, cells, row));
+            each_operation!(columns, Picked(features) as Own => {
+                let problem = problem_terms::<Own>(self, cells)?;
+                let kernel = <Own as OperationProblem>::Kernel::terms_of_cells(self, cells)?;
+                features.fill(&problem, &kernel, hardware, self.schema.needs_own(), row);
+            });
+            return Ok(());
         };
         named.check_variant(self, cells)?;
         let kernel = named.side(self)?;
         self.schema.fill(&named.into_problem().complete(self, cells)?, &kernel, hardware, row);
         Ok(())
     }
-}
-
-fn fill<P: OperationTerms>(
-    features: &Features<P>,
-    extractor: &Extractor,
-    hardware: &Hardware,
-    cells: &dyn Fields,
-    row: &mut [f64],
-) -> Result<(), FieldError> {
-    let problem = problem_terms::<P>(extractor, cells)?;
-    let kernel = P::Kernel::terms_of_cells(extractor, cells)?;
-    features.fill(&problem, &kernel, hardware, extractor.schema.needs_own(), row);
-    Ok(())
 }
 
 impl ProblemTerms {

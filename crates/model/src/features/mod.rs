@@ -50,7 +50,7 @@ pub use schema::{Extractor, Schema, SchemaError, SideError};
 pub use sides::KernelFeatures;
 
 use crate::hardware::Hardware;
-use axis::{Axis, Cut};
+use axis::{Axis, AxisBlock};
 
 /// What pair features read of a kernel, as numbers; zeros behind the last one.
 pub type PairInputs = [i64; 17];
@@ -58,7 +58,7 @@ pub type PairInputs = [i64; 17];
 /// The problem side of features, for a kernel side `K`.
 pub trait PairWith<K> {
     /// Values of problem, kernel and hardware together that several pair features start from.
-    type Pair: InBlocks + Cut;
+    type Pair: InBlocks;
     /// The part of a pair that depends on kernel and hardware.
     type Shape: InBlocks;
     /// The part of a pair that depends on problem and hardware.
@@ -73,6 +73,9 @@ pub trait PairWith<K> {
     /// Everything that pair features read of a kernel, `own` ones or upstream's alone: kernels with equal
     /// inputs have equal pair values for every problem, which the tests check.
     fn pair_inputs(kernel: &K, own: bool) -> PairInputs;
+
+    /// Where a block of pairs holds the division of the three extents by tiles.
+    fn axes(block: &mut <Self::Pair as InBlocks>::Block) -> &mut [AxisBlock; 3];
 
     /// Computes the part that is the same for all problems.
     fn shape(kernel: &K, hardware: &Hardware) -> Self::Shape;

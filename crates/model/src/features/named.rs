@@ -1,8 +1,8 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
-use super::claims::{Claims, NameClaim, claims};
+use super::claims::{Claims, NameClaim};
 use super::reader::Reader;
-use super::sides::{KernelFeatures, NameCell};
+use super::sides::{KernelFeatures as _, NameCell};
 use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded, asked_problem};
 use crate::cells::{Cell, Fields};
 use crate::inputs;
@@ -113,7 +113,7 @@ impl Named {
         let mut problem = NamedProblem::new(&kernel);
         let cell = NameCell(column, name);
         if !reader.is_lenient() {
-            problem.0.extend(each_operation!(&kernel, KernelKind(own) => other_types(own)));
+            problem.0.extend(each_operation!(&kernel, KernelKind(own) => own.of_problems(1)));
         }
         agree(&reader, &claims_on_kernel(&kernel), || cell.says())?;
         agree(&reader, &problem.0, || cell.says())?;
@@ -158,19 +158,6 @@ impl Named {
     }
 }
 
-/// Types and layouts that upstream's engines do not look at.
-fn other_types<K: KernelFeatures>(kernel: &K) -> Claims {
-    claims(kernel, K::OF_PROBLEMS[1])
-}
-
-fn of_problems<K: KernelFeatures>(kernel: &K) -> Claims {
-    claims(kernel, K::OF_PROBLEMS[0])
-}
-
-const fn beside<K: KernelFeatures>(_kernel: &K) -> &'static [&'static str] {
-    K::BESIDE
-}
-
 /// Whether two words are the same convolution layout; CK's tools use `nhwgc` and `ndhwgc` for 3D.
 fn same_layout(one: &str, other: Option<&str>) -> bool {
     let order = |word: &str| word.parse().ok().map(ConvLayout::order);
@@ -179,7 +166,7 @@ fn same_layout(one: &str, other: Option<&str>) -> bool {
 
 impl NamedProblem {
     fn new(kernel: &KernelKind) -> Self {
-        let mut claims = each_operation!(kernel, KernelKind(own) => of_problems(own));
+        let mut claims = each_operation!(kernel, KernelKind(own) => own.of_problems(0));
         if matches!(kernel, KernelKind::Conv(kernel) if kernel.ndim < 3) {
             let neutral = [("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];
             claims.extend(neutral.map(|(cell, number)| (cell, NameClaim::Number(number))));
@@ -215,9 +202,7 @@ pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
 fn claims_on_kernel(kernel: &KernelKind) -> Claims {
     let several_readings = ["pad_m", "pad_n", "pad_k", "qscale"];
     let cells = inputs::of_kernel(kernel.op()).iter().filter(|cell| !several_readings.contains(cell));
-    let beside = each_operation!(kernel, KernelKind(kernel) => beside(kernel));
-    let all = beside.iter().chain(cells).copied().collect::<Vec<_>>();
-    each_operation!(kernel, KernelKind(kernel) => claims(kernel, &all))
+    each_operation!(kernel, KernelKind(own) => own.of_kernel(cells))
 }
 
 /// Whether a text can hardly be anything but a kernel's name.

@@ -10,7 +10,7 @@
 //! The loops over blocks are also compiled for AVX2; a version for AVX-512 was not worth its code. Vector
 //! operations follow IEEE, too, and nothing is contracted: the bits are the same as for a single pair.
 
-use super::axis::{Axis, AxisBlock, Cut};
+use super::axis::{Axis, AxisBlock};
 use super::block::{BLOCK, InBlocks};
 use super::{OfPair, PairWith};
 use crate::hardware::Hardware;
@@ -132,7 +132,7 @@ impl<'a, P: PairWith<K>, K> PairBlock<'a, P, K> {
     pub(crate) fn pair_all(&mut self, kernels: &'a [K], shapes: &Shapes<P, K>) {
         let PairSetting { isa, hardware, own } = self.setting;
         self.kernels = kernels;
-        let axes = P::Pair::axes(self.pairs);
+        let axes = P::axes(self.pairs);
         for ((tiles, extent), axis) in shapes.axes.iter().zip(self.problem.gemm()).zip(axes) {
             tiles.cut(extent, axis);
         }
@@ -189,7 +189,7 @@ fn pair_lanes<P: PairWith<K>, K>(
     pairs: &mut BlockOf<P::Pair>,
 ) {
     for at in 0..groups.min(BLOCK / GROUP) * GROUP {
-        let (shape, axes) = (P::Shape::get(shapes, at), <[Axis; 3]>::get(P::Pair::axes(pairs), at));
+        let (shape, axes) = (P::Shape::get(shapes, at), <[Axis; 3]>::get(P::axes(pairs), at));
         P::pair(&load, &shape, axes, own).set(pairs, at);
     }
 }

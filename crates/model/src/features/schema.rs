@@ -100,6 +100,7 @@ pub(super) struct Needs {
     pub(super) epilogue: bool,
     pub(super) layout: bool,
     pub(super) vector: bool,
+    /// Those of a GEMM kernel's description, which cells do not have.
     pub(super) build: bool,
     pub(super) own: bool,
 }
@@ -251,11 +252,6 @@ impl Schema {
     /// Whether a value may depend on the hardware.
     pub(crate) fn reads_hardware(&self) -> bool {
         self.described().iter().any(|[name, scope, _]| hardware::is_read_by(name, scope))
-    }
-
-    /// Whether a column is of a GEMM kernel's description, which cells do not have.
-    pub const fn needs_build(&self) -> bool {
-        self.needs.build
     }
 
     /// Whether there are vector widths among the columns, which need more of a kernel and a problem.

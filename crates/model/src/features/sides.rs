@@ -4,7 +4,7 @@ use ck_select_types::each_operation;
 use ck_select_types::field::Record;
 
 use super::FieldError;
-use super::claims::Claims;
+use super::claims::{Claims, claims};
 use super::operation::{KernelTerms, OperationTerms as _, ProblemTerms};
 use super::schema::{Extractor, SideError};
 use crate::cells::Fields;
@@ -32,6 +32,16 @@ pub trait KernelFeatures: Record {
     /// Refuses a row whose cells contradict the name that one of them holds, where values have more than one
     /// reading.
     fn agree(&self, extractor: &Extractor, row: &dyn Fields, named: NameCell<'_>) -> Result<(), FieldError>;
+
+    /// What the name says about problems, by the place of [`OF_PROBLEMS`](Self::OF_PROBLEMS).
+    fn of_problems(&self, place: usize) -> Claims {
+        claims(self, Self::OF_PROBLEMS[place])
+    }
+
+    /// What the name says about these cells, and about those that only it has.
+    fn of_kernel<'c>(&self, cells: impl Iterator<Item = &'c &'static str>) -> Claims {
+        claims(self, &Self::BESIDE.iter().chain(cells).copied().collect::<Vec<_>>())
+    }
 
     /// Cells that upstream's converters derive from the name besides.
     fn converted(&self) -> Claims {

@@ -1,5 +1,6 @@
 //! `feature_spec.json`: what a model's columns mean.
 
+use std::error::Error;
 use std::path::Path;
 
 use serde::de::{DeserializeOwned, Error as _};
@@ -124,35 +125,36 @@ impl FeatureSpec {
 
     /// Reads the spec of a model that has these names.
     pub(crate) fn from_json_of(names: &[String], file: &str, text: &[u8]) -> Result<Self, ModelError> {
+        Self::read(names, text).map_err(|error| ModelError::invalid(file, error))
+    }
+
+    fn read(names: &[String], text: &[u8]) -> Result<Self, Box<dyn Error>> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let field = |error: InvalidField| ModelError::invalid(file, error);
         // A list would be read as the keys' values in order.
         if !text.trim_ascii_start().starts_with(b"{") {
             let found = String::from_utf8_lossy(text.get(..20).unwrap_or(text)).into_owned();
-            return Err(field(InvalidField::new("document", format_args!("'{found}'"), "a JSON object")));
+            return Err(InvalidField::new("document", format_args!("'{found}'"), "a JSON object").into());
         }
-        let json = |error: serde_json::Error| ModelError::invalid(file, error);
-        let parsed: File = serde_json::from_slice(text).map_err(json)?;
-        let kind = kind(&parsed).map_err(field)?;
+        let parsed: File = serde_json::from_slice(text)?;
+        let kind = kind(&parsed)?;
         let version = parsed.feature_encoding_version.unwrap_or(0);
         if version != kind.encoding_version {
             let expected = format!("{}, the version of {}", kind.encoding_version, kind.class);
-            return Err(field(InvalidField::new("feature_encoding_version", version, expected)));
+            return Err(InvalidField::new("feature_encoding_version", version, expected).into());
         }
         let is_ours = parsed.ck_select.is_some();
         let extension = parsed.ck_select.unwrap_or_default();
         if let Some(prior) = extension.prior
             && !(prior > 0.0 && prior <= 1e3)
         {
-            return Err(field(InvalidField::new("ck_select.prior", prior, "a number above 0, 1000 at most")));
+            return Err(InvalidField::new("ck_select.prior", prior, "a number above 0, 1000 at most").into());
         }
         let usual = || kind.engine.feature_names().into_iter().map(str::to_owned).collect();
         let schema = match (extension.prior, parsed.feature_names) {
             (Some(_), names) => Schema::universal(kind.engine.op(), names.as_deref()),
             (None, names) => Schema::by_names(kind.engine.op(), &names.unwrap_or_else(usual)),
         };
-        let schema =
-            schema.map_err(|error| ModelError::invalid(file, format_args!("feature_names: {error}")))?;
+        let schema = schema.map_err(|error| format!("feature_names: {error}"))?;
         let columns: Vec<String> = schema.names().into_iter().map(str::to_owned).collect();
         let mut filled = Vec::new();
         let (categorical_features, stray): (Vec<String>, Vec<String>) =
@@ -162,7 +164,7 @@ impl FeatureSpec {
         for stray in stray {
             if Schema::by_names(kind.engine.op(), &[&stray]).is_err() {
                 let expected = "names that are in feature_names";
-                return Err(field(InvalidField::new("categorical_features", stray, expected)));
+                return Err(InvalidField::new("categorical_features", stray, expected).into());
             }
             let reason = "it is not in feature_names, so that no column can be it";
             filled.push(Filled { field: "categorical_features", value: format!("without {stray}"), reason });
@@ -171,26 +173,25 @@ impl FeatureSpec {
             && hardware != profile
         {
             let found = Value::Object(profile.clone());
-            return Err(field(InvalidField::new("hw_profile", found, "the same constants as in hardware")));
+            return Err(InvalidField::new("hw_profile", found, "the same constants as in hardware").into());
         }
         let said = parsed.hardware.as_ref().or(parsed.hw_profile.as_ref());
-        let own_hardware = said.map(|fields| kind.engine.hardware().overridden_by(fields)).transpose();
-        let own_hardware = own_hardware.map_err(field)?;
+        let own_hardware = said.map(|fields| kind.engine.hardware().overridden_by(fields)).transpose()?;
         if let Some(found) = extension.choose.as_deref().filter(|field| *field != "split_k") {
-            return Err(field(InvalidField::new("ck_select.choose", format_args!("'{found}'"), "split_k")));
+            return Err(InvalidField::new("ck_select.choose", format_args!("'{found}'"), "split_k").into());
         }
         if let Some(range) = &extension.trained_range {
-            range.validate(&columns).map_err(field)?;
+            range.validate(&columns)?;
         }
         if let Some(trained) = &extension.trained_on {
-            trained.validate(kind.engine.op()).map_err(field)?;
+            trained.validate(kind.engine.op())?;
         }
-        let direction: Option<Direction> = word("variant", parsed.variant.as_deref()).map_err(field)?;
-        let arch: Option<Arch> = word("arch", parsed.arch.as_deref()).map_err(field)?;
+        let direction: Option<Direction> = word("variant", parsed.variant.as_deref())?;
+        let arch: Option<Arch> = word("arch", parsed.arch.as_deref())?;
         let log_targets = parsed
             .log_targets
             .iter()
-            .map(|name| name.parse().map_err(|error| field(InvalidField::word("log_targets", &error))))
+            .map(|name| name.parse().map_err(|error| InvalidField::word("log_targets", &error)))
             .collect::<Result<_, _>>()?;
         let mut spec = Self {
             extractor: Extractor {
@@ -203,13 +204,11 @@ impl FeatureSpec {
             },
             categorical_features,
             log_targets,
-            rank_by: word("ck_select.rank_by", extension.rank_by.as_deref())
-                .map_err(field)?
-                .unwrap_or(Target::Tflops),
+            rank_by: word("ck_select.rank_by", extension.rank_by.as_deref())?.unwrap_or(Target::Tflops),
             direction,
-            dtype: word("dtype", parsed.dtype.as_deref()).map_err(field)?,
+            dtype: word("dtype", parsed.dtype.as_deref())?,
             arch,
-            library: word("ck_select.library", extension.library.as_deref()).map_err(field)?,
+            library: word("ck_select.library", extension.library.as_deref())?,
             trained_range: extension.trained_range,
             trained_on: extension.trained_on,
             prior: extension.prior,

@@ -29,14 +29,14 @@ pub struct TrainedOn {
     /// The words of each field that holds words.
     words: BTreeMap<String, BTreeSet<String>>,
     /// The pipelines of the kernels.
-    pipelines: BTreeSet<String>,
+    pub pipelines: BTreeSet<String>,
     /// Properties of the kernels besides tile and pipeline, such as `dsb` or `gm2`.
-    suffixes: BTreeSet<String>,
+    pub suffixes: BTreeSet<String>,
     /// The architectures on which they were measured, where the data say it.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     archs: BTreeSet<String>,
     /// The files of measurements.
-    files: Vec<TrainedFile>,
+    pub files: Vec<TrainedFile>,
 }
 
 /// A file that a model was trained on.
@@ -139,21 +139,6 @@ impl TrainedOn {
     /// The words of a field.
     pub fn words(&self, field: &str) -> impl Iterator<Item = &str> {
         self.words.get(field).into_iter().flatten().map(String::as_str)
-    }
-
-    /// The pipelines of the kernels.
-    pub fn pipelines(&self) -> impl Iterator<Item = &str> {
-        self.pipelines.iter().map(String::as_str)
-    }
-
-    /// The suffixes of the kernels.
-    pub fn suffixes(&self) -> impl Iterator<Item = &str> {
-        self.suffixes.iter().map(String::as_str)
-    }
-
-    /// The files.
-    pub fn files(&self) -> &[TrainedFile] {
-        &self.files
     }
 
     /// The parts of a kernel's pipeline and suffixes that no measured kernel had; `None` if all were

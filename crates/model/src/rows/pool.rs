@@ -344,10 +344,7 @@ fn is_measured(model: &Model, kernel: Option<&KernelKind>, row: &dyn Fields) -> 
     let Some(trained) = &model.spec().trained_on else { return true };
     match (kernel, row.get("pipeline")) {
         (Some(kernel), _) => trained.unmeasured(kernel).is_none(),
-        (None, Some(pipeline)) => {
-            let mut measured = trained.pipelines().peekable();
-            measured.peek().is_none() || measured.any(|known| known == pipeline)
-        }
+        (None, Some(pipeline)) => trained.pipelines.is_empty() || trained.pipelines.contains(pipeline),
         (None, None) => true,
     }
 }

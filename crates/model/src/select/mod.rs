@@ -496,16 +496,8 @@ impl Ranker {
     }
 
     /// The parts of a problem that are outside the model's training range: its fields, then features of them.
-    pub fn out_of_range(&self, problem: &Problem) -> Result<Vec<OutOfRange>, RankError> {
-        self.out_of_range_on(problem, None)
-    }
-
-    /// The same, with an architecture for problems that name none.
-    pub fn out_of_range_on(
-        &self,
-        problem: &Problem,
-        arch: Option<Arch>,
-    ) -> Result<Vec<OutOfRange>, RankError> {
+    /// `arch` is for problems that name none.
+    pub fn out_of_range(&self, problem: &Problem, arch: Option<Arch>) -> Result<Vec<OutOfRange>, RankError> {
         problem.validate()?;
         // Whatever number of parts is chosen, the rest is the same.
         let problem = if problem.chooses_split() { problem.with_split(1) } else { *problem };

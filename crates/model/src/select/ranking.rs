@@ -22,7 +22,7 @@ pub struct Ranking<'r, 'w> {
 impl Ranking<'_, '_> {
     /// The fields of the problem that are outside the model's training range.
     pub const fn outside(&self) -> FieldSet {
-        self.scratch.outside()
+        self.scratch.outside
     }
 }
 
@@ -85,12 +85,7 @@ impl RankScratch {
         self.ordered = self.ranking.len();
     }
 
-    /// Whether the last call's problem is outside the model's training range.
-    pub const fn out_of_range(&self) -> bool {
-        !self.outside.is_empty()
-    }
-
-    /// The fields that are out of range.
+    /// The fields of the last call's problem that are outside the model's training range.
     pub const fn outside(&self) -> FieldSet {
         self.outside
     }

@@ -58,7 +58,7 @@ fn fields(
     let mut fields: Vec<FieldCoverage> = Vec::new();
     for (trial, _) in trials.iter().zip(orders).filter(|(_, order)| !order.outside.is_empty()) {
         let problem = &measurements.problems()[trial.problem as usize];
-        for one in ranker.out_of_range(problem).unwrap_or_default() {
+        for one in ranker.out_of_range(problem, None).unwrap_or_default() {
             match fields.iter_mut().find(|field| field.name == one.field) {
                 Some(field) => field.outside += 1,
                 None => fields.push(FieldCoverage { name: one.field, trained: one.trained, outside: 1 }),

@@ -107,8 +107,25 @@ impl KernelFeatures for ConvKernel {
         })
     }
 
+    /// Tables have the numbers of a tile in two ways: in the order of the name, as upstream's converters and
+    /// ours write them, or by their meaning. The column names do not tell which; both agree with the name.
     fn agree(&self, extractor: &Extractor, row: &dyn Fields, name: NameCell<'_>) -> Result<(), FieldError> {
-        agree_on_blocks(extractor, self, &Reader::new(extractor, row), name)
+        let found = tile_cells::found(&Reader::new(extractor, row))?;
+        let readings = [KernelMapping::NameOrder, KernelMapping::Tile].map(|way| extractor.blocks(self, way));
+        let agrees =
+            |said: &[i64; 4]| found.iter().zip(said).all(|(found, said)| found.is_none_or(|x| x == *said));
+        if readings.iter().any(agrees) {
+            return Ok(());
+        }
+        let given = TILE_CELLS.iter().zip(found).filter_map(|(field, cell)| Some((*field, cell?)));
+        let (fields, numbers): (Vec<_>, Vec<_>) =
+            given.map(|(field, cell)| (field, cell.to_string())).unzip();
+        let said = readings.map(|said| {
+            let said = said.iter().zip(found).filter(|(_, cell)| cell.is_some());
+            said.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(", ")
+        });
+        let expected = format!("{} (in the order of the name) or {}, as {}", said[0], said[1], name.says());
+        Err(InvalidField::new(fields.join(", "), numbers.join(", "), expected))
     }
 
     fn converted(&self) -> Claims {
@@ -200,31 +217,6 @@ fn direction(reader: &Reader<'_>, default: Direction) -> Result<Direction, Field
         None if reader.is_lenient() => Ok(default),
         None => Err(InvalidField::new("direction", cell, "forward, bwd_data or bwd_weight")),
     }
-}
-
-/// Tables have the numbers of a tile in two ways: in the order of the name, as upstream's converters and ours
-/// write them, or by their meaning. The column names do not tell which; both agree with the name.
-fn agree_on_blocks(
-    extractor: &Extractor,
-    kernel: &ConvKernel,
-    reader: &Reader<'_>,
-    name: NameCell<'_>,
-) -> Result<(), FieldError> {
-    let found = tile_cells::found(reader)?;
-    let readings = [KernelMapping::NameOrder, KernelMapping::Tile].map(|way| extractor.blocks(kernel, way));
-    let agrees =
-        |said: &[i64; 4]| found.iter().zip(said).all(|(found, said)| found.is_none_or(|x| x == *said));
-    if readings.iter().any(agrees) {
-        return Ok(());
-    }
-    let given = TILE_CELLS.iter().zip(found).filter_map(|(field, cell)| Some((*field, cell?)));
-    let (fields, numbers): (Vec<_>, Vec<_>) = given.map(|(field, cell)| (field, cell.to_string())).unzip();
-    let said = readings.map(|said| {
-        let said = said.iter().zip(found).filter(|(_, cell)| cell.is_some());
-        said.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(", ")
-    });
-    let expected = format!("{} (in the order of the name) or {}, as {}", said[0], said[1], name.says());
-    Err(InvalidField::new(fields.join(", "), numbers.join(", "), expected))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::terms::{ConvKernelTerms, ConvTerms};
 use super::work::{WorkLoad, WorkPair, WorkShape};
-use crate::features::axis::{Axis, AxisBlock, Cut};
+use crate::features::axis::{Axis, AxisBlock};
 use crate::features::block::blocks;
 use crate::features::exact::{float, product};
 use crate::features::hardware::compute_units;
@@ -22,12 +22,6 @@ blocks! {
         pub(super) fill: f64,
         /// The direction's own GEMM, which only our own features use; otherwise zeros.
         pub(super) work: WorkPair,
-    }
-}
-
-impl Cut for ConvPair {
-    fn axes(block: &mut ConvPairs) -> &mut [AxisBlock; 3] {
-        &mut block.axes
     }
 }
 
@@ -60,6 +54,10 @@ impl PairWith<ConvKernelTerms> for ConvTerms {
 
     fn tile(kernel: &ConvKernelTerms) -> [i64; 3] {
         [kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]
+    }
+
+    fn axes(block: &mut ConvPairs) -> &mut [AxisBlock; 3] {
+        &mut block.axes
     }
 
     /// Our own features see the waves, too; with upstream's alone, kernels that only differ in them share a

@@ -96,25 +96,22 @@ impl ConvTerms {
         let (rows_in, rows_out) = (product([n.into(), volume_in]), product([n.into(), volume_out]));
         let alignments = [alignment(c, g), alignment(k, g)];
         let accesses = accesses(direction, alignments);
-        let work = match direction {
-            Direction::Forward => Work {
-                extents: [float(rows_out), out_channels, float(depth(channels))],
-                loaded: [input_bytes, filter_bytes],
-                stored: output_bytes,
-                accesses,
-            },
-            Direction::BwdData => Work {
-                extents: [float(rows_in), channels, float(depth(out_channels))],
-                loaded: [output_bytes, filter_bytes],
-                stored: input_bytes,
-                accesses,
-            },
-            Direction::BwdWeight => Work {
-                extents: [out_channels.trunc(), channels * float(volume_filter), float(rows_out)],
-                loaded: [output_bytes, input_bytes],
-                stored: filter_bytes,
-                accesses,
-            },
+        let (extents, loaded, stored) = match direction {
+            Direction::Forward => (
+                [float(rows_out), out_channels, float(depth(channels))],
+                [input_bytes, filter_bytes],
+                output_bytes,
+            ),
+            Direction::BwdData => (
+                [float(rows_in), channels, float(depth(out_channels))],
+                [output_bytes, filter_bytes],
+                input_bytes,
+            ),
+            Direction::BwdWeight => (
+                [out_channels.trunc(), channels * float(volume_filter), float(rows_out)],
+                [output_bytes, input_bytes],
+                filter_bytes,
+            ),
         };
         Self {
             problem: *problem,
@@ -135,7 +132,7 @@ impl ConvTerms {
             gemm_m: rows_out,
             gemm_n: k.into(),
             gemm_k: depth(channels),
-            work,
+            work: Work { extents, loaded, stored, accesses },
         }
     }
 

@@ -6,12 +6,12 @@
 //! formed in floats (`FmhaTerms::product`).
 
 mod codes;
-mod engines;
 
-use super::axis::{Axis, AxisBlock, Cut};
+use super::axis::{Axis, AxisBlock};
 use super::block::blocks;
+use super::engine::{Engines, NamedEngine, OperationEngines};
 use super::exact::{flag, float, log2, max1, product, ratio};
-use super::{Feature, FmhaEncoding, PairInputs, PairWith, features};
+use super::{Engine, Feature, FmhaEncoding, PairInputs, PairWith, Rules, features};
 use crate::hardware::Hardware;
 use crate::problem::FmhaProblem;
 
@@ -131,12 +131,6 @@ blocks! {
     }
 }
 
-impl Cut for FmhaPair {
-    fn axes(block: &mut FmhaPairs) -> &mut [AxisBlock; 3] {
-        &mut block.axes
-    }
-}
-
 blocks! {
     /// The kernel's part of a pair.
     pub struct FmhaShape in FmhaShapes {
@@ -175,6 +169,10 @@ impl PairWith<FmhaKernelTerms> for FmhaTerms {
 
     fn tile(kernel: &FmhaKernelTerms) -> [i64; 3] {
         [kernel.tile[0], kernel.tile[1], kernel.tile[2]]
+    }
+
+    fn axes(block: &mut FmhaPairs) -> &mut [AxisBlock; 3] {
+        &mut block.axes
     }
 
     fn pair_inputs(kernel: &FmhaKernelTerms, _own: bool) -> PairInputs {
@@ -283,10 +281,29 @@ pub static FEATURES: &[Feature<FmhaTerms, FmhaKernelTerms>] = features! { <FmhaT
     Hardware hw_num_xcd = |h| h.num_xcd as f64, "dies that share the work";
 };
 
+impl OperationEngines for FmhaProblem {
+    const ENGINES: Engines = Engines {
+        own: Engine::Fmha68Python,
+        upstream: Engine::Fmha68Python,
+        categories: &["dtype", "pipeline", "mask", "bias", "qscale"],
+        // Attention's tools do not know that an MI355X has 256 compute units.
+        hardware: Hardware { num_cus: 304, ..Hardware::USUAL },
+        named: &[NamedEngine::new("fmha", "FmhaFwdFeatureEngine", Engine::Fmha68Python, 0)],
+        all: &[
+            (Engine::Fmha68, Rules { fmha_encoding: FmhaEncoding::Header, ..Rules::CONV97 }, names),
+            (Engine::Fmha68Python, Rules::CONV97, names),
+        ],
+    };
+}
+
+fn names() -> Vec<&'static str> {
+    FEATURES.iter().map(|feature| feature.name).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::{Engine, Extractor};
+    use crate::features::Extractor;
     use crate::kernel::Kernel;
     use crate::problem::{Problem, ProblemDefaults};
     use crate::vocab::Op;

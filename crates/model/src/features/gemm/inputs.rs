@@ -1,6 +1,6 @@
 //! What features know about a GEMM and its kernels, from values and from cells.
 
-use super::super::claims::{Claims, NameClaim, claims};
+use super::super::claims::{Claims, NameClaim};
 use super::super::conv::PipelineFlags;
 use super::super::named::agree;
 use super::super::operation::OperationTerms;
@@ -44,11 +44,7 @@ impl OperationTerms for GemmProblem {
             element_bytes: coded_element_bytes(Op::Gemm, self.dtype_a.as_str(), extractor.rules)?,
             layout_code,
             integers: self.dtype_a == Dtype::Int8,
-            vector: if extractor.schema.needs_vector() {
-                Some(vector_problem(extractor, self)?)
-            } else {
-                None
-            },
+            vector: extractor.schema.needs_vector().then(|| vector_problem(extractor, self)).transpose()?,
             batch: self.request.batch.max(1).into(),
             groups: self.request.groups,
             arithmetic_intensity: 0.0,
@@ -79,7 +75,7 @@ impl OperationTerms for GemmProblem {
                 rules.uncoded,
             )?,
             integers: reader.word("dtype", "fp8")? == Dtype::Int8.as_str(),
-            vector: if with_vector { Some(reader.vector_problem(extents)?) } else { None },
+            vector: with_vector.then(|| reader.vector_problem(extents)).transpose()?,
             batch: batch.max(1).into(),
             groups: reader.text("groups")?.map_or(Ok(Groups::NONE), str::parse)?,
             arithmetic_intensity: 0.0,
@@ -131,7 +127,7 @@ impl KernelFeatures for GemmKernel {
         let reader = Reader::new(extractor, row);
         let rules = &extractor.rules;
         let with_vector = extractor.schema.needs_vector();
-        if extractor.schema.needs_build() {
+        if extractor.schema.needs.build {
             return Err(Reader::absent("kernel", "the kernel's name, which says what no cells say"));
         }
         // All but the widths, which only some engines read.
@@ -147,7 +143,7 @@ impl KernelFeatures for GemmKernel {
             Some(word) => (reader.pipeline_code(extractor, word)?, PipelineFlags::new(word).half_lds),
         };
         let epilogue = reader.word("epilogue", "cshuffle")?;
-        let vector = if with_vector { Some(reader.vector_widths()?) } else { None };
+        let vector = with_vector.then(|| reader.vector_widths()).transpose()?;
         Ok(GemmKernelTerms {
             tile: reader.triple(["tile_m", "tile_n", "tile_k"], default([128, 128, 64]))?,
             wave: reader.triple(["warp_m", "warp_n", "warp_k"], default([2, 2, 1]))?,
@@ -174,14 +170,23 @@ impl KernelFeatures for GemmKernel {
         })
     }
 
+    /// Tables record what kernels of pipeline `mem` do, which is to pad, whatever their names say.
     fn agree(&self, extractor: &Extractor, row: &dyn Fields, name: NameCell<'_>) -> Result<(), FieldError> {
-        agree_on_pads(self, &Reader::new(extractor, row), name)
+        let (reader, said) = (Reader::new(extractor, row), pads(self));
+        let found = said.iter().map(|(field, _)| reader.opt_flag(field)).collect::<Result<Vec<_>, _>>()?;
+        if self.pipeline == Pipeline::Mem && found.iter().all(|pad| pad.is_none_or(|pad| pad)) {
+            return Ok(());
+        }
+        agree(&reader, &said, || name.says())
     }
 
     fn converted(&self) -> Claims {
-        let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(self.pad.map(NameClaim::Flag));
-        pads.chain(claims(self, Self::OF_PROBLEMS[0])).collect()
+        pads(self).into_iter().chain(self.of_problems(0)).collect()
     }
+}
+
+fn pads(kernel: &GemmKernel) -> Claims {
+    ["pad_m", "pad_n", "pad_k"].into_iter().zip(kernel.pad.map(NameClaim::Flag)).collect()
 }
 
 fn vector_problem(extractor: &Extractor, problem: &GemmProblem) -> Result<VectorProblem, InvalidField> {
@@ -201,17 +206,6 @@ fn epilogue_code(extractor: &Extractor, epilogue: Epilogue) -> Result<f64, Inval
         return Ok(0.0);
     }
     coded_word("epilogue", epilogue.as_str(), EPILOGUES, extractor.rules.uncoded)
-}
-
-/// Tables record what kernels of pipeline `mem` do, which is to pad, whatever their names say.
-fn agree_on_pads(kernel: &GemmKernel, reader: &Reader<'_>, name: NameCell<'_>) -> Result<(), FieldError> {
-    let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(kernel.pad);
-    let said: Vec<_> = pads.map(|(field, pad)| (field, NameClaim::Flag(pad))).collect();
-    let corrected = said.iter().map(|(field, _)| reader.opt_flag(field)).collect::<Result<Vec<_>, _>>()?;
-    if kernel.pipeline == Pipeline::Mem && corrected.iter().all(|pad| pad.is_none_or(|pad| pad)) {
-        return Ok(());
-    }
-    agree(reader, &said, || name.says())
 }
 
 impl Reader<'_> {

@@ -1,7 +1,6 @@
 //! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's
 //! description.
 
-mod engines;
 mod inputs;
 mod pair;
 mod terms;
@@ -10,10 +9,12 @@ pub(super) mod vector;
 pub use pair::GemmPair;
 pub use terms::{GemmBuild, GemmKernelTerms, GemmTerms};
 
+use super::engine::{Engines, NamedEngine, OperationEngines};
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
-use super::{Feature, features, hardware_features};
+use super::{Engine, Feature, PipelineCodes, Rules, features, hardware_features};
 use crate::hardware::Hardware;
+use crate::problem::GemmProblem;
 use vector::Operand;
 
 fn any([m, n, k]: [f64; 3]) -> f64 {
@@ -166,12 +167,43 @@ pub fn all() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms
     FEATURES.iter().chain(VECTOR).chain(BUILD)
 }
 
+impl OperationEngines for GemmProblem {
+    const ENGINES: Engines = Engines {
+        own: Engine::Gemm72,
+        upstream: Engine::Gemm72,
+        categories: &["layout", "pipeline", "scheduler", "epilogue"],
+        hardware: Hardware::USUAL,
+        named: &[
+            NamedEngine::new("gemm_universal", "GemmUniversalFeatureEngine", Engine::Gemm72, 0),
+            NamedEngine::new("gemm_universal_vec", "GemmUniversalVecFeatureEngine", Engine::Gemm78Vec, 1),
+        ],
+        all: &[
+            (Engine::Gemm55, Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 }, || {
+                names(FEATURES).filter(|name| !ONLY_IN_72.contains(name)).collect()
+            }),
+            (Engine::Gemm72, Rules::CONV97, || names(FEATURES).collect()),
+            (Engine::Gemm78Vec, Rules::CONV97, || names(FEATURES).chain(names(VECTOR)).collect()),
+        ],
+    };
+}
+
+const ONLY_IN_72: &[&str] = &[
+    "ratio_M_to_tile_m", "ratio_N_to_tile_n", "ratio_K_to_tile_k", "problem_smaller_than_tile_m",
+    "problem_smaller_than_tile_n", "problem_smaller_than_tile_k", "any_dim_too_small", "needs_padding_m",
+    "needs_padding_n", "needs_padding_k", "has_padding_when_needed_m", "has_padding_when_needed_n",
+    "has_padding_when_needed_k", "missing_required_padding_m", "missing_required_padding_n",
+    "missing_required_padding_k", "missing_any_required_padding",
+];
+
+fn names(features: &'static [Feature<GemmTerms, GemmKernelTerms>]) -> impl Iterator<Item = &'static str> {
+    features.iter().map(|feature| feature.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::{Engine, Extractor, OperationTerms as _, Schema};
+    use crate::features::{Extractor, OperationTerms as _, Schema};
     use crate::kernel::Kernel;
-    use crate::problem::GemmProblem;
     use crate::vocab::{Dtype, Op};
 
     /// By hand: 24 tiles on 16 compute units are two rounds, of six steps of 32 KiB each.

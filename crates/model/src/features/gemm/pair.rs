@@ -1,7 +1,7 @@
 //! A GEMM and a kernel together: values computed once for all features that use them.
 
 use super::terms::{GemmKernelTerms, GemmTerms};
-use crate::features::axis::{Axis, AxisBlock, Cut};
+use crate::features::axis::{Axis, AxisBlock};
 use crate::features::block::blocks;
 use crate::features::exact::{float, product};
 use crate::features::{PairInputs, PairWith};
@@ -18,12 +18,6 @@ blocks! {
         pub(super) lds_usage: f64,
         /// Tiles of the results of all GEMMs.
         pub(super) output_tiles: f64,
-    }
-}
-
-impl Cut for GemmPair {
-    fn axes(block: &mut GemmPairs) -> &mut [AxisBlock; 3] {
-        &mut block.axes
     }
 }
 
@@ -60,6 +54,10 @@ impl PairWith<GemmKernelTerms> for GemmTerms {
 
     fn tile(kernel: &GemmKernelTerms) -> [i64; 3] {
         kernel.tile
+    }
+
+    fn axes(block: &mut GemmPairs) -> &mut [AxisBlock; 3] {
+        &mut block.axes
     }
 
     fn pair_inputs(kernel: &GemmKernelTerms, _own: bool) -> PairInputs {

@@ -92,11 +92,7 @@ pub struct VectorWidths {
 impl VectorWidths {
     /// The fixed width, 0 for none.
     pub const fn fixed(&self, operand: Operand) -> i64 {
-        match operand {
-            Operand::A => self.widths[0],
-            Operand::B => self.widths[1],
-            Operand::C => self.widths[2],
-        }
+        self.widths[operand as usize]
     }
 
     /// The width in use of a kernel with this tile, waves and instruction: the fixed one, else the native
