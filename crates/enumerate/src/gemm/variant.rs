@@ -46,16 +46,17 @@ pub(crate) const MX: &str = "mx_gemm";
 /// The values of `ck_select.variant` without scales, or with profiles.
 const NAMES: [&str; 7] =
     [PLAIN, "gemm_streamk", "gemm_multi_d", PRESHUFFLE, "batched_gemm", "grouped_gemm", "gemm_quant"];
-/// Those with scales: which operands have them, and whether a kernel takes a list of products.
-const SCALED: [(&str, QuantMode, bool); 8] = [
-    ("gemm_aquant", QuantMode::A, false),
-    ("gemm_bquant", QuantMode::B, false),
-    ("gemm_abquant", QuantMode::AB, false),
-    ("gemm_rowcolquant", QuantMode::RowCol, false),
-    ("gemm_tensor_quant", QuantMode::Tensor, false),
-    ("grouped_gemm_rowcolquant", QuantMode::RowCol, true),
-    ("grouped_gemm_tensorquant", QuantMode::Tensor, true),
-    (MX, QuantMode::Mx, false),
+/// Those with scales: which operands have them, whether a kernel takes a list of products, and whether it may
+/// stay resident.
+const SCALED: [(&str, QuantMode, bool, bool); 8] = [
+    ("gemm_aquant", QuantMode::A, false, false),
+    ("gemm_bquant", QuantMode::B, false, false),
+    ("gemm_abquant", QuantMode::AB, false, false),
+    ("gemm_rowcolquant", QuantMode::RowCol, false, false),
+    ("gemm_tensor_quant", QuantMode::Tensor, false, true),
+    ("grouped_gemm_rowcolquant", QuantMode::RowCol, true, true),
+    ("grouped_gemm_tensorquant", QuantMode::Tensor, true, true),
+    (MX, QuantMode::Mx, false, true),
 ];
 
 /// Advice for keys of variants other than the chosen one, at the root and in `trait_config`.
@@ -120,9 +121,8 @@ pub(crate) fn read(
             Vec::new()
         }
         name => match SCALED.into_iter().find(|(known, ..)| *known == name) {
-            Some((_, mode, grouped)) => {
-                may_persist =
-                    matches!(mode, QuantMode::Tensor | QuantMode::Mx) || grouped && mode == QuantMode::RowCol;
+            Some((_, mode, grouped, persists)) => {
+                may_persist = persists;
                 scaled(mode, &with(&|kernel| kernel.grouped = grouped), root, traits)?
             }
             None => vec![GemmKernel::USUAL],
