@@ -163,7 +163,7 @@ fn a_described_gpu_replaces_its_profile() {
             let best = PoolEstimate::new(estimator, Arc::new(pool()));
             let mut scratch = EstimateScratch::default();
             best.rank(problem.checked().unwrap(), &mut scratch).unwrap();
-            assert_eq!(own.1, Some(scratch.ranking()[0].time_us.to_bits()));
+            assert_eq!(own.1, Some(scratch.ranking()[0].score.to_bits()));
         }
         // Without an architecture, the description says which one; others keep their profiles.
         assert_eq!(scores(&registry(Options { arch: None, ..described("gfx942") }), &problem), own);

@@ -97,12 +97,7 @@ fn the_estimate_ranks_pairs_and_prefers_the_smaller_number() {
     let rank = |problem: &Problem| {
         let mut scratch = EstimateScratch::default();
         estimate.rank(problem.checked().unwrap(), &mut scratch).unwrap();
-        let ranked = scratch.ranking().iter().map(|one| Ranked {
-            index: one.index,
-            split_k: one.split_k,
-            score: one.time_us,
-        });
-        ranked.collect::<Vec<_>>()
+        scratch.ranking().to_vec()
     };
     for m in [1, 64, 8192] {
         let found = rank(&gemm(m, AUTO));

@@ -10,7 +10,7 @@ pub struct Ranked {
     /// The parts into which the reduction is split: the problem's, unless it leaves the choice. Rows have
     /// theirs among their values, and 1 here.
     pub split_k: i32,
-    /// The score of the model's ranking forest, with logarithms undone.
+    /// The score of the model's ranking forest, with logarithms undone; by the estimate, microseconds.
     pub score: f64,
 }
 

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use super::Call;
-use crate::estimate::{DeviceError, EstimateScratch, Estimated, Terms};
+use crate::estimate::{DeviceError, EstimateScratch, Terms};
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
 use crate::registry::estimates::PreparedEstimate;
 use crate::registry::index::{Choice, KernelIndex};
 use crate::registry::selection::{Selection, Source};
 use crate::registry::shared::Registry;
+use crate::ties::Ranked;
 
 /// Number of kernels whose terms an explanation shows.
 const EXPLAINED: usize = 5;
@@ -52,7 +53,7 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
             }
             let base = call.selection(choice, entry, Source::Estimate);
             // All before it are unsupported.
-            Some(Selection { score: Some(one.time_us), rank, unsupported: rank, ..base })
+            Some(Selection { score: Some(one.score), rank, unsupported: rank, ..base })
         })
     });
     // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
@@ -60,8 +61,8 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     found
 }
 
-const fn choice(estimated: &Estimated) -> Choice {
-    Choice { kernel: KernelIndex::new(estimated.index), split_k: estimated.split_k }
+const fn choice(ranked: &Ranked) -> Choice {
+    Choice { kernel: KernelIndex::new(ranked.index), split_k: ranked.split_k }
 }
 
 /// All kernels that fit, in the estimate's order; empty if it has no answer.
@@ -95,7 +96,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         let name = call.named(entry.map_or("", Entry::name), one.split_k);
         let is_supported = entry.is_some_and(|entry| call.supports(entry, one.split_k));
         let note = if is_supported { "" } else { ", unsupported" };
-        let _ = write!(text, "\n  {place:>4}. {name} {:.3} us{note}:", one.time_us);
+        let _ = write!(text, "\n  {place:>4}. {name} {:.3} us{note}:", one.score);
         let load = estimator.load(&call.problem.with_split(one.split_k));
         let shape = estimate.kernels.shape(one.index);
         let terms = shape.map(|shape| estimator.terms(&load, shape));

@@ -6,7 +6,7 @@ use super::{Device, Estimator, Load, Shape, ShapeError, Terms};
 use crate::kernel::KernelKind;
 use crate::pool::Pool;
 use crate::problem::{Checked, Problem};
-use crate::ties::Ties;
+use crate::ties::{Ranked, Ties};
 
 /// Kernels prepared for a device: what depends on a kernel alone is computed once.
 #[derive(Debug)]
@@ -66,28 +66,17 @@ pub struct PoolEstimate {
     ties: Ties,
 }
 
-/// A kernel with its estimated time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimated {
-    /// Its index in the pool.
-    pub index: usize,
-    /// The parts into which the reduction is split: the problem's, unless it leaves the choice.
-    pub split_k: i32,
-    /// Microseconds.
-    pub time_us: f64,
-}
-
 /// Working memory for one call at a time; calls after the first do not allocate.
 #[derive(Debug, Default)]
 pub struct EstimateScratch {
-    ranking: Vec<Estimated>,
+    ranking: Vec<Ranked>,
     /// The problem in each number of parts.
     loads: Vec<(i32, Load)>,
 }
 
 impl EstimateScratch {
-    /// The ranking of the last call, fastest first.
-    pub fn ranking(&self) -> &[Estimated] {
+    /// The ranking of the last call, fastest first; scores are microseconds.
+    pub fn ranking(&self) -> &[Ranked] {
         &self.ranking
     }
 
@@ -106,14 +95,14 @@ impl EstimateScratch {
         loads.extend(problem.each_split().map(|one| (one.split_k(), load.in_parts(one.split_k()))));
         ranking.clear();
         for (index, shape) in kernels {
-            ranking.extend(loads.iter().map(|(split_k, load)| Estimated {
-                index,
-                split_k: *split_k,
-                time_us: estimator.time(load, shape),
-            }));
+            let timed = |(split_k, load): &(i32, Load)| {
+                let score = estimator.time(load, shape);
+                Ranked { index, split_k: *split_k, score }
+            };
+            ranking.extend(loads.iter().map(timed));
         }
         ranking.sort_unstable_by(|one, other| {
-            ties.order((one.index, one.time_us), (other.index, other.time_us))
+            ties.order((one.index, one.score), (other.index, other.score))
                 .then_with(|| one.split_k.cmp(&other.split_k))
         });
     }

@@ -56,10 +56,10 @@ pub(super) fn run(args: &Args, format: Format, pool: Pool, top: usize) -> Result
         let Some(rows) = &mut rows else { return Ok(()) };
         let ranking = scratch.ranking();
         for (place, one) in ranking.iter().enumerate().take(top) {
-            let time = |place: usize| ranking.get(place).map(|other| other.time_us);
+            let time = |place: usize| ranking.get(place).map(|other| other.score);
             let name = ranked.pool().get(one.index).map_or("", |kernel| kernel.name.as_str());
             let mut row = super::place_cells(label, place, name, shows_split.then_some(one.split_k));
-            row.push(one.time_us.into());
+            row.push(one.score.into());
             let terms = ranked.terms(&problem.with_split(one.split_k), one.index);
             row.extend(terms.iter().flat_map(|terms| terms.values).map(Cell::from));
             row.push(is_tied(place, time).then_some("=").into());
