@@ -52,7 +52,7 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
         let _ = writeln!(source, "EmbeddedModel::new(c{name:?}, {}, &[", bytes(&copy));
         let mut forests = 0;
         for (file, target) in FORESTS {
-            // As in a directory that is loaded, a plain forest goes before a compressed one.
+            // As in a directory that is loaded, a plain forest takes precedence over a compressed one.
             let files = [directory.join(file), directory.join(format!("{file}.gz"))];
             if let Some(path) = files.iter().find(|path| path.is_file()) {
                 let packed = format!("{name}.{file}.packed");
@@ -84,7 +84,7 @@ fn text(path: &Path) -> Result<String, String> {
     read.map(|_| text).map_err(|error| fault(path, &error))
 }
 
-/// A model's name ends with its architecture; these are called `sm90` and so on.
+/// A model's name ends with its architecture; NVIDIA's are called `sm90` and so on.
 fn is_for_nvidia(directory: &Path) -> bool {
     let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let number = name.rsplit_once("_sm").map_or("", |(_, number)| number);

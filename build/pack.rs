@@ -1,4 +1,4 @@
-//! A forest's text with the numbers of its trees as bytes: who loads it need not read digits at each start.
+//! A forest's text with the numbers of its trees as bytes, so that loading it need not read digits each time.
 //! The build script embeds models in this form, and `ckselect dev pack` writes it.
 //!
 //! ```text

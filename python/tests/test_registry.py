@@ -163,7 +163,7 @@ def test_a_universal_model_ranks_in_a_registry_alone():
     selection = registry.select(PROBLEM)
     assert (selection.source, selection.generic) == ("model", True)
     assert registry.rank(PROBLEM)[0] == (selection.name, selection.score)
-    with pytest.raises(InvalidModelError, match="a registry and `ckselect rank` ask it"):
+    with pytest.raises(InvalidModelError, match="use it with a registry or `ckselect rank`"):
         Predictor(universal).rank_kernels(PROBLEM.to_dict(), FORWARD)
 
 

@@ -31,7 +31,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     let mut named = Vec::new();
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        // Read before its own place is replaced, which takes --overwrite.
+        // It is read before its own directory is replaced, which needs --overwrite.
         if id == "warm_start" {
             continue;
         }
@@ -51,14 +51,14 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     }
     refuse_repeats(&named)?;
     refuse(&named)?;
-    // These begin a folder, whose parents they make, and check it themselves.
+    // These create missing parent folders, and check their output themselves.
     if ["convert", "import", "pack", "train", "tune"].contains(&command.get_name()) {
         named.retain(|one| one.option != "--output");
     }
     named.iter().filter(|one| one.is_written).try_for_each(|one| check_writable(one.path))
 }
 
-/// Finds before the work what would lose its result.
+/// Refuses an output that cannot be written, before the work whose result would be lost.
 fn check_writable(path: &Path) -> Result<(), CliError> {
     if place(path).is_none() {
         return Ok(());
@@ -66,7 +66,7 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
     files::Pending::create(path).map(drop).map_err(CliError::io(path.display()))
 }
 
-/// If a file is given twice, its rows would count twice. But several tuned tables may have one pool.
+/// Refuses a file that an option names twice: its rows would count twice. But several tuned tables may have one pool.
 fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
     let mut seen = HashSet::new();
     let mut of_rows = named.iter().filter(|one| one.option != "--pool");

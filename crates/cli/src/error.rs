@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-/// Two kinds of failure, by who has to fix them, and two results that are not failures.
+/// Two kinds of failure, by who has to fix them, and other ways in which a command ends.
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// The command line is wrong: exit code 2.

@@ -1,5 +1,5 @@
 //! Words of command lines that are not ours: removed ones, for one release, and upstream's. Each has an error
-//! that names its successor, but for those that only have another name: they are accepted.
+//! that names its successor; words that only have a new name are accepted.
 
 use std::ffi::OsString;
 

@@ -78,7 +78,7 @@ impl Case {
     fn command(&self, which: &str) -> Command {
         let line = self.line.replace('@', which).replace("ROOT", root().to_str().unwrap());
         let mut command = self.folder.command(&line);
-        // Where what finds no place is kept.
+        // Where a model is kept that cannot be written to its place.
         command.env("TMPDIR", self.elsewhere.path());
         command
     }
@@ -261,8 +261,8 @@ mod trained {
         Case::all(TRAIN, "out");
     }
 
-    /// A disk that is full was found after the training. The space of the model is taken before it; what
-    /// finds no place all the same was lost, and the training with it.
+    /// A full disk was only found after the training, and the model was lost. Now its space is reserved
+    /// before; a model that cannot be written all the same is kept elsewhere.
     #[test]
     fn a_model_that_finds_no_place_is_kept_elsewhere() {
         const FULL: i32 = 28;

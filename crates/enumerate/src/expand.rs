@@ -54,7 +54,7 @@ impl Request {
 /// let text = br#"{"variant": "bwd_data", "trait_config": {"data_type": {"values": ["bf16"]}}}"#;
 /// let config = Config::from_json("sweep.json", text, None)?;
 /// let sweep = enumerate(&Rules::built_in()?, &config, &Request::new("gfx950"))?;
-/// // Backward pipelines other than mem become compv3, so that most of the expanded kernels repeat a name.
+/// // Backward pipelines other than mem become compv3, so most of the expanded kernels repeat a name.
 /// assert_eq!((sweep.expanded, sweep.kernels.len()), (172, 40));
 /// assert_eq!(sweep.kernels[0].name, "grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -62,7 +62,7 @@ impl Request {
 pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<Enumeration, EnumerateError> {
     let arch: Arch = request.target.parse()?;
     let Some(table) = rules.arch.architectures.get(arch.as_str()) else {
-        // Those of another one would not be an answer.
+        // Kernels of another architecture would be no answer.
         let known: Vec<&str> = rules.arch.architectures.keys().map(String::as_str).collect();
         let known = known.join(", ");
         return Err(EnumerateError::Refused(format!(

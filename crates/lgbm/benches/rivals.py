@@ -217,7 +217,7 @@ def main() -> None:
     parser.add_argument("--forests", nargs="*", default=list(FORESTS))
     parser.add_argument("--rows", nargs="*", type=int, default=list(ROWS))
     parser.add_argument("--only", nargs="*", help="only these rivals")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of a line")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long each line of the table is timed")
     parser.add_argument("--document", type=pathlib.Path, help="also replace the table of forests and rows in this page")
     arguments = parser.parse_args()
     models = {forest: train(arguments.work, forest) for forest in arguments.forests}

@@ -40,7 +40,7 @@ fn flag(text: &[u8], name: &'static str) -> Result<bool, Error> {
     }
 }
 
-/// `key=value`, either of them quoted or not. LightGBM passes over words with more to them.
+/// `key=value`, either of them quoted or not. LightGBM ignores words with more parts than that.
 fn key_and_value(word: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = word.split(|&byte| byte == b'=').filter(|part| !part.is_empty()).map(unquoted);
     let pair = (parts.next()?, parts.next().unwrap_or_default());

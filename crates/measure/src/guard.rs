@@ -90,14 +90,14 @@ impl Drop for Guard {
     }
 }
 
-/// That a group is there (`+`) or gone (`-`), made without heap memory.
+/// The message that a group is there (`+`) or gone (`-`), made without heap memory.
 fn message(sign: u8, leader: Pid) -> [u8; 5] {
     let [a, b, c, d] = leader.as_raw_nonzero().get().to_le_bytes();
     [sign, a, b, c, d]
 }
 
-/// The guard's main loop: keeps the groups of which messages tell, and kills the remaining ones when the input
-/// ends.
+/// The guard's main loop: keeps track of the groups that messages announce, and kills the remaining ones when
+/// the input ends.
 pub fn serve(mut input: impl Read) {
     let mut groups: Vec<Pid> = Vec::new();
     let mut message = [0; 5];

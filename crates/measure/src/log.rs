@@ -51,7 +51,7 @@ impl Log {
         self.len == 0
     }
 
-    /// Cuts off what is behind so many bytes.
+    /// Cuts off everything after this many bytes.
     pub fn cut(&mut self, len: usize) -> Result<(), MeasureError> {
         self.len = len as u64;
         self.restore()

@@ -91,8 +91,8 @@ impl Ties {
         let by_score = |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better);
         let known = |a: &Ranked, b: &Ranked| by_score(a, b).then_with(|| self.before_times(a.index, b.index));
         let best = with_equals(ranking, count, by_score);
-        // What is still equal is put in order below, so that the sorts need not be stable: those do not
-        // allocate.
+        // What is still equal is put in order below, so that the sorts need not be stable, and unstable ones
+        // do not allocate.
         best.sort_unstable_by(known);
         times.resize(self.0.len(), 0.0);
         let mut place = 0;

@@ -88,8 +88,8 @@ impl Directory {
         staged.commit(overwrite).map_err(failed)
     }
 
-    /// Takes the space of a plan's model, at most, for the time of its training: a disk that is full is found
-    /// before it, and one that fills up meanwhile does no harm.
+    /// Reserves the most space that a plan's model can take, for the time of its training: a full disk is
+    /// found before the training, and one that fills up meanwhile does no harm.
     pub fn reserve(path: &Path, overwrite: bool, plan: &Plan, rows: usize) -> Result<File, TrainError> {
         const LEAF: usize = 64;
         const ROW: usize = 128;

@@ -135,7 +135,7 @@ impl TrainingData {
             let mut usable = Vec::with_capacity(rows.len());
             for index in rows {
                 let row = &measurements.rows()[index as usize];
-                // What a tuned table does not time only loses.
+                // A kernel without a time in a tuned table has only lost: its speed is assumed.
                 let is_assumed = row.share.is_some() && row.latency_ms.is_nan();
                 if is_assumed && target != Target::Relative {
                     continue;

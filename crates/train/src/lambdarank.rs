@@ -12,7 +12,7 @@ const ENTRIES: usize = 1 << 20;
 const LEAST: f64 = -25.0;
 /// Entries for each unit of difference.
 const EACH: f64 = ENTRIES as f64 / (-2.0 * LEAST);
-/// What is added to a difference of scores that divides; LightGBM's number has 32 bits.
+/// What is added to a difference of scores before it divides; LightGBM's number has 32 bits.
 const NEAR: f64 = 0.01_f32 as f64;
 /// Pairs are compared of which one is among this many first, unless a parameter says otherwise.
 pub(super) const PLACES: f64 = 30.0;
@@ -33,7 +33,7 @@ pub(super) struct Lambdarank {
     places: usize,
     /// One over the most that each problem can gain by them; 0 for nothing.
     scales: Vec<f64>,
-    /// What a gain counts at each place.
+    /// How much a gain counts at each place.
     discounts: Vec<f64>,
     /// Keys that ascend as scores descend, with the row.
     order: Vec<(u64, usize)>,

@@ -209,7 +209,7 @@ fn one(
     let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
     watcher.begins(goal.target, (folds + 1) * (1 + decide::trainings(plan.hard_rounds)));
 
-    // The old forest has seen the problems that are held out here, so it is not used here.
+    // The old forest has seen the problems that are held out here, so it is not continued.
     let validated = || match &fold_of {
         Some(fold_of) => validate::validate(&task, fold_of, &given, plan.hard_rounds, plan.stop, watcher),
         None => Ok(Validation {

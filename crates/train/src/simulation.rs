@@ -205,7 +205,7 @@ impl<'a> Simulation<'a> {
             // A problem that was measured twice counts as known after either.
             .filter(|place| measured.iter().all(|known| judged.groups[*known] != judged.groups[*place]))
             .collect();
-        // Whoever measured only a part knows no other kernels by which to judge.
+        // If only a part of the kernels was measured, there are no others by which to judge.
         let expected = self.held_out(learned, learned, &measured, seed)?;
         let before = match (&expected, &self.base) {
             (Some(held), Some(_)) => {

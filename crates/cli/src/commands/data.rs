@@ -1,4 +1,4 @@
-//! Options for measurements, shared by evaluate and compare.
+//! Options for measurements, shared by the commands that read them.
 
 use std::fmt::Display;
 use std::path::PathBuf;

@@ -26,7 +26,7 @@ A state is ok, none (nothing is there, which is not an error) or wrong. The exit
 wrong. Nothing is written or measured; only the HIP runtime is loaded.";
 
 /// The variables that the library, its tools and its Python package read, besides those whose values are
-/// judged by themselves.
+/// judged one by one.
 const OTHERS: [&str; 5] =
     [Location::VARIABLE, LIBRARY_VARIABLE, "CK_SELECT_LOCK_DIR", "CK_SELECT_LIBRARY", "CK_SELECT_COMMAND"];
 /// Variables that only the project's own builds and tests read.

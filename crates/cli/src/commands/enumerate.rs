@@ -91,7 +91,7 @@ impl Open {
 }
 
 impl Args {
-    /// The family of AITER's, if the configuration is none.
+    /// The family of AITER's kernels, if one is named in place of a configuration.
     fn family(&self) -> Option<&str> {
         self.config.as_deref().and_then(pools::family)
     }

@@ -189,13 +189,13 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => f64::NAN,
     };
     let seconds = digits.parse::<f64>().ok().map(|count| count * unit).filter(|&seconds| seconds > 0.0);
-    // What is added to a clock must not be endless.
+    // Durations are added to clocks, so they are bounded: by a hundred years.
     let seconds = seconds.filter(|&seconds| seconds <= 100.0 * 366.0 * 86_400.0);
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     duration.ok_or_else(|| "expected a time such as 500ms, 90s, 30m, 2h".to_owned())
 }
 
-/// That a pair of a list has none of its names.
+/// The message for a name in a list of pairs that is none of the known ones.
 pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
     format!("found '{name}', expected one of: {}{}", known.join(", "), Hint::new(name, known.iter().copied()))
 }
@@ -323,7 +323,7 @@ pub(crate) fn with_splits<'p>(
     Ok(problem.checked()?.among(splits))
 }
 
-/// What a page says of how it was made: of which model and measurements.
+/// What a page says of how it was made: from which model and measurements.
 #[cfg(feature = "offline")]
 fn made(
     model: Option<&Path>,

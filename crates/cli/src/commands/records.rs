@@ -27,7 +27,7 @@ struct Record {
     group: Group,
     /// Adds what its `Args` declare: options, description and examples.
     build: fn(Command) -> Command,
-    /// The options that `-h` shows beside the required ones; without any, all.
+    /// The options that `-h` shows besides the required ones; all of them if this is empty.
     needed: &'static str,
     run: fn(&ArgMatches) -> Result<(), CliError>,
 }

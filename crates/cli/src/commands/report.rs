@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
     #[arg(long, value_name = "COUNT|PERCENT%", requires = "output", value_parser = keep)]
     keep: Option<Keep>,
-    /// The sweep still runs, and its page is to say how far it is
+    /// The sweep is still running: the page shows its progress
     #[arg(long, hide = true)]
     running: bool,
     /// Output format of the figures

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 const SPEC: &str = "feature_spec.json";
 
-/// What a score is, for which descriptors have a word.
+/// The targets for whose scores descriptors have a word.
 const METRICS: [(Target, &str); 2] = [(Target::Tflops, "tflops"), (Target::Latency, "time")];
 
 fn of_file(path: &Path, error: impl std::fmt::Display) -> CliError {

@@ -1,5 +1,5 @@
-//! Kills at random moments: nothing is lost but the row in flight, nothing is measured twice, nobody is left
-//! behind.
+//! Kills at random moments: nothing is lost but the row in flight, nothing is measured twice, no process is
+//! left behind.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::common::{kill, wait_for_lines};
 use crate::fakes::{Fakes, OF_WORKERS, Rows, assert_same, found, succeeded};
 
-/// Random enough for moments.
+/// Random enough to choose moments.
 struct Lcg(u64);
 
 impl Lcg {

@@ -127,7 +127,7 @@ impl Fakes {
         found(&self.path(log))
     }
 
-    /// What all pairs have to answer with so many faults of a thousand.
+    /// What all pairs must answer if `faults` in a thousand have a fault.
     pub(crate) fn expected(&self, faults: u64, classes: &Classes) -> Rows {
         let mut expected = BTreeMap::new();
         for (idx, problem) in (10..).zip(&self.problems) {
@@ -174,7 +174,7 @@ pub(crate) type Rows = BTreeMap<(u64, String), Expected>;
 /// Words of the log by fault: none, crash, hang, garbage, flood, exit, not a time, unsupported.
 pub(crate) type Classes = [&'static str; 8];
 
-/// A worker's kernels fail in other words than executables: what a library prints is nobody's business.
+/// A worker's kernels fail in other words than executables: what a library prints is not read.
 pub(crate) const OF_WORKERS: Classes =
     ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
 

@@ -1,4 +1,4 @@
-//! `ckselect bench` and `merge` on kernels that misbehave: real processes, no GPU.
+//! `ckselect bench` on kernels that misbehave: real processes, no GPU.
 
 mod chaos;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Executables that misbehave in every way; how carefully is measured, and what is kept beside the rows.
+//! Executables that misbehave in every way; how carefully they are timed; what is kept beside the rows.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -186,8 +186,8 @@ fn a_run_is_chosen_where_measurements_are_read() {
     }
     folder.refuses(&format!("{line} run_id=9\n1: 2 rows are of other runs"));
     folder.good("report a.csv --where run_id=7");
-    // What a row of another run says does not count: its operation and architecture were missed on the
-    // command line.
+    // What a row of another run says does not count: operation and architecture once had to be given
+    // because of it.
     let gemm = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
     let two = format!(
         "kernel,m,n,k,N,C,K,G,Hi,Wi,Y,X,latency_ms,tflops,arch,run_id\n\

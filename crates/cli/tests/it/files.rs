@@ -195,7 +195,7 @@ fn a_pool_may_be_of_several_tables_and_a_log_keeps_what_is_beside_it() {
     files.refuses(
         "train --arch gfx942 --winners @a.csv @b.csv @c.csv --pool @pool.txt @pool.txt a8w8_rowwise --output @m
             1: pool.txt: cannot be read
-        bench @pool.txt --simulate @sweep.csv.details.jsonl --output @sweep.csv
+        bench --pool @pool.txt --problems @p.txt --simulate @sweep.csv.details.jsonl --output @sweep.csv
             2: with this file is written
         enumerate configs/gemm_ci.json --output - --list
             2: --output -: --list and --count write to standard output, too

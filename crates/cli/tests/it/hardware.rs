@@ -1,5 +1,5 @@
-//! What a model is not for, and what it was not trained on, is said; `--arch`: constants of the GPU by the
-//! caller, in every command that computes features.
+//! Commands say what a model is not for and what it was not trained on; with `--arch`, every command that
+//! computes features takes the caller's constants of the GPU.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::common::{Folder, MODEL as CONV, MODEL_OF_GFX950 as GFX950, POOL, PROBLEM, column, root};
 
-/// The model as if it had been trained with other constants: what answers with `--arch` are held to.
+/// The model as if it had been trained with other constants: answers with `--arch` must equal its answers.
 fn train_with(folder: &Folder, name: &str, change: impl Fn(&mut Map<String, Value>)) {
     fs::create_dir(folder.path(name)).unwrap();
     for entry in fs::read_dir(root().join(GFX950)).unwrap() {

@@ -1,4 +1,4 @@
-//! evaluate and compare, on measurements whose figures are known beforehand.
+//! `ckselect evaluate`, alone and with `--against`, on measurements whose figures are known beforehand.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -226,8 +226,8 @@ fn a_model_goes_on_with_measurements() {
             1: no row to evaluate",
     );
 
-    // On a GPU that the universal model has not seen, the estimate counts more: the less, the more is
-    // measured.
+    // On a GPU that the universal model has not seen, the estimate counts for more, but the less so the more
+    // is measured.
     folder.good(&format!("train --universal --data back.parquet --output back --folds 1 {SMALL}"));
     let prior_of = |line: &str| -> f64 {
         folder.good(&format!("{line} --overwrite --output own"));

@@ -1,4 +1,4 @@
-//! The page of `ckselect evaluate`: what a reader sees are the figures that `--json` has.
+//! The page of `ckselect evaluate`: what a reader sees are the figures of its JSON.
 
 use ck_select_data::digest;
 

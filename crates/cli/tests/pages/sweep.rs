@@ -270,7 +270,7 @@ fn the_page_of_a_sweep_that_runs_has_a_map() {
     look(browser, &folder.path("page.html"));
 }
 
-/// A page that cannot be written was told after the sweep.
+/// A page that cannot be written was reported only after the sweep.
 #[test]
 fn a_page_without_a_folder_is_an_error_before_anything_is_measured() {
     let folder = Folder::inside();

@@ -74,7 +74,7 @@ impl Config {
 
     /// Reads the contents of a file; `label` names it in errors. Without `op`, the file determines the
     /// operation: a `tile_config` means GEMM, a `variant` convolution or, if it is one of attention's
-    /// families, attention. `fwd` is a word of both, so that the traits decide.
+    /// families, attention. `fwd` is a word of both, so the traits decide.
     ///
     /// ```
     /// use ck_select_enumerate::config::Config;

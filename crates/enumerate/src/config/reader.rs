@@ -132,7 +132,7 @@ impl<'a> Object<'a> {
         self.finish_with(&[])
     }
 
-    /// As `finish`, with advice for keys that are often found by mistake.
+    /// As `finish`, with advice for keys that are often written by mistake.
     pub(crate) fn finish_with(self, hints: &[(&str, &str)]) -> Result<(), Fault> {
         let unknown = |key: &&str| !self.known.contains(key) && !is_comment(key);
         let Some(key) = self.map.keys().map(String::as_str).find(unknown) else { return Ok(()) };

@@ -6,7 +6,7 @@ use ck_select_types::kernel::ConvTile;
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler};
 use serde::Deserialize;
 
-/// What a sweep expands to, and which of it can be built.
+/// What a sweep expands to, and which of these kernels can be built.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConvRules {

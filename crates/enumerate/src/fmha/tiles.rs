@@ -121,8 +121,8 @@ fn stands(
         loads.staged_bytes() <= sweep.async_lds_bytes
     };
     fits && match pipeline {
-        // The second product's instructions are issued eight at a time, asked of the tile's own instruction
-        // and of the type's first.
+        // The second product's instructions are issued eight at a time: this is checked for the tile's own
+        // instruction and for the type's first.
         FmhaPipeline::Qr if rule.hdims[0] == 256 => {
             let first =
                 sweep.of_type(dtype).and_then(|types| types.warps.first()).copied().unwrap_or(rule.warp);

@@ -45,8 +45,8 @@ pub struct AiterList {
 pub struct AiterError(String);
 
 impl AiterRules {
-    /// The kernels of a family, each with its number in the tuner's list: those that several numbers stand
-    /// for once for each, and those without a number last.
+    /// The kernels of a family, each with its number in the tuner's list: a kernel with several numbers is
+    /// there once for each, and those without a number are last.
     pub fn kernels(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, AiterError> {
         let Some(names) = self.families.get(family) else {
             let known = self.families.keys().cloned().collect::<Vec<_>>().join(", ");

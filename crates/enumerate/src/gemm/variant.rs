@@ -80,7 +80,7 @@ pub(crate) const TRAIT_HINTS: &[(&str, &str)] = &[
 const OF_MX: [&str; 2] = ["comp_async_eight_waves", "weight_preshuffle"];
 
 /// The variant that `ck_select` names, or else the one that has the file's keys; without keys of its own, a
-/// file is one of plain GEMMs. Its keys are in `ck_select`, beside `trait_config`, and there.
+/// file is one of plain GEMMs. Its keys are in `ck_select`, beside `trait_config` and in it.
 pub(crate) fn read(
     file: &Value,
     ours: &mut Object<'_>,

@@ -9,8 +9,8 @@ use super::Choice;
 
 /// What to draw.
 ///
-/// Convolutions have log-uniform channels and batches, usual filters and strides, every fourth one groups; in
-/// three dimensions are one in six, if any. GEMMs have log-uniform extents.
+/// Convolutions have log-uniform channels and batches, usual filters and strides, and every fourth one has
+/// groups; one in six has three dimensions, if any has. GEMMs have log-uniform extents.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Draw {

@@ -19,7 +19,7 @@ use crate::process::{self, Ended};
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
-/// The numbers of a problem that have a flag, and those that have none.
+/// The numbers of a problem that have a flag; those that have none are `MORE`.
 const FLAGS: [&str; 3] = ["m", "n", "k"];
 const MORE: [&str; 2] = ["split_k", "batch"];
 
@@ -177,7 +177,7 @@ impl ExecutableRunner {
     }
 }
 
-/// The end of a batch before that of its jobs.
+/// How a batch ends before all of its jobs are done.
 type Early = Result<BatchEnd, MeasureError>;
 
 /// Whether a program reports, in the words of CK's programs, that it does not support the problem.

@@ -217,7 +217,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// The error that led to this is the one to report.
+/// Removes what can be removed: the error that led to this is the one to report.
 fn discard(made: &[PathBuf]) {
     for path in made {
         let _ = remove(path);

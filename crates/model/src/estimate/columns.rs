@@ -99,9 +99,9 @@ impl UniversalPool {
         of_classes
     }
 
-    /// Fills in the columns of the kernels that `counts` that depend on the problem, too: column after
-    /// column, with a value for each class. `log_times` receives the logarithm of each kernel's estimated
-    /// microseconds. It is NaN for kernels that do not count or have no estimate; their columns are
+    /// Fills in the columns that depend on the problem, too, for the kernels that `counts` accepts: column
+    /// after column, with a value for each class. `log_times` receives the logarithm of each kernel's
+    /// estimated microseconds. It is NaN for kernels that do not count or have no estimate; their columns are
     /// meaningless. `of_classes` is working memory.
     pub fn fill(
         &self,
@@ -192,7 +192,7 @@ fn shapes<'k, P: OperationEstimate>(
 
 /// Which classes are computed.
 enum Wanted<'a> {
-    /// All, in blocks of which one has a time that is a number; these receive the logarithm of the time.
+    /// All, but for blocks whose times are all NaN; the others receive the logarithms of their times.
     Timed(&'a mut [f64]),
     /// These.
     Some(&'a [u32]),
@@ -207,7 +207,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Computes columns and times of some kernels after the others.
+/// Computes columns and times, a block of kernels at a time.
 fn in_blocks<'a, L: Formula>(
     shapes: &'a [L::Shape],
     columns: &(impl Iterator<Item = usize> + Clone),
@@ -223,7 +223,7 @@ fn in_blocks<'a, L: Formula>(
         {
             continue;
         }
-        // Places after the last one see it again.
+        // Places after the last kernel repeat it.
         let block: [_; BLOCK] = std::array::from_fn(|place| {
             let number = (first + place).min(count - 1);
             let class = if let Wanted::Some(classes) = &wanted { classes[number] as usize } else { number };

@@ -86,7 +86,7 @@ pub(super) struct Constants {
     pub staged_by_number: bool,
     /// Tiles in shared memory without, with one and with two steps ahead: `mem`, most pipelines, `compv4`.
     pub buffers: [f64; 3],
-    /// Cycles of the depth of a two-stage kernel, and of one with compv4, if neither problem nor kernel says.
+    /// Parts of the depth of a two-stage kernel, and of one with compv4, if neither problem nor kernel says.
     pub parts: [f64; 2],
     /// Whether the second stage also runs for a single part.
     pub always_second: bool,

@@ -48,7 +48,7 @@ impl GpuOverride {
     }
 }
 
-/// What the word for the runtime's own report, which an earlier revision took, is told.
+/// The error for `hip`, by which earlier revisions took the HIP runtime's own report.
 const NO_RUNTIME: &str = "is removed: a file describes the GPU (docs/estimate.md)";
 
 /// The JSON object of a file of hardware constants.
@@ -155,7 +155,7 @@ mod tests {
         GpuOverride::from_json(&fields, arch).map_err(|error| error.to_string())
     }
 
-    /// The word was a file that is missing.
+    /// `hip` was reported as a missing file.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn the_word_for_the_runtime_names_its_successor() {

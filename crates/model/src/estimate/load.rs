@@ -25,7 +25,7 @@ pub struct Load {
     pub(super) results: f64,
     /// Multiply-adds of all GEMMs.
     pub(super) multiply_adds: f64,
-    /// Cycles of the depth that the problem requests.
+    /// Parts of the depth that the problem requests.
     pub(super) parts: f64,
 }
 

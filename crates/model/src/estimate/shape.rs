@@ -41,11 +41,11 @@ pub struct Shape {
     /// the others wait.
     pub(super) waits: [f64; 2],
     pub(super) waits_again: f64,
-    /// Elements of one access to A, B and the result , at most.
+    /// Elements of one access to A, B and the result, at most.
     pub(super) widest: [f64; 3],
     /// Bytes that a step stages.
     pub(super) staged: f64,
-    /// Cycles of the depth by the kernel itself.
+    /// Parts of the depth by the kernel itself.
     pub(super) parts: f64,
     /// A second kernel adds up the parts.
     pub(super) two_stage: bool,
@@ -303,7 +303,7 @@ impl Kernels<Four> for &[Shape; FOUR] {
     }
 }
 
-/// How many times slower a kernel counts that asks for more shared memory than there is, and would not start.
+/// How many times slower a kernel counts if it asks for more shared memory than there is and would not start.
 const WITHOUT_MEMORY: f64 = 8.0;
 
 /// The instructions of a kernel's step.

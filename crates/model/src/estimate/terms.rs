@@ -77,7 +77,7 @@ pub struct Cycles<R = f64> {
     pub(super) memory: R,
     pub(super) second_stage: R,
     pub(super) launch: R,
-    /// Cycles that the depth is cut into.
+    /// Parts that the depth is cut into.
     pub(super) split: R,
     /// Tiles along rows, and filled shares of the tiles along rows, columns and depth.
     pub(super) tiles_m: R,
@@ -124,7 +124,7 @@ impl<R: Real> Cycles<R> {
             }
             all_steps = (steps / tiles).ceil();
         }
-        // Cycles are whole steps, and none is empty.
+        // Parts are whole steps, and none is empty.
         let asked = kernels.all(|shape| shape.parts).max(R::from(load.parts)).min(all_steps);
         let mut steps = (all_steps / asked).ceil();
         let mut parts = (all_steps / steps).ceil();

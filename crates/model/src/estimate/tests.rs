@@ -333,7 +333,7 @@ fn devices_are_read_and_faults_named() {
             Some("gfx950"),
             "based_on: found gfx942, expected gfx950 or nothing, because gfx950 has a profile of its own",
         ),
-        // Kernels of another library are none of this GPU's.
+        // Nor are constants of a GPU with another wave size.
         (
             r#"{"based_on": "sm_90"}"#,
             Some("gfx940"),

@@ -1,4 +1,4 @@
-//! What features read of the hardware, and which of them do.
+//! What features read of the hardware, and which features do.
 
 use crate::hardware::Hardware;
 
@@ -12,7 +12,7 @@ pub(super) fn compute_units(hardware: &Hardware) -> f64 {
     hardware.num_cus.max(1) as f64
 }
 
-/// The pairs that do, of all operations; a test computes every feature with two GPUs.
+/// The features of pairs that read it, of all operations; a test computes every feature with two GPUs.
 const PAIRS: &[&str] = &[
     "active_waves", "blocks_per_cu", "cu_bytes", "cu_loads", "cu_macs", "cu_steps", "cu_stores",
     "cu_utilization", "gemm_m_lt_num_cus", "is_subwave", "last_round_share", "lds_ratio", "lds_usage_ratio",

@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
         Self { fields, row: fields.row(), lenient: extractor.rules.uncoded == Uncoded::Upstream }
     }
 
-    /// A cell: tables have thousands of rows, of which each is asked for dozens.
+    /// A cell. Inlined: tables have thousands of rows, and each row is asked for dozens of cells.
     #[inline(always)]
     pub(super) fn cell(&self, name: &str) -> Option<Cell<'a>> {
         match self.row {

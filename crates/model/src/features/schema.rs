@@ -375,8 +375,8 @@ pub struct Extractor {
     pub arch: Option<Arch>,
     /// The direction for rows of cells without one, like upstream's. Problems have their own.
     pub direction: Direction,
-    /// Whether the model or its schema is ours: only what is upstream's is asked with whatever cells hold, as
-    /// upstream asks it.
+    /// Whether the model or its schema is ours: only upstream's own models are evaluated on whatever cells
+    /// hold, as upstream does.
     pub is_ours: bool,
 }
 

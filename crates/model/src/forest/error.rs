@@ -24,7 +24,7 @@ impl ForestError {
     }
 }
 
-/// What a part of a packed forest is that was changed, or is followed by something.
+/// The error for a packed forest that was changed, or that something follows.
 pub(super) const DAMAGED: &str = "damaged: pack it again";
 
 /// Where in the text: carried by every field while it is parsed, so that any step can report it.

@@ -90,7 +90,7 @@ impl Packed<'_> {
     }
 }
 
-/// The upper half of a number in single precision, as which it has its sign, its exponent and seven digits.
+/// A bfloat16: the upper half of a number in single precision, with seven bits of its fraction.
 fn bfloat(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }

@@ -218,8 +218,7 @@ fn is_too_much(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.downcast_ref::<TooMuch>().is_some())
 }
 
-/// Inflating needs more of the stack than the smallest threads have, which hold the decoder's tables for a
-/// moment.
+/// Inflating needs more stack than the smallest threads have: it holds the decoder's tables for a moment.
 fn on_a_large_stack<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send) -> Result<T, ReadError> {
     const STACK: usize = 1 << 20;
     std::thread::scope(|scope| {

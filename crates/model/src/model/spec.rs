@@ -106,7 +106,7 @@ struct Extension {
     trained_on: Option<TrainedOn>,
 }
 
-/// Reads an object by names that are not fields of a struct, of which the last of two would count.
+/// Reads an object whose keys are data. Of a key that is there twice, serde would keep the last value.
 fn without_repeats<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

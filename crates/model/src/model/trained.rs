@@ -32,7 +32,7 @@ pub struct TrainedOn {
     pub pipelines: BTreeSet<String>,
     /// Properties of the kernels besides tile and pipeline, such as `dsb` or `gm2`.
     pub suffixes: BTreeSet<String>,
-    /// The architectures on which they were measured, where the data say it.
+    /// The architectures on which the rows were measured, where the data say it.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     archs: BTreeSet<String>,
     /// The files of measurements.
@@ -105,7 +105,7 @@ impl TrainedOn {
         self
     }
 
-    /// The architectures on which they were measured; empty if that is not recorded.
+    /// The architectures on which the rows were measured; empty if that is not recorded.
     pub fn archs(&self) -> impl Iterator<Item = Arch> {
         self.archs.iter().filter_map(|arch| arch.parse().ok())
     }

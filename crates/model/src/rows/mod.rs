@@ -54,7 +54,7 @@ pub enum RowsError {
         rows: usize,
     },
     /// The system gives no more threads.
-    #[error("the system gives no thread: ask with fewer threads")]
+    #[error("the system cannot start another thread: set fewer (`threads`)")]
     Threads,
     /// A pool of a different operation than the features; reading excludes it.
     #[error("the rows do not match the forest")]

@@ -86,7 +86,7 @@ pub enum RowModelError {
     /// One of its files.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// An engine of the other operation.
+    /// An engine of another operation.
     #[error(
         "{file}: the model is for {model}, the feature engine {engine} is for {op}",
         engine = .engine.as_str(), op = .engine.op()
@@ -105,7 +105,7 @@ pub enum RowModelError {
     /// A universal model, which cannot score single rows.
     #[error(
         "{0}: a universal model ranks the kernels of a pool, relative to its best; \
-         rows alone have no features; a registry and `ckselect rank` ask it"
+         rows alone have no features; use it with a registry or `ckselect rank`"
     )]
     Universal(String),
 }
@@ -229,7 +229,7 @@ impl RowModel {
         if extractor.rules.uncoded != Uncoded::Error || names.is_empty() {
             return Ok(());
         }
-        // What stands between known names may only be meant as one in files, whose columns people wrote.
+        // In files, whose columns people wrote, an unknown name among known ones is refused; here it is not.
         let known = problem_inputs(extractor);
         names.sort_by_key(|name| !known.contains(name));
         let op = extractor.schema.op();
@@ -278,7 +278,7 @@ impl RowModel {
     }
 }
 
-/// Lets threads do the parts of a work, and gives what they found in their order.
+/// Lets threads do the parts of a job, and gives the results in the order of the parts.
 pub(super) fn in_threads<P: Send, R: Send>(
     mut parts: impl Iterator<Item = P>,
     work: impl Fn(P) -> Result<R, RowsError> + Sync,
@@ -318,7 +318,7 @@ pub(super) fn refuse_others(model: &Model, row: &dyn Fields) -> Result<(), Inval
             };
             let own = own.get(name).unwrap_or_default();
             if found != Some(own as f64) {
-                let expected = format!("{own}, with which the model is asked");
+                let expected = format!("{own}, with which the model predicts");
                 return Err(InvalidField::new(column, cell, expected));
             }
         }

@@ -142,7 +142,7 @@ impl RowPool {
             && together.scorer.get().is_none()
         {
             let made = PoolScorer::compile(self.model.forest(), &together.features.table());
-            // Of two threads that compile, the first gives what stays.
+            // If two threads compile at once, the first one's result stays.
             let _ = together.scorer.set(made.map_err(|_| RowsError::Mixed)?);
         }
         Ok(())

@@ -106,7 +106,7 @@ const SHORTLIST_FROM: usize = 256;
 
 /// A smaller pool is compiled anew when kernels are added.
 const ADDING_FROM: usize = 512;
-/// Of so many kernels of a pool, one may be added to what was compiled before.
+/// One in this many kernels of a pool may be added to what was compiled before.
 const MOST_ADDED: usize = 16;
 
 impl Ranker {
@@ -153,7 +153,7 @@ impl Ranker {
     ) -> Result<Self, RankError> {
         let unknown = |source| RankError::Hardware { model: model.name().to_owned(), source };
         model.spec().check_hardware().map_err(unknown)?;
-        // What serves none of many kernels says why for the first alone.
+        // If the model serves none of the kernels, the error says why for the first one.
         if let (Some(first), false) = (pool.get(0), pool.iter().any(|kernel| key.fits_kernel(kernel))) {
             let reason = Box::new(LeftOutReason::NotFor(key.kernel_misfits(first)));
             return Err(RankError::NothingToRank { kernels: pool.len(), first: first.name.clone(), reason });

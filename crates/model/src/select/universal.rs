@@ -137,7 +137,7 @@ impl Columns {
         Ok(Self { pool, own, scopes, classes, class_values, places, members })
     }
 
-    /// Fills in what depends on the problem, for the kernels that `counts`.
+    /// Fills in what depends on the problem, for the kernels that `counts` accepts.
     fn fill(
         &self,
         schema: &Schema,
@@ -225,7 +225,7 @@ impl OnDevice {
     }
 }
 
-/// Kernels that are scored in any order of a pool of that many.
+/// Most classes of kernels that a [`PoolScorer`] scores.
 const FEW: usize = 32;
 
 /// Most places that a shortlist finds.

@@ -4,7 +4,7 @@
 //!   `make bench-threads` has it from many threads.
 //! - *besides ranking*: problems that the registry has not met, each answered by a forest of one leaf; from
 //!   that the same ranking through Rust is taken away. What is left is the C boundary, the state, the
-//!   decision cache's miss and its entry, `fits` and `supports`.
+//!   decision cache's miss and its entry, `is_eligible` and `supports`.
 //! - *opening the library*: `dlopen` and the first symbol, in a process that has it in the page cache.
 
 use std::ffi::{CString, c_char};

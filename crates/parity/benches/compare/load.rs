@@ -1,8 +1,8 @@
 //! Reading a model's text until it can score, and the most memory that takes: each load in a process of its
 //! own, which is this program again, started alternately for either side.
 //!
-//! LightGBM's load runs with OpenMP's default threads, ours with one. The second case holds both to one core, with `taskset`. Reading the file is in the time
-//! of both; it was read before, so that it comes from memory.
+//! LightGBM's load runs with OpenMP's default threads, ours with one. The second case holds both to one core,
+//! with `taskset`. Both times include reading the file, which comes from memory, because it was read before.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 "use strict";
-// Tables sort by a column and filter by words; charts say what is pointed at; a map is drawn.
+// Tables sort by a column and filter by words; charts say the values at the pointer; a map is drawn.
 (() => {
   const element = (name, of, more) => Object.assign(of.ownerDocument.createElement(name), more);
   // A cell's number, whatever stands around it; not a number for words.
@@ -37,7 +37,7 @@
     if (rows.length <= 8) continue;
     const box = table.closest(".table");
     const bar = element("div", table, { className: "filter" });
-    const input = element("input", table, { type: "search", placeholder: "filter: words, all of which a row has" });
+    const input = element("input", table, { type: "search", placeholder: "filter: rows that have all of these words" });
     input.setAttribute("aria-label", "filter rows");
     const count = element("output", table);
     const show = () => {
@@ -57,7 +57,7 @@
     show();
   }
 
-  // What a part of a chart says comes at once and where the pointer is, instead of late and somewhere.
+  // What a part of a chart says appears at once and at the pointer; a browser's own titles come late.
   const tip = element("div", document.body, { className: "tip", hidden: true });
   tip.setAttribute("role", "status");
   document.body.append(tip);

@@ -99,8 +99,8 @@ fn measured(page: &mut Page, inputs: &CardInputs) {
     page.text(
         "Efficiency on problems that were not measured, by the number of problems that were. What is \
          expected comes from the measured problems, each held out, among the kernels that were measured; \
-         what was found, from recorded ones that were not measured, among all kernels. At 0 the universal \
-         model chose alone.",
+         what was found comes from recorded problems that were not measured, among all kernels. At 0 the \
+         universal model chose alone.",
     );
     for (title, of) in [
         ("Mean efficiency", (|point| point.efficiency.mean) as fn(&CurvePoint) -> f64),

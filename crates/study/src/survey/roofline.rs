@@ -87,7 +87,7 @@ impl Roofline {
         Ok(Self { arch, memory_gb_s: memory, cache_gb_s: device.rates.cache_gb_s, roofs, points })
     }
 
-    /// What the points reach of the roof: the share below which this part of them is.
+    /// The share of the roof below which this part of the points is.
     pub fn share(&self, part: f64) -> f64 {
         let mut shares: Vec<f64> = self.points.iter().map(Point::share).collect();
         shares.sort_by(f64::total_cmp);

@@ -77,8 +77,8 @@ pub(crate) struct Args {
     pub(super) output: Vec<PathBuf>,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
-    /// of include/ck_select_bench.h; the configuration has a library a kernel, or a program that measures by
-    /// itself
+    /// of include/ck_select_bench.h; the configuration has a library for each kernel, or a program that
+    /// measures by itself
     #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
     pub(super) runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
@@ -157,8 +157,8 @@ pub(super) enum Keep {
     Within(f64),
 }
 
-/// How many kernels of a problem are measured by default where the GPU is known: of 546, they have 99.9 % of
-/// the best speed (docs/results.md).
+/// How many kernels of a problem are measured by default where the GPU is known: of 546, they keep 100.00 %
+/// of the best speed (docs/results.md).
 const PROMISING: usize = 30;
 
 /// Reads `pool`, or `estimate` and `model` with what they keep.

@@ -166,7 +166,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
 
 fn check(required: &[(&str, f64)], evaluation: &Evaluation) -> Result<(), CliError> {
     let (judged, without) = (evaluation.outcomes.len(), evaluation.problems_without_choice);
-    // Whoever chooses for the easy problems only would pass.
+    // Otherwise, choosing for the easy problems alone would pass.
     if !required.is_empty() && without > 0 {
         let message = format!("{without} of {} measured problems have no choice", judged + without);
         return Err(CliError::Judged(message));

@@ -25,7 +25,7 @@ pub(super) fn is_tied(place: usize, score: impl Fn(usize) -> Option<f64>) -> boo
 }
 
 /// Prints how many kernels of the pool are not ranked for the only problem, and why. `left_out` are those
-/// that are ranked for no problem, which has been said.
+/// that are ranked for no problem, which were printed before.
 pub(super) fn say_misfits(
     pool: &Pool,
     problem: &Problem,

@@ -76,7 +76,7 @@ fn params(pairs: &[String]) -> Result<Vec<Param<'_>>, CliError> {
     Ok(read)
 }
 
-/// What a training is told by `--params` beside the parameters of its forests.
+/// What `--params` sets of a training besides the parameters of its forests.
 pub(super) struct Settings {
     seed: u64,
     fold_seed: Option<u64>,

@@ -205,8 +205,8 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     Ok(args)
 }
 
-/// Writes the model; one that finds no place in spite of its space is kept elsewhere, since it may have taken
-/// hours.
+/// Writes the model. If that fails in spite of the reserved space, the model is kept elsewhere, since it may
+/// have taken hours.
 fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
     let Err(error) = directory.write(&args.output, args.overwrite) else { return Ok(()) };
     let name = format!("ckselect-{}-{}", file_name(&args.output), std::process::id());

@@ -15,8 +15,8 @@ use super::sweep::{BATCH, Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
 use crate::error::CliError;
 
-/// How many kernels of a problem are measured: a tenth of the pool, within these bounds. Of 30, ten have 99.8
-/// % of the best speed, of 546, thirty have 99.9 % (docs/results.md).
+/// How many kernels of a problem are measured: a tenth of the pool, within these bounds. Of 30, ten keep
+/// 99.8 % of the best speed; of 546, thirty keep 100.00 % (docs/results.md).
 const USUAL: std::ops::RangeInclusive<usize> = 10..=30;
 /// With this many problems, the expected quality for others is known well enough to decide whether to stop.
 const ENOUGH: usize = 40;

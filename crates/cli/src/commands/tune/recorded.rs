@@ -68,7 +68,8 @@ pub(super) fn base(args: &Args) -> Result<WarmStart, CliError> {
     super::super::to_adapt(&args.model, args.rows.filter.op_of(&args.simulate)?)
 }
 
-/// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
+/// Reads measurements of the device. What `ckselect bench` has just printed about its own measurements is not
+/// repeated.
 fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
     let wanted = args.rows.filter.wanted(op, Some(args.arch()?))?;
     let reading = Reading { gpu: described(args)?, ..args.rows.filter.reading() };

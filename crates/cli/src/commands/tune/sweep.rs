@@ -78,8 +78,8 @@ impl<'a> Sweep<'a> {
         let args = self.args;
         // A worker process starts once for a file, not once for twenty kernels.
         let together = (first + 1).min(self.kernels.len()) * BATCH;
-        // A row that was cut off in the middle cannot be read yet; the sweep cuts the rest of it. Whatever
-        // made all of it fail may be mended.
+        // A row that was cut off in the middle cannot be read yet; the sweep removes the rest of it. If all
+        // rows failed, they are measured again: the cause may have been fixed.
         let all_failed = rows(file) > 0 && !self.has_a_time(file).unwrap_or(true);
         let bench = bench::Args {
             pool: self.pool.to_owned(),

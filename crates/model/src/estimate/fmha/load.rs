@@ -36,7 +36,7 @@ pub(in crate::estimate) struct Steps {
 pub(in crate::estimate) struct Cut {
     pub(in crate::estimate) workgroups: f64,
     pub(in crate::estimate) steps: Steps,
-    /// Cycles of the keys.
+    /// Parts of the keys.
     pub(in crate::estimate) parts: f64,
 }
 
@@ -49,7 +49,7 @@ impl FmhaLoad {
         let lengths = [p.longest_q(), p.longest_k()].map(|length| length.max(1) as f64);
         let heads = [p.nhead_q, p.nhead_k].map(|heads| p.batch as f64 * heads as f64);
         let side = |keys: i64| if keys < 0 { f64::INFINITY } else { keys as f64 };
-        // A mask from a corner may be a sliding window, too; a window of 0 is then what nobody gave.
+        // A mask from a corner may be a sliding window, too; a window of 0 then means that none was given.
         let before = side(if p.window_left == 0 { -1 } else { p.window_left });
         let corner = [before, p.window_right.max(0) as f64];
         let (window, shift) = match p.mask {
@@ -80,7 +80,7 @@ impl FmhaLoad {
             FmhaFamily::Fwd | FmhaFamily::FwdPagedkv | FmhaFamily::FwdSplitkv | FmhaFamily::BatchPrefill => {
                 queries + keys + self.results * self.element
             }
-            // Cycles in 32 bits with one sum each.
+            // Parts in 32 bits with one sum each.
             FmhaFamily::FwdSplitkvCombine => {
                 p.num_splits as f64 * (self.results + rows * sq) * 4.0 + self.results * self.element
             }

@@ -104,7 +104,7 @@ impl Constants {
     const fn of(library: Library) -> &'static Self {
         match library {
             Library::ComposableKernel | Library::Aiter | Library::AiterTile => &COMPOSABLE_KERNEL,
-            // Of Triton's attention there is nothing yet.
+            // Triton's attention has no constants of its own yet.
             Library::Cuda | Library::Triton => &CUDA,
         }
     }
@@ -278,7 +278,7 @@ pub struct FmhaCycles {
     pub(super) second_stage: f64,
     pub(super) launch: f64,
     pub(super) steps: Steps,
-    /// Cycles of the keys.
+    /// Parts of the keys.
     pub(super) parts: f64,
     /// Workgroups for each slot of the device.
     pub(super) flowing: f64,
@@ -308,7 +308,7 @@ impl FmhaCycles {
             if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes_of(shape.family) };
         let accesses = shape.staged / 16.0;
         let [begin, each] = constants.workgroup;
-        // Cycles are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them
+        // Parts are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them
         // again; composable_kernel has a stage of its own for that.
         let bytes = if device.library == Library::Cuda { 8.0 } else { 4.0 };
         let parts = if cut.parts > 1.0 { load.results * bytes * cut.parts / cache_rate } else { 0.0 };

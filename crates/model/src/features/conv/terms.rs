@@ -66,8 +66,8 @@ pub(super) struct Work {
 }
 
 impl ConvTerms {
-    /// Computes everything that depends on the problem alone, whose strides are none of them 0. Elements have
-    /// so many bytes.
+    /// Computes everything that depends on the problem alone, none of whose strides is 0. An element has
+    /// `element_bytes` bytes.
     pub fn new(problem: &ConvProblem, element_bytes: f64) -> Self {
         let &ConvProblem { direction, n, c, k, g, input, filter, stride, dilation, pad_left: pad, .. } =
             problem;

@@ -1,5 +1,6 @@
 //! What is prepared once for a forest and a pool: [`lanes`] of its kernels, [`ladder`]s of the forest's
-//! questions, [`stair`]s to search many values, [`cells`] of its trees.
+//! questions, [`answers`] to those about kernels alone, [`stair`]s to search many values, [`cells`] of its
+//! trees.
 
 pub(super) mod answers;
 pub(super) mod cells;

@@ -1,4 +1,4 @@
-//! Up to 64 rows that go the same way mostly: about what their sums are, and the exact sums of those that
+//! Up to 64 rows that mostly go the same way: approximate sums of all, and the exact sums of those that
 //! matter.
 //!
 //! ```text
@@ -149,8 +149,8 @@ impl Alike {
         Some(alike)
     }
 
-    /// Sets the sums of those rows that `pick` wants, of others to NaN; it gets about what all sums are, and
-    /// how far they can be from that. `masks` has one for each of the codes of questions.
+    /// Sets the sums of those rows that `pick` wants, of others to NaN; it gets approximate sums of all, and
+    /// how far the exact ones can be from them. `masks` has one for each of the codes of questions.
     #[inline(always)]
     pub(super) fn sum(
         &self,

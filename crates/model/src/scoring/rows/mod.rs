@@ -16,8 +16,8 @@
 //! at a time.
 
 // `compile` lays out the trees and prunes them, `bins` finds positions and makes masks of them, `slab`
-// evaluates the trees for rows; `super::single` does for one row, and `run` knows what it shares with those
-// of the calls before.
+// evaluates the trees for rows, `alike` for a few rows of which not all need exact sums, and `super::single`
+// for one row; `run` knows what that row shares with those of the calls before.
 
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
@@ -154,8 +154,8 @@ impl RowScorer {
     }
 
     /// The same for all trees and those of up to 64 rows that `pick` wants, a bit each; the sums of others
-    /// are NaN. It gets about what all sums are, and how far they can be from that. Where that is no cheaper,
-    /// it is not asked and all are scored.
+    /// are NaN. `pick` gets approximate sums of all rows, and how far the exact ones can be from them. Where
+    /// that is no cheaper, it is not called and all rows are scored.
     pub fn score_some(&self, rows: &impl Rows, pick: impl FnOnce(&[f64], f64) -> u64, sums: &mut [f64]) {
         let count = rows.len().min(sums.len());
         let is_worth_it =

@@ -1,8 +1,8 @@
-//! Rows that come one a call: what consecutive ones share is answered once.
+//! Rows that come one per call: what consecutive ones share is answered once.
 //!
-//! Who scores a problem's kernels one by one gives rows that differ in the kernel's columns alone. The tops
-//! of all trees are freed from the questions about other columns, and serve rows until one of these columns
-//! has another position among the thresholds.
+//! A caller that scores a problem's kernels one by one gives rows that differ only in the kernel's columns.
+//! The tops of all trees are freed from the questions about other columns, and serve rows until one of those
+//! columns has another position among the thresholds.
 
 use super::compile::Compiled;
 use crate::scoring::compile::stair::Stair;
