@@ -1,28 +1,35 @@
 //! The problems in the cells of rows.
 
+use std::collections::BTreeSet;
+
 use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::each_operation;
+use ck_select_types::field::place;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
 use ck_select_types::operation::Operation;
-use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem, ProblemDefaults};
+use ck_select_types::problem::{Problem, ProblemDefaults};
 use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
 
 use super::DataError;
 use crate::operation::OperationData as _;
 
-/// Columns that describe the problem. Direction, type and layout are in the kernel's name.
+/// Columns that describe problems, under all their names. Direction, types and layout are words of the
+/// kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
-    let of_attention = FMHA_COLUMNS.into_iter().filter(|name| !OTHER_COLUMNS.contains(name));
-    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS).chain(of_attention).chain(FMHA_MORE_COLUMNS)
+    let of_operation = |&op: &Op| {
+        let Operation { problem, columns, optional_columns, .. } = Operation::get(op);
+        let columns = columns.iter().chain(optional_columns.iter().copied().flatten());
+        columns.flat_map(|&name| match place(problem, name).map(|at| &problem[at]) {
+            Some(field) if field.is_number() => field.names().collect(),
+            Some(_) => Vec::new(),
+            None => vec![name],
+        })
+    };
+    let names: BTreeSet<&str> = Op::ALL.iter().flat_map(of_operation).chain(["arch", GFX_NAME]).collect();
+    names.into_iter()
 }
-
-/// Those that not every table of convolutions has, and those of GEMMs.
-const OTHER_COLUMNS: [&str; 16] = [
-    "pad_d_left", "pad_h_left", "pad_w_left", "pad_d_right", "pad_h_right", "pad_w_right", "M", "m", "n",
-    "k", "split_k", "batch", "batch_count", "groups", "arch", GFX_NAME,
-];
 
 /// The architecture as upstream's converter records it, for rows that have no other, too.
 const GFX_NAME: &str = "hw_gfx_name";
@@ -105,5 +112,25 @@ pub(super) fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_types::field::Kind;
+
+    use super::*;
+
+    /// A number that no table had was lost when measurements were written or read, and two problems became one.
+    #[test]
+    fn every_number_of_a_problem_is_a_column() {
+        for &op in Op::ALL {
+            let Operation { problem, columns, optional_columns, .. } = Operation::get(op);
+            let written: Vec<_> = columns.iter().chain(optional_columns.iter().copied().flatten()).collect();
+            for field in problem.iter().filter(|field| matches!(field.kind, Kind::Number)) {
+                let is_written = field.names().any(|name| written.contains(&&name));
+                assert!(is_written || field.name == "ndim", "{op}: {}: see optional_columns", field.name);
+            }
+        }
     }
 }

@@ -42,7 +42,7 @@ impl OperationProblem for GemmProblem {
         dtype_fields: &["dtype_a", "dtype_b", "dtype_c"],
         dtype: Dtype::Fp8,
         columns: COLUMNS,
-        optional_columns: &[&["batch", "groups"]],
+        optional_columns: &[&["batch", "groups"], &["num_d"]],
         extents: &["M", "N", "K"],
         variant_fields: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
         list_columns: &[&["m", "n", "k", "dtype", "layout"]],
