@@ -45,7 +45,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("expected a pool of GEMMs".into());
     };
     let arch = arch.parse()?;
-    let model = if model.is_generic() { model.on_device(Device::for_arch(arch)?, Some(arch)) } else { model };
+    let model =
+        if model.is_universal() { model.on_device(Device::for_arch(arch)?, Some(arch)) } else { model };
     let ranker = Ranker::new(Arc::new(model), Arc::clone(&pool))?;
     let mut scratch = RankScratch::default();
     let mut rounds = Vec::new();

@@ -267,7 +267,7 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::{PassedOver, ProblemList};
+    use crate::listing::{ProblemList, Skipped};
     use crate::problem::{GemmProblem, ProblemDefaults};
     use crate::vocab::Op;
 
@@ -279,7 +279,7 @@ mod tests {
         capture.note(gemm(m).checked().unwrap());
     }
 
-    fn read(path: &Path) -> (Vec<Problem>, PassedOver) {
+    fn read(path: &Path) -> (Vec<Problem>, Skipped) {
         let text = std::fs::read(path).unwrap();
         let list = ProblemList::parse("capture", &text, Op::Gemm, &ProblemDefaults::new(Op::Gemm)).unwrap();
         (list.problems.iter().map(|listed| listed.problem).collect(), list.passed)

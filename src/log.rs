@@ -80,7 +80,7 @@ pub(crate) fn warn_once(source: &str, text: fmt::Arguments<'_>) {
 }
 
 /// Writes a line for code on top of the library. Errors are on by default, like a [`warn_once`].
-pub(crate) fn told(level: Level, source: &str, text: &str) {
+pub(crate) fn external_line(level: Level, source: &str, text: &str) {
     init_from_environment();
     if level == Level::Error && !DECIDED.load(Ordering::Relaxed) {
         to_standard_error(level, source, text);

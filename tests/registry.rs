@@ -664,7 +664,7 @@ fn embedded_models_answer_where_no_loaded_one_does() {
     let registry = filled(Options { embedded_models: true, ..Options::default() });
     // The universal one also serves GEMMs.
     let embedded: usize =
-        embedded::all().iter().map(|model| if model.load().unwrap().is_generic() { 2 } else { 1 }).sum();
+        embedded::all().iter().map(|model| if model.load().unwrap().is_universal() { 2 } else { 1 }).sum();
     assert_eq!(registry.model_keys().len(), embedded);
     registry.set_model(model("conv_small"), None);
     assert_eq!(registry.model_keys().len(), embedded + 1);

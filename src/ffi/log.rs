@@ -6,7 +6,7 @@ use super::CkStatus;
 use super::error::boundary;
 use super::input::{read_text, word};
 use super::memory::c_text;
-use crate::log::{Level, set_sink, told};
+use crate::log::{Level, external_line, set_sink};
 
 /// How much is logged. A `ck_log_level` is passed as `int32_t`.
 #[repr(C)]
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn ck_log(level: i32, source: *const c_char, text: *const 
         let source = unsafe { read_text(source, "source") }?;
         // SAFETY: as for `source`.
         let text = unsafe { read_text(text, "text") }?;
-        told(level, source, text);
+        external_line(level, source, text);
         Ok(())
     })
 }

@@ -227,8 +227,8 @@ impl PreparedModel {
     }
 
     /// Whether it ranks for any GPU, direction and type.
-    pub(super) fn is_generic(&self) -> bool {
-        self.model.is_generic()
+    pub(super) fn is_universal(&self) -> bool {
+        self.model.is_universal()
     }
 
     /// Whether it is for one architecture.

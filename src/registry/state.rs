@@ -191,7 +191,7 @@ impl State {
     /// library's kernels fits where one of them computes the problem.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<ModelIndex> {
         let fit = |loaded: &LoadedModel| {
-            Some((!loaded.model.is_generic(), !loaded.embedded, loaded.key.fit(problem, arch)?))
+            Some((!loaded.model.is_universal(), !loaded.embedded, loaded.key.fit(problem, arch)?))
         };
         let all = self.models.iter().enumerate();
         let fits = all.filter_map(|(at, loaded)| {

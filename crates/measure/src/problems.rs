@@ -13,7 +13,7 @@ use crate::error::{MeasureError, at};
 
 /// A problem as a file specifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedProblem {
+pub struct RequestedProblem {
     /// Its number in the log: the file's `problem_idx`, else its index among the file's distinct problems.
     pub idx: u64,
     /// The problem; what the file does not specify has upstream's defaults.
@@ -22,7 +22,7 @@ pub struct AskedProblem {
     pub stated: StatedFields,
 }
 
-impl AskedProblem {
+impl RequestedProblem {
     /// The problem as this kernel would run it; `None` when the kernel computes something else.
     pub fn for_kernel(&self, kernel: &Kernel) -> Option<Problem> {
         self.stated.completed(&self.problem, &kernel.kind)
@@ -33,7 +33,7 @@ impl AskedProblem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProblemSet {
     /// The problems, at least one.
-    pub problems: Vec<AskedProblem>,
+    pub problems: Vec<RequestedProblem>,
     /// Notes for the user about what was skipped.
     pub notes: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl ProblemSet {
                 .map_err(|error| MeasureError::file(label, format!("{problem}: {error}")))?;
             if seen.insert((problem, stated)) {
                 let idx = number.unwrap_or(problems.len() as u64);
-                problems.push(AskedProblem { idx, problem, stated });
+                problems.push(RequestedProblem { idx, problem, stated });
             }
         }
         let notes = reader.passed.notes().into_iter().map(|note| format!("{name}: {note}")).collect();

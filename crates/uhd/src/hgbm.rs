@@ -64,7 +64,7 @@ pub struct Hgbm {
 
 /// What is in an artifact that LightGBM's trees do not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shape {
+pub struct TreeCounts {
     /// All nodes.
     pub nodes: usize,
     /// Nodes that are children of several nodes.
@@ -130,10 +130,10 @@ impl Hgbm {
     }
 
     /// What its trees are made of.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> TreeCounts {
         let parents = self.trees.iter().flat_map(|tree| parents(tree));
         let splits = self.trees.iter().flatten().filter_map(Node::split);
-        Shape {
+        TreeCounts {
             nodes: self.trees.iter().map(Vec::len).sum(),
             shared: parents.filter(|&parents| parents > 1).count(),
             less: splits.filter(|split| split.less).count(),

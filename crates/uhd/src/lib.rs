@@ -14,7 +14,7 @@ mod import;
 mod signature;
 
 pub use descriptor::Descriptor;
-pub use hgbm::{Hgbm, Node, Shape, Split, Tree};
+pub use hgbm::{Hgbm, Node, Split, Tree, TreeCounts};
 pub use signature::{features_hash, sha256};
 
 use std::fmt::Display;

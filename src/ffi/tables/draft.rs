@@ -92,9 +92,9 @@ impl Cells {
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
-/// Words that were met: most are the same few.
+/// Words that were seen: most are the same few.
 #[derive(Default)]
-struct Met {
+struct SeenWords {
     few: Vec<(Ends, i32)>,
     words: Map<Vec<u8>, i32>,
 }
@@ -102,7 +102,7 @@ struct Met {
 /// Short words that are compared with one after the other.
 const FEW: usize = 16;
 
-impl Met {
+impl SeenWords {
     fn find(&self, word: &[u8]) -> Option<i32> {
         let ends = Ends::new(word);
         match self.few.iter().find(|(known, _)| *known == ends) {
@@ -124,7 +124,7 @@ pub(super) struct Draft {
     kind: u8,
     /// None before the first cell.
     cells: Option<Cells>,
-    met: Met,
+    words: SeenWords,
 }
 
 impl Draft {
@@ -143,18 +143,18 @@ impl Draft {
 
     /// Adds a cell to those that were reached; `None` for one that the column cannot hold.
     pub(super) fn push(&mut self, value: &Value<'_>) -> Option<()> {
-        let Self { kind, cells, met } = self;
+        let Self { kind, cells, words } = self;
         let (Some(Cells::Words { codes, text, begins }), Value::Word(word)) = (&mut *cells, value) else {
             // `None` as a kernel's name is not the same as no name.
             return if *kind == 2 { None } else { cells.as_mut()?.push(value) };
         };
-        let known = if *kind == 2 { None } else { met.find(word) };
+        let known = if *kind == 2 { None } else { words.find(word) };
         let code = match known {
             Some(code) => code,
             None => Cells::add(text, begins, word)?,
         };
         if *kind != 2 && known.is_none() {
-            met.add(word, code);
+            words.add(word, code);
         }
         codes.push(code);
         Some(())
@@ -192,7 +192,10 @@ impl Drafts {
             names.iter().map(|&name| unsafe { CStr::from_ptr(name) }.to_owned()).collect();
         Ok(Self {
             rows,
-            columns: kinds.iter().map(|&kind| Draft { kind, cells: None, met: Met::default() }).collect(),
+            columns: kinds
+                .iter()
+                .map(|&kind| Draft { kind, cells: None, words: SeenWords::default() })
+                .collect(),
             places: names.iter().enumerate().map(|(place, name)| (name.to_bytes().to_vec(), place)).collect(),
             names,
             unknown: (objects.keeps_unknown != 0).then(BTreeSet::new),
@@ -209,7 +212,7 @@ impl Drafts {
     }
 
     /// The table.
-    pub(super) fn finish(self) -> Result<Box<Kept>, Failure> {
+    pub(super) fn finish(self) -> Result<Box<OwnedTable>, Failure> {
         let (rows, mut states) = (self.rows, Vec::with_capacity(self.columns.len()));
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         for (name, Draft { cells, .. }) in self.names.into_iter().zip(self.columns) {
@@ -229,13 +232,13 @@ impl Drafts {
             names.push(name);
             columns.push(Cells::Words { codes: vec![-1; rows], text: Vec::new(), begins: Vec::new() });
         }
-        Ok(Kept::new(names, columns, states))
+        Ok(OwnedTable::new(names, columns, states))
     }
 }
 
 /// A table with what its addresses point to.
 #[repr(C)]
-pub(in crate::ffi) struct Kept {
+pub(in crate::ffi) struct OwnedTable {
     shown: CkTable,
     raw: Vec<CkColumn>,
     words: Vec<Vec<*const c_char>>,
@@ -244,7 +247,7 @@ pub(in crate::ffi) struct Kept {
     pub(super) states: Vec<u8>,
 }
 
-impl Kept {
+impl OwnedTable {
     fn new(names: Vec<CString>, columns: Vec<Cells>, states: Vec<u8>) -> Box<Self> {
         let (mut raw, mut words) = (Vec::new(), Vec::new());
         for (name, cells) in names.iter().zip(&columns) {

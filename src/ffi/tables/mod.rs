@@ -11,7 +11,7 @@ use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{Handle, Versioned, destroy, give_handle, read_array, read_struct};
 use super::rows::CkColumn;
-use draft::{Drafts, Kept};
+use draft::{Drafts, OwnedTable};
 use python::{Object, Reader};
 
 /// What is read of Python's rows, and by which functions and types of `CPython`'s stable interface.
@@ -66,7 +66,7 @@ pub struct CkTable {
 
 // SAFETY: it is only made by `ck_table_read` and its like, and begins what they own.
 unsafe impl Handle for CkTable {
-    type Owned = Kept;
+    type Owned = OwnedTable;
     const NAME: &'static str = "table";
 }
 
@@ -183,7 +183,7 @@ fn not_plain(row: usize) -> Failure {
 pub unsafe extern "C" fn ck_table_equals(table: *const CkTable, other: *const CkTable) -> i32 {
     boundary_value(0, || {
         // SAFETY: by contract, each is NULL or a live table.
-        let both = unsafe { (table.cast::<Kept>().as_ref(), other.cast::<Kept>().as_ref()) };
+        let both = unsafe { (table.cast::<OwnedTable>().as_ref(), other.cast::<OwnedTable>().as_ref()) };
         let (Some(table), Some(other)) = both else { return 0 };
         (table.states == other.states && table.names == other.names && table.columns == other.columns).into()
     })

@@ -89,7 +89,7 @@ fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<
             outside: ranking.outside(),
             unmeasured: !ranker.unmeasured(place.index).is_empty(),
             arch_unknown,
-            generic: model.is_generic(),
+            generic: model.is_universal(),
             model: Some(model.name),
             ..call.selection(choice, entry, Source::Model)
         });
@@ -128,7 +128,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     let chosen = state.model_for(&problem, call.arch());
     let fitting = chosen.and_then(|index| Some((index, state.model(index)?, call.prepared().model(index)?)));
     let Some((chosen, loaded, prepared)) = fitting else { return none_fits(state, &problem) };
-    let generic = if loaded.model.is_generic() { ", generic" } else { "" };
+    let generic = if loaded.model.is_universal() { ", generic" } else { "" };
     let mut text = format!("{} ({}{generic})", loaded.model.name(), loaded.key);
     for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen.get()) {
         let _ = write!(text, "\n  not {}", misfit(other, &problem, call.arch()));
@@ -194,7 +194,7 @@ pub(in crate::registry) fn none_fits(state: &State, problem: &Problem) -> String
 /// Why a model is not used.
 fn misfit(loaded: &LoadedModel, problem: &Problem, arch: Option<Arch>) -> String {
     let misfits = loaded.key.misfits(problem, arch);
-    let reason = if misfits.is_empty() && loaded.model.is_generic() {
+    let reason = if misfits.is_empty() && loaded.model.is_universal() {
         "it ranks only where no other model was trained for the problem, on a GPU that the estimate knows"
             .to_owned()
     } else if misfits.is_empty() {

@@ -30,7 +30,7 @@ impl Backlog {
     }
 
     /// Whether it is too early to try again.
-    pub(super) fn rests(&self) -> bool {
+    pub(super) fn is_paused(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.again)
     }
 

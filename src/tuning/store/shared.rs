@@ -55,7 +55,7 @@ impl StoreFile {
         if self.mode != Mode::ReadWrite {
             return Err(self.error(Fault::ReadOnly(OPENED_TO_READ.to_owned())));
         }
-        if self.backlog.rests() {
+        if self.backlog.is_paused() {
             self.backlog.push(record);
             return Ok(Saved::Later);
         }

@@ -111,8 +111,8 @@ impl Winners {
     /// caller who continues without them: the store's status has an error, and so has the log.
     pub(crate) fn load_late(&self) {
         let loaded = lock(&self.state).is_loaded;
-        let rests = || self.store.file().is_none_or(|file| lock(file).backlog.rests());
-        if !loaded && !rests() {
+        let is_paused = || self.store.file().is_none_or(|file| lock(file).backlog.is_paused());
+        if !loaded && !is_paused() {
             let _ = self.refresh();
         }
     }

@@ -143,7 +143,7 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     add("log_targets", json!(spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>()));
     add("rules", serde_json::to_value(extractor.rules).unwrap_or(Value::Null));
     // A universal model ranks for any GPU.
-    add("hardware", if model.is_generic() { Value::Null } else { Value::Object(hardware) });
+    add("hardware", if model.is_universal() { Value::Null } else { Value::Object(hardware) });
     let filled =
         spec.filled.iter().map(|Filled { field, value, reason }| format!("{field}: {value} ({reason})"));
     add("filled_in", filled.collect::<Vec<_>>().into());

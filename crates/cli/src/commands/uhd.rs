@@ -179,7 +179,7 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
     if args.keys.is_none() && !both.is_empty() {
         let both = both.join(", ");
         say!(
-            "ckselect: hipDNN computes these by expressions, which a features_signature in --keys has: {both}"
+            "ckselect: hipDNN computes these by expressions only, so give features_signature by --keys: {both}"
         );
     }
     let name =

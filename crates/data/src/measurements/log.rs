@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::DataError;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures};
-use super::rows::{Fault, Rows, Taken};
+use super::rows::{Fault, RowOutcome, Rows};
 
 /// Longest object.
 const MAX_OBJECT: usize = 1 << 20;
@@ -143,12 +143,12 @@ impl Log<'_> {
         self.rows.count(row, || format!("line {}", open.line))
     }
 
-    fn row(&mut self, object: &Value) -> Result<Taken, Fault> {
+    fn row(&mut self, object: &Value) -> Result<RowOutcome, Fault> {
         if !self.rows.is_of_run(None) {
-            return Ok(Taken::OtherRun);
+            return Ok(RowOutcome::OtherRun);
         }
         let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(kernel) = self.rows.kernel(name)? else { return Ok(Taken::Other) };
+        let Some(kernel) = self.rows.kernel(name)? else { return Ok(RowOutcome::Other) };
         let mut cells = OwnedCells::default();
         for (axis, name) in ["m", "n", "k"].into_iter().enumerate() {
             let text = match object.pointer(&format!("/problem/{name}")) {

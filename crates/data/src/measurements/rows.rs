@@ -59,7 +59,7 @@ impl From<DataError> for Fault {
 }
 
 /// What became of a row.
-pub(super) enum Taken {
+pub(super) enum RowOutcome {
     Row,
     /// It was not requested.
     Other,
@@ -103,13 +103,13 @@ impl<'a> Rows<'a> {
     /// Counts a row.
     pub(super) fn count(
         &mut self,
-        taken: Result<Taken, Fault>,
+        taken: Result<RowOutcome, Fault>,
         place: impl FnOnce() -> String,
     ) -> Result<(), DataError> {
         match taken {
-            Ok(Taken::Row) => self.counts.rows += 1,
-            Ok(Taken::Other) => self.counts.other += 1,
-            Ok(Taken::OtherRun) => self.counts.other_runs += 1,
+            Ok(RowOutcome::Row) => self.counts.rows += 1,
+            Ok(RowOutcome::Other) => self.counts.other += 1,
+            Ok(RowOutcome::OtherRun) => self.counts.other_runs += 1,
             Err(Fault::Sink(error)) => return Err(error),
             Err(Fault::Row(reason)) => self.reject(place(), reason)?,
         }
@@ -140,8 +140,8 @@ impl<'a> Rows<'a> {
         kernel: &Kernel,
         cells: &OwnedCells,
         read: impl FnOnce(&Problem) -> Result<(Figures, Option<String>), Fault>,
-    ) -> Result<Taken, Fault> {
-        let Some(problem) = self.problem(kernel, cells)? else { return Ok(Taken::Other) };
+    ) -> Result<RowOutcome, Fault> {
+        let Some(problem) = self.problem(kernel, cells)? else { return Ok(RowOutcome::Other) };
         let (figures, error) = read(&problem)?;
         let row = Measured {
             kernel,
@@ -156,10 +156,10 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes a row.
-    pub(super) fn take(&mut self, row: &Measured<'_>) -> Result<Taken, Fault> {
+    pub(super) fn take(&mut self, row: &Measured<'_>) -> Result<RowOutcome, Fault> {
         self.sink.row(row)?;
         self.counts.invalid += usize::from(!row.figures.is_valid);
         self.counts.arches.insert(row.problem.arch());
-        Ok(Taken::Row)
+        Ok(RowOutcome::Row)
     }
 }

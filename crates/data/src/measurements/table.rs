@@ -13,7 +13,7 @@ use ck_select_types::vocab::Dtype;
 use super::DataError;
 use super::problems::{check_columns, columns as problem_columns, need_columns};
 use super::record::{Figures, Measured, verdict};
-use super::rows::{Fault, Filter, Rows, Taken};
+use super::rows::{Fault, Filter, RowOutcome, Rows};
 
 /// The cells of a row by their columns.
 pub(super) type Cells<'a, 'c> = &'a dyn Fn(usize) -> Option<Cell<'c>>;
@@ -223,18 +223,18 @@ impl<'a> Table<'a> {
         self.rows.count(taken, place)
     }
 
-    fn row(&mut self, cells: Cells<'_, '_>) -> Result<Taken, Fault> {
+    fn row(&mut self, cells: Cells<'_, '_>) -> Result<RowOutcome, Fault> {
         let figures = &self.header.figures;
         let some = |column: Option<usize>| column.and_then(cells);
         let run_id = text(some(figures.run_id));
         if !self.rows.is_of_run(run_id.as_deref()) {
-            return Ok(Taken::OtherRun);
+            return Ok(RowOutcome::OtherRun);
         }
         let Some(kernel) = self.rows.kernel(&self.header.kernel.name(cells)?)? else {
-            return Ok(Taken::Other);
+            return Ok(RowOutcome::Other);
         };
         let of_problem = ProblemCells { columns: &self.header.problem, cells };
-        let Some(problem) = self.rows.problem(&kernel, &of_problem)? else { return Ok(Taken::Other) };
+        let Some(problem) = self.rows.problem(&kernel, &of_problem)? else { return Ok(RowOutcome::Other) };
         for &(name, column) in &self.header.hardware {
             if let Some(value) = whole(name, cells(column)).map_err(|error| format!("hw_{error}"))? {
                 self.rows.sink.hardware(self.rows.file, name, value)?;

@@ -7,7 +7,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use sha2::{Digest, Sha256};
 
-use crate::problems::{AskedProblem, ProblemSet};
+use crate::problems::{ProblemSet, RequestedProblem};
 
 mod order;
 
@@ -24,7 +24,7 @@ pub struct Pair {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedProblem {
     /// The problem as it was requested.
-    pub asked: AskedProblem,
+    pub asked: RequestedProblem,
     /// Indices of the kernels that can run it, in pool order.
     pub kernels: Vec<u32>,
 }
@@ -100,7 +100,7 @@ impl Plan {
     }
 
     /// The problem of a pair of this plan, as it was requested.
-    pub fn asked(&self, pair: Pair) -> &AskedProblem {
+    pub fn asked(&self, pair: Pair) -> &RequestedProblem {
         &self.problems[pair.problem as usize].asked
     }
 
@@ -144,7 +144,7 @@ impl Plan {
             add(&kernel.name);
         }
         for planned in &self.problems {
-            let AskedProblem { idx, problem, stated } = &planned.asked;
+            let RequestedProblem { idx, problem, stated } = &planned.asked;
             add(&format!("{idx} {problem} {stated:?}"));
             let places: Vec<String> = planned.kernels.iter().map(u32::to_string).collect();
             add(&places.join(","));

@@ -11,7 +11,7 @@ use ck_select::select::{RankScratch, Ranker};
 use super::Plan;
 use crate::error::MeasureError;
 use crate::outcome::{FailureClass, Outcome};
-use crate::runner::Answers;
+use crate::runner::OutcomeSource;
 
 /// How many kernels of a problem [`Plan::within`] keeps in any case, if there are four times as many.
 const AT_LEAST: usize = 7;
@@ -115,7 +115,7 @@ impl Plan {
     /// relative to the fastest of all, the mean over problems, and the number of problems. It is 0 where all
     /// that is kept fails. Problems without a time, and those of which not everything is recorded, do not
     /// count.
-    pub fn kept_speed(&self, whole: &Self, answers: &dyn Answers) -> Option<(f64, usize)> {
+    pub fn kept_speed(&self, whole: &Self, answers: &dyn OutcomeSource) -> Option<(f64, usize)> {
         let outcomes = |plan: &Self, place: usize| -> Option<Vec<Outcome>> {
             let planned = plan.problems.get(place)?;
             let outcome = |&kernel: &u32| {

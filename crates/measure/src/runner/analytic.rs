@@ -7,7 +7,7 @@ use ck_select::problem::Problem;
 use ck_select::vocab::Arch;
 use serde_json::{Value, json};
 
-use super::Answers;
+use super::OutcomeSource;
 use crate::error::MeasureError;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 
@@ -29,7 +29,7 @@ impl Analytic {
     }
 }
 
-impl Answers for Analytic {
+impl OutcomeSource for Analytic {
     fn describe(&self) -> Value {
         json!({ "formula": "analytic", "version": 2 })
     }

@@ -17,7 +17,7 @@ use crate::gpu::Gpu;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 
 /// Something that can tell what a measurement would have been.
-pub trait Answers: Send + Sync {
+pub trait OutcomeSource: Send + Sync {
     /// What it is, for the sidecar.
     fn describe(&self) -> Value;
 
@@ -26,7 +26,7 @@ pub trait Answers: Send + Sync {
 }
 
 /// Reports answers at once, as if they were measured.
-pub struct SimulatedRunner(pub Box<dyn Answers>);
+pub struct SimulatedRunner(pub Box<dyn OutcomeSource>);
 
 impl Runner for SimulatedRunner {
     fn describe(&self) -> Value {
@@ -84,7 +84,7 @@ impl Recorded {
     }
 }
 
-impl Answers for Recorded {
+impl OutcomeSource for Recorded {
     fn describe(&self) -> Value {
         json!({ "records": self.source })
     }
@@ -111,7 +111,7 @@ impl ModelAnswers {
     }
 }
 
-impl Answers for ModelAnswers {
+impl OutcomeSource for ModelAnswers {
     fn describe(&self) -> Value {
         json!({ "model": self.source })
     }

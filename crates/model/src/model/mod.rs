@@ -138,7 +138,7 @@ impl Model {
 
     /// Whether it ranks kernels of any device, direction and type, based on the estimate. A model that was
     /// trained for specific ones takes precedence.
-    pub const fn is_generic(&self) -> bool {
+    pub const fn is_universal(&self) -> bool {
         self.spec.prior.is_some() && self.spec.arch.is_none()
     }
 
@@ -155,7 +155,7 @@ impl Model {
     /// # Ok::<(), ck_select_model::model::ModelError>(())
     /// ```
     pub fn for_op(&self, op: Op) -> Option<Self> {
-        if !self.is_generic() {
+        if !self.is_universal() {
             return None;
         }
         if self.spec.op() == op {

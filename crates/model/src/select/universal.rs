@@ -263,7 +263,7 @@ impl Universal {
             prior,
             trained_on: model.spec().trained_on.clone(),
             // What was adapted to a GPU knows more than the estimate.
-            most: if model.is_generic() { most_of_forest(prior) } else { f64::INFINITY },
+            most: if model.is_universal() { most_of_forest(prior) } else { f64::INFINITY },
             is_sum: model.spec().log_targets.is_empty()
                 && forest.objective().transform() == Transform::Identity
                 && !forest.averaged(),

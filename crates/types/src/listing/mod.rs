@@ -37,12 +37,12 @@ pub struct ProblemList {
     /// row counts.
     pub problems: Vec<ListedProblem>,
     /// What was skipped.
-    pub passed: PassedOver,
+    pub passed: Skipped,
 }
 
 /// What a reader of a file of problems skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PassedOver {
+pub struct Skipped {
     /// Problems of other operations.
     pub others: u64,
     /// Problems that a log names for another table.
@@ -121,7 +121,7 @@ impl ProblemList {
     }
 }
 
-impl PassedOver {
+impl Skipped {
     /// A sentence for each kind, for the user.
     pub fn notes(&self) -> Vec<String> {
         let Self { others, of_other_tables, torn, first_torn, unknown } = self;
@@ -166,7 +166,7 @@ pub struct ProblemReader<'a> {
     hardware: Option<Hardware>,
     by_kernels: bool,
     /// What was skipped so far.
-    pub passed: PassedOver,
+    pub passed: Skipped,
 }
 
 enum Format {
@@ -197,7 +197,7 @@ impl<'a> ProblemReader<'a> {
             any: false,
             hardware: None,
             by_kernels: false,
-            passed: PassedOver::default(),
+            passed: Skipped::default(),
         };
         match reader.head() {
             Ok(format) => reader.format = format,
@@ -323,7 +323,7 @@ impl<'a> ProblemReader<'a> {
         };
         let next = next.map_err(|fault| self.fault(fault))?;
         if next.is_none() && !self.any {
-            let PassedOver { others, torn, .. } = self.passed;
+            let Skipped { others, torn, .. } = self.passed;
             return Err(self.fault(ProblemLineFault::None(self.op, others, torn)));
         }
         self.any = true;

@@ -22,7 +22,7 @@ use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::runner::{
-    Analytic, Answers, Context, ExecutableRunner, ModelAnswers, Runner, Settings, SimulatedRunner,
+    Analytic, Context, ExecutableRunner, ModelAnswers, OutcomeSource, Runner, Settings, SimulatedRunner,
     WorkerRunner,
 };
 use ck_select_measure::shard::Shard;
@@ -295,7 +295,7 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let Some(Swept { ran, plan, signals: _signals }) = sweep(args)? else { return Ok(()) };
+    let Some(FinishedSweep { ran, plan, signals: _signals }) = sweep(args)? else { return Ok(()) };
     summary::sweep(&ran, &plan, args.format)?;
     if plan.left_out() > 0 {
         let count = plan.left_out();
@@ -312,7 +312,7 @@ pub(super) fn measure(args: &Args) -> Result<Summary, CliError> {
 }
 
 /// A sweep that has ended.
-struct Swept {
+struct FinishedSweep {
     ran: Summary,
     plan: Plan,
     signals: Signals,
@@ -368,7 +368,7 @@ impl Drop for Signals {
 }
 
 /// Measures; `None` for a dry run, which reports itself.
-fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
+fn sweep(args: &Args) -> Result<Option<FinishedSweep>, CliError> {
     let pool = Arc::new(super::pools::read(&args.pool, || args.arch.named_arch())?);
     let problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
@@ -433,7 +433,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     if let Some(watch) = watch {
         watch.finish();
     }
-    Ok(Some(Swept { ran: ran?, plan, signals }))
+    Ok(Some(FinishedSweep { ran: ran?, plan, signals }))
 }
 
 impl Args {
@@ -489,9 +489,9 @@ fn runner(args: &Args, pool: &Pool) -> Result<Box<dyn Runner>, CliError> {
 }
 
 /// The answers of --simulate, in place of a GPU's.
-fn answers(args: &Args, pool: &Arc<Pool>) -> Result<Option<Box<dyn Answers>>, CliError> {
+fn answers(args: &Args, pool: &Arc<Pool>) -> Result<Option<Box<dyn OutcomeSource>>, CliError> {
     let Some(from) = &args.simulate else { return Ok(None) };
-    let answers: Box<dyn Answers> = if from == Path::new("analytic") {
+    let answers: Box<dyn OutcomeSource> = if from == Path::new("analytic") {
         Box::new(Analytic::new()?)
     } else if from.is_dir() {
         Box::new(ModelAnswers::load(from, pool)?)
@@ -502,7 +502,7 @@ fn answers(args: &Args, pool: &Arc<Pool>) -> Result<Option<Box<dyn Answers>>, Cl
 }
 
 /// Says what an order that leaves kernels out costs, which only a simulation knows.
-fn say_kept(whole: &Plan, all: &Plan, answers: &dyn Answers) {
+fn say_kept(whole: &Plan, all: &Plan, answers: &dyn OutcomeSource) {
     if whole.left_out_by_order() > 0
         && let Some((speed, problems)) = whole.kept_speed(all, answers)
     {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::super::problems::{OwnedCells, plain};
 use super::super::record::{Figures, verdict};
-use super::super::rows::{Fault, Taken};
+use super::super::rows::{Fault, RowOutcome};
 use super::{Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
 impl Results<'_> {
@@ -19,7 +19,7 @@ impl Results<'_> {
         kernel: &Kernel,
         result: &Value,
         sizes: &Map<String, Value>,
-    ) -> Result<Taken, Fault> {
+    ) -> Result<RowOutcome, Fault> {
         let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Fmha, &keys, &[]) {
             return Err(format!("problem: {}", unknown(&wrong)).into());

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::DataError;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures};
-use super::rows::{Fault, Rows, Taken};
+use super::rows::{Fault, RowOutcome, Rows};
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
 pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
@@ -84,7 +84,7 @@ impl Results<'_> {
         // It names no run.
         let is_of_run = self.rows.is_of_run(None);
         if let Some(sizes) = result.get("problem").and_then(Value::as_object) {
-            let taken = if is_of_run { self.single(result, sizes) } else { Ok(Taken::OtherRun) };
+            let taken = if is_of_run { self.single(result, sizes) } else { Ok(RowOutcome::OtherRun) };
             return self.rows.count(taken, || format!("results[{index}]"));
         }
         let Some(benchmarks) = result.get("benchmarks").and_then(Value::as_array) else {
@@ -97,14 +97,15 @@ impl Results<'_> {
         for (place, benchmark) in benchmarks.iter().enumerate() {
             let name =
                 benchmark.get("kernel_name").and_then(Value::as_str).or(config_name).unwrap_or_default();
-            let taken = if is_of_run { self.benchmark(name, benchmark, result) } else { Ok(Taken::OtherRun) };
+            let taken =
+                if is_of_run { self.benchmark(name, benchmark, result) } else { Ok(RowOutcome::OtherRun) };
             self.rows.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
         }
         Ok(())
     }
 
     /// One kernel on one problem, which is an object: of `fmha_benchmark`, or of a GEMM's benchmark.
-    fn single(&mut self, result: &Value, sizes: &Map<String, Value>) -> Result<Taken, Fault> {
+    fn single(&mut self, result: &Value, sizes: &Map<String, Value>) -> Result<RowOutcome, Fault> {
         let Some(name) = NAMES.into_iter().find_map(|key| result.get(key)?.as_str()) else {
             let mut keys = result.as_object().into_iter().flatten().map(|(key, _)| key);
             let meant = keys.find(|key| nearest(key, NAMES).is_some());
@@ -112,7 +113,7 @@ impl Results<'_> {
             return Err(format!("the kernel's name: found {found}, expected {}", NAMES.join(" or ")).into());
         };
         match self.rows.kernel(name)? {
-            None => Ok(Taken::Other),
+            None => Ok(RowOutcome::Other),
             Some(kernel) if kernel.op() == Op::Fmha => self.attention(&kernel, result, sizes),
             Some(_) => self.benchmark(name, &flat(result, sizes)?, result),
         }
@@ -155,8 +156,8 @@ impl Results<'_> {
         }
     }
 
-    fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<Taken, Fault> {
-        let Some(kernel) = self.rows.kernel(name)? else { return Ok(Taken::Other) };
+    fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<RowOutcome, Fault> {
+        let Some(kernel) = self.rows.kernel(name)? else { return Ok(RowOutcome::Other) };
         self.check_keys(benchmark)?;
         let mut cells = OwnedCells::default();
         cells.0.extend(PROBLEM.into_iter().filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
