@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "ck_select_dispatcher.hpp"
 

@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
 
     char input[1], weight[1], output[1];  // on the device, in a real program
     for (const auto& problem : {layer(256, 128, 28), layer(64, 64, 56), layer(512, 512, 7)}) {
-      std::printf("named %s\n", dispatcher.select_kernel(problem)->name().c_str());
+      const auto kernel = dispatcher.select_kernel(problem);
+      std::printf("named %s\n", kernel ? kernel->name().c_str() : "none");
       dispatcher.run(input, weight, output, problem, 2);
     }
     // Without a kernel it throws CK's own error.

@@ -4,8 +4,7 @@
 #define CK_SELECT_STAND_IN_FMHA_PROBLEM_HPP
 
 #include <cstddef>
-#include <initializer_list>
-#include <stdexcept>
+#include <utility>
 
 #include "fmha_types.hpp"
 

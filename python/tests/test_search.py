@@ -44,6 +44,17 @@ def test_draws_are_one_stream_in_upstreams_order(predictor):
         assert search.search(SHAPES[0], budget=budget, top_k=30) == drawn
 
 
+def test_an_error_of_the_first_population_is_raised(predictor):
+    class Refusing:
+        feature_engine = predictor.feature_engine
+
+        def predict_tflops(self, problem, config):
+            raise ArithmeticError("no")
+
+    with pytest.raises(ArithmeticError, match="no"):
+        SurrogateSearch(Refusing(), strategy="de").search(SHAPES[0])
+
+
 def test_budgets(predictor):
     assert SurrogateSearch(predictor).search(SHAPES[0], budget=0) == []
     # Evolution predicts its first population whatever the budget; below 40 there is no generation.

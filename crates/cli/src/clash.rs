@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ck_select::files;
+use ck_select::model::FeatureSpec;
 use clap::ArgMatches;
 
 use crate::commands::Gpu;
@@ -133,7 +134,7 @@ fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static 
         return Some("this folder contains");
     }
     let name = output.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let of_a_model = name == "feature_spec.json" || name.starts_with("model_");
+    let of_a_model = name == FeatureSpec::FILE || name.starts_with("model_");
     (of_a_model && output.is_file() && output.starts_with(other)).then_some("this file is part of")
 }
 

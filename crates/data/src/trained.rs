@@ -95,7 +95,7 @@ mod tests {
         let mut seen = 0;
         for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models")).unwrap() {
             let model = entry.unwrap().path();
-            let Ok(spec) = std::fs::read(model.join("feature_spec.json")) else { continue };
+            let Ok(spec) = std::fs::read(model.join(FeatureSpec::FILE)) else { continue };
             let spec = FeatureSpec::from_json("spec", &spec).unwrap();
             let Some(trained_on) = &spec.trained_on else {
                 panic!("{}: it does not say what it was trained on", model.display());

@@ -46,7 +46,7 @@ impl Sheet {
     /// kernels. Refuses columns that are probably misspelt, and returns those that are not known.
     pub fn read_header(&mut self, op: Op, read: &[&'static str]) -> Result<Vec<String>, DataError> {
         self.next()?;
-        let names: Vec<&str> = self.record.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
+        let names: Vec<&str> = self.record.iter().collect();
         let unknown = check_names(op, &names, read)
             .map_err(|error| DataError::format(&self.file, format_args!("header: {error}")))?;
         self.columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
+use ck_select_model::model::{FeatureSpec, Model, Target, TrainedOn, TrainedRange};
 use ck_select_types::hardware::Hardware;
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ impl Directory {
     ) -> Result<Self, TrainError> {
         let mut files = BTreeMap::new();
         let spec = spec(measurements, plan, trained, inputs);
-        files.insert("feature_spec.json".to_owned(), pretty(&spec));
+        files.insert(FeatureSpec::FILE.to_owned(), pretty(&spec));
         files
             .insert("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs)));
         for one in trained {
@@ -66,7 +66,7 @@ impl Directory {
             trained.iter().map(|one| (one.goal.target, one.goal.target.file_name() + ".gz")).collect();
         let forests: Vec<(Target, &[u8])> =
             names.iter().filter_map(|(target, name)| Some((*target, self.file(name)?))).collect();
-        let spec = self.file("feature_spec.json").unwrap_or_default();
+        let spec = self.file(FeatureSpec::FILE).unwrap_or_default();
         let model = Model::from_bytes("the trained model", spec, &forests).map_err(TrainError::refused)?;
         for one in trained {
             let target = one.goal.target;
@@ -114,7 +114,7 @@ impl Directory {
             return Err(TrainError::about(path.display(), "already exists; --overwrite replaces it"));
         }
         // Only directories that look like a model are ever replaced.
-        if path.exists() && !path.join("feature_spec.json").exists() {
+        if path.exists() && !path.join(FeatureSpec::FILE).exists() {
             let message = "not a model directory (no feature_spec.json), so it is not replaced";
             return Err(TrainError::about(path.display(), message));
         }

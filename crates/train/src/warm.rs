@@ -26,15 +26,13 @@ pub struct WarmStart {
     manifest: Option<Value>,
 }
 
-const SPEC: &str = "feature_spec.json";
-
 impl WarmStart {
     /// Reads a model directory. Nothing is written there.
     pub fn load(directory: &Path) -> Result<Self, TrainError> {
         if !directory.is_dir() {
             return Err(TrainError::about(directory.display(), "no such directory"));
         }
-        let path = directory.join(SPEC);
+        let path = directory.join(FeatureSpec::FILE);
         let spec_file = path.display().to_string();
         let bytes = files::read(&path).map_err(|error| TrainError::about(&spec_file, error))?;
         let spec = FeatureSpec::from_json(&spec_file, &bytes).map_err(TrainError::refused)?;
@@ -61,7 +59,13 @@ impl WarmStart {
         };
         let forests = model.forests().iter().map(forest).collect::<Result<_, _>>()?;
         let spec = model.spec().map_err(TrainError::refused)?;
-        Ok(Self { spec_file: format!("{place}: {SPEC}"), place, spec, forests, manifest: None })
+        Ok(Self {
+            spec_file: format!("{place}: {}", FeatureSpec::FILE),
+            place,
+            spec,
+            forests,
+            manifest: None,
+        })
     }
 
     /// Its directory, or `embedded:NAME`.

@@ -43,6 +43,7 @@ class SurrogateSearch:
         self._fe: Any = engine if engine is not None else GemmUniversalFeatureEngine()
         self._strategy = strategy
         self._random = random.Random(seed)
+        self._refused: list[Exception] = []
         self._space: dict[str, list[Any]] = self._fe.get_parameter_space()
 
     def search(self, problem: Config, budget: int = 500, top_k: int = 10, **options: Any) -> list[Scored]:
@@ -52,7 +53,7 @@ class SurrogateSearch:
         its whole first population regardless of the budget. ``random`` ignores options, as in upstream. An engine
         without a parameter space, such as that of convolutions, is a ``ValueError``. Configurations that the predictor
         refuses are left out, as in upstream, with a warning that says how many and why; if it refuses all, the result
-        is empty, as in upstream.
+        is empty, as in upstream. Only an error of ``de``'s first population is raised, as in upstream, too.
         """
         if self._strategy not in ("random", "de"):
             raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")
@@ -61,7 +62,7 @@ class SurrogateSearch:
         if not callable(getattr(self._predictor, "predict_tflops", None)):
             raise TypeError(f"predictor: found a {type(self._predictor).__name__}, expected one with predict_tflops")
         asked = _rows.mapping(problem, "problem")
-        self._refused: list[Exception] = []
+        self._refused = []
         found = (
             self._random_search(asked, budget, top_k)
             if self._strategy == "random"

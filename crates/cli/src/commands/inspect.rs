@@ -83,7 +83,7 @@ fn write_spec(directory: &Path, engine: Engine, arch: Arch) -> Result<(), CliErr
             engine.op()
         ))
     })?;
-    let path = directory.join("feature_spec.json");
+    let path = directory.join(FeatureSpec::FILE);
     if !directory.is_dir() || path.exists() {
         let why =
             if path.exists() { "is there already" } else { "cannot be written: --model is not a directory" };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ck_select::files;
 use ck_select::forest::{Forest, Transform};
 use ck_select::json;
-use ck_select::model::{Model, Target, forest_text};
+use ck_select::model::{FeatureSpec, Model, Target, forest_text};
 use ck_select::uhd;
 use ck_select_data::staged::Staged;
 use ck_select_uhd::{Descriptor, Hgbm, features_hash, sha256};
@@ -106,8 +106,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
-const SPEC: &str = "feature_spec.json";
-
 /// The targets for whose scores descriptors have a word.
 const METRICS: [(Target, &str); 2] = [(Target::Tflops, "tflops"), (Target::Latency, "time")];
 
@@ -184,7 +182,7 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
     }
     let name =
         |(name, scope): &(_, _)| format!("${}.{name}", if *scope == "kernel" { "kernel" } else { "ck" });
-    let mut own = object(&args.model.join(SPEC))?;
+    let mut own = object(&args.model.join(FeatureSpec::FILE))?;
     // What is filled in by a model's name must not depend on what a copy is called.
     own.extend(spec.known_as().map(|known| ("model_name".to_owned(), known.into())));
     let transform = if spec.log_targets.contains(&target) { "log1p" } else { "identity" };
@@ -298,14 +296,15 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
     let staged = Staged::create(&args.output).map_err(io)?;
     staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;
     if let Some(spec) = spec {
-        staged.write(SPEC, format!("{spec:#}\n").as_bytes()).map_err(io)?;
+        staged.write(FeatureSpec::FILE, format!("{spec:#}\n").as_bytes()).map_err(io)?;
         Model::load(staged.path())?;
     } else {
         Forest::load(staged.path().join(target.file_name()))?;
         say!(
-            "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform \
-             of its scores: {transform})",
-            args.output.display()
+            "ckselect: {}: only a forest, without {}: ck-select does not know these features (transform of its \
+             scores: {transform})",
+            args.output.display(),
+            FeatureSpec::FILE
         );
     }
     staged.commit(false).map_err(io)

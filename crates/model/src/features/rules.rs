@@ -198,7 +198,8 @@ pub(super) fn coded_element_bytes(op: Op, word: &str, rules: Rules) -> Result<f6
         "pk_fp4" if rules.uncoded == Uncoded::Error => Ok(0.5),
         _ => match (rules.uncoded, op, rules.element_bytes) {
             (Uncoded::Error, ..) => {
-                Err(no_number("dtype", word, &["fp32", "fp16", "bf16", "fp8", "bf8", "int8", "int4"]))
+                let known = ["fp32", "fp16", "bf16", "fp8", "bf8", "int8", "int4", "pk_fp4"];
+                Err(no_number("dtype", word, &known))
             }
             (Uncoded::Upstream, Op::Gemm, ElementBytes::Python) => Ok(1.0),
             (Uncoded::Upstream, ..) => Ok(2.0),

@@ -52,7 +52,7 @@ impl EmbeddedModel {
     /// with `.packed` after their names.
     pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {
         let forests = self.forests.iter().map(|&(target, packed)| (target.file_name() + ".packed", packed));
-        std::iter::once(("feature_spec.json".to_owned(), self.spec)).chain(forests)
+        std::iter::once((FeatureSpec::FILE.to_owned(), self.spec)).chain(forests)
     }
 
     /// Reads and checks it, as if it were loaded from its directory.

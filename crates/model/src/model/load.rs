@@ -20,7 +20,6 @@ const MOST_FOREST_BYTES: u64 = 1 << 30;
 /// Largest spec in bytes.
 const MOST_SPEC_BYTES: u64 = 16 << 20;
 
-const SPEC: &str = "feature_spec.json";
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 /// Packed forests of every version.
 const PACKED: &[u8] = b"ck-select packed forest";
@@ -69,7 +68,7 @@ impl Model {
 
     /// Loads a model from memory; forests may be plain or gzip. `name` is its name in errors.
     pub fn from_bytes(name: &str, spec: &[u8], forests: &[(Target, &[u8])]) -> Result<Self, ModelError> {
-        let spec = FeatureSpec::from_json(&format!("{name}/{SPEC}"), spec)?;
+        let spec = FeatureSpec::from_json(&format!("{name}/{}", FeatureSpec::FILE), spec)?;
         Self::assemble(name.to_owned(), spec, |target| {
             let Some((_, bytes)) = forests.iter().find(|(own, _)| *own == target) else { return Ok(None) };
             let file = format!("{name}/{}", target.file_name());
@@ -147,7 +146,7 @@ impl Model {
 
 /// A directory's spec: the file's name and its bytes.
 pub(crate) fn spec_bytes(directory: &Path) -> Result<(String, Vec<u8>), ModelError> {
-    let path = directory.join(SPEC);
+    let path = directory.join(FeatureSpec::FILE);
     let (file, mut bytes) = (label(&path), Vec::new());
     let limit = TooMuch { limit: MOST_SPEC_BYTES, inflated: false };
     match files::open(&path).and_then(|spec| Limited::new(spec, limit).read_to_end(&mut bytes)) {

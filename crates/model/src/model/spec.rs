@@ -117,6 +117,9 @@ where
 }
 
 impl FeatureSpec {
+    /// The name of its file in a model directory.
+    pub const FILE: &str = "feature_spec.json";
+
     /// Reads a spec; `file` is its name in errors, and its folder is the model's name.
     pub fn from_json(file: &str, text: &[u8]) -> Result<Self, ModelError> {
         let name = Path::new(file).parent().and_then(Path::file_name).and_then(|name| name.to_str());

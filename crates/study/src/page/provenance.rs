@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ck_select_model::model::{EmbeddedModel, Model, Target};
+use ck_select_model::model::{EmbeddedModel, FeatureSpec, Model, Target};
 
 use super::html::Page;
 use super::text::{count, escape, name};
@@ -104,5 +104,5 @@ fn files_of(directory: &Path) -> Vec<String> {
         let path = Model::forest_file(directory, target).ok().flatten()?;
         Some(path.file_name()?.to_string_lossy().into_owned())
     });
-    std::iter::once("feature_spec.json".to_owned()).chain(forests).collect()
+    std::iter::once(FeatureSpec::FILE.to_owned()).chain(forests).collect()
 }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::inputs;
+use ck_select::operation::Operation;
+use ck_select::vocab::Op;
 use ck_select_study::sheet::Sheet;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
 use super::super::gpu::Gpu;
 use super::super::{AllowOption, Allowed, load_model, say_ignored};
@@ -17,30 +20,34 @@ const EXAMPLES: &str = "Examples:
   ckselect dev features --engine conv97 --data rows.csv --output features.csv
   ckselect dev features --model models/M --data rows.csv --output features.csv
   ckselect dev features --engine gemm72 --list
+";
 
-Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, \
-dtype, direction (by default the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, \
-pipeline, wave_mode, has_dsb, has_si, two_stage.
-
-Input columns of GEMMs: m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, \
-pipeline, scheduler, epilogue, pad_m/n/k, persistent, vec_a/b/c.
-
-Input columns of attention: batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, dtype, pipeline, \
-tile_m0/n0/k0/n1/k1/k0max, pad_s/sk/d/dv, mask, bias, lse, dropout, logits, sink, skip, qscale, paged_kv, or \
-upstream's C++ names of these (data_type, mask_type, has_lse and so on).
-
+const ABOUT_COLUMNS: &str = "
 A kernel's name under kernel_name or kernel replaces the kernel's columns; those that are present must agree \
 with it. Columns hw_<name> override the hardware, even --arch. Where absent cells are errors, problems \
 are validated, too: pad_h/w/d_right count, and variant, ndim_spatial, dtype_in and op_type must agree. \
 Columns close to one of these names are refused as misspelt; other unknown columns are named and ignored.";
 
+/// Examples, the columns that each operation reads, and what is special about them.
+fn help() -> String {
+    let columns = Op::ALL.iter().map(|&op| {
+        let cells = [&inputs::of_problem(op)[..], inputs::of_kernel(op)].concat().join(", ");
+        format!("\nInput columns of {}: {cells}.\n", Operation::get(op).noun)
+    });
+    std::iter::once(EXAMPLES.to_owned()).chain(columns).collect::<String>() + ABOUT_COLUMNS
+}
+
 /// Compute feature rows from a CSV of problems and kernels
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true))]
+#[command(after_help = help(), group = clap::ArgGroup::new("schema").required(true))]
 pub(crate) struct Args {
-    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942,
-    /// conv_gfx950, conv_select, conv_work, fmha68, fmha68_python
-    #[arg(long, value_name = "NAME", group = "schema", value_parser = super::super::word::<Engine>)]
+    /// Schema
+    #[arg(
+        long,
+        value_name = "NAME",
+        group = "schema",
+        value_parser = PossibleValuesParser::new(Engine::WORDS).try_map(|word| word.parse::<Engine>())
+    )]
     engine: Option<Engine>,
     /// Take columns, rules and hardware from this model directory instead
     #[arg(long, value_name = "DIR", group = "schema")]

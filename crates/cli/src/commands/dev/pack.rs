@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::files;
 use ck_select::forest::Forest;
-use ck_select::model::forest_text;
-use ck_select::model::{Model, Target};
+use ck_select::model::{FeatureSpec, Model, Target, forest_text};
 use ck_select::packed;
 use ck_select_data::staged::Staged;
 use serde_json::{Map, Value};
@@ -19,7 +18,6 @@ const EXAMPLES: &str = "Examples:
 The copy gives the same scores, bit for bit, and can be used wherever a model directory can. LightGBM cannot \
 read it, so keep the original.";
 
-const SPEC: &str = "feature_spec.json";
 /// Files that are copied with a model if they exist.
 const PAPERS: [&str; 2] = ["train_manifest.json", "MODEL_CARD.md"];
 
@@ -63,10 +61,12 @@ fn forests(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> 
 
 fn papers(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
     let there = PAPERS.into_iter().filter(|name| args.model.join(name).exists());
-    for name in there.chain([SPEC]) {
+    for name in there.chain([FeatureSpec::FILE]) {
         let from = args.model.join(name);
         let mut bytes = files::read(&from).map_err(CliError::io(from.display()))?;
-        if let (true, Some(known)) = (name == SPEC, model.spec().known_as()) {
+        if name == FeatureSpec::FILE
+            && let Some(known) = model.spec().known_as()
+        {
             bytes = named(&bytes, known).map_err(|error| CliError::io(from.display())(error.into()))?;
         }
         staged.write(name, &bytes).map_err(CliError::io(args.output.join(name).display()))?;

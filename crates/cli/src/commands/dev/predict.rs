@@ -119,11 +119,7 @@ fn is_header(record: &StringRecord) -> bool {
 
 /// The column of each feature.
 fn columns(header: &StringRecord, names: &[String]) -> Result<Vec<usize>, String> {
-    let plain: Vec<&str> = header
-        .iter()
-        .map(|cell| cell.trim_start_matches('\u{feff}'))
-        .map(|cell| cell.strip_prefix("f:").unwrap_or(cell))
-        .collect();
+    let plain: Vec<&str> = header.iter().map(|cell| cell.strip_prefix("f:").unwrap_or(cell)).collect();
     let found: Vec<Option<usize>> =
         names.iter().map(|name| plain.iter().position(|column| column == name)).collect();
     let is_repeated = |name: &&&str| plain.iter().filter(|other| other == name).count() > 1;

@@ -49,11 +49,10 @@ pub(super) fn run(args: &Args, format: Format, pool: Pool, top: usize) -> Result
             skipped.count(reason);
             return Ok(());
         }
-        if rows.is_none() {
-            let output = Output::create(args.output.as_deref())?;
-            rows = Some(Rows::new(format, output, header.clone()));
-        }
-        let Some(rows) = &mut rows else { return Ok(()) };
+        let rows = match &mut rows {
+            Some(rows) => rows,
+            None => rows.insert(Rows::new(format, Output::create(args.output.as_deref())?, header.clone())),
+        };
         let ranking = scratch.ranking();
         for (place, one) in ranking.iter().enumerate().take(top) {
             let time = |place: usize| ranking.get(place).map(|other| other.score);
