@@ -174,10 +174,13 @@ pub(in crate::scoring) fn fetch_line(cell: *const u32) {
 fn fetch_line(_: *const u32) {}
 
 /// The value of the leaf at a place.
+///
+/// # Safety
+/// The place is a leaf's, which a walk over these cells has reached.
 #[inline(always)]
-pub(in crate::scoring) fn leaf_value(cells: &[u32], place: u32) -> f64 {
+pub(in crate::scoring) unsafe fn leaf_value(cells: &[u32], place: u32) -> f64 {
     let cell = (place & CELL) as usize;
-    // SAFETY: places lead to whole leaves inside the cells: `Cells::new` laid them out.
+    // SAFETY: by contract, and `Cells::new` laid out whole leaves.
     let (low, high) = unsafe { (get(cells, cell), get(cells, cell + 1)) };
     f64::from_bits(u64::from(low) | u64::from(high) << 32)
 }

@@ -30,7 +30,8 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
             // Beyond the list's end, places are arbitrary.
             let ahead = (scratch.leaf_at[leaf + LEAVES_AHEAD] & CELL) as usize;
             fetch_line(cells.as_ptr().wrapping_add(ahead));
-            let value = _mm512_set1_pd(leaf_value(cells, place));
+            // SAFETY: the walk has reached this leaf.
+            let value = _mm512_set1_pd(unsafe { leaf_value(cells, place) });
             let tree = (place >> TREE_SHIFT) as usize;
             debug_assert!(tree < rows.len());
             // SAFETY: the tree is one of the batch's.

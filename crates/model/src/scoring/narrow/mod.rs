@@ -320,7 +320,8 @@ fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
         let rows = &mut scratch.rows[..batch.trees];
         for leaf in 0..leaves {
             let (place, mut lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
-            let value = leaf_value(&cells.cells[batch.start..], place);
+            // SAFETY: the walk has reached this leaf.
+            let value = unsafe { leaf_value(&cells.cells[batch.start..], place) };
             let row = &mut rows[(place >> TREE_SHIFT) as usize].0;
             while lanes != 0 {
                 // SAFETY: a lane is below 32.

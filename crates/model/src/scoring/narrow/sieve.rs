@@ -205,7 +205,8 @@ impl Draft {
     /// Adds a subtree, and returns its leaves.
     fn add(&mut self, cells: &[u32], at: u32, leaf: bool) -> Option<u16> {
         if leaf {
-            self.values.push(leaf_value(cells, at));
+            // SAFETY: a child that is a leaf.
+            self.values.push(unsafe { leaf_value(cells, at) });
             return (self.values.len() <= SMALL).then(|| 1 << (self.values.len() - 1));
         }
         let (cell, node) = (cells[at as usize], self.splits.len());

@@ -86,7 +86,8 @@ fn additions(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
     let mut count = 0;
     for leaf in 0..leaves {
         let leaf = scratch.order[leaf] as usize;
-        let value = leaf_value(cells, scratch.leaf_at[leaf]);
+        // SAFETY: the walk has reached this leaf.
+        let value = unsafe { leaf_value(cells, scratch.leaf_at[leaf]) };
         let set = scratch.leaf_set[leaf] as usize * view.words;
         let Scratch { sets, add_to, add_lanes, add_value, .. } = scratch;
         for (vector, words) in sets[set..set + view.words].chunks_exact(VECTOR).enumerate() {

@@ -410,7 +410,9 @@ fn sum<T: Copy + AddAssign>(view: View<'_>, scratch: &mut Scratch, sums: &mut [T
         let leaves = walk(view, batch, scratch);
         by_tree(batch, scratch, leaves);
         for &leaf in &scratch.order[..leaves] {
-            let value = of(leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]));
+            let (cells, place) = (&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
+            // SAFETY: the walk has reached this leaf.
+            let value = of(unsafe { leaf_value(cells, place) });
             let words = scratch.leaf_set[leaf as usize] as usize * view.words;
             let words = &scratch.sets[words..words + view.words];
             for (&word, sums) in words.iter().zip(sums.chunks_exact_mut(64)) {
