@@ -46,9 +46,9 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
         if !spec.is_file() {
             return Err(fault(&directory, &format!("no {SPEC}, so it is no model directory")));
         }
-        // Writing to a string does not fail.
         let copy = format!("{name}.{SPEC}");
         fs::copy(&spec, out.join(&copy)).map_err(|error| fault(&spec, &error))?;
+        // Writing to a string does not fail.
         let _ = writeln!(source, "EmbeddedModel::new(c{name:?}, {}, &[", bytes(&copy));
         let mut forests = 0;
         for (file, target) in FORESTS {

@@ -3,7 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[allow(dead_code, reason = "of several programs")]
+#[allow(dead_code, reason = "shared with other programs, each of which uses a part")]
 #[path = "../counting/mod.rs"]
 mod counting;
 #[path = "../random_forests/mod.rs"]

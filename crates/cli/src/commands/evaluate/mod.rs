@@ -166,7 +166,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
 
 fn check(required: &[(&str, f64)], evaluation: &Evaluation) -> Result<(), CliError> {
     let (judged, without) = (evaluation.outcomes.len(), evaluation.problems_without_choice);
-    // Otherwise, choosing for the easy problems alone would pass.
+    // Otherwise a model that answers only the easy problems would pass.
     if !required.is_empty() && without > 0 {
         let message = format!("{without} of {} measured problems have no choice", judged + without);
         return Err(CliError::Judged(message));

@@ -108,8 +108,8 @@ pub(crate) struct Args {
     /// each type, or the problems of one file of --data
     #[arg(long, value_name = "COUNT|device|direction|dtype|FILE", default_value = "5", value_parser = folds)]
     folds: Folds,
-    /// Continue the forests of this model, a directory or embedded:NAME, but not a universal one, with
-    /// --params n_estimators further trees (default 500)
+    /// Add trees to this model: a directory or embedded:NAME, but not a universal one. --params n_estimators
+    /// says how many (default 500)
     #[arg(long, value_name = "MODEL")]
     warm_start: Option<PathBuf>,
     /// Output format of the cross-validation's figures

@@ -24,7 +24,7 @@ impl Results<'_> {
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Fmha, &keys, &[]) {
             return Err(format!("problem: {}", unknown(&wrong)).into());
         }
-        // Null is the number of splits of a kernel that does not split.
+        // `num_splits` may stand beside the sizes; null means that the kernel does not split.
         let cell = |name| sizes.get(name).or(result.get(name).filter(|_| name == "num_splits")).map(plain);
         let mut cells = OwnedCells::default();
         cells.0.extend(FMHA_COLUMNS.into_iter().filter_map(|name| Some((name, cell(name)?))));

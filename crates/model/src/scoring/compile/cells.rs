@@ -114,8 +114,8 @@ impl Cells {
         let mut current = Batch::new(0);
         for (number, tree) in forest.trees().iter().enumerate() {
             layout.cells.resize(layout.cells.len().next_multiple_of(LINE), 0);
-            let mut start = layout.cells.len();
-            if current.trees == batch || start + 4 * FAR_MAX - current.start > CELL as usize {
+            let start = layout.cells.len();
+            if current.trees == batch || start + TREE_ROOM - current.start > CELL as usize {
                 batches.push(std::mem::replace(&mut current, Batch::new(start)));
             }
             let nodes = layout.nodes;
@@ -126,8 +126,7 @@ impl Cells {
             } else {
                 current.roots.push(place);
             }
-            start = layout.cells.len();
-            if start - current.start > CELL as usize {
+            if layout.cells.len() - current.start > CELL as usize {
                 return None;
             }
             current.trees += 1;
@@ -140,6 +139,9 @@ impl Cells {
         Some(Cells { cells: layout.cells, batches, most_nodes })
     }
 }
+
+/// Room that a batch keeps for its next tree; a larger tree is refused once it is laid out.
+const TREE_ROOM: usize = 4 * FAR_MAX;
 
 /// Maximum number of cells of a batch that are fetched at once: more than half of the first-level cache would
 /// evict each other.
