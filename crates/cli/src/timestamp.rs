@@ -11,15 +11,15 @@ const YEAR_10000: u64 = 253_402_300_800;
 /// The current time, or the time in `SOURCE_DATE_EPOCH`, for reproducible output; in UTC.
 pub(crate) fn timestamp() -> String {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    format(told().ok().flatten().unwrap_or_else(now))
+    format(source_date_epoch().ok().flatten().unwrap_or_else(now))
 }
 
 /// Refuses a `SOURCE_DATE_EPOCH` that is not a time, before any work.
 pub(crate) fn check() -> Result<(), CliError> {
-    told().map(drop)
+    source_date_epoch().map(drop)
 }
 
-fn told() -> Result<Option<u64>, CliError> {
+fn source_date_epoch() -> Result<Option<u64>, CliError> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return Ok(None) };
     let seconds = text.to_str().and_then(|text| text.parse().ok()).filter(|seconds| *seconds < YEAR_10000);
     seconds.map(Some).ok_or_else(|| {

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Some(Ok((found, effect))) => ok(name, found, effect),
         Some(Err((found, effect))) => wrong(name, found, effect),
     }));
-    findings.extend(strangers(std::env::vars_os().map(|(name, _)| name)));
+    findings.extend(unknown_variables(std::env::vars_os().map(|(name, _)| name)));
     let mut table = Table::new(["what", "state", "found", "effect"]);
     for finding in &findings {
         table.push(finding.iter().map(|cell| cell.as_str().into()).collect());
@@ -306,19 +306,19 @@ fn log(value: &OsStr) -> Judgement {
 }
 
 /// Variables with our prefix that nothing reads.
-fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
+fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
     let known = || JUDGED.iter().map(|judged| judged.0).chain(OTHERS);
     let ours = |name: &String| known().chain(OF_BUILDS).any(|known| known == name);
-    let mut strangers: Vec<String> = names
+    let mut unknown_variables: Vec<String> = names
         .filter_map(|name| name.into_string().ok())
         .filter(|name| name.starts_with("CK_SELECT_") && !ours(name))
         .collect();
-    strangers.sort();
+    unknown_variables.sort();
     let finding = |name: &String| {
         let found = format!("no variable of ck-select{}", Hint::new(name, known()));
         wrong(name, found, "is ignored")
     };
-    strangers.iter().map(finding).collect()
+    unknown_variables.iter().map(finding).collect()
 }
 
 /// Whether this user may write a file, or create it.

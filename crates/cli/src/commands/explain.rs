@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         // The page has no measurements.
         let none = Measurements::new(Wanted::all(problem.op()));
-        let made = super::made(args.ranker.model.as_deref(), &none)?;
+        let made = super::provenance(args.ranker.model.as_deref(), &none)?;
         crate::output::write_file(path, &page::explanation(&explanation, &made))?;
     }
     let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);

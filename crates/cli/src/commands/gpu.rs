@@ -55,7 +55,7 @@ impl Gpu {
 
     /// The same GPU, of an architecture.
     #[cfg(feature = "train")]
-    pub(crate) fn on(&self, arch: Option<Arch>) -> Self {
+    pub(crate) fn with_arch(&self, arch: Option<Arch>) -> Self {
         Self { arch, file: self.file.clone() }
     }
 
@@ -77,7 +77,7 @@ impl Gpu {
     }
 
     /// The constants of the GPU, or changes to `own`, which are those of a model or a schema.
-    pub(crate) fn over(&self, own: Hardware) -> Result<Hardware, CliError> {
+    pub(crate) fn hardware_over(&self, own: Hardware) -> Result<Hardware, CliError> {
         if let Some(file) = &self.file {
             return read(file, own);
         }
@@ -92,9 +92,9 @@ impl Gpu {
 
     /// The model with the GPU's constants. Differences from its training are printed: it has never seen such
     /// a GPU.
-    pub(crate) fn constants(&self, model: Model) -> Result<Model, CliError> {
+    pub(crate) fn with_constants(&self, model: Model) -> Result<Model, CliError> {
         let own = model.extractor().hardware;
-        let hardware = self.over(own)?;
+        let hardware = self.hardware_over(own)?;
         let differs = |name: &&str| hardware.get(name) != own.get(name);
         let shown = |hardware: Hardware, name| hardware.get(name).unwrap_or_default();
         let differences = Hardware::NAMES.into_iter().filter(differs);
@@ -119,7 +119,7 @@ impl Gpu {
     }
 
     /// A model on the GPU: a universal one for it, another one with its constants.
-    pub(crate) fn place(&self, model: Model) -> Result<Model, CliError> {
+    pub(crate) fn model_on(&self, model: Model) -> Result<Model, CliError> {
         let refused = |arch: Arch, own: Arch| {
             let message =
                 format!("--arch: found {arch}, but the model is for {own}; --allow untrained uses it anyway");
@@ -128,7 +128,7 @@ impl Gpu {
         if model.spec().prior.is_none() {
             return match (self.arch, model.key().arch) {
                 (Some(arch), Some(own)) if arch != own => Err(refused(arch, own)),
-                _ => self.constants(model),
+                _ => self.with_constants(model),
             };
         }
         if !self.is_given() {
@@ -163,7 +163,7 @@ impl Gpu {
 
     /// The GPU that a file describes, for the rows of an architecture, by default that of the file's base.
     #[cfg(feature = "train")]
-    pub(crate) fn described(&self) -> Result<Option<GpuOverride>, CliError> {
+    pub(crate) fn file_override(&self) -> Result<Option<GpuOverride>, CliError> {
         self.file.is_some().then(|| self.device()).transpose()
     }
 

@@ -252,7 +252,7 @@ impl ModelAndPool {
 
     /// A model with what it is allowed, on the GPU of the options, and the pool that it ranks.
     fn ranker(&self, model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliError> {
-        ranker(self.arch.place(self.allow.apply(model))?, pool)
+        ranker(self.arch.model_on(self.allow.apply(model))?, pool)
     }
 }
 
@@ -325,7 +325,7 @@ pub(crate) fn with_splits<'p>(
 
 /// What a page says of how it was made: from which model and measurements.
 #[cfg(feature = "offline")]
-fn made(
+fn provenance(
     model: Option<&Path>,
     measurements: &ck_select_data::measurements::Measurements,
 ) -> Result<ck_select_study::page::Provenance, CliError> {
@@ -358,7 +358,7 @@ pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
 
 /// A model that a training continues.
 #[cfg(feature = "train")]
-pub(crate) fn to_continue(place: &Path) -> Result<ck_select_train::WarmStart, CliError> {
+pub(crate) fn warm_start_of(place: &Path) -> Result<ck_select_train::WarmStart, CliError> {
     use ck_select_train::WarmStart;
     match embedded::named(place) {
         None => Ok(WarmStart::load(place)?),
@@ -368,11 +368,11 @@ pub(crate) fn to_continue(place: &Path) -> Result<ck_select_train::WarmStart, Cl
 
 /// The universal model that `tune` continues, for its own operation or one that it serves, too.
 #[cfg(feature = "train")]
-pub(crate) fn to_adapt(
+pub(crate) fn start_of(
     place: &Path,
     op: ck_select::vocab::Op,
 ) -> Result<ck_select_train::WarmStart, CliError> {
-    Ok(to_continue(place)?.for_op(op)?.to_adapt()?)
+    Ok(warm_start_of(place)?.for_op(op)?.to_adapt()?)
 }
 
 /// Whether a path names a model that is built into the library.

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             prune(args, path, &survey, &measurements)?;
             continue;
         }
-        let made = super::made(None, &measurements)?;
+        let made = super::provenance(None, &measurements)?;
         output::write_file(path, &page::sweep(&survey, &measurements, &made, progress))?;
     }
     figures(&survey, &measurements).print(args.format)

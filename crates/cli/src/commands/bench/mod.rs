@@ -277,7 +277,7 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
         Order::Model(keep) => {
             let universal = Path::new(super::UNIVERSAL);
             let model = super::load_model(args.model.as_deref().unwrap_or(universal))?;
-            let model = args.arch.place(model)?;
+            let model = args.arch.model_on(model)?;
             let problems = problems.problems.iter().map(|asked| &asked.problem);
             args.arch.check_known(&model, problems, pool.iter())?;
             (plan.by_model(model)?, keep)

@@ -100,11 +100,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 fn extractor(args: &Args) -> Result<Extractor, CliError> {
     let mut extractor = match (&args.model, args.engine) {
         (Some(directory), _) => {
-            args.arch.constants(args.allow.apply(load_model(directory)?))?.extractor().clone()
+            args.arch.with_constants(args.allow.apply(load_model(directory)?))?.extractor().clone()
         }
         (None, Some(engine)) => {
             let extractor = Extractor::of_engine(engine);
-            Extractor { hardware: args.arch.over(extractor.hardware)?, ..extractor }
+            Extractor { hardware: args.arch.hardware_over(extractor.hardware)?, ..extractor }
         }
         (None, None) => return Err(CliError::usage("give --engine or --model")),
     };

@@ -33,7 +33,7 @@ impl Chooser {
         }
         let model = serving(args.allow.apply(load_model(path)?), &args.data)?;
         let takes_gpu = is_alone || model.spec().prior.is_some();
-        let model = if takes_gpu { args.arch.place(model)? } else { model };
+        let model = if takes_gpu { args.arch.model_on(model)? } else { model };
         Ok(Some(Self::Model(Arc::new(model))))
     }
 

@@ -197,7 +197,7 @@ fn write(
     for path in &args.output {
         match output::suffix(path) {
             "html" => {
-                let made = super::made(model.map(|_| &*args.model), measurements)?;
+                let made = super::provenance(model.map(|_| &*args.model), measurements)?;
                 output::write_file(path, &page::evaluation(evaluation, measurements, model, &made))?;
             }
             "json" => output::write_json(path, &evaluation.to_json(measurements))?,

@@ -64,7 +64,7 @@ fn judge(
         };
         let mut device = gpu.device(arch)?;
         if args.arch.file().is_some() {
-            device.hardware = args.arch.over(device.hardware)?;
+            device.hardware = args.arch.hardware_over(device.hardware)?;
         }
         let model = match model {
             None => Model::of_estimate(pool.op(), device)?.of_arch(arch),

@@ -10,7 +10,7 @@ use ck_select::vocab::{Direction, Op, UnknownWord};
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Stop, TrainError, WarmStart};
 
-use super::super::{Params as Words, pair, to_continue, whole, word};
+use super::super::{Params as Words, pair, warm_start_of, whole, word};
 use super::{Args, Folds};
 use crate::error::CliError;
 
@@ -247,7 +247,7 @@ pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> 
         }
         Folds::Each(word) => Some(Holdout::from_word(word)),
     };
-    let warm_start = args.warm_start.as_deref().map(to_continue).transpose()?;
+    let warm_start = args.warm_start.as_deref().map(warm_start_of).transpose()?;
     let (goals, rank_by) = goals(args, warm_start.as_ref())?;
     let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
     let mut extractor = extractor(args, ranks)?;
@@ -323,7 +323,7 @@ pub(super) fn adopt_hardware(
         return Ok(());
     }
     if args.gpu.file().is_some() {
-        plan.extractor.hardware = args.gpu.over(plan.extractor.hardware)?;
+        plan.extractor.hardware = args.gpu.hardware_over(plan.extractor.hardware)?;
         return Ok(());
     }
     match (measurements.hardware(), args.gpu.arch) {

@@ -35,7 +35,7 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let has_prior = args.universal || args.prior.is_some();
     let reading = Reading {
         assumed,
-        gpu: if has_prior { args.gpu.described()? } else { None },
+        gpu: if has_prior { args.gpu.file_override()? } else { None },
         of_several_gpus: args.universal,
         of_several_ops: args.universal && given.rows.filter.op.is_none() && plan::op(args) != Op::Fmha,
         chooses_split: args.choose.chooses_split(wanted.op)?,
@@ -179,7 +179,7 @@ impl Tables {
 fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     let mut args = given.clone();
     if !args.winners.is_empty() {
-        args.gpu = args.gpu.on(args.gpu.named_arch()?);
+        args.gpu = args.gpu.with_arch(args.gpu.named_arch()?);
         if args.rows.filter.run_id.is_some() {
             return Err(CliError::usage("--where: found run_id, which --winners does not have"));
         }

@@ -65,7 +65,7 @@ impl<'a> Recorded<'a> {
 
 /// The universal model for the operation of recorded rows.
 pub(super) fn base(args: &Args) -> Result<WarmStart, CliError> {
-    super::super::to_adapt(&args.model, args.rows.filter.op_of(&args.simulate)?)
+    super::super::start_of(&args.model, args.rows.filter.op_of(&args.simulate)?)
 }
 
 /// Reads measurements of the device. What `ckselect bench` has just printed about its own measurements is not
@@ -89,7 +89,7 @@ fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError
 
 /// The GPU that a file describes.
 pub(super) fn described(args: &Args) -> Result<Option<GpuOverride>, CliError> {
-    args.gpu.on(Some(args.arch()?)).described()
+    args.gpu.with_arch(Some(args.arch()?)).file_override()
 }
 
 /// The expected or actual quality after this many measured problems.

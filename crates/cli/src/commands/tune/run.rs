@@ -66,7 +66,7 @@ fn simulate(args: &Args, recorded: &Recorded<'_>) -> Result<(), CliError> {
 /// Measures, says what to expect, and writes the model.
 fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let kernels = pools::read(pool, || args.arch().map(Some))?;
-    let base = super::super::to_adapt(&args.model, kernels.op())?;
+    let base = super::super::start_of(&args.model, kernels.op())?;
     let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
     let problems = measured.measurements.problems().len();
     let drawn = measured.draw_all(args)?;

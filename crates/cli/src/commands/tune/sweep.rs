@@ -93,7 +93,7 @@ impl<'a> Sweep<'a> {
             params: vec![format!("remeasure={AGAIN}"), format!("batch={together}")],
             order: Some(Order::Model(Keep::First(first))),
             model: Some(args.model.clone()),
-            arch: args.gpu.on(Some(args.arch()?)),
+            arch: args.gpu.with_arch(Some(args.arch()?)),
             gpus: None,
             budget: self.left(),
             shard: Shard::WHOLE,
