@@ -158,7 +158,9 @@ mod tests {
 
     #[test]
     fn names_of_features_are_unique() {
-        for (op, count) in [(Op::Gemm, 99), (Op::Conv, 150), (Op::Fmha, 68)] {
+        let counts = [(Op::Gemm, 99), (Op::Conv, 150), (Op::Fmha, 68)];
+        assert_eq!(counts.len(), Op::ALL.len());
+        for (op, count) in counts {
             let names: Vec<_> = each_operation!(op, Own => Own::features().map(|one| one.name).collect());
             assert_eq!(names.len(), count, "{op}");
             assert_eq!(names.iter().collect::<HashSet<_>>().len(), count, "{op}");
