@@ -108,6 +108,12 @@ def test_values_that_change_in_place_are_not_kept(predictor, prepared):
     assert predictor.rank_kernels(gemm_problem(), kernels) == predictor.rank_kernels(gemm_problem(), kernels)
 
 
+def test_cells_of_numpy_are_found_again(predictor, prepared):
+    kernels = [gemm_kernel(numpy.int64(tile), kernel_name=f"k{tile}") for tile in (64, 128)]
+    assert predictor.rank_kernels(gemm_problem(), kernels) == predictor.rank_kernels(gemm_problem(), kernels)
+    assert len(prepared) == 1
+
+
 def test_equal_names_of_other_types_are_other_names(predictor):
     for name in (1, True, 1.0):
         ((found, _),) = predictor.rank_kernels(gemm_problem(), [gemm_kernel(kernel_name=name)])

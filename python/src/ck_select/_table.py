@@ -271,5 +271,10 @@ class OwnColumns:
     def __iter__(self) -> Iterator[Cells]:
         return iter(self._cells)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnColumns) and self._cells == other._cells
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __reduce__(self) -> tuple[Any, ...]:
         return OwnColumns, (self._cells,)

@@ -300,10 +300,14 @@ class Predictor:
         if self._foreign_batch is not None:
             raise ValueError("the predictor has a feature engine of its own: only rank_kernels and select_best rank")
         if plain is None:
-            configs = _rows.table(kernel_configs, "kernel_configs")
-            return self.pool_of(_table.kernel_names(configs), self._reader.columns_of(configs))
+            return self.pool_of(*self._read_each(kernel_configs))
         listed = kernel_configs if isinstance(kernel_configs, list) else None
         return self.pool_of(plain.kernel_names() if listed is None else _table.kernel_names(listed), plain)
+
+    def _read_each(self, kernel_configs: Kernels) -> tuple[list[Any], _table.OwnColumns]:
+        """The names and columns of kernels that are not plain."""
+        configs = _rows.table(kernel_configs, "kernel_configs")
+        return _table.kernel_names(configs), self._reader.columns_of(configs)
 
     def pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
         """A pool from the data of its kernels."""
@@ -341,9 +345,16 @@ class Predictor:
         else:
             plain = self._reader.read(configs)
             are_names = isinstance(configs, (list, tuple)) and _table.are_of(configs, str)
+            each = self._read_each(configs) if plain is None and not are_names else None
             contents: Any = tuple(cast(Any, configs)) if are_names else plain
+            if each is not None:
+                # 1, True and 1.0 are equal, and other names.
+                contents = each, list(map(type, each[0]))
             found = self._pools.find(contents)
-            pool = found if found is not None else self._pools.keep(contents, self._prepare(configs, plain))
+            if found is None:
+                made = self.pool_of(*each) if each is not None else self._prepare(configs, plain)
+                found = self._pools.keep(contents, made)
+            pool = found
         filled = pool.partial.intersection(problem) if pool.partial else None
         return self._filled(problem, pool, filled) if filled else pool
 
