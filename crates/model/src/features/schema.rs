@@ -492,7 +492,8 @@ mod tests {
         let fp64 = GemmProblem::new(8, 8, 8).of(crate::vocab::Dtype::Fp64);
         let extractor = Extractor::of_engine(Engine::Gemm72);
         let error = extractor.problem_side(&fp64.into()).unwrap_err().to_string();
-        assert_eq!(error, "dtype: found 'fp64', expected one of fp32, fp16, bf16, fp8, bf8, int8, int4");
+        let expected = "dtype: found 'fp64', expected one of fp32, fp16, bf16, fp8, bf8, int8, int4, pk_fp4";
+        assert_eq!(error, expected);
         let odd = GemmProblem { layout: "rcc".parse().unwrap(), ..GemmProblem::new(8, 8, 8) };
         assert!(extractor.problem_side(&odd.into()).is_err());
         let narrow = Extractor { schema: Schema::by_names(Op::Gemm, &["M"]).unwrap(), ..extractor };
