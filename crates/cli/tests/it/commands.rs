@@ -71,7 +71,7 @@ fn wrong_use_is_2_and_failure_is_1() {
         {RANK} --problem '{RESNET}' --format xml
             2: possible values: table, markdown, csv, json
         dev features --engine conv96 --data x.csv
-            2: unknown feature engine 'conv96', expected one of: gemm55
+            2: possible values: gemm55, gemm72
         rank --model no/model --pool x --problem '{RESNET}'
             1: no/model/feature_spec.json: No such file
         rank {model} --pool no.txt --problem '{RESNET}'
