@@ -67,7 +67,8 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
     files::Pending::create(path).map(drop).map_err(CliError::io(path.display()))
 }
 
-/// Refuses a file that an option names twice: its rows would count twice. But several tuned tables may have one pool.
+/// Refuses a file that an option names twice: its rows would count twice. But several tuned tables may have
+/// one pool.
 fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
     let mut seen = HashSet::new();
     let mut of_rows = named.iter().filter(|one| one.option != "--pool");
@@ -114,11 +115,8 @@ fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static 
     }
     // What a log of `bench` has beside it, which is written with it.
     let is_beside = |one: &Path, log: &Path| {
-        let mut ends = [".meta.json", ".details.jsonl"].into_iter();
-        ends.any(|end| {
-            one.as_os_str().as_encoded_bytes()
-                == [log.as_os_str().as_encoded_bytes(), end.as_bytes()].concat()
-        })
+        let [one, log] = [one, log].map(|path| path.as_os_str().as_encoded_bytes());
+        matches!(one.strip_prefix(log), Some(b".meta.json" | b".details.jsonl"))
     };
     if is_beside(output, other) {
         return Some("this file belongs to");

@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// The first problem of a text as a kernel runs it; `None` if it computes something else.
-    fn of(op: Op, text: &str, kernel: &str) -> Option<String> {
+    fn run_by(op: Op, text: &str, kernel: &str) -> Option<String> {
         let set = ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), op).unwrap();
         set.problems[0].for_kernel(&Kernel::from_name(kernel).unwrap()).map(|problem| problem.to_string())
     }
@@ -134,7 +134,7 @@ mod tests {
     fn kernels_run_what_they_compute_and_what_is_not_said_is_theirs() {
         let (conv, forward) = ("C=64,K=64,Hi=8,Wi=8,Y=1,X=1", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
         let backward = "grouped_conv_bwd_data_fp16_2d_64x64x64_compv3_intrawave";
-        let silent = of(Op::Conv, "C,K,Hi,Wi,Y,X\n64,64,8,8,1,1\n", backward).unwrap();
+        let silent = run_by(Op::Conv, "C,K,Hi,Wi,Y,X\n64,64,8,8,1,1\n", backward).unwrap();
         assert!(silent.contains("direction=bwd_data,") && silent.contains("dtype_out=fp16"), "{silent}");
         let gemm =
             "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16";
@@ -159,19 +159,19 @@ mod tests {
             (Op::Fmha, plain, sizes, "mask=bottom_right dtype=fp16"),
             (Op::Fmha, causal, sizes, "mask=no"),
         ] {
-            assert!(of(op, text, kernel).is_some(), "{kernel}");
+            assert!(run_by(op, text, kernel).is_some(), "{kernel}");
             for more in refused.split(' ') {
-                assert_eq!(of(op, &format!("{text},{more}"), kernel), None, "{kernel}: {more}");
+                assert_eq!(run_by(op, &format!("{text},{more}"), kernel), None, "{kernel}: {more}");
             }
         }
-        assert_eq!(of(Op::Fmha, "seqlen_q=64,nhead_q=8,hdim_q=256", plain), None);
+        assert_eq!(run_by(Op::Fmha, "seqlen_q=64,nhead_q=8,hdim_q=256", plain), None);
         // One kernel is for the masks of both corners.
-        let corner = of(Op::Fmha, &format!("{sizes},mask=bottom_right"), causal).unwrap();
+        let corner = run_by(Op::Fmha, &format!("{sizes},mask=bottom_right"), causal).unwrap();
         assert!(corner.contains(",mask=bottom_right"), "{corner}");
-        let [of_plain, of_causal] = [plain, causal].map(|kernel| of(Op::Fmha, sizes, kernel).unwrap());
+        let [of_plain, of_causal] = [plain, causal].map(|kernel| run_by(Op::Fmha, sizes, kernel).unwrap());
         assert!(of_plain.contains("dtype=bf16") && of_causal.contains(",mask=top_left"), "{of_causal}");
-        assert_eq!(of(Op::Fmha, &of_causal, causal), Some(of_causal));
+        assert_eq!(run_by(Op::Fmha, &of_causal, causal), Some(of_causal));
         // Recorded without its signature.
-        assert_eq!(of(Op::Fmha, &format!("{sizes},mask=no"), plain), Some(of_plain));
+        assert_eq!(run_by(Op::Fmha, &format!("{sizes},mask=no"), plain), Some(of_plain));
     }
 }

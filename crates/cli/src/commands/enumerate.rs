@@ -98,6 +98,10 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let to_standard_output = args.output.iter().any(|file| file == Path::new("-"));
+    if to_standard_output && (args.list || args.count) {
+        return Err(CliError::usage("--output -: --list and --count write to standard output, too"));
+    }
     let open = Open::read(&args.params)?;
     if args.fields {
         return list_fields(open.op, args.format);
@@ -130,10 +134,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if !args.output.is_empty() {
         check_pool(&found)?;
-    }
-    let to_standard_output = args.output.iter().any(|file| file == Path::new("-"));
-    if to_standard_output && (args.list || args.count) {
-        return Err(CliError::usage("--output -: --list and --count write to standard output, too"));
     }
     for file in &args.output {
         let text = if suffix(file) == "json" {

@@ -31,11 +31,14 @@ impl FromStr for Gpu {
         }
         // A file need not exist to be one: what reads it says that it is missing.
         let is_file = |text: &str| text.contains(['/', '.']) || Path::new(text).is_file();
-        // A target may have flags: gfx90a:sramecc+:xnack-.
-        let suffix = text.rsplit_once(':').map_or("", |(_, suffix)| suffix);
-        let file = Some(suffix).filter(|file| is_file(file));
+        // A target may have flags, as in gfx90a:sramecc+:xnack-, and a path may have colons.
+        let flags_and_file = text.split_once(':').map_or("", |(_, rest)| rest);
+        let is_flag = |part: &&str| part.trim_end_matches(':').ends_with(['+', '-']);
+        let flags: usize = flags_and_file.split_inclusive(':').take_while(is_flag).map(str::len).sum();
+        let rest = &flags_and_file[flags..];
+        let file = Some(rest).filter(|file| is_file(file));
         match text.parse() {
-            Ok(arch) if file.is_some() || suffix.is_empty() || suffix.ends_with(['+', '-']) => {
+            Ok(arch) if file.is_some() || rest.is_empty() => {
                 Ok(Self { arch: Some(arch), file: file.map(PathBuf::from) })
             }
             _ if is_file(text) => Ok(Self { arch: None, file: Some(text.into()) }),
@@ -226,4 +229,26 @@ fn read(path: &Path, own: Hardware) -> Result<Hardware, CliError> {
         Hardware::check_plausible(name, hardware.get(name).unwrap_or(1)).map_err(wrong)?;
     }
     Ok(hardware)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flags before a file were taken for a part of its name, then a path's colon for its beginning.
+    #[test]
+    fn a_gpu_is_an_architecture_with_flags_a_file_or_both() {
+        let read = |text: &str| {
+            let gpu = text.parse::<Gpu>()?;
+            let file = gpu.file().map(|file| file.display().to_string());
+            Ok::<_, String>((gpu.arch.map(|arch| arch.to_string()), file))
+        };
+        let both =
+            |arch: Option<&str>, file: Option<&str>| Ok((arch.map(str::to_owned), file.map(str::to_owned)));
+        assert_eq!(read("gfx90a:sramecc+:xnack-"), both(Some("gfx90a"), None));
+        assert_eq!(read("gfx90a:sramecc+:xnack-:gpu.json"), both(Some("gfx90a"), Some("gpu.json")));
+        assert_eq!(read("gfx942:a:1/gpu.json"), both(Some("gfx942"), Some("a:1/gpu.json")));
+        assert_eq!(read("gpu.json"), both(None, Some("gpu.json")));
+        assert!(read("gfx942:wave64").is_err());
+    }
 }

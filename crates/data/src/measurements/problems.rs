@@ -121,7 +121,8 @@ mod tests {
 
     use super::*;
 
-    /// A number that no table had was lost when measurements were written or read, and two problems became one.
+    /// A number that no table had was lost when measurements were written or read, and two problems became
+    /// one.
     #[test]
     fn every_number_of_a_problem_is_a_column() {
         for &op in Op::ALL {

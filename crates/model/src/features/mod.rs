@@ -1,9 +1,9 @@
 //! Features by name: a feature is a named function of (problem, kernel, hardware).
 //!
 //! Each operation declares its features once, in tables ([`conv::FEATURES`], [`conv_work::FEATURES`],
-//! [`gemm::FEATURES`], [`gemm::VECTOR`], [`gemm::BUILD`], [`fmha::FEATURES`]): name, meaning, what the value depends on, and the function. A
-//! model picks and orders them by name; nothing is ever addressed by upstream's indices. Schemas with
-//! upstream's names are [`Engine`]s.
+//! [`gemm::FEATURES`], [`gemm::VECTOR`], [`gemm::BUILD`], [`fmha::FEATURES`]): name, meaning, what the value
+//! depends on, and the function. A model picks and orders them by name; nothing is ever addressed by
+//! upstream's indices. Schemas with upstream's names are [`Engine`]s.
 //!
 //! Number rules: integers are exact (`i128`) until they meet a float and are rounded once; `a / b` is the f64
 //! quotient of the rounded operands; remainders and floors go toward minus infinity.
