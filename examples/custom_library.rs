@@ -17,14 +17,12 @@ use std::time::Instant;
 
 use ck_select::forest::{Forest, Split, Tree};
 use ck_select::uhd::{SYMBOL, Score, carrying};
+use ck_select_testing::{Numbers as _, Random};
 use ck_select_uhd::Hgbm;
 use common::walked;
-use random::{Numbers as _, Random};
 
 #[path = "../crates/uhd/tests/common/mod.rs"]
 mod common;
-#[path = "../tests/random/mod.rs"]
-mod random;
 
 const KERNELS: usize = 30;
 const OF_PROBLEM: usize = 45;

@@ -16,7 +16,8 @@ use ck_select::registry::{Mode, Options, Registry, Source, TuneBudget};
 use ck_select::tuning::device::{Device, Stream};
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
-use common::{kernels, running_on, small_conv as problem, times};
+use ck_select_testing::faulty_calls::times;
+use common::{kernels, running_on, small_conv as problem};
 use hip_double::Double;
 
 static DOUBLE: LazyLock<PathBuf> = LazyLock::new(|| hip_double::build("hip6_for_faults", 6, &[]));
@@ -115,7 +116,7 @@ fn one_error(call: &'static str, code: i32, at: usize, mode: Mode) {
 
 #[test]
 fn a_store_whose_folder_vanishes_stops_nothing() {
-    for round in 0..3 * times() {
+    for round in 0..3 * i64::from(times()) {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("cache");
         fs::create_dir(&place).unwrap();
@@ -167,7 +168,7 @@ fn signals_lose_nothing() {
     let registry = on_mock(Mode::Model, &store);
     registry.tune(&LONG).unwrap();
     let done = AtomicBool::new(false);
-    let problems = 100 * times();
+    let problems = 100 * i64::from(times());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {

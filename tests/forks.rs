@@ -9,7 +9,8 @@ use ck_select::problem::Problem;
 use ck_select::registry::{Options, Source, TuneBudget};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
-use common::{kernels, running, small_conv as problem, times};
+use ck_select_testing::faulty_calls::times;
+use common::{kernels, running, small_conv as problem};
 
 const LONG: TuneBudget = TuneBudget::new(Duration::from_secs(60));
 
@@ -45,7 +46,7 @@ fn a_fork_after_use_serves_both() {
         let known = [1, number].map(|number| registry.select(&problem(number)));
         guess && tuned && known.iter().all(|one| one.as_ref().is_ok_and(|one| one.source == Source::Store))
     };
-    for round in 0..5 * times() {
+    for round in 0..5 * i64::from(times()) {
         // SAFETY: the child uses the registry alone, which no other thread does now, and ends by `_exit`.
         let child = unsafe { fork() };
         assert!(child >= 0);

@@ -1,8 +1,6 @@
 //! The registry: the chain of sources, changes while others read, and no allocation on the select path.
 
 mod common;
-#[allow(dead_code, reason = "of several programs")]
-mod counting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,11 +15,14 @@ use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
 use ck_select::vocab::{Direction, Op};
+use ck_select_testing::counting::{ALLOCATIONS, BYTES, Counting, EVER};
 use common::{
     Supports, add, conv, filled, kernels, model, new, of_kernels, on, plain, root, running, running_on,
 };
-use counting::{ALLOCATIONS, BYTES, EVER};
 use serde_json::{Value, json};
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 /// The thirty kernels with a model.
 fn modelled(options: Options) -> Registry {

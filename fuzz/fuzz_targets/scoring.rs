@@ -6,12 +6,9 @@ use std::sync::Arc;
 
 use ck_select::forest::Forest;
 use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, Wanted};
+use ck_select_testing::Numbers;
+use ck_select_testing::forests::{Sizes, VALUES, forest_text};
 use libfuzzer_sys::fuzz_target;
-
-#[path = "../../tests/random_forests/mod.rs"]
-mod random_forests;
-
-use random_forests::{Numbers, Sizes, VALUES, forest_text};
 
 /// The input as numbers, and a generator that goes on from them when they end.
 struct Tape<'a> {

@@ -163,11 +163,6 @@ pub(crate) fn child(test: &str) -> Command {
     command
 }
 
-/// How many times as much `make faults` does.
-pub(crate) fn times() -> i64 {
-    std::env::var("CK_SELECT_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
-}
-
 /// What the library has warned of about a file so far; call it before what is to be logged, too.
 pub(crate) fn logged(about: &Path) -> Vec<String> {
     static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -6,9 +6,7 @@ use std::ffi::{CString, c_char};
 use std::path::{Path, PathBuf};
 
 use ck_select::tuning::hip::Hip;
-
-#[path = "../c_library/mod.rs"]
-mod c_library;
+use ck_select_testing::c_library;
 
 /// Builds the double for a version, with more arguments for the compiler, as a library of its own.
 pub(crate) fn build(name: &str, major: u32, arguments: &[&str]) -> PathBuf {

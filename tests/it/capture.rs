@@ -15,7 +15,7 @@ use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select::registry::{Options, Registry};
 use ck_select::vocab::Op;
 
-use crate::counting::ALLOCATIONS;
+use ck_select_testing::counting::ALLOCATIONS;
 
 const VARIABLE: &str = "CK_SELECT_CAPTURE";
 const TASK: &str = "CK_SELECT_TEST_TASK";

@@ -13,7 +13,7 @@ use ck_select::select::Ranker;
 use ck_select::tuning::search::RunOutcome;
 
 use crate::common::{Scripted, conv, filled, kernels, new, of_kernels, on, pool, root, running};
-use crate::counting::ALLOCATIONS;
+use ck_select_testing::counting::ALLOCATIONS;
 
 fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
     let pool = Arc::new(pool());

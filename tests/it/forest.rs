@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use ck_select::forest::{FeatureInfo, Forest, RowError, Target, Transform};
 
-use crate::counting::{BYTES, PEAK};
-use crate::random_forests::{Numbers as _, Random, Sizes, VALUES, forest_text};
+use ck_select_testing::counting::{BYTES, PEAK};
+use ck_select_testing::forests::{Sizes, VALUES, forest_text};
+use ck_select_testing::{Numbers as _, Random};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
 

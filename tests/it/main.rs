@@ -3,11 +3,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[allow(dead_code, reason = "shared with other programs, each of which uses a part")]
-#[path = "../counting/mod.rs"]
-mod counting;
-#[path = "../random_forests/mod.rs"]
-mod random_forests;
 
 mod agreement;
 mod capture;
@@ -24,3 +19,8 @@ mod rows;
 mod scoring_allocations;
 mod splits;
 mod tune;
+
+use ck_select_testing::counting::Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;

@@ -11,8 +11,9 @@ use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, Wanted};
 use ck_select::select::{RankScratch, Ranker};
 
 use crate::common::root;
-use crate::counting::ALLOCATIONS;
-use crate::random_forests::{Random, Sizes, forest_text};
+use ck_select_testing::Random;
+use ck_select_testing::counting::ALLOCATIONS;
+use ck_select_testing::forests::{Sizes, forest_text};
 
 fn forest() -> Arc<Forest> {
     let sizes = Sizes { features: 3, trees: 150, leaves: 8, chains: false };

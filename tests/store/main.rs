@@ -2,8 +2,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../faulty_calls/mod.rs"]
-mod faulty_calls;
 
 mod exchange;
 mod hostile;

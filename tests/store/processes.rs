@@ -16,7 +16,7 @@ use ck_select::problem::{GemmProblem, Problem};
 use ck_select::tuning::store::{Mode, Saved, Store, Winner};
 
 use crate::common::scope;
-use crate::faulty_calls;
+use ck_select_testing::faulty_calls;
 
 const TASK: &str = "CK_SELECT_TEST_TASK";
 const PATH: &str = "CK_SELECT_TEST_PATH";

@@ -4,8 +4,6 @@
 #![cfg(target_os = "linux")]
 
 mod common;
-#[path = "../../../tests/faulty_calls/mod.rs"]
-mod faulty_calls;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ck_select_testing::faulty_calls::{self, Fault};
 use common::{Folder, Ran, root, sweep};
-use faulty_calls::Fault;
 
 /// What is at a path: of a file its bytes, of a folder those of its files; nothing if there is nothing.
 type Content = BTreeMap<PathBuf, Vec<u8>>;

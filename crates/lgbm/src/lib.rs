@@ -1,5 +1,10 @@
 //! LightGBM's C functions on `ck_select`'s scorer.
 //!
+//! ```text
+//! LGBM_* ── guard ──┬── booster, handle (a forest) ──┐
+//!                   └── parameters, matrix (rows) ───┴── predict ── the scorer
+//! ```
+//!
 //! A program that declares these functions itself, as `composable_kernel`'s `ml_heuristic.hpp` does, or
 //! includes LightGBM's header, can link `libck_select_lgbm.so` instead of LightGBM and gets the same bits.
 //! Arguments and results of each function are LightGBM 4.7's; its documentation says where it differs. Common

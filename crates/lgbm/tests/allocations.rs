@@ -1,11 +1,12 @@
 //! Predicting takes no memory beyond what the first calls took.
 
-#[path = "../../../tests/counting/mod.rs"]
-mod counting;
 mod support;
 
-use counting::ALLOCATIONS;
+use ck_select_testing::counting::{ALLOCATIONS, Counting};
 use support::{Call, GEMM, Model, rows};
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 #[test]
 fn after_the_first_calls_predicting_allocates_nothing() {

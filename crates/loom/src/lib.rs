@@ -1,5 +1,9 @@
 //! The lock-free parts of ck-select, compiled with loom's atomics: its tests try the orders in which threads
 //! can run, and for each the values that the memory model lets a load see. There is nothing in it but tests.
+//!
+//! ```text
+//! generation (which state of the registry), slot (a remembered decision) ── threads ── every order
+//! ```
 
 #![cfg(test)]
 

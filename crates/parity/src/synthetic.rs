@@ -3,7 +3,7 @@
 use ck_select::forest::{Forest, Split};
 
 use crate::Matrix;
-use crate::random::{Numbers as _, Random};
+use ck_select_testing::{Numbers as _, Random};
 
 /// Columns of the training data; each has its own kind of values, see [`training_value`].
 pub const WIDTH: usize = 10;

@@ -1,6 +1,12 @@
 //! hipDNN's Universal Heuristic Descriptors: a JSON [`Descriptor`] beside an artifact, such as a `FlatBuffer`
 //! of trees ([`Hgbm`]). Experimental: upstream's format is not released.
 //!
+//! ```text
+//! forest ── export ──┬── Descriptor (descriptor, signature) ── JSON
+//!    ↑               └── Hgbm (hgbm) ── flat ── FlatBuffer
+//!    └──── import ─────────────┘
+//! ```
+//!
 //! [`Hgbm::of_forest`] expresses LightGBM's forests exactly, or refuses them; [`Hgbm::to_text`] goes back
 //! where LightGBM has such splits.
 

@@ -1,13 +1,12 @@
 //! Forests as hipDNN walks them, and files that nobody should trust.
 
 mod common;
-#[path = "../../../tests/random_forests/mod.rs"]
-mod random_forests;
 
 use ck_select_model::forest::{Forest, Node as Inner, Split as Trained};
+use ck_select_testing::forests::{Sizes, VALUES, forest_text};
+use ck_select_testing::{Numbers as _, Random};
 use ck_select_uhd::{Hgbm, Node, Split, Tree};
 use common::{check_bytes, walked};
-use random_forests::{Numbers as _, Random, Sizes, VALUES, forest_text};
 
 /// The numbers that a forest compares with, and those beside them.
 fn bounds(forest: &Forest) -> Vec<f64> {

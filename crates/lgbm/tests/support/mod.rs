@@ -7,10 +7,7 @@ use std::process::{Command, Output};
 use std::ptr;
 
 use ck_select_lgbm::*;
-use random::{Numbers as _, Random};
-
-#[path = "../../../../tests/random/mod.rs"]
-mod random;
+use ck_select_testing::{Numbers as _, Random};
 
 pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden");
 

@@ -7,12 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::forest::{Forest, texts};
 use crate::isa::Isa;
-
-#[path = "../../../../tests/random_forests/mod.rs"]
-mod random_forests;
-
-pub(crate) use random_forests::{Numbers, Random, VALUES};
-use random_forests::{Sizes, forest_text};
+use ck_select_testing::forests::{Sizes, VALUES, forest_text};
+use ck_select_testing::{Numbers as _, Random};
 
 pub(super) fn forest(random: &mut Random, features: usize, trees: usize, leaves: usize) -> Arc<Forest> {
     let text = forest_text(random, &Sizes { features, trees, leaves, chains: false });

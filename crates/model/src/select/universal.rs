@@ -581,9 +581,9 @@ mod tests {
     use crate::model::Target;
     use crate::pool::Pool;
     use crate::problem::{ConvProblem, GemmProblem};
-    use crate::scoring::tests::{Numbers as _, Random};
     use crate::select::{RankScratch, Ranker};
     use crate::vocab::Dtype;
+    use ck_select_testing::{Numbers as _, Random};
 
     fn named(names: impl IntoIterator<Item = String>) -> Arc<Pool> {
         let kernels = names.into_iter().map(|name| Kernel::from_name(&name).unwrap());

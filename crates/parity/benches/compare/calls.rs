@@ -22,7 +22,7 @@ use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
-use ck_select_parity::random::Random;
+use ck_select_testing::Random;
 use libloading::{Library, Symbol};
 use serde_json::json;
 

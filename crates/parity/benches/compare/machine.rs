@@ -5,7 +5,7 @@ use ck_select::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
 use ck_select::vocab::Pipeline;
-use ck_select_parity::random::{Numbers as _, Random};
+use ck_select_testing::{Numbers as _, Random};
 
 /// The ten tiles of the convolution sweep.
 const TILES: [&str; 10] = [

@@ -9,8 +9,8 @@ use ck_select::estimate::{Device, Estimator};
 use ck_select::features::Engine;
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
-use ck_select_parity::random::{Numbers as _, Random};
 use ck_select_parity::{Booster, Matrix};
+use ck_select_testing::{Numbers as _, Random};
 use flate2::read::MultiGzDecoder;
 use serde_json::json;
 

@@ -18,8 +18,8 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use ck_select::select::{RankScratch, Ranker};
-use ck_select_parity::random::Random;
 use ck_select_parity::{Booster, Output};
+use ck_select_testing::Random;
 use serde_json::json;
 
 use crate::Options;

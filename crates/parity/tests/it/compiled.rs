@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ck_select::forest::Forest;
 use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch};
-use ck_select_parity::random::{Numbers as _, Random};
 use ck_select_parity::{Booster, Output, synthetic};
+use ck_select_testing::{Numbers as _, Random};
 
 /// Around the width of every set and vector, and as many as the largest sweep has.
 const SIZES: [usize; 12] = [1, 2, 29, 30, 31, 32, 33, 63, 64, 65, 300, 4608];

@@ -137,8 +137,10 @@ impl Run {
 mod tests {
     use super::*;
     use crate::isa::Isa;
-    use crate::scoring::tests::{Numbers as _, Random, VALUES, forest};
+    use crate::scoring::tests::forest;
     use crate::scoring::{RowMajor, RowScorer};
+    use ck_select_testing::forests::VALUES;
+    use ck_select_testing::{Numbers as _, Random};
 
     /// Problems of twenty kernels each, whose columns are the last four of twelve, and rows of their own.
     #[test]

@@ -1,6 +1,10 @@
-//! Numbers that are the same in every run, on every machine: for tests of several crates.
+//! What the tests of several crates share: numbers that are the same in every run, on every machine, random
+//! forests, an allocator that counts, libraries built from C, and calls of the system that fail.
 
-#![allow(dead_code, unreachable_pub, reason = "each uses a part, and one shows it to its benches")]
+pub mod c_library;
+pub mod counting;
+pub mod faulty_calls;
+pub mod forests;
 
 /// A source of numbers: a generator, or the bytes of a fuzzer.
 pub trait Numbers {

@@ -1,20 +1,15 @@
-//! Random forests, and values at which scorers differ: for tests of several crates and for fuzzing.
-
-#![allow(dead_code, unused_imports, reason = "each uses a part")]
+//! Random forests, and values at which scorers differ.
 
 use std::fmt::Write as _;
 
-#[path = "../random/mod.rs"]
-mod random;
-
-pub(crate) use random::{Numbers, Random};
+use crate::Numbers;
 
 /// What LightGBM takes for zero reaches to this.
 const NEAR_ZERO: f64 = 1.000_000_018_002_509_5e-35;
 
 /// Values at, near and far from the thresholds, and all special values.
 #[rustfmt::skip]
-pub(crate) const VALUES: [f64; 34] = [
+pub const VALUES: [f64; 34] = [
     f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e-40, -1e-40, 1.000_000_001e-35, -1e-34, 0.5, -0.5,
     1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 31.0, 33.5, 64.0, -1.0, -3.25, 1e300, 2_147_483_648.0, 2_147_483_647.5,
     NEAR_ZERO, -NEAR_ZERO, 1e-35, -1e-35, 5e-324, -5e-324, 0.999, f64::MAX, f64::MIN,
@@ -26,17 +21,21 @@ const THRESHOLDS: [f64; 18] = [
     f64::INFINITY, f64::NEG_INFINITY,
 ];
 
-pub(crate) struct Sizes {
-    pub(crate) features: usize,
-    pub(crate) trees: usize,
+/// How large a forest is.
+#[derive(Debug)]
+pub struct Sizes {
+    /// Features.
+    pub features: usize,
+    /// Trees.
+    pub trees: usize,
     /// The most leaves of a tree, exactly so many if they are over 1000.
-    pub(crate) leaves: usize,
+    pub leaves: usize,
     /// Whether every node has a leaf as a child, so that no tree with that many leaves is higher.
-    pub(crate) chains: bool,
+    pub chains: bool,
 }
 
 /// The text of a forest: unbalanced trees with each kind of split.
-pub(crate) fn forest_text(random: &mut impl Numbers, sizes: &Sizes) -> String {
+pub fn forest_text(random: &mut impl Numbers, sizes: &Sizes) -> String {
     let names: Vec<String> = (0..sizes.features).map(|feature| format!("f{feature}")).collect();
     let mut text = format!(
         "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\

@@ -14,10 +14,9 @@ thread_local! {
     pub static EVER: Cell<usize> = const { Cell::new(0) };
 }
 
-struct Counting;
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+/// The allocator, for a program that counts: `#[global_allocator] static COUNTING: Counting = Counting;`.
+#[derive(Debug)]
+pub struct Counting;
 
 // SAFETY: memory is the system's allocator's; the counters cannot allocate. A block that grows is a new one,
 // which the trait makes by `alloc`, so that it is counted.
