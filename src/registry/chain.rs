@@ -67,17 +67,12 @@ impl Registry {
         let lasts =
             selection.source != Source::Search && !(options.measures() && self.slots.is_measuring(options));
         if let (true, Some(key)) = (lasts, &key) {
-            self.remember(key, &selection);
+            self.cache.put(key, &selection);
             if let Some(demand) = self.demand.get() {
                 return Ok(self.note(demand, call, key, selection));
             }
         }
         Ok(selection)
-    }
-
-    /// Keeps a decision for the next time; false if another thread is writing to the same place.
-    pub(super) fn remember(&self, key: &Key, selection: &Selection<'_>) -> bool {
-        self.cache.put(key, selection)
     }
 
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the
