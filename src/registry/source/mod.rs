@@ -3,7 +3,7 @@
 mod estimate;
 pub(super) mod model;
 mod r#override;
-pub(super) mod priority;
+mod priority;
 pub(super) mod search;
 pub(super) mod store;
 
@@ -65,6 +65,12 @@ impl<'r, 's> Call<'r, 's> {
     /// The numbers of parts that may be chosen, the smallest first.
     pub(super) fn splits(self) -> impl Iterator<Item = i32> + use<'s> {
         self.problem.each_split().map(|problem| problem.split_k())
+    }
+
+    /// The first answer.
+    pub(super) fn decide(self) -> Result<Selection<'r>, SelectError> {
+        let sources = self.state.options().mode.order();
+        sources.iter().find_map(|source| source.answer(self)).unwrap_or_else(|| priority::answer(self))
     }
 
     /// A selection with the fields that all sources have.
