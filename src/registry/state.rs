@@ -145,7 +145,7 @@ impl State {
         self.models.push(LoadedModel { key, model, embedded: false });
     }
 
-    /// Removes a loaded model; embedded ones depend on the options.
+    /// Removes a loaded model; built-in ones depend on the options.
     pub(super) fn remove_model(&mut self, key: &ModelKey) -> bool {
         let before = self.models.len();
         // Whether it chooses the number of parts, and whose kernels it ranks, is the model's, not its key's.
@@ -187,7 +187,7 @@ impl State {
     }
 
     /// The model that fits a problem best: one that was trained for such problems before a universal one,
-    /// then a loaded one before an embedded one; among equals, the last loaded one. One that ranks a
+    /// then a loaded one before a built-in one; among equals, the last loaded one. One that ranks a
     /// library's kernels fits where one of them computes the problem.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<ModelIndex> {
         let fit = |loaded: &LoadedModel| {

@@ -343,7 +343,7 @@ fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, re
 /// model's card), except for the priority's, which ignores the problem.
 fn share_lost(selection: &Selection<'_>) -> Option<f64> {
     let usual = match selection.source {
-        Source::Model if selection.generic => 0.03,
+        Source::Model if selection.universal => 0.03,
         Source::Model => 0.02,
         Source::Estimate => 0.03,
         Source::Priority => 0.3,

@@ -581,11 +581,11 @@ void kernels_of_one_dimension_are_served(P problem) {
     problem.input_spatial[1] = 28;
     problem.filter_spatial[1] = 3;
     const detail::Snapshot<Instance, ConvKernel, ConvProblem> nothing;
-    const auto asked = detail::ConvAdapter::map(problem, quiet(), nothing);
+    const auto query = detail::ConvAdapter::map(problem, quiet(), nothing);
     Registry library(quiet().registry);
     library.add(detail::ConvAdapter::describe(*telling(key, "of_one")).kernel);
     Selection selection;
-    CHECK(library.try_select(asked.problem, selection) == Status::ok);
+    CHECK(library.try_select(query.problem, selection) == Status::ok);
   }
 }
 

@@ -89,7 +89,7 @@ fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<
             outside: ranking.outside(),
             unmeasured: !ranker.unmeasured(place.index).is_empty(),
             arch_unknown,
-            generic: model.is_universal(),
+            universal: model.is_universal(),
             model: Some(model.name),
             ..call.selection(choice, entry, Source::Model)
         });
@@ -128,8 +128,8 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     let chosen = state.model_for(&problem, call.arch());
     let fitting = chosen.and_then(|index| Some((index, state.model(index)?, call.prepared().model(index)?)));
     let Some((chosen, loaded, prepared)) = fitting else { return none_fits(state, &problem) };
-    let generic = if loaded.model.is_universal() { ", generic" } else { "" };
-    let mut text = format!("{} ({}{generic})", loaded.model.name(), loaded.key);
+    let universal = if loaded.model.is_universal() { ", universal" } else { "" };
+    let mut text = format!("{} ({}{universal})", loaded.model.name(), loaded.key);
     for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen.get()) {
         let _ = write!(text, "\n  not {}", misfit(other, &problem, call.arch()));
     }
@@ -183,8 +183,8 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
 /// Why no model serves a problem, model by model, and what can be done.
 pub(in crate::registry) fn none_fits(state: &State, problem: &Problem) -> String {
     // That built-in models are for other operations tells nothing.
-    let told = state.models().iter().filter(|loaded| !loaded.embedded || loaded.key.op == problem.op());
-    let misfits: Vec<String> = told.map(|loaded| misfit(loaded, problem, state.options().arch)).collect();
+    let related = state.models().iter().filter(|loaded| !loaded.embedded || loaded.key.op == problem.op());
+    let misfits: Vec<String> = related.map(|loaded| misfit(loaded, problem, state.options().arch)).collect();
     if misfits.is_empty() {
         return "none is loaded".to_owned();
     }

@@ -27,7 +27,7 @@ pub(super) fn instead_of<'r>(best: Selection<'r>, call: Call<'r, '_>) -> Selecti
     if options.mode != Mode::Model || !options.measures() {
         return best;
     }
-    let measured = if options.search && best.generic { all(call) } else { None };
+    let measured = if options.search && best.universal { all(call) } else { None };
     let refine = || refine(call, &best, options.refine_out_of_range);
     measured.or_else(|| if best.out_of_range() { refine() } else { None }).unwrap_or(best)
 }
