@@ -61,7 +61,7 @@ pub(super) unsafe fn read_struct<T: Versioned>(address: *const T) -> Result<T, F
     Ok(unsafe { value.assume_init() })
 }
 
-/// The same; NULL is none.
+/// Copies a struct that the caller filled; NULL is none.
 ///
 /// # Safety
 /// As for [`read_struct`].
