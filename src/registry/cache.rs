@@ -63,7 +63,7 @@ impl Cache {
         names: &'r boxcar::Vec<Name>,
     ) -> Option<Selection<'r>> {
         let facts = self.slots.get(key.place)?.get(generation, &key.words)?;
-        Selection::of_facts(facts, generation, names)
+        Selection::from_facts(facts, generation, names)
     }
 
     /// Keeps a selection; false if another thread is writing to the same place.
@@ -111,7 +111,7 @@ impl<'r> Selection<'r> {
         ]
     }
 
-    fn of_facts(facts: [u64; FACTS], generation: u64, names: &'r boxcar::Vec<Name>) -> Option<Self> {
+    fn from_facts(facts: [u64; FACTS], generation: u64, names: &'r boxcar::Vec<Name>) -> Option<Self> {
         let [flags, number, index, places, model, score, measured_ms, user] = facts;
         let user = UserData(std::ptr::with_exposed_provenance_mut(user as usize));
         let name = names.get(number as usize)?;

@@ -54,11 +54,11 @@ impl Registry {
         let state = self.state();
         let call = Call::new(self, &state, problem, false);
         let mut text = format!("problem: {problem}\n");
-        let asked = state.options().mode.order();
-        for source in asked {
+        let order = state.options().mode.order();
+        for source in order {
             let _ = writeln!(text, "{source}: {}", source.explain(call));
         }
-        for source in Source::ALL.iter().filter(|source| !asked.contains(source)) {
+        for source in Source::ALL.iter().filter(|source| !order.contains(source)) {
             let _ = writeln!(text, "{source}: not asked in this mode; {}", source.explain(call));
         }
         let selected = match call.decide() {

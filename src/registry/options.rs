@@ -190,7 +190,7 @@ impl Options {
     }
 
     /// The GPU of [`Options::hardware`].
-    pub(super) fn described(&self) -> Result<Option<GpuOverride>, OptionsError> {
+    pub(super) fn read_gpu(&self) -> Result<Option<GpuOverride>, OptionsError> {
         let read = |path: &PathBuf| GpuOverride::read(path, self.arch);
         Ok(self.hardware.as_ref().map(read).transpose()?)
     }

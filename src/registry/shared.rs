@@ -95,7 +95,7 @@ impl Registry {
         Self::with_slots(options, MeasuringSlots::default())
     }
 
-    /// The same, measuring on a device of the caller.
+    /// An empty registry that measures on a device of the caller.
     pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
         Self::with_slots(options, MeasuringSlots::new(device))
     }

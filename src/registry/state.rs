@@ -21,7 +21,7 @@ use crate::vocab::{Arch, Op};
 pub(super) struct Files {
     overrides: Arc<Overrides>,
     capture: Option<Arc<Capture>>,
-    described: Option<GpuOverride>,
+    gpu: Option<GpuOverride>,
 }
 
 impl Files {
@@ -30,7 +30,7 @@ impl Files {
         Ok(Self {
             overrides: Arc::new(options.read_overrides()?),
             capture: options.open_capture()?,
-            described: options.described()?,
+            gpu: options.read_gpu()?,
         })
     }
 }
@@ -55,15 +55,15 @@ pub(super) struct State {
     files: Files,
 }
 
-/// The options, whose architecture is that of the described GPU if they name none: it decides about kernels
+/// The options, whose architecture is that of the given GPU if they name none: it decides about kernels
 /// and models, too.
-fn on_gpu(options: Options, described: Option<GpuOverride>) -> Options {
-    Options { arch: options.arch.or(described.map(|described| described.arch)), ..options }
+fn on_gpu(options: Options, gpu: Option<GpuOverride>) -> Options {
+    Options { arch: options.arch.or(gpu.map(|gpu| gpu.arch)), ..options }
 }
 
 impl State {
     pub(super) fn new(options: Options, files: Files) -> Result<Self, OptionsError> {
-        let options = on_gpu(options, files.described);
+        let options = on_gpu(options, files.gpu);
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
@@ -124,15 +124,15 @@ impl State {
     }
 
     /// The GPU in the place of its architecture's profile.
-    pub(super) const fn described(&self) -> Option<GpuOverride> {
-        self.files.described
+    pub(super) const fn gpu(&self) -> Option<GpuOverride> {
+        self.files.gpu
     }
 
     pub(super) fn overrides(&self) -> &Overrides {
         &self.files.overrides
     }
 
-    /// The same with other kernels.
+    /// This state with other kernels.
     pub(super) fn with_kernels(&self, kernels: &Arc<Kernels>) -> Self {
         let mut next = self.clone();
         next.kernels = Arc::clone(kernels);
@@ -166,7 +166,7 @@ impl State {
             self.models.retain(|known| !known.embedded);
             self.models.extend(embedded);
         }
-        self.options = on_gpu(options, files.described);
+        self.options = on_gpu(options, files.gpu);
         self.files = files;
         self.unprepare();
         // Compiled models are reused; the winners may have to come from elsewhere.
@@ -235,7 +235,7 @@ impl State {
         Inputs {
             kernels: &self.kernels,
             models: &self.models,
-            described: self.files.described,
+            gpu: self.files.gpu,
             options: &self.options,
             measures: self.measures(),
             reopens_winners: self.reopens_winners,

@@ -85,8 +85,8 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         return "no kernel that fits has an estimate".to_owned();
     }
     let mut text = format!("{} kernels on {}", ranking.len(), estimate.arch);
-    if let (Some(described), Some(by)) = (call.state.described(), &call.state.options().hardware)
-        && described.arch == estimate.arch
+    if let (Some(gpu), Some(by)) = (call.state.gpu(), &call.state.options().hardware)
+        && gpu.arch == estimate.arch
     {
         let _ = write!(text, ", described by {}", by.display());
     }

@@ -35,7 +35,7 @@ impl StoreFile {
         self.append(&mut locked, &json_lines(better.into_iter().chain(put)))
     }
 
-    /// The same, and what cannot be written waits.
+    /// Adds them, and lets wait what cannot be written.
     fn write(&mut self, put: Option<Record>) -> Result<(), StoreError> {
         let written = self.add(put.as_ref());
         match &written {
@@ -57,7 +57,7 @@ impl StoreFile {
         }
         if self.backlog.is_paused() {
             self.backlog.push(record);
-            return Ok(Saved::Later);
+            return Ok(Saved::Pending);
         }
         self.write(Some(record)).map(|()| Saved::Disk)
     }
