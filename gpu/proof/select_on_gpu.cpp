@@ -3,13 +3,11 @@
 //
 //     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/select_on_gpu [DIRECTION [MODEL_DIRECTORY [LAYERS]]]
 
-#include <chrono>
 #include <stdexcept>
 
 #include "timing.hpp"
 
 using namespace ck_gpu;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -52,7 +50,7 @@ double choosing_in_a_row(ck_select::Registry& registry, Direction direction) {
       ck_select::Selection chosen;
       const auto begin = Clock::now();
       const ck_select::Status status = registry.try_select(problem, chosen);
-      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      us.push_back(us_since(begin));
       if (status != ck_select::Status::ok || chosen.source != ck_select::Source::model)
         throw std::runtime_error("a new problem was not chosen for by the model");
     }
@@ -90,17 +88,16 @@ int main(int argc, char** argv) {
     int left = argc > 3 ? std::atoi(argv[3]) : 1000;
     for (const Layer& layer : layers(direction)) {
       if (left-- <= 0) break;
-      Problem p;
-      if (!from_c(layer.problem.capi(), p)) continue;
-      check(Memory::instance().prepare(p), "operands");
-      const Oracle oracle = measure_all(direction, p, nullptr);
+      const std::optional<Problem> p = prepared(layer.problem);
+      if (!p) continue;
+      const Oracle oracle = measure_all(direction, *p, nullptr);
       std::printf("%-32s oracle %9.1f us  %s\n", layer.name.c_str(), oracle.ms[oracle.best] * 1e3,
                   all[oracle.best].name.c_str());
       for (Contender& one : contenders) {
         ck_select::Selection chosen;
         const auto begin = Clock::now();
         const ck_select::Status status = one.registry.try_select(layer.problem, chosen);
-        const double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+        const double us = us_since(begin);
         if (status != ck_select::Status::ok) {
           std::printf("  %-10s %s\n", one.name, ck_last_error());
           continue;

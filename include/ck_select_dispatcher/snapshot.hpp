@@ -180,10 +180,10 @@ class Snapshot {
     for (const Signature& known : signatures) {
       if (!agrees(known) || (only_usual && !is_usual(known))) continue;
       if (found != nullptr) {
-        const auto said = [](const Signature& one) { return one.dtype_a + " " + one.layout; };
+        const auto words = [](const Signature& one) { return one.dtype_a + " " + one.layout; };
         throw Ambiguous(
             Status::invalid_problem,
-            "kernels of several types or layouts are registered (" + said(*found) + ", " + said(known) +
+            "kernels of several types or layouts are registered (" + words(*found) + ", " + words(known) +
                 "), and neither the problem nor the options say which: set SelectorOptions::dtype and layout");
       }
       found = &known;

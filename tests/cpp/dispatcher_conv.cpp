@@ -327,7 +327,7 @@ void ambiguity_is_told_once() {
   for (int time = 0; time < 3; ++time)
     CHECK(selector.heuristic()(problem).empty() && name_of(selector, problem).empty());
   CHECK(thrown([&] { (void)selector.explain(problem); }) == Status::invalid_problem);
-  CHECK(errors_logged() == 1 && logged("set SelectorOptions::dtype and layout"));
+  CHECK(errors_logged() == 1 && logged("set SelectorOptions::dtype and layout") && logged("fp16 nhwgc"));
   SelectorOptions said = quiet();
   said.dtype = "fp16";
   CHECK(name_of(GroupedConvSelector(registry, said), problem) == "fp16");
