@@ -64,10 +64,9 @@ pub(super) struct PreparedModel {
     gpu: Option<GpuOverride>,
     /// The kernels that it was prepared for.
     kernels: Arc<Kernels>,
-    /// `None` if the model can rank none of the kernels. States share it while kernels are only removed.
-    pub(super) ranker: Option<Arc<Ranker>>,
-    /// Why there is no ranker.
-    pub(super) fault: Option<String>,
+    /// Why there is none, if the model can rank none of the kernels. States share it while kernels are only
+    /// removed.
+    pub(super) ranker: Result<Arc<Ranker>, String>,
     /// The kernels of the ranker's pool, in their order; `None` for those that were removed since.
     pool_kernels: Vec<Option<KernelIndex>>,
 }
@@ -126,7 +125,7 @@ impl Prepared {
 
     /// Compiles all forests.
     pub(super) fn compile(&self) {
-        self.models.iter().filter_map(|model| model.ranker.as_deref()).for_each(Ranker::prepare);
+        self.models.iter().filter_map(|model| model.ranker.as_deref().ok()).for_each(Ranker::prepare);
     }
 }
 
@@ -142,22 +141,18 @@ impl PreparedModel {
         let pool = Pool::shared(pool).map_err(|error| error.to_string());
         let ranker = pool.and_then(|pool| {
             let priority = |index| priorities.get(index).copied().unwrap_or(Priority::NORMAL.0);
-            Ranker::deferred(model.clone(), key, gpu, Arc::new(pool), priority)
-                .map_err(|error| error.to_string())
+            let ranker = Ranker::deferred(model.clone(), key, gpu, Arc::new(pool), priority);
+            ranker.map(Arc::new).map_err(|error| error.to_string())
         });
-        let (ranker, fault) = match ranker {
-            Ok(ranker) => (Some(Arc::new(ranker)), None),
-            Err(reason) => (None, Some(reason)),
-        };
         let (name, kernels) = (ModelName::new(model.name()), Arc::clone(kernels));
-        Self { model, name, key, gpu, kernels, ranker, fault, pool_kernels }
+        Self { model, name, key, gpu, kernels, ranker, pool_kernels }
     }
 
     /// This model for other kernels: what was compiled stays. Kernels that were removed since are passed over,
     /// and those that were added are compiled beside the others. `None` if so many have changed that all are
     /// better prepared anew.
     fn changed_to(&self, kernels: &Arc<Kernels>) -> Option<Self> {
-        let ranker = self.ranker.as_ref()?;
+        let ranker = self.ranker.as_ref().ok()?;
         let (mut pool_kernels, mut added) = (vec![None; self.pool_kernels.len()], Vec::new());
         let known = |at| Some((at, self.kernels.get(self.kernel(at)?)?));
         let mut known = ranker.pool().by_name().filter_map(known).peekable();
@@ -188,14 +183,14 @@ impl PreparedModel {
             ranker = Arc::new(ranker.with_added(Arc::new(Pool::shared(pool).ok()?), priority)?);
         }
         let (model, kernels) = (Arc::clone(&self.model), Arc::clone(kernels));
-        Some(Self { model, kernels, ranker: Some(ranker), fault: None, pool_kernels, ..*self })
+        Some(Self { model, kernels, ranker: Ok(ranker), pool_kernels, ..*self })
     }
 
     /// Does what selections would do on first use, as far as the same model for other kernels was used.
     fn prepare_like(&self, earlier: Option<&Self>) {
-        let Some(ranker) = &self.ranker else { return };
+        let Ok(ranker) = &self.ranker else { return };
         ranker.prepare();
-        if let Some(earlier) = earlier.and_then(|earlier| earlier.ranker.as_deref()) {
+        if let Some(earlier) = earlier.and_then(|earlier| earlier.ranker.as_deref().ok()) {
             ranker.prepare_gpus_of(earlier);
         }
     }
@@ -212,7 +207,7 @@ impl PreparedModel {
 
     /// An error of the ranker, which counts the kernels that are left.
     pub(super) fn restate(&self, error: RankError, problem: &Problem) -> RankError {
-        let Some(ranker) = &self.ranker else { return error };
+        let Ok(ranker) = &self.ranker else { return error };
         let mut left = ranker.pool().by_name().filter(|&at| self.kernel(at).is_some());
         match (error, left.next().and_then(|first| ranker.pool().get(first))) {
             (RankError::NoKernel { asked, why, .. }, Some(first)) => RankError::NoKernel {
@@ -336,7 +331,7 @@ mod tests {
         let ranker = || {
             let state = registry.state();
             let models = &registry.prepared(&state).models;
-            models.iter().find_map(|model| Some(Arc::as_ptr(model.ranker.as_ref()?))).unwrap()
+            models.iter().find_map(|model| Some(Arc::as_ptr(model.ranker.as_ref().ok()?))).unwrap()
         };
         registry.select(&problem).unwrap();
         let (mut expected, compiled) = (ranked(), ranker());

@@ -213,7 +213,7 @@ impl State {
         // Most registries have no kernel of the library, which preparing has found out.
         let prepared = || self.prepared.get().and_then(|prepared| prepared.model(ModelIndex::new(at)));
         loaded.key.library.is_none()
-            || prepared().is_none_or(|model| model.ranker.is_some())
+            || prepared().is_none_or(|model| model.ranker.is_ok())
                 && self.kernels.entries().iter().any(is_ranked)
     }
 

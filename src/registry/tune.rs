@@ -96,10 +96,8 @@ impl Registry {
         }
         let demand = self.demand();
         if demand.take_in() {
-            // Missed problems have been decided since. Now they are decided again.
-            let latest = self.turn();
-            let state = self.successor(&latest);
-            self.publish(state);
+            // Missed problems have been decided since.
+            self.forget_decisions();
         }
         let (until, report) = (began.checked_add(budget.time), TuneReport::default());
         let mut tuning = Tuning { registry: self, demand, budget, until, report, settled: Vec::new() };
@@ -143,13 +141,9 @@ impl Registry {
         };
         let run_ms = milliseconds(state, &problem, &selection);
         demand.note(&Unmeasured { problem: *problem, key: *key, run_ms, share });
-        match store::answer(call) {
-            Some(winner) => {
-                self.cache.put(key, &winner);
-                winner
-            }
-            None => selection,
-        }
+        let Some(winner) = store::answer(call) else { return selection };
+        self.cache.put(key, &winner);
+        winner
     }
 }
 

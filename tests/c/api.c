@@ -673,7 +673,6 @@ static void selecting(const char *repository, const char *scratch) {
     CHECK(count == 7);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(registry, &problem, 0, columns, features, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(NULL, &problem, 0, columns, features, &count));
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_extract_conv(registry, &problem, 99, columns, features, &count));
 
     char *text = NULL;
     GIVES(selection.name, ck_registry_explain_conv(registry, &problem, &text));

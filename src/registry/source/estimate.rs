@@ -93,7 +93,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     let estimator = estimate.kernels.estimator();
     for (place, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {
         let entry = call.state.entry(KernelIndex::new(one.index));
-        let name = call.named(entry.map_or("", Entry::name), one.split_k);
+        let name = call.problem.named(entry.map_or("", Entry::name), one.split_k);
         let is_supported = entry.is_some_and(|entry| call.supports(entry, one.split_k));
         let note = if is_supported { "" } else { ", unsupported" };
         let _ = write!(text, "\n  {place:>4}. {name} {:.3} us{note}:", one.score);

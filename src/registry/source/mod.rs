@@ -77,11 +77,6 @@ impl<'r, 's> Call<'r, 's> {
     pub(super) fn selection(self, choice: Choice, entry: &Entry, source: Source) -> Selection<'r> {
         Selection::new(self.registry.registered(entry), choice, source, self.state.generation())
     }
-
-    /// A choice in words.
-    pub(super) fn named(self, name: &str, split_k: i32) -> String {
-        self.problem.named(name, split_k)
-    }
 }
 
 /// An answer; `None` of a source that leaves the problem to the next one. Errors are final.
@@ -126,7 +121,7 @@ impl Source {
 
 /// A selection in words.
 fn described(call: Call<'_, '_>, selection: &Selection<'_>) -> String {
-    let mut text = call.named(selection.entry.name(), selection.split_k);
+    let mut text = call.problem.named(selection.entry.name(), selection.split_k);
     if let Some(ms) = selection.measured_ms {
         let _ = write!(text, ", measured {ms} ms");
     }

@@ -36,7 +36,7 @@ pub(in crate::registry) fn rank<'s, 'w>(
     let model = call.prepared().model(index).ok_or_else(no_model)?;
     let kernels = state.kernels().len();
     let nothing = SelectError::NoKernel { kernels, unfit: kernels, unsupported: 0, why: None };
-    let ranker = model.ranker.as_deref().ok_or(nothing)?;
+    let ranker = model.ranker.as_deref().map_err(|_| nothing)?;
     match ranker.ranking(problem, call.arch(), first, scratch) {
         Ok(ranking) => Ok(Ranked { model, ranker, ranking }),
         // A universal model only serves the problem if the GPU is known.
@@ -117,7 +117,7 @@ pub(super) fn why_not(call: Call<'_, '_>) -> String {
             None => "no kernel that it ranks fits and is supported".to_owned(),
             Some(best) => {
                 let note = if best.out_of_range() { ", out of range" } else { "" };
-                call.named(best.entry.name(), best.split_k) + note
+                call.problem.named(best.entry.name(), best.split_k) + note
             }
         },
     }
@@ -133,7 +133,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen.get()) {
         let _ = write!(text, "\n  not {}", misfit(other, &problem, call.arch()));
     }
-    if let Some(fault) = &prepared.fault {
+    if let Err(fault) = &prepared.ranker {
         let _ = write!(text, "\n  {fault}");
     }
     for (index, reason) in prepared.left_out() {
@@ -171,7 +171,7 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
         } else {
             ", unsupported"
         };
-        let name = call.named(entry.name(), ranked.split_k);
+        let name = call.problem.named(entry.name(), ranked.split_k);
         let _ = write!(text, "\n  {place:>4}. {name} score {}{note}", ranked.score);
         let unmeasured = ranker.unmeasured(ranked.index);
         if !unmeasured.is_empty() {

@@ -22,8 +22,6 @@ use crate::files;
 /// Largest file, more than a hundred thousand winners, so that reading a file from a stranger ends.
 const MOST_BYTES: u64 = 64 << 20;
 
-pub(super) const OPENED_TO_READ: &str = "it was opened read-only";
-
 /// Between two attempts to get the lock. About as long as another process writes.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -84,10 +82,16 @@ impl StoreFile {
         }
     }
 
-    fn open_to_write(&self) -> Result<File, StoreError> {
-        if self.mode != Mode::ReadWrite {
-            return Err(self.error(Fault::ReadOnly(OPENED_TO_READ.to_owned())));
+    /// Refuses to write what was opened for reading.
+    pub(super) fn check_mode(&self) -> Result<(), StoreError> {
+        match self.mode {
+            Mode::ReadWrite => Ok(()),
+            Mode::ReadOnly => Err(self.error(Fault::ReadOnly("it was opened read-only".to_owned()))),
         }
+    }
+
+    fn open_to_write(&self) -> Result<File, StoreError> {
+        self.check_mode()?;
         let mut options = OpenOptions::new();
         let mut open = || files::open_with(options.read(true).append(true).create(true), &self.path);
         let opened = open().or_else(|error| match error.kind() {
