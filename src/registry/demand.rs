@@ -123,12 +123,12 @@ enum Stage {
     Closed(u64),
 }
 
-struct Listed {
+struct ListedProblem {
     unmeasured: Unmeasured,
     stage: Stage,
 }
 
-impl Listed {
+impl ListedProblem {
     fn is_waiting(&self, generation: u64) -> bool {
         !matches!(self.stage, Stage::Closed(closed) if closed == generation)
     }
@@ -174,7 +174,7 @@ pub(super) struct Demand {
     /// The problems of the list.
     known: ArcSwap<HashSet<Problem>>,
     /// Never held while a callback runs.
-    list: Mutex<HashMap<Problem, Listed>>,
+    list: Mutex<HashMap<Problem, ListedProblem>>,
 }
 
 impl Demand {
@@ -208,7 +208,7 @@ impl Demand {
         let before = list.len();
         while let Some(unmeasured) = self.new.pop() {
             if list.len() < MOST_LISTED {
-                let fresh = || Listed { unmeasured, stage: Stage::Waiting(Progress::default()) };
+                let fresh = || ListedProblem { unmeasured, stage: Stage::Waiting(Progress::default()) };
                 list.entry(unmeasured.problem).or_insert_with(fresh);
             }
         }
@@ -248,7 +248,7 @@ impl Demand {
         Some(Claim { demand: self, unmeasured: *unmeasured, progress, is_closed: false })
     }
 
-    fn change(&self, problem: &Problem, change: impl FnOnce(&mut Listed)) {
+    fn change(&self, problem: &Problem, change: impl FnOnce(&mut ListedProblem)) {
         if let Some(listed) = self.list().get_mut(problem) {
             change(listed);
         }
@@ -270,7 +270,7 @@ impl Demand {
         let now = generation();
         let passed = settled.iter().filter(|(_, of)| *of != now).map(|(unmeasured, _)| {
             let stage = Stage::Waiting(Progress::default());
-            (unmeasured.problem, Listed { unmeasured: *unmeasured, stage })
+            (unmeasured.problem, ListedProblem { unmeasured: *unmeasured, stage })
         });
         let before = list.len();
         list.extend(passed);
@@ -279,11 +279,11 @@ impl Demand {
         }
     }
 
-    fn know(&self, list: &HashMap<Problem, Listed>) {
+    fn know(&self, list: &HashMap<Problem, ListedProblem>) {
         self.known.store(Arc::new(list.keys().copied().collect()));
     }
 
-    fn list(&self) -> MutexGuard<'_, HashMap<Problem, Listed>> {
+    fn list(&self) -> MutexGuard<'_, HashMap<Problem, ListedProblem>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

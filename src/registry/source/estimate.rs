@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Call;
+use super::{Call, with_scratch};
 use crate::estimate::{DeviceError, EstimateScratch, Terms};
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
@@ -43,8 +43,8 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
 
 /// The first supported kernel.
 pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
-    let mut scratch = call.registry.estimate_scratches.pop().unwrap_or_default();
-    let found = rank(call, &mut scratch).ok().and_then(|_| {
+    with_scratch(&call.registry.estimate_scratches, |scratch| {
+        rank(call, scratch).ok()?;
         scratch.ranking().iter().enumerate().find_map(|(rank, one)| {
             let choice = choice(one);
             let entry = call.state.entry(choice.kernel)?;
@@ -55,10 +55,7 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
             // All before it are unsupported.
             Some(Selection { score: Some(one.score), rank, unsupported: rank, ..base })
         })
-    });
-    // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
-    let _ = call.registry.estimate_scratches.push(scratch);
-    found
+    })
 }
 
 const fn choice(ranked: &Ranked) -> Choice {
@@ -68,10 +65,7 @@ const fn choice(ranked: &Ranked) -> Choice {
 /// All kernels that fit, in the estimate's order; empty if it has no answer.
 pub(super) fn fitting(call: Call<'_, '_>) -> Vec<Choice> {
     let mut scratch = EstimateScratch::default();
-    match rank(call, &mut scratch) {
-        Ok(_) => scratch.ranking().iter().map(choice).collect(),
-        Err(_) => Vec::new(),
-    }
+    rank(call, &mut scratch).map_or_else(|_| Vec::new(), |_| scratch.ranking().iter().map(choice).collect())
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {

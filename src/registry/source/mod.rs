@@ -9,6 +9,8 @@ pub(super) mod store;
 
 use std::fmt::Write;
 
+use crossbeam_queue::ArrayQueue;
+
 use super::index::Choice;
 use super::prepared::Prepared;
 use super::state::State;
@@ -117,6 +119,16 @@ impl Source {
             Self::Priority => "no kernel fits and is supported".to_owned(),
         }
     }
+}
+
+/// Does work with memory that calls share one after the other.
+#[inline]
+fn with_scratch<S: Default, T>(scratches: &ArrayQueue<S>, work: impl FnOnce(&mut S) -> T) -> T {
+    let mut scratch = scratches.pop().unwrap_or_default();
+    let value = work(&mut scratch);
+    // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
+    let _ = scratches.push(scratch);
+    value
 }
 
 /// A selection in words.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Call;
+use super::{Call, with_scratch};
 use crate::model::listed;
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
@@ -63,11 +63,7 @@ impl Ranked<'_, '_> {
 }
 
 pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
-    let mut scratch = call.registry.scratches.pop().unwrap_or_default();
-    let found = first_supported(call, &mut scratch);
-    // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
-    let _ = call.registry.scratches.push(scratch);
-    found
+    with_scratch(&call.registry.scratches, |scratch| first_supported(call, scratch))
 }
 
 /// The model's best kernel that fits and is supported. Usually it is one of the first, and in a large pool

@@ -36,9 +36,9 @@ pub(super) struct StoreFile {
 }
 
 /// The file, locked against other writers.
-pub(super) struct Locked(pub(super) File);
+pub(super) struct FileLock(pub(super) File);
 
-impl Drop for Locked {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // A child that was forked meanwhile has the file open, too, so closing it would not be enough.
         let _ = self.0.unlock();
@@ -151,13 +151,13 @@ impl StoreFile {
     }
 
     /// Waits for the lock of the file that the path names.
-    pub(super) fn lock(&self) -> Result<Locked, StoreError> {
+    pub(super) fn lock(&self) -> Result<FileLock, StoreError> {
         let until = Instant::now() + self.wait;
         loop {
             let file = self.open_to_write()?;
             match file.try_lock() {
                 Ok(()) => {
-                    let locked = Locked(file);
+                    let locked = FileLock(file);
                     // Whoever had the lock may have put another file in the place of this one.
                     if fs::metadata(&self.path).is_ok_and(|found| is_same(&locked.0, &found)) {
                         return Ok(locked);
@@ -176,7 +176,7 @@ impl StoreFile {
     }
 
     /// Adds lines: when this returns, they are on the disk.
-    pub(super) fn append(&self, Locked(file): &mut Locked, lines: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn append(&self, FileLock(file): &mut FileLock, lines: &[u8]) -> Result<(), StoreError> {
         let end = finish_last_line(file).map_err(|error| self.not_written(&error))?;
         self.expect_room(end + lines.len() as u64)?;
         if let Err(error) = file.write_all(lines).and_then(|()| file.sync_data()) {
@@ -192,7 +192,7 @@ impl StoreFile {
     }
 
     /// Puts a new file in the place of the locked one.
-    pub(super) fn replace(&self, _: &Locked, lines: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn replace(&self, _: &FileLock, lines: &[u8]) -> Result<(), StoreError> {
         self.expect_room(lines.len() as u64)?;
         files::write(&self.path, lines).map_err(|error| match error {
             error if is_refusal(&error) => self.error(Fault::ReadOnly(format!("its folder: {error}"))),
