@@ -663,7 +663,7 @@ typedef struct {
                                      options name one, else 0: the device may be different. */
   int32_t no_model;             /**< 1 if the first kernel by priority was chosen only because no model and
                                      no other source had an answer, else 0. */
-  int32_t generic;              /**< 1 if the model is a universal one, which ranks for any GPU, direction
+  int32_t universal;            /**< 1 if the model is a universal one, which ranks for any GPU, direction
                                      and type, else 0. */
   const char *model;            /**< The model that chose it: "embedded:universal" or another built-in one,
                                      a directory, or the name under which a model was loaded from memory;

@@ -108,7 +108,7 @@ impl Capture {
     }
 
     /// Ends the capture after an error.
-    fn settle(&self, result: Result<(), Ended>) {
+    fn settle(&self, result: Result<(), Fault>) {
         if let Err(reason) = result {
             self.ended.store(true, Ordering::Relaxed);
             let path = self.path.display();
@@ -129,7 +129,7 @@ impl std::fmt::Debug for Capture {
 
 /// Why a capture ended.
 #[derive(Debug, thiserror::Error)]
-enum Ended {
+enum Fault {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error("it holds {MAX_PROBLEMS} problems")]
@@ -142,10 +142,10 @@ enum Ended {
 
 impl Writer {
     /// Reads what was appended since the last time. Returns whether the file ends within a line.
-    fn learn(&mut self, known: &Known) -> Result<bool, Ended> {
+    fn learn(&mut self, known: &Known) -> Result<bool, Fault> {
         let length = self.file.metadata()?.len();
         if length > MAX_BYTES {
-            return Err(Ended::TooLong);
+            return Err(Fault::TooLong);
         }
         // A shorter file was truncated by somebody; what it lost stays known.
         self.read_to = self.read_to.min(length);
@@ -158,7 +158,7 @@ impl Writer {
                 Ok(Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem))) => {
                     problems += 1;
                     if !known.insert(&words_of(&problem)) {
-                        return Err(Ended::Full);
+                        return Err(Fault::Full);
                     }
                 }
                 Ok(Ok(ProblemLine::Nothing)) => {}
@@ -168,13 +168,13 @@ impl Writer {
         // A crash cuts off a line among others, and leaves pairs in it. Anything else is somebody's file.
         let is_torn = bytes.get(whole..).is_some_and(|rest| rest.is_empty() || rest.contains(&b'='));
         if is_first && problems == 0 && (others > 0 || !is_torn) {
-            return Err(Ended::Foreign);
+            return Err(Fault::Foreign);
         }
         self.read_to += whole as u64;
         Ok(whole < bytes.len())
     }
 
-    fn append(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Ended> {
+    fn append(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Fault> {
         // Another process that holds the lock may write the same problem now, which is better than waiting
         // for it.
         let locked = self.file.try_lock().is_ok();
@@ -186,7 +186,7 @@ impl Writer {
         written
     }
 
-    fn append_line(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Ended> {
+    fn append_line(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Fault> {
         let torn = self.learn(known)?;
         if known.contains(words) {
             return Ok(());
@@ -197,7 +197,7 @@ impl Writer {
         if written < line.len() {
             return Err(io::Error::from(io::ErrorKind::WriteZero).into());
         }
-        if known.insert(words) { Ok(()) } else { Err(Ended::Full) }
+        if known.insert(words) { Ok(()) } else { Err(Fault::Full) }
     }
 }
 

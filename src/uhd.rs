@@ -95,10 +95,10 @@ impl Rows {
         let (width, count) = (row.len(), self.scores.len());
         let places = (self.next..count).chain(0..self.next.min(count));
         let mut rows = places.map(|place| (place, self.difference(place, row)));
-        let Some((place, (_, of_problem))) = rows.find(|(_, (of_kernel, _))| *of_kernel == 0) else {
+        let Some((place, (_, in_problem))) = rows.find(|(_, (in_kernel, _))| *in_kernel == 0) else {
             return self.keep(row, score);
         };
-        if of_problem != 0 {
+        if in_problem != 0 {
             if count == 1 {
                 // Nothing tells yet which columns are the kernel's.
                 return self.keep(row, score);
@@ -117,9 +117,9 @@ impl Rows {
     /// others.
     fn difference(&self, place: usize, row: &[f64]) -> (u64, u64) {
         let columns = self.values[place * row.len()..].iter().zip(row).zip(&self.differs);
-        columns.fold((0, 0), |(of_kernel, of_problem), ((known, value), mask)| {
+        columns.fold((0, 0), |(in_kernel, in_problem), ((known, value), mask)| {
             let bits = known.to_bits() ^ value.to_bits();
-            (of_kernel | bits & mask, of_problem | bits & !mask)
+            (in_kernel | bits & mask, in_problem | bits & !mask)
         })
     }
 

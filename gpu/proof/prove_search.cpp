@@ -3,7 +3,6 @@
 //     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/prove_search
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <random>
@@ -12,7 +11,6 @@
 #include "timing.hpp"
 
 using namespace ck_gpu;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -85,22 +83,22 @@ void winners(Direction direction, const char* word) {
   int same = 0, within = 0, asked = 0;
   double sum = 0;
   for (const Layer& layer : problems(direction, 60, 7)) {
-    Problem p;
-    if (!from_c(layer.problem.capi(), p)) continue;
-    check(Memory::instance().prepare(p), "operands");
+    const std::optional<Problem> p = prepared(layer.problem);
+    if (!p) continue;
     const ck_select::Selection chosen = registry.select(layer.problem);
     const Kernel& kernel = *static_cast<const Kernel*>(chosen.user);
-    const Oracle oracle = measure_all(direction, p, nullptr);
+    const Oracle oracle = measure_all(direction, *p, nullptr);
     // Both again, in turn, so that neither has the warmer clock.
     std::vector<double> mine_ms, best_ms;
     for (int turn = 0; turn < 9; ++turn) {
-      mine_ms.push_back(time_kernel(kernel, p, nullptr, 11));
-      best_ms.push_back(time_kernel(all[oracle.best], p, nullptr, 11));
+      mine_ms.push_back(time_kernel(kernel, *p, nullptr, 11));
+      best_ms.push_back(time_kernel(all[oracle.best], *p, nullptr, 11));
     }
     const double mine = median(mine_ms), best = median(best_ms);
     ++asked;
-    same += &kernel == &all[oracle.best];
-    const bool near = best / mine >= 0.97;
+    const bool is_same = &kernel == &all[oracle.best];
+    same += is_same;
+    const bool near = is_same || best / mine >= 0.97;
     within += near;
     if (!near)
       std::printf("        %s: %s %.1f us, %s %.1f us\n", layer.name.c_str(), kernel.name.c_str(), mine * 1e3,
@@ -120,13 +118,11 @@ void budget() {
   ck_select::Registry registry(options);
   add_all(registry, Direction::Forward);
   const auto problem = layer(Direction::Forward, 64, 256, 256, 56, 3, 1, 1);
-  Problem p;
-  from_c(problem.capi(), p);
-  check(Memory::instance().prepare(p), "operands");
+  const Problem p = prepared(problem).value();
   const auto begin = Clock::now();
   ck_select::Selection chosen;
   const ck_select::Status status = registry.try_select(problem, chosen);
-  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  const double ms = us_since(begin) / 1e3;
   const double longest = time_kernel(kernels(Direction::Forward)[0], p, nullptr, 3);
   // A kernel that is running is waited for.
   promise(status == ck_select::Status::ok && ms < 20 + 10 * longest + 20,
@@ -148,9 +144,7 @@ void failing() {
   };
   registry.add(troublesome, std::move(cannot));
   const auto problem = layer(Direction::Forward, 4, 64, 64, 28, 3, 1, 1);
-  Problem p;
-  from_c(problem.capi(), p);
-  check(Memory::instance().prepare(p), "operands");
+  prepared(problem).value();
   listen();
   const ck_select::Selection chosen = registry.select(problem);
   ck_log_set_callback(CK_LOG_LEVEL_OFF, nullptr, nullptr);
@@ -163,12 +157,9 @@ void failing() {
 
 /// A kernel that takes far longer than the others, and the same with so short a limit for a run that it seems to hang.
 void overrunning(bool hangs) {
-  Problem large, small;
-  from_c(layer(Direction::Forward, 64, 256, 256, 56, 3, 1, 1).capi(), large);
+  const Problem large = prepared(layer(Direction::Forward, 64, 256, 256, 56, 3, 1, 1)).value();
   const auto problem = layer(Direction::Forward, 4, 64, 64, 28, 3, 1, 1);
-  from_c(problem.capi(), small);
-  check(Memory::instance().prepare(large), "operands");
-  check(Memory::instance().prepare(small), "operands");
+  prepared(problem).value();
   const Kernel& kernel = kernels(Direction::Forward)[0];
 
   ck_select::Options options = searching();
@@ -191,7 +182,7 @@ void overrunning(bool hangs) {
   listen();
   const auto begin = Clock::now();
   const ck_select::Selection chosen = registry.select(problem);
-  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  const double ms = us_since(begin) / 1e3;
   ck_log_set_callback(CK_LOG_LEVEL_OFF, nullptr, nullptr);
   const std::string why = heard(std::string(troublesome) + (hangs ? ": hangs: " : ": cut off, "));
   // The first run of all may have loaded code, and gives nobody up for being slow.
@@ -217,10 +208,7 @@ void memory() {
     ck_select::Registry registry(searching());
     add_all(registry, Direction::BwdWeight);
     for (const Layer& layer : problems(Direction::BwdWeight, 10, 11)) {
-      Problem p;
-      if (!from_c(layer.problem.capi(), p)) continue;
-      check(Memory::instance().prepare(p), "operands");
-      (void)registry.select(layer.problem);
+      if (prepared(layer.problem)) (void)registry.select(layer.problem);
     }
     Memory::instance().release();
   }
@@ -237,10 +225,7 @@ void beside_other_streams() {
   const std::vector<Layer> all = problems(Direction::Forward, 20, 13);
   Problem largest{};
   for (const Layer& layer : all) {
-    Problem p;
-    if (!from_c(layer.problem.capi(), p)) continue;
-    check(Memory::instance().prepare(p), "operands");
-    largest = p;
+    if (const auto p = prepared(layer.problem)) largest = *p;
   }
   std::atomic<bool> done{false};
   std::atomic<long> launched{0};
@@ -264,7 +249,7 @@ void beside_other_streams() {
     const size_t at = static_cast<size_t>(round) % all.size();
     wrong += registry.select(all[at].problem).name != first[at];
   }
-  const double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  const double us = us_since(begin);
   done = true;
   for (std::thread& other : others) other.join();
   promise(wrong == 0 && launched > 0,

@@ -3,13 +3,11 @@
 //
 //     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/select_on_gpu [DIRECTION [MODEL_DIRECTORY [LAYERS]]]
 
-#include <chrono>
 #include <stdexcept>
 
 #include "timing.hpp"
 
 using namespace ck_gpu;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -35,7 +33,7 @@ std::vector<Layer> layers(Direction direction) {
   };
 }
 
-struct Way {
+struct Contender {
   const char* name;
   ck_select::Registry registry;
   double efficiency = 0;
@@ -52,7 +50,7 @@ double choosing_in_a_row(ck_select::Registry& registry, Direction direction) {
       ck_select::Selection chosen;
       const auto begin = Clock::now();
       const ck_select::Status status = registry.try_select(problem, chosen);
-      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      us.push_back(us_since(begin));
       if (status != ck_select::Status::ok || chosen.source != ck_select::Source::model)
         throw std::runtime_error("a new problem was not chosen for by the model");
     }
@@ -69,16 +67,16 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    std::vector<Way> ways;
+    std::vector<Contender> contenders;
     const auto add = [&](const char* name, ck_select::Mode mode, bool model) {
       ck_select::Options options;
       options.mode = mode;
       options.ignore_environment = true;
       options.store = "off";
-      ways.push_back({name, ck_select::Registry(options)});
-      add_all(ways.back().registry, direction);
-      if (model) ways.back().registry.load_model(argv[2]);
-      ways.back().registry.prepare();
+      contenders.push_back({name, ck_select::Registry(options)});
+      add_all(contenders.back().registry, direction);
+      if (model) contenders.back().registry.load_model(argv[2]);
+      contenders.back().registry.prepare();
     };
     if (argc > 2) {
       add("model", ck_select::Mode::model, true);
@@ -90,36 +88,35 @@ int main(int argc, char** argv) {
     int left = argc > 3 ? std::atoi(argv[3]) : 1000;
     for (const Layer& layer : layers(direction)) {
       if (left-- <= 0) break;
-      Problem p;
-      if (!from_c(layer.problem.capi(), p)) continue;
-      check(Memory::instance().prepare(p), "operands");
-      const Oracle oracle = measure_all(direction, p, nullptr);
+      const std::optional<Problem> p = prepared(layer.problem);
+      if (!p) continue;
+      const Oracle oracle = measure_all(direction, *p, nullptr);
       std::printf("%-32s oracle %9.1f us  %s\n", layer.name.c_str(), oracle.ms[oracle.best] * 1e3,
                   all[oracle.best].name.c_str());
-      for (Way& way : ways) {
+      for (Contender& one : contenders) {
         ck_select::Selection chosen;
         const auto begin = Clock::now();
-        const ck_select::Status status = way.registry.try_select(layer.problem, chosen);
-        const double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+        const ck_select::Status status = one.registry.try_select(layer.problem, chosen);
+        const double us = us_since(begin);
         if (status != ck_select::Status::ok) {
-          std::printf("  %-10s %s\n", way.name, ck_last_error());
+          std::printf("  %-10s %s\n", one.name, ck_last_error());
           continue;
         }
         const Kernel& kernel = *static_cast<const Kernel*>(chosen.user);
         const double ms = oracle.ms[static_cast<size_t>(&kernel - all.data())];
         const double efficiency = oracle.efficiency(kernel, all);
-        way.efficiency += efficiency;
-        ++way.problems;
-        std::printf("  %-10s %9.1f us  %6.2f %%  chosen in %10.1f us by %-6s %s\n", way.name, ms * 1e3,
+        one.efficiency += efficiency;
+        ++one.problems;
+        std::printf("  %-10s %9.1f us  %6.2f %%  chosen in %10.1f us by %-6s %s\n", one.name, ms * 1e3,
                     efficiency * 100, us, ck_select::to_string(chosen.source).data(), kernel.name.c_str());
       }
     }
-    for (const Way& way : ways)
-      std::printf("%-10s mean efficiency %.2f %% over %d problems\n", way.name, way.efficiency / way.problems * 100,
-                  way.problems);
+    for (const Contender& one : contenders)
+      std::printf("%-10s mean efficiency %.2f %% over %d problems\n", one.name, one.efficiency / one.problems * 100,
+                  one.problems);
     if (argc > 2)
       std::printf("model      chooses in %.1f us, median of 2000 new problems in a row\n",
-                  choosing_in_a_row(ways[0].registry, direction));
+                  choosing_in_a_row(contenders[0].registry, direction));
     Memory::instance().release();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

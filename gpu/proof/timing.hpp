@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,20 @@ inline ck_select::ConvProblem layer(Direction direction, int n, int c, int k, in
       .padding(pad, pad)
       .dtype(ck_select::Dtype::bf16)
       .layout(ck_select::ConvLayout::nhwgc);
+}
+
+/// A problem in the kernels' form, with its operands on the device; none if it has no such form.
+inline std::optional<Problem> prepared(const ck_select::ConvProblem& problem) {
+  Problem converted;
+  if (!from_c(problem.capi(), converted)) return std::nullopt;
+  check(Memory::instance().prepare(converted), "operands");
+  return converted;
+}
+
+using Clock = std::chrono::steady_clock;
+
+inline double us_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
 template <typename T>

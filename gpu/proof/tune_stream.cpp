@@ -9,7 +9,6 @@
 
 #include <random>
 #include <set>
-#include <stdexcept>
 
 #include "timing.hpp"
 
@@ -39,10 +38,9 @@ std::vector<Request> requests(Direction direction, size_t count) {
     const double flops = 2.0 * of[0] * of[1] * of[2] * of[3] * of[3] * filter * filter / (stride * stride);
     if (flops < 2e8 || flops > 3e11 || !seen.insert(of).second) continue;
     Request request{layer(direction, of[0], of[1], of[2], of[3], of[4], of[5], of[6]), {}};
-    Problem p;
-    if (!from_c(request.problem.capi(), p)) continue;
-    check(Memory::instance().prepare(p), "operands");
-    request.oracle = measure_all(direction, p, nullptr);
+    const std::optional<Problem> p = prepared(request.problem);
+    if (!p) continue;
+    request.oracle = measure_all(direction, *p, nullptr);
     all.push_back(std::move(request));
   }
   return all;
@@ -83,8 +81,6 @@ int main(int argc, char** argv) {
       double taken = 0, shortest = 0, efficiency = 0, tuned = 0;
       size_t measured = 0, waiting = 0;
       for (const Request& request : stream) {
-        Problem p;
-        if (!from_c(request.problem.capi(), p)) throw std::runtime_error("a problem that was one before");
         const double fastest = request.oracle.ms[request.oracle.best];
         double counted = 0;
         for (int time = 0; time < times; ++time) {

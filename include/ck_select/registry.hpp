@@ -163,14 +163,14 @@ class Registry {
       std::exception_ptr thrown;
     } import{hooks_of, {}, nullptr};
     const auto ask = [](const char* name, ck_kernel_hooks* raw, void* user) noexcept -> std::int32_t {
-      auto& asked = *static_cast<Import*>(user);
-      if (asked.thrown) return 0;
+      auto& request = *static_cast<Import*>(user);
+      if (request.thrown) return 0;
       try {
-        std::optional<Hooks> hooks = asked.hooks_of(std::string_view(name));
+        std::optional<Hooks> hooks = request.hooks_of(std::string_view(name));
         if (!hooks) return 0;
-        *raw = asked.added.add(std::move(*hooks));
+        *raw = request.added.add(std::move(*hooks));
       } catch (...) {
-        asked.thrown = std::current_exception();
+        request.thrown = std::current_exception();
         raw->struct_size = 0;  // ends the import
       }
       return 1;
@@ -390,7 +390,7 @@ class Registry {
       selection.unmeasured = raw.unmeasured != 0;
       selection.arch_unknown = raw.arch_unknown != 0;
       selection.no_model = raw.no_model != 0;
-      selection.generic = raw.generic != 0;
+      selection.universal = raw.universal != 0;
       selection.model = raw.model != nullptr ? std::string_view(raw.model) : std::string_view();
     }
     return status;

@@ -48,7 +48,7 @@ struct Selection {
   /// The first kernel by priority, because no model and no other source had an answer.
   bool no_model = false;
   /// The model is a universal one, which ranks for any GPU, direction and type.
-  bool generic = false;
+  bool universal = false;
   /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model from
   /// memory. NUL-terminated, lives as long as the program; empty from other sources.
   std::string_view model;

@@ -300,15 +300,15 @@ struct ConvAdapter {
   }
 
   template <class Problem, class State>
-  [[nodiscard]] static Asked<ConvProblem> map(const Problem& problem, const SelectorOptions& options,
+  [[nodiscard]] static Query<ConvProblem> map(const Problem& problem, const SelectorOptions& options,
                                               const State& state) {
     std::string_view arch = options.arch;
     if constexpr (is_valid<Arch, Problem>) {
       if (!problem.arch.empty()) arch = problem.arch;
     }
-    auto asked = asked_of<ConvAdapter>(signature_of(problem, options, state), arch, state);
-    asked.problem.batch(problem.N).channels(problem.C, problem.K).groups(problem.G).split_k(problem.split_k);
-    ck_conv_problem& raw = asked.problem.capi();
+    auto query = blank_query<ConvAdapter>(signature_of(problem, options, state), arch, state);
+    query.problem.batch(problem.N).channels(problem.C, problem.K).groups(problem.G).split_k(problem.split_k);
+    ck_conv_problem& raw = query.problem.capi();
     // One dimension leaves depth and height as the library has them: CK's rules say nothing about these there.
     for (std::size_t axis = raw.ndim == 1 ? 2 : 0; axis < 3; ++axis) {
       raw.input[axis] = problem.input_spatial[axis];
@@ -318,7 +318,7 @@ struct ConvAdapter {
       raw.pad_left[axis] = left(problem)[axis];
       raw.pad_right[axis] = right(problem)[axis];
     }
-    return asked;
+    return query;
   }
 
   template <class Instance, class Problem>

@@ -60,8 +60,8 @@ class Core {
     Solution<Instance> solution;
     try {
       const auto state = current();
-      const auto asked = Adapter::map(problem, options_, *state);
-      solution = find(*state, problem, asked);
+      const auto query = Adapter::map(problem, options_, *state);
+      solution = find(*state, problem, query);
     } catch (const Error& error) {
       solution.status = error.status();
       say(error, CK_LOG_LEVEL_DEBUG);
@@ -86,32 +86,26 @@ class Core {
       // can_run notes below what was thrown.
     }
     const auto state = current();
-    const auto asked = Adapter::map(problem, options_, *state);
-    const typename Adapter::Scope reads(problem);
-    LazyOperands operands;
-    const Asking now = ask(*state, problem, asked.wanted, operands);
-    const AskingScope scope(now);
+    const auto query = Adapter::map(problem, options_, *state);
+    const Running running(*this, *state, problem, query.requirement);
     const Known<Instance, Kernel>* best = nullptr;
     const auto priority = [&](const auto& known) { return state->priorities[known.place]; };
     for (const auto& known : state->kernels) {
       if (best != nullptr && priority(known) <= priority(*best)) continue;
-      if (can_run(known, problem, asked.wanted)) best = &known;
+      if (can_run(known, problem, query.requirement)) best = &known;
     }
     if (best != nullptr) solution.instance = best->instance;
-    else solution.reason = why_none(*state, now);
+    else solution.reason = why_none(*state, running.now);
     return solution;
   }
 
   template <class Problem>
   [[nodiscard]] std::string explain(const Problem& problem) {
     const auto state = current();
-    const auto asked = Adapter::map(problem, options_, *state);
-    const typename Adapter::Scope reads(problem);
-    LazyOperands operands;
-    const Asking now = ask(*state, problem, asked.wanted, operands);
-    const AskingScope scope(now);
-    std::string text = registry_.explain(asked.problem);
-    const std::string why = why_none(*state, now);
+    const auto query = Adapter::map(problem, options_, *state);
+    const Running running(*this, *state, problem, query.requirement);
+    std::string text = registry_.explain(query.problem);
+    const std::string why = why_none(*state, running.now);
     return why.empty() ? text : text + "kernels: " + why + '\n';
   }
 
@@ -119,12 +113,9 @@ class Core {
   template <class Ask, class Problem>
   [[nodiscard]] auto ask_library(Ask ask_registry, const Problem& problem) {
     const auto state = current();
-    const auto asked = Adapter::map(problem, options_, *state);
-    const typename Adapter::Scope reads(problem);
-    LazyOperands operands;
-    const Asking now = ask(*state, problem, asked.wanted, operands);
-    const AskingScope scope(now);
-    return ask_registry(static_cast<const Registry&>(registry_), asked.problem);
+    const auto query = Adapter::map(problem, options_, *state);
+    const Running running(*this, *state, problem, query.requirement);
+    return ask_registry(static_cast<const Registry&>(registry_), query.problem);
   }
 
   /// Names for a dispatcher, best first: find's answer, then the model's ranking or, without one, the rest in order.
@@ -133,8 +124,8 @@ class Core {
   [[nodiscard]] std::vector<std::string> names(const Problem& problem) noexcept {
     try {
       const auto state = current();
-      const auto asked = Adapter::map(problem, options_, *state);
-      const Solution<Instance> best = find(*state, problem, asked);
+      const auto query = Adapter::map(problem, options_, *state);
+      const Solution<Instance> best = find(*state, problem, query);
       if (best.instance == nullptr) {
         throw Error(best.status, "no kernel can run the problem: " + (best.reason.empty() ? last_error() : best.reason));
       }
@@ -143,10 +134,10 @@ class Core {
       // Few are enough unless most cannot run the problem.
       for (const std::size_t limit : {4 * options_.heuristic_limit, std::numeric_limits<std::size_t>::max()}) {
         ranked.resize(1);
-        add_ranked(ranked, *state, asked, limit);
+        add_ranked(ranked, *state, query, limit);
         const auto fits = [&](std::size_t at) {
           return in_parts<Adapter>(problem, best.selection.split_k, [&](const Problem& definite) {
-            return can_run(state->kernels[at], definite, asked.wanted);
+            return can_run(state->kernels[at], definite, query.requirement);
           });
         };
         auto names = names_of<Adapter::matches_parts>(ranked, *state, options_, fits);
@@ -294,15 +285,15 @@ class Core {
     Hooks hooks;
     hooks.user = &slot;
     hooks.priority = slot.priority;
-    const auto supports = [this, index = slot.index](const auto& asked) {
-      const Asking* now = asking();
-      return now != nullptr && now->core == this && now->supports(*now, index, parts_of(asked));
+    const auto supports = [this, index = slot.index](const auto& raw) {
+      const RunningSelection* now = running_selection();
+      return now != nullptr && now->core == this && now->supports(*now, index, parts_of(raw));
     };
     hooks.*Operation::supports = supports;
     if (Adapter::may_run(options_, kernel)) {
-      const auto run = [this, index = slot.index](const auto& asked, void* stream) {
-        const Asking* now = asking();
-        return now != nullptr && now->core == this ? now->run(*now, index, parts_of(asked), stream) : -1.0F;
+      const auto run = [this, index = slot.index](const auto& raw, void* stream) {
+        const RunningSelection* now = running_selection();
+        return now != nullptr && now->core == this ? now->run(*now, index, parts_of(raw), stream) : -1.0F;
       };
       hooks.*Operation::run = run;
     }
@@ -310,55 +301,63 @@ class Core {
   }
 
   template <class Problem>
-  [[nodiscard]] Asking ask(const State& state, const Problem& problem, const Wanted& wanted,
+  [[nodiscard]] RunningSelection ask(const State& state, const Problem& problem, const Requirement& requirement,
                            LazyOperands& operands) const noexcept {
-    const auto supports = [](const Asking& now, std::size_t slot, std::int32_t parts) {
-      now.last = in_parts<Adapter>(*static_cast<const Problem*>(now.problem), parts, [&](const Problem& asked) {
-        return chosen(*static_cast<const State*>(now.snapshot), slot, asked, now.wanted);
+    const auto supports = [](const RunningSelection& now, std::size_t slot, std::int32_t parts) {
+      now.last = in_parts<Adapter>(*static_cast<const Problem*>(now.problem), parts, [&](const Problem& definite) {
+        return chosen(*static_cast<const State*>(now.snapshot), slot, definite, now.requirement);
       });
       now.last_slot = slot;
       now.last_parts = parts;
       return now.last != nullptr;
     };
-    const auto run = [](const Asking& now, std::size_t slot, std::int32_t parts, void* stream) {
-      return in_parts<Adapter>(*static_cast<const Problem*>(now.problem), parts, [&](const Problem& asked) {
-        const auto* known = chosen(*static_cast<const State*>(now.snapshot), slot, asked, now.wanted);
+    const auto run = [](const RunningSelection& now, std::size_t slot, std::int32_t parts, void* stream) {
+      return in_parts<Adapter>(*static_cast<const Problem*>(now.problem), parts, [&](const Problem& definite) {
+        const auto* known = chosen(*static_cast<const State*>(now.snapshot), slot, definite, now.requirement);
         if (known == nullptr) return -1.0F;
-        return Adapter::run(*known, asked, stream, static_cast<const Core*>(now.core)->options_, *now.operands);
+        return Adapter::run(*known, definite, stream, static_cast<const Core*>(now.core)->options_, *now.operands);
       });
     };
-    Asking now{};
+    RunningSelection now{};
     now.core = this;
     now.snapshot = &state;
     now.problem = &problem;
-    now.wanted = wanted;
+    now.requirement = requirement;
     now.operands = &operands;
     now.supports = supports;
     now.run = run;
     return now;
   }
 
-  template <class Problem, class AskedProblem>
-  [[nodiscard]] Solution<Instance> find(const State& state, const Problem& problem, const AskedProblem& asked) {
-    Solution<Instance> solution;
-    const typename Adapter::Scope reads(problem);
+  /// A problem about which kernels are asked on this thread.
+  template <class Problem>
+  struct Running {
+    Running(const Core& core, const State& state, const Problem& problem, const Requirement& requirement)
+        : reads(problem), now(core.ask(state, problem, requirement, operands)), scope(now) {}
+    const typename Adapter::Scope reads;
     LazyOperands operands;
-    const Asking now = ask(state, problem, asked.wanted, operands);
-    const AskingScope scope(now);
-    solution.status = registry_.try_select(asked.problem, solution.selection);
+    const RunningSelection now;
+    const RunningScope scope;
+  };
+
+  template <class Problem, class Query>
+  [[nodiscard]] Solution<Instance> find(const State& state, const Problem& problem, const Query& query) {
+    Solution<Instance> solution;
+    const Running running(*this, state, problem, query.requirement);
+    solution.status = registry_.try_select(query.problem, solution.selection);
     if (solution.status != Status::ok) {
-      solution.reason = why_none(state, now);
+      solution.reason = why_none(state, running.now);
       return solution;
     }
     const std::size_t slot = slot_of(solution.selection.user);
     const std::int32_t parts = solution.selection.split_k;
     const auto* known = in_parts<Adapter>(problem, parts, [&](const Problem& definite) {
-      const auto* one = now.last_slot == slot && now.last_parts == parts
-                            ? static_cast<const Known<Instance, Kernel>*>(now.last)
-                            : chosen(state, slot, definite, asked.wanted);
+      const auto* one = running.now.last_slot == slot && running.now.last_parts == parts
+                            ? static_cast<const Known<Instance, Kernel>*>(running.now.last)
+                            : chosen(state, slot, definite, query.requirement);
       // If only priorities are known, CK's own choice among equals is as good as any, and is what callers expect.
       if (solution.selection.source == Source::priority && !options_.priority) {
-        if (const auto* usual = choice_of_ck(state, definite, asked.wanted)) one = usual;
+        if (const auto* usual = choice_of_ck(state, definite, query.requirement)) one = usual;
       }
       return one;
     });
@@ -373,8 +372,8 @@ class Core {
   }
 
   /// What the library cannot know about a problem without an answer.
-  [[nodiscard]] static std::string why_none(const State& state, const Asking& now) {
-    const std::string why = state.why_not_on(now.wanted.signature, now.wanted.arch);
+  [[nodiscard]] static std::string why_none(const State& state, const RunningSelection& now) {
+    const std::string why = state.why_not_on(now.requirement.signature, now.requirement.arch);
     return why.empty() ? now.fault : why;
   }
 
@@ -382,7 +381,7 @@ class Core {
   /// first that throws; can_run has noted that one.
   template <class Problem>
   [[nodiscard]] const Known<Instance, Kernel>* choice_of_ck(const State& state, const Problem& problem,
-                                                           const Wanted& wanted) const {
+                                                           const Requirement& requirement) const {
     if constexpr (is_valid<Find, CkRegistry, Problem>) {
       const typename Pointer::element_type* usual = nullptr;
       try {
@@ -391,7 +390,7 @@ class Core {
         return nullptr;
       }
       const auto found = state.by_instance.find(usual);
-      if (found != state.by_instance.end() && can_run(state.kernels[found->second], problem, wanted)) {
+      if (found != state.by_instance.end() && can_run(state.kernels[found->second], problem, requirement)) {
         return &state.kernels[found->second];
       }
     }
@@ -401,19 +400,19 @@ class Core {
   /// The first kernel of a key that can run the problem.
   template <class Problem>
   [[nodiscard]] static const Known<Instance, Kernel>* chosen(const State& state, std::size_t slot,
-                                                             const Problem& problem, const Wanted& wanted) {
+                                                             const Problem& problem, const Requirement& requirement) {
     if (slot >= state.slots.size()) return nullptr;
     for (const std::size_t at : state.slots[slot]) {
-      if (can_run(state.kernels[at], problem, wanted)) return &state.kernels[at];
+      if (can_run(state.kernels[at], problem, requirement)) return &state.kernels[at];
     }
     return nullptr;
   }
 
   template <class Problem>
   [[nodiscard]] static bool can_run(const Known<Instance, Kernel>& kernel, const Problem& problem,
-                                    const Wanted& wanted) {
-    if (kernel.slot == nullptr || kernel.signature_id != wanted.signature) return false;
-    if (!kernel.arch.empty() && !wanted.arch.empty() && kernel.arch != wanted.arch) return false;
+                                    const Requirement& requirement) {
+    if (kernel.slot == nullptr || kernel.signature_id != requirement.signature) return false;
+    if (!kernel.arch.empty() && !requirement.arch.empty() && kernel.arch != requirement.arch) return false;
     try {
       return Adapter::supports(*kernel.instance, problem);
     } catch (const std::exception& error) {
@@ -425,8 +424,8 @@ class Core {
   }
 
   /// Adds kernels after the first, best first.
-  template <class AskedProblem>
-  void add_ranked(std::vector<std::size_t>& ranked, const State& state, const AskedProblem& asked,
+  template <class Query>
+  void add_ranked(std::vector<std::size_t>& ranked, const State& state, const Query& query,
                   std::size_t limit) const {
     const auto add = [&](void* user) {
       const std::size_t slot = slot_of(user);
@@ -436,7 +435,7 @@ class Core {
       }
     };
     try {
-      for (const Ranked& place : registry_.rank(asked.problem, limit)) add(place.user);
+      for (const Ranked& place : registry_.rank(query.problem, limit)) add(place.user);
     } catch (const Error& error) {
       if (error.status() != Status::no_model) throw;
       for (const KernelInfo& kernel : registry_.kernels()) add(kernel.user);

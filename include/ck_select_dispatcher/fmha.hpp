@@ -200,13 +200,13 @@ struct FmhaAdapter {
   }
 
   template <class Problem, class State>
-  [[nodiscard]] static Asked<FmhaProblem> map(const Problem& problem, const SelectorOptions& options,
+  [[nodiscard]] static Query<FmhaProblem> map(const Problem& problem, const SelectorOptions& options,
                                               const State& state) {
     const SignatureView signature{group_of(static_cast<int>(problem.requested_family)), problem.data_type, {}, {}, {}};
     const std::string_view arch =
         problem.gfx_arch.empty() ? std::string_view(options.arch) : std::string_view(problem.gfx_arch);
-    auto asked = asked_of<FmhaAdapter>(signature, arch, state);
-    ck_fmha_problem& raw = asked.problem.capi();
+    auto query = blank_query<FmhaAdapter>(signature, arch, state);
+    ck_fmha_problem& raw = query.problem.capi();
     raw.api_family = static_cast<std::int32_t>(problem.api_family);
     raw.family = static_cast<std::int32_t>(problem.requested_family);
     raw.mode = problem.is_group_mode;
@@ -256,7 +256,7 @@ struct FmhaAdapter {
     drop_unused(raw);
     if (raw.mode == 0) set_equal_lengths(raw);
     else set_own_lengths(raw);
-    return asked;
+    return query;
   }
 
   template <class Instance, class Problem>
@@ -351,11 +351,11 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
   [[nodiscard]] FmhaPlan<Instance> plan(const Problem& problem) const {
     FmhaPlan<Instance> plan;
     plan.num_splits = problem.num_splits;
-    Problem asked = problem;
-    using Family = decltype(asked.requested_family);
+    Problem requested = problem;
+    using Family = decltype(requested.requested_family);
     for (const ck_fmha_family family : stages_of(static_cast<int>(problem.api_family))) {
-      asked.requested_family = static_cast<Family>(family);
-      FmhaStage<Instance> stage{family, this->find(asked)};
+      requested.requested_family = static_cast<Family>(family);
+      FmhaStage<Instance> stage{family, this->find(requested)};
       if (stage.solution.instance != nullptr) {
         plan.stages.push_back(std::move(stage));
       } else if (family != CK_FMHA_FAMILY_BWD_CONVERT_DQ) {
@@ -372,21 +372,21 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
   /// both stages together take the least time by the estimate.
   template <class Problem>
   [[nodiscard]] FmhaPlan<Instance> plan_splits(const Problem& problem, std::int64_t most) const {
-    Problem asked = problem;
-    using Family = decltype(asked.requested_family);
-    asked.requested_family = static_cast<Family>(CK_FMHA_FAMILY_FWD_SPLITKV);
+    Problem requested = problem;
+    using Family = decltype(requested.requested_family);
+    requested.requested_family = static_cast<Family>(CK_FMHA_FAMILY_FWD_SPLITKV);
     // While the number is chosen, kernels are asked about the caller's own, so they may refuse the chosen one.
     for (;;) {
-      asked.num_splits = problem.num_splits;
+      requested.num_splits = problem.num_splits;
       try {
-        asked.num_splits = this->ask(
-            [&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); }, asked);
+        requested.num_splits = this->ask(
+            [&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); }, requested);
       } catch (const Error&) {
-        return plan(asked);  // no problem for which there are splits: the plan's status says so
+        return plan(requested);  // no problem for which there are splits: the plan's status says so
       }
-      FmhaPlan<Instance> planned = plan(asked);
-      if (!planned.stages.empty() || asked.num_splits <= 1) return planned;
-      most = asked.num_splits / 2;
+      FmhaPlan<Instance> planned = plan(requested);
+      if (!planned.stages.empty() || requested.num_splits <= 1) return planned;
+      most = requested.num_splits / 2;
     }
   }
 

@@ -63,21 +63,21 @@ struct GemmAdapter {
 
   /// The Stream-K reduction of a kernel or a problem: 0 for none, else a number per kind. Both state it by the same
   /// members.
-  template <class Asking>
-  [[nodiscard]] static int stream_k(const Asking& asking) noexcept {
-    if constexpr (is_valid<Streamk, Asking>) {
-      return asking.streamk ? 1 + static_cast<int>(asking.reduction_strategy) : 0;
+  template <class CkProblem>
+  [[nodiscard]] static int stream_k(const CkProblem& problem) noexcept {
+    if constexpr (is_valid<Streamk, CkProblem>) {
+      return problem.streamk ? 1 + static_cast<int>(problem.reduction_strategy) : 0;
     } else {
       return 0;
     }
   }
 
   /// Its word; empty without Stream-K.
-  template <class Asking>
-  [[nodiscard]] static std::string reduction_of(const Asking& asking) {
-    if constexpr (is_valid<Streamk, Asking>) {
-      if (!asking.streamk) return {};
-      std::string reduction = word_of(asking.reduction_strategy);
+  template <class CkProblem>
+  [[nodiscard]] static std::string reduction_of(const CkProblem& problem) {
+    if constexpr (is_valid<Streamk, CkProblem>) {
+      if (!problem.streamk) return {};
+      std::string reduction = word_of(problem.reduction_strategy);
       return reduction == "none" ? "atomic" : reduction;
     } else {
       return {};
@@ -217,7 +217,7 @@ struct GemmAdapter {
   }
 
   template <class Problem, class State>
-  [[nodiscard]] static Asked<GemmProblem> map(const Problem& problem, const SelectorOptions& options,
+  [[nodiscard]] static Query<GemmProblem> map(const Problem& problem, const SelectorOptions& options,
                                               const State& state) {
     SignatureView signature = expected_view(options.dtype, options.layout);
     signature.kind = stream_k(problem);
@@ -231,14 +231,14 @@ struct GemmAdapter {
         return usual == view(known);
       });
     }
-    auto asked = asked_of<GemmAdapter>(signature, options.arch, state);
-    asked.problem.size(problem.M, problem.N, problem.K).split_k(problem.k_batch);
+    auto query = blank_query<GemmAdapter>(signature, options.arch, state);
+    query.problem.size(problem.M, problem.N, problem.K).split_k(problem.k_batch);
     const std::string reduction = reduction_of(problem);
-    asked.problem.stream_k(reduction.empty()       ? nullptr
+    query.problem.stream_k(reduction.empty()       ? nullptr
                            : reduction == "tree"   ? "tree"
                            : reduction == "linear" ? "linear"
                                                    : "atomic");
-    return asked;
+    return query;
   }
 
   template <class Instance, class Problem>

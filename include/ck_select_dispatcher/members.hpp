@@ -200,10 +200,10 @@ template <class Instance>
 [[nodiscard]] constexpr Generation generation_of() noexcept {
   if constexpr (is_valid<ConvKey, Instance>) {
     constexpr bool named = is_valid<NameInKey, std::decay_t<decltype(a<Instance>().key())>>;
-    constexpr bool asked = is_valid<AsksItself, Instance>;
+    constexpr bool asks = is_valid<AsksItself, Instance>;
     if (is_valid<Executable, Instance> != named || is_valid<KernelId, Instance> != named) return Generation::unknown;
-    if (named) return asked ? Generation::v3 : Generation::unknown;
-    return asked ? Generation::v2 : Generation::v1;
+    if (named) return asks ? Generation::v3 : Generation::unknown;
+    return asks ? Generation::v2 : Generation::v1;
   } else if constexpr (is_valid<GemmKey, Instance>) {
     constexpr bool pads = is_valid<PadM, GemmAlgorithm<Instance>>;
     constexpr bool stream_k = is_valid<Streamk, GemmAlgorithm<Instance>>;

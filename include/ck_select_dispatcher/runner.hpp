@@ -68,7 +68,7 @@ float run(const GroupedConvSelector<CkRegistry>& selector, const Problem& proble
   });
 }
 
-/// The same for GEMM.
+/// Selects a GEMM's kernel and runs it, as above.
 template <class CkRegistry, class Problem>
 float run(const GemmSelector<CkRegistry>& selector, const Problem& problem, const GemmOperands& operands,
           void* stream = nullptr) {

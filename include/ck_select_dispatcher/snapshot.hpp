@@ -180,10 +180,10 @@ class Snapshot {
     for (const Signature& known : signatures) {
       if (!agrees(known) || (only_usual && !is_usual(known))) continue;
       if (found != nullptr) {
-        const auto said = [](const Signature& one) { return one.dtype_a + " " + one.layout; };
+        const auto words = [](const Signature& one) { return one.dtype_a + " " + one.layout; };
         throw Ambiguous(
             Status::invalid_problem,
-            "kernels of several types or layouts are registered (" + said(*found) + ", " + said(known) +
+            "kernels of several types or layouts are registered (" + words(*found) + ", " + words(known) +
                 "), and neither the problem nor the options say which: set SelectorOptions::dtype and layout");
       }
       found = &known;
@@ -202,27 +202,26 @@ class Snapshot {
 
 /// What a kernel must have for one problem: a signature of the snapshot, and an architecture, whose text is part of the
 /// problem's or the options'.
-struct Wanted {
+struct Requirement {
   std::size_t signature = no_signature;
   std::string_view arch;
 };
 
 /// A problem in the library's form, and what its kernels must have.
 template <class LibraryProblem>
-struct Asked {
+struct Query {
   LibraryProblem problem;
-  Wanted wanted;
+  Requirement requirement;
 };
 
 /// A problem of a signature and an architecture, without extents.
 template <class Adapter, class State>
-[[nodiscard]] Asked<typename Adapter::LibraryProblem> asked_of(const SignatureView& signature, std::string_view arch,
-                                                               const State& state) {
+[[nodiscard]] auto blank_query(const SignatureView& signature, std::string_view arch, const State& state) {
   const std::size_t id = state.id_of(signature);
-  Asked<typename Adapter::LibraryProblem> asked{id == no_signature ? Adapter::blank(signature) : state.blanks[id],
+  Query<typename Adapter::LibraryProblem> query{id == no_signature ? Adapter::blank(signature) : state.blanks[id],
                                                 {id, state.arch_of(id, arch)}};
-  asked.problem.arch(arch);
-  return asked;
+  query.problem.arch(arch);
+  return query;
 }
 
 /// The operands of one search, allocated when its first kernel runs.
@@ -249,15 +248,15 @@ class LazyOperands {
 };
 
 /// A selection that is running on this thread.
-struct Asking {
+struct RunningSelection {
   const void* core;
   const void* snapshot;
   const void* problem;
-  Wanted wanted;
+  Requirement requirement;
   LazyOperands* operands;
-  bool (*supports)(const Asking&, std::size_t slot, std::int32_t parts);
+  bool (*supports)(const RunningSelection&, std::size_t slot, std::int32_t parts);
   /// Runs the kernel once, as Hooks::run_conv does.
-  float (*run)(const Asking&, std::size_t slot, std::int32_t parts, void* stream);
+  float (*run)(const RunningSelection&, std::size_t slot, std::int32_t parts, void* stream);
   /// The last kernel that was asked and can run: the library usually answers with it, so it need not be asked again.
   mutable std::size_t last_slot = no_signature;
   mutable std::int32_t last_parts = 0;
@@ -287,14 +286,14 @@ auto in_parts(const Problem& problem, std::int32_t parts, Body body) {
   return body(problem);
 }
 
-[[nodiscard]] inline const Asking*& asking() noexcept {
-  static thread_local const Asking* now = nullptr;
+[[nodiscard]] inline const RunningSelection*& running_selection() noexcept {
+  static thread_local const RunningSelection* now = nullptr;
   return now;
 }
 
 /// Notes a kernel that threw while it was asked, which counts as "no".
 inline void note_fault(const std::string& kernel, const char* message) noexcept {
-  const Asking* now = asking();
+  const RunningSelection* now = running_selection();
   if (now == nullptr || !now->fault.empty()) return;
   try {
     now->fault = "is_supported of " + kernel + " threw, which counts as \"no\": " + message;
@@ -302,15 +301,17 @@ inline void note_fault(const std::string& kernel, const char* message) noexcept 
   }
 }
 
-class AskingScope {
+class RunningScope {
  public:
-  explicit AskingScope(const Asking& now) noexcept : before_(asking()) { asking() = &now; }
-  ~AskingScope() { asking() = before_; }
-  AskingScope(const AskingScope&) = delete;
-  AskingScope& operator=(const AskingScope&) = delete;
+  explicit RunningScope(const RunningSelection& now) noexcept : before_(running_selection()) {
+    running_selection() = &now;
+  }
+  ~RunningScope() { running_selection() = before_; }
+  RunningScope(const RunningScope&) = delete;
+  RunningScope& operator=(const RunningScope&) = delete;
 
  private:
-  const Asking* before_;
+  const RunningSelection* before_;
 };
 
 }  // namespace ck_select::detail

@@ -149,7 +149,7 @@ def test_a_model_the_estimate_or_the_priority_chooses(tmp_path):
     built_in, estimated, described = (
         chosen(**options)[1] for options in ({"embedded_models": True}, {}, {"hardware": small})
     )
-    assert (built_in.source, built_in.model, built_in.generic) == ("model", "embedded:universal", True)
+    assert (built_in.source, built_in.model, built_in.universal) == ("model", "embedded:universal", True)
     assert (estimated.source, estimated.model) == ("estimate", None) and described.score > estimated.score > 0
     registry, first = chosen(estimate=False)
     assert (first.name, first.source, first.score) == (FORWARD[4], "priority", None)
@@ -161,7 +161,7 @@ def test_a_universal_model_ranks_in_a_registry_alone():
     universal = ROOT / "models" / "universal"
     registry = GroupedConvRegistry(arch="gfx942", kernels=FORWARD, models=[universal], environment=False)
     selection = registry.select(PROBLEM)
-    assert (selection.source, selection.generic) == ("model", True)
+    assert (selection.source, selection.universal) == ("model", True)
     assert registry.rank(PROBLEM)[0] == (selection.name, selection.score)
     with pytest.raises(InvalidModelError, match="use it with a registry or `ckselect rank`"):
         Predictor(universal).rank_kernels(PROBLEM.to_dict(), FORWARD)

@@ -5,7 +5,6 @@ use std::ffi::{CString, c_char};
 use std::fmt::Display;
 
 use super::CkStatus;
-use super::memory::c_text;
 use crate::log::{self, Level};
 use ck_select_types::panics::{self, Panicked};
 
@@ -62,6 +61,11 @@ pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
 /// The same for the few entry points that cannot fail: a panic becomes `fallback`.
 pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
     catch(body).unwrap_or(fallback)
+}
+
+/// A text for C, where it ends at a NUL: names in it may contain one.
+pub(super) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
 fn remember(message: &str) {

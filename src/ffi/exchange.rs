@@ -13,7 +13,6 @@ use super::memory::give_text;
 use super::{CkRegistry, CkStatus};
 use crate::pool::ExportOptions;
 use crate::pool::Pool;
-use crate::registry::Priority;
 use crate::vocab::Op;
 
 /// Adds the kernels of a JSON export of a CK registry, all or none. `hooks_of` is called for each kernel with
@@ -45,7 +44,7 @@ pub unsafe extern "C" fn ck_registry_import_json(
                 Some(hooks_of) => {
                     let name =
                         CString::new(kernel.name.as_str()).map_err(Failure::of(CkStatus::InvalidKernel))?;
-                    let mut hooks = CkKernelHooks::none(Priority::NORMAL);
+                    let mut hooks = CkKernelHooks::NONE;
                     // SAFETY: `hooks_of` is callable with `user`; name and hooks live for the call.
                     if unsafe { hooks_of(name.as_ptr(), &raw mut hooks, user) } == 0 {
                         continue;

@@ -61,7 +61,7 @@ pub(super) unsafe fn read_struct<T: Versioned>(address: *const T) -> Result<T, F
     Ok(unsafe { value.assume_init() })
 }
 
-/// The same; NULL is none.
+/// Copies a struct that the caller filled; NULL is none.
 ///
 /// # Safety
 /// As for [`read_struct`].
@@ -90,12 +90,7 @@ pub(super) unsafe fn read_structs<T: Versioned>(
     if count == 0 {
         return Ok(Structs { first: items, stride: 0, count });
     }
-    if items.is_null() {
-        return Err(Failure::null(what));
-    }
-    if !items.is_aligned() {
-        return Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}: a misaligned address")));
-    }
+    check_address(items, what)?;
     // SAFETY: by contract, `items` begins with a `usize`.
     let stride = unsafe { read_size(items) }?;
     check_size(what, count, stride)?;
@@ -197,6 +192,15 @@ pub(super) fn check_reserved(what: &str, value: i32) -> Result<(), Failure> {
     if value == 0 { Ok(()) } else { Err(refused(&format!("{what}reserved"), value, "0")) }
 }
 
+/// Refuses an address at which no array can be.
+fn check_address<T>(items: *const T, what: &str) -> Result<(), Failure> {
+    if items.is_null() {
+        return Err(Failure::null(what));
+    }
+    let fault = || Failure::new(CkStatus::InvalidArgument, format_args!("{what}: a misaligned address"));
+    items.is_aligned().then_some(()).ok_or_else(fault)
+}
+
 /// Refuses an array that no memory can hold.
 fn check_size(what: &str, count: usize, each: usize) -> Result<(), Failure> {
     let bytes = count.checked_mul(each);
@@ -246,12 +250,7 @@ pub(super) unsafe fn read_array<'a, T>(
     if count == 0 {
         return Ok(&[]);
     }
-    if items.is_null() {
-        return Err(Failure::null(what));
-    }
-    if !items.is_aligned() {
-        return Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}: a misaligned address")));
-    }
+    check_address(items, what)?;
     check_size(what, count, size_of::<T>())?;
     // SAFETY: by contract, `items` has `count` live items; the checks above exclude NULL, misalignment and
     // overflow.

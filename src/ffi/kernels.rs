@@ -80,23 +80,21 @@ unsafe impl Versioned for CkKernelHooks {
 }
 
 impl CkKernelHooks {
-    /// Hooks that do nothing, to be filled in.
-    pub const fn none(priority: Priority) -> Self {
-        Self {
-            struct_size: size_of::<Self>(),
-            user: std::ptr::null_mut(),
-            priority: priority.0,
-            reserved: 0,
-            supports_conv: None,
-            supports_gemm: None,
-            run_conv: None,
-            run_gemm: None,
-            supports_fmha: None,
-            run_fmha: None,
-            context: std::ptr::null_mut(),
-            release: None,
-        }
-    }
+    /// Hooks of a kernel of normal priority that do nothing, to be filled in.
+    pub const NONE: Self = Self {
+        struct_size: size_of::<Self>(),
+        user: std::ptr::null_mut(),
+        priority: Priority::NORMAL.0,
+        reserved: 0,
+        supports_conv: None,
+        supports_gemm: None,
+        run_conv: None,
+        run_gemm: None,
+        supports_fmha: None,
+        run_fmha: None,
+        context: std::ptr::null_mut(),
+        release: None,
+    };
 }
 
 /// The callbacks of a kernel.
@@ -112,10 +110,10 @@ impl Callbacks {
     /// # Safety
     /// The callbacks do what `CkKernelHooks` says, on any thread, for as long as this value is used.
     pub const unsafe fn new(hooks: CkKernelHooks) -> Self {
-        Self::of(hooks)
+        Self::from_hooks(hooks)
     }
 
-    const fn of(hooks: CkKernelHooks) -> Self {
+    const fn from_hooks(hooks: CkKernelHooks) -> Self {
         Self { hooks, is_added: AtomicBool::new(false) }
     }
 
@@ -150,23 +148,42 @@ pub type Run<P> =
     unsafe extern "C" fn(problem: *const <P as AsC>::C, stream: *mut c_void, user: *mut c_void) -> f32;
 
 /// Problems of an operation, whose kernels have callbacks of their own.
-pub trait Hooked: AsC + 'static {
+pub trait OperationCallbacks: AsC + 'static {
     /// The function of `ck_select_bench.h` by which a library of kernels prepares for a problem.
     const PREPARE: &'static str;
 
     /// The operation's callbacks among a kernel's.
-    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>);
+    fn callbacks(hooks: &CkKernelHooks) -> (Option<Supports<Self>>, Option<Run<Self>>);
+
+    /// The hooks of a kernel that only runs.
+    fn hooks(run: Run<Self>) -> CkKernelHooks;
 }
 
-impl Callbacks {
-    fn own<P: Hooked>(&self) -> (Option<Supports<P>>, Option<Run<P>>) {
-        let mut hooks = self.hooks;
-        let (supports, run) = P::callbacks(&mut hooks);
-        (*supports, *run)
-    }
+/// Says which fields of the hooks are an operation's.
+macro_rules! operation_callbacks {
+    ($problem:ty: $supports:ident, $run:ident, $prepare:literal) => {
+        const _: () = {
+            use $crate::ffi::kernels::{CkKernelHooks, OperationCallbacks, Run, Supports};
 
-    fn supports_own<P: Hooked>(&self, problem: &P) -> bool {
-        self.own::<P>().0.is_none_or(|supports| {
+            impl OperationCallbacks for $problem {
+                const PREPARE: &'static str = $prepare;
+
+                fn callbacks(hooks: &CkKernelHooks) -> (Option<Supports<Self>>, Option<Run<Self>>) {
+                    (hooks.$supports, hooks.$run)
+                }
+
+                fn hooks(run: Run<Self>) -> CkKernelHooks {
+                    CkKernelHooks { $run: Some(run), ..CkKernelHooks::NONE }
+                }
+            }
+        };
+    };
+}
+pub(super) use operation_callbacks;
+
+impl Callbacks {
+    fn supports_own<P: OperationCallbacks>(&self, problem: &P) -> bool {
+        P::callbacks(&self.hooks).0.is_none_or(|supports| {
             let problem = problem.to_c();
             // SAFETY: `ck_kernel_hooks` requires a callback that may be called from any thread with a problem
             // of its kind and with what its owner gave it.
@@ -174,8 +191,8 @@ impl Callbacks {
         })
     }
 
-    fn run_own<P: Hooked>(&self, problem: &P, stream: Stream) -> RunOutcome {
-        self.own::<P>().1.map_or(RunOutcome::Failed(0), |run| {
+    fn run_own<P: OperationCallbacks>(&self, problem: &P, stream: Stream) -> RunOutcome {
+        P::callbacks(&self.hooks).1.map_or(RunOutcome::Failed(0), |run| {
             let problem = problem.to_c();
             // SAFETY: as above, and with the stream of the options.
             outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
@@ -189,7 +206,7 @@ impl Hooks for Callbacks {
     }
 
     fn may_refuse(&self) -> bool {
-        Op::ALL.iter().any(|op| each_operation!(op, Own => self.own::<Own>().0.is_some()))
+        Op::ALL.iter().any(|op| each_operation!(op, Own => Own::callbacks(&self.hooks).0.is_some()))
     }
 
     fn added(&self) {
@@ -197,7 +214,7 @@ impl Hooks for Callbacks {
     }
 
     fn can_run(&self) -> bool {
-        Op::ALL.iter().any(|op| each_operation!(op, Own => self.own::<Own>().1.is_some()))
+        Op::ALL.iter().any(|op| each_operation!(op, Own => Own::callbacks(&self.hooks).1.is_some()))
     }
 
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
@@ -310,7 +327,7 @@ pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> Result
         kernel,
         priority: Priority(hooks.priority),
         user: UserData(hooks.user),
-        hooks: Some(Box::new(Callbacks::of(hooks))),
+        hooks: Some(Box::new(Callbacks::from_hooks(hooks))),
     })
 }
 

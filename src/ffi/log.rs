@@ -3,9 +3,8 @@
 use std::ffi::{c_char, c_void};
 
 use super::CkStatus;
-use super::error::boundary;
+use super::error::{boundary, c_text};
 use super::input::{read_text, word};
-use super::memory::c_text;
 use crate::log::{Level, external_line, set_sink};
 
 /// How much is logged. A `ck_log_level` is passed as `int32_t`.

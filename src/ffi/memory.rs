@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char};
 
-use super::error::{Failure, boundary_value};
+use super::error::{Failure, boundary_value, c_text};
 use super::input::{output, write_output};
 
 /// Frees a string that the library returned.
@@ -30,9 +30,4 @@ pub(super) unsafe fn give_text(address: *mut *mut c_char, what: &str, text: &str
     // SAFETY: by contract, `address` is valid for writing.
     unsafe { write_output(address, c_text(text).into_raw()) };
     Ok(())
-}
-
-/// A text for C, where it ends at a NUL: names in it may contain one.
-pub(super) fn c_text(text: &str) -> CString {
-    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }

@@ -77,7 +77,7 @@ pub struct CkSelection {
     /// else 0.
     pub no_model: i32,
     /// 1 if the model is a universal one, which ranks for any GPU, direction and type, else 0.
-    pub generic: i32,
+    pub universal: i32,
     /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name under
     /// which a model was loaded from memory; NULL if another source chose. Valid for the life of the process.
     pub model: *const c_char,
@@ -178,7 +178,7 @@ pub(super) unsafe fn select<T: AsProblem>(
         unmeasured: chosen.unmeasured.into(),
         arch_unknown: chosen.arch_unknown.into(),
         no_model: chosen.no_model.into(),
-        generic: chosen.generic.into(),
+        universal: chosen.universal.into(),
         model: chosen.c_model_name().map_or(std::ptr::null(), CStr::as_ptr),
     };
     // SAFETY: by contract, `selection` still has the room that was checked.

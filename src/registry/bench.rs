@@ -15,6 +15,7 @@ use crate::tuning::clock::{Clock, SystemClock};
 use crate::tuning::device::{Device, DeviceFacts};
 use crate::tuning::hip::Hip;
 use crate::tuning::host::HostDevice;
+use crate::tuning::store::StoreError;
 
 /// Maximum number of problems that are remembered because they could not be measured, so that not every
 /// selection tries again.
@@ -30,15 +31,19 @@ pub(super) type Make = fn() -> Result<Owned, String>;
 
 /// Why a thread cannot measure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoTurn {
-    #[error("this thread is already measuring: it is in a callback, or left one without returning")]
-    Mine,
-    #[error("other searches used up the time")]
-    Late,
-    #[error("an earlier attempt failed")]
-    Failed,
+pub(super) enum MeasureError {
     #[error("{0}")]
-    Lost(String),
+    Device(String),
+    #[error("this thread is already measuring: it is in a callback, or left one without returning")]
+    Reentrant,
+    #[error("other searches used up the time")]
+    OutOfTime,
+    #[error("an earlier attempt failed")]
+    FailedBefore,
+    #[error("a winner could not be kept: {0}")]
+    NoWinners(String),
+    #[error("a winner could not be kept: {0}")]
+    Problem(#[from] StoreError),
 }
 
 /// A device that searches use in turn.
@@ -96,7 +101,7 @@ impl Bench {
         attempt: Attempt,
         run_timeout: Duration,
         until: Option<Instant>,
-    ) -> Result<Turn<'_>, NoTurn> {
+    ) -> Result<Turn<'_>, MeasureError> {
         let thread = std::thread::current().id();
         let mut state = self.state();
         while let Some(holder) = &state.turn {
@@ -107,11 +112,11 @@ impl Bench {
                 state.fail(attempt);
                 state.turn = None;
             } else if holder.thread == thread {
-                return Err(NoTurn::Mine);
+                return Err(MeasureError::Reentrant);
             } else {
                 let until = until.map(|until| until.saturating_duration_since(Instant::now()));
                 if until.is_some_and(|until| until.is_zero()) {
-                    return Err(NoTurn::Late);
+                    return Err(MeasureError::OutOfTime);
                 }
                 let left = until.map_or(left, |until| until.min(left));
                 let waited = self.free.wait_timeout(state, left);
@@ -119,11 +124,11 @@ impl Bench {
             }
         }
         if state.failed.contains(&attempt) {
-            return Err(NoTurn::Failed);
+            return Err(MeasureError::FailedBefore);
         }
         let device = match state.device.take() {
             Some(device) => device,
-            None => self.make_again().map_err(NoTurn::Lost)?,
+            None => self.make_again().map_err(MeasureError::Device)?,
         };
         state.turns += 1;
         let number = state.turns;
@@ -274,10 +279,10 @@ mod tests {
         let bench = Bench::new(host().unwrap(), None);
         let first = bench.turn(attempt(1), SHORT, None).unwrap();
         assert!(bench.is_mine());
-        assert!(bench.turn(attempt(2), SHORT, None).err() == Some(NoTurn::Mine));
+        assert!(bench.turn(attempt(2), SHORT, None).err() == Some(MeasureError::Reentrant));
         std::thread::scope(|scope| {
             let late = || bench.turn(attempt(2), SHORT, Some(Instant::now())).map(|_| ());
-            assert_eq!(scope.spawn(late).join().unwrap(), Err(NoTurn::Late));
+            assert_eq!(scope.spawn(late).join().unwrap(), Err(MeasureError::OutOfTime));
             let other = scope.spawn(|| {
                 assert!(!bench.is_mine());
                 bench.turn(attempt(2), SHORT, None).map(|_| ())
@@ -287,7 +292,7 @@ mod tests {
             assert_eq!(other.join().unwrap(), Ok(()));
         });
         bench.fail(attempt(3));
-        assert_eq!(bench.turn(attempt(3), SHORT, None).err(), Some(NoTurn::Failed));
+        assert_eq!(bench.turn(attempt(3), SHORT, None).err(), Some(MeasureError::FailedBefore));
         assert!(bench.turn(attempt(2), SHORT, None).is_ok());
     }
 
@@ -311,7 +316,7 @@ mod tests {
                 }
                 Some(_) => assert_eq!(next.unwrap(), Ok(())),
             }
-            assert_eq!(bench.turn(attempt(1), SHORT, None).err(), Some(NoTurn::Failed));
+            assert_eq!(bench.turn(attempt(1), SHORT, None).err(), Some(MeasureError::FailedBefore));
         }
     }
 

@@ -63,7 +63,7 @@ impl Cache {
         names: &'r boxcar::Vec<Name>,
     ) -> Option<Selection<'r>> {
         let facts = self.slots.get(key.place)?.get(generation, &key.words)?;
-        Selection::of_facts(facts, generation, names)
+        Selection::from_facts(facts, generation, names)
     }
 
     /// Keeps a selection; false if another thread is writing to the same place.
@@ -79,7 +79,7 @@ const MEASURED: u64 = 1 << 9;
 const UNMEASURED: u64 = 1 << 10;
 const ARCH_UNKNOWN: u64 = 1 << 11;
 const NO_MODEL: u64 = 1 << 12;
-const GENERIC: u64 = 1 << 13;
+const UNIVERSAL: u64 = 1 << 13;
 const MAY_REFUSE: u64 = 1 << 14;
 /// From this bit on: the fields that are out of range, fewer than 48.
 const OUTSIDE: u32 = 16;
@@ -93,7 +93,7 @@ impl<'r> Selection<'r> {
             (UNMEASURED, self.unmeasured),
             (ARCH_UNKNOWN, self.arch_unknown),
             (NO_MODEL, self.no_model),
-            (GENERIC, self.generic),
+            (UNIVERSAL, self.universal),
             (MAY_REFUSE, self.entry.may_refuse()),
         ] {
             flags |= if set { bit } else { 0 };
@@ -111,7 +111,7 @@ impl<'r> Selection<'r> {
         ]
     }
 
-    fn of_facts(facts: [u64; FACTS], generation: u64, names: &'r boxcar::Vec<Name>) -> Option<Self> {
+    fn from_facts(facts: [u64; FACTS], generation: u64, names: &'r boxcar::Vec<Name>) -> Option<Self> {
         let [flags, number, index, places, model, score, measured_ms, user] = facts;
         let user = UserData(std::ptr::with_exposed_provenance_mut(user as usize));
         let name = names.get(number as usize)?;
@@ -129,7 +129,7 @@ impl<'r> Selection<'r> {
             unmeasured: flags & UNMEASURED != 0,
             arch_unknown: flags & ARCH_UNKNOWN != 0,
             no_model: flags & NO_MODEL != 0,
-            generic: flags & GENERIC != 0,
+            universal: flags & UNIVERSAL != 0,
             model: ModelName::from_number(model as u32),
             generation,
         })
@@ -160,7 +160,7 @@ mod tests {
             unmeasured: number.is_multiple_of(4),
             arch_unknown: number.is_multiple_of(6),
             no_model: number.is_multiple_of(9),
-            generic: number.is_multiple_of(5),
+            universal: number.is_multiple_of(5),
             model: (number.is_multiple_of(5)).then(|| ModelName::new("a model")),
             generation,
         }

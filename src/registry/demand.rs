@@ -16,6 +16,7 @@ use crossbeam_queue::ArrayQueue;
 use super::cache::{Key, SLOTS};
 use super::index::Choice;
 use crate::problem::Problem;
+use crate::tuning::search::Verdict;
 
 /// Threads with a table of their own. Later ones share tables and may lose counts, which only reduces the
 /// weight of problems.
@@ -107,6 +108,14 @@ pub(super) struct Timing {
     pub(super) repeats: u32,
 }
 
+impl Timing {
+    /// `None` unless the verdict has a time.
+    pub(super) fn new(choice: Choice, verdict: &Verdict) -> Option<Self> {
+        let Verdict::Measured { median_ms, cv, repeats, .. } = *verdict else { return None };
+        Some(Self { choice, median_ms, cv: cv.unwrap_or(0.0), repeats })
+    }
+}
+
 enum Stage {
     /// To be measured, or continued.
     Waiting(Progress),
@@ -114,14 +123,45 @@ enum Stage {
     Closed(u64),
 }
 
-struct Listed {
+struct ListedProblem {
     unmeasured: Unmeasured,
     stage: Stage,
 }
 
-impl Listed {
+impl ListedProblem {
     fn is_waiting(&self, generation: u64) -> bool {
         !matches!(self.stage, Stage::Closed(closed) if closed == generation)
+    }
+}
+
+/// A problem that one thread measures. Dropped, it waits for a later call, unless it was closed. Until then it
+/// counts as one that cannot be measured, so that a callback that never returns is not called again.
+pub(super) struct Claim<'d> {
+    demand: &'d Demand,
+    pub(super) unmeasured: Unmeasured,
+    pub(super) progress: Progress,
+    is_closed: bool,
+}
+
+impl Claim<'_> {
+    /// It is not to be measured again in this generation.
+    pub(super) const fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Notes that a run takes longer than assumed.
+    pub(super) fn takes_longer(&self) {
+        self.demand.change(&self.unmeasured.problem, |listed| listed.unmeasured.run_ms *= 2.0);
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // A callback that panicked is not called again, either.
+        if !self.is_closed && !std::thread::panicking() {
+            let progress = std::mem::take(&mut self.progress);
+            self.demand.change(&self.unmeasured.problem, |listed| listed.stage = Stage::Waiting(progress));
+        }
     }
 }
 
@@ -134,7 +174,7 @@ pub(super) struct Demand {
     /// The problems of the list.
     known: ArcSwap<HashSet<Problem>>,
     /// Never held while a callback runs.
-    list: Mutex<HashMap<Problem, Listed>>,
+    list: Mutex<HashMap<Problem, ListedProblem>>,
 }
 
 impl Demand {
@@ -168,7 +208,7 @@ impl Demand {
         let before = list.len();
         while let Some(unmeasured) = self.new.pop() {
             if list.len() < MOST_LISTED {
-                let fresh = || Listed { unmeasured, stage: Stage::Waiting(Progress::default()) };
+                let fresh = || ListedProblem { unmeasured, stage: Stage::Waiting(Progress::default()) };
                 list.entry(unmeasured.problem).or_insert_with(fresh);
             }
         }
@@ -197,29 +237,20 @@ impl Demand {
         self.list().values().filter(|listed| listed.is_waiting(generation)).count()
     }
 
-    /// Takes a problem for measuring; `None` if another thread has taken it. Until it is given back it counts
-    /// as one that cannot be measured, so that a callback that never returns is not called again.
-    pub(super) fn take(&self, problem: &Problem, generation: u64) -> Option<Progress> {
+    /// A problem for this thread to measure; `None` if another one does.
+    pub(super) fn claim(&self, unmeasured: &Unmeasured, generation: u64) -> Option<Claim<'_>> {
         let mut list = self.list();
-        let listed = list.get_mut(problem).filter(|listed| listed.is_waiting(generation))?;
-        let fresh = Progress { generation, ..Progress::default() };
-        match std::mem::replace(&mut listed.stage, Stage::Closed(generation)) {
-            Stage::Waiting(progress) if progress.generation == generation => Some(progress),
-            _ => Some(fresh),
-        }
+        let listed = list.get_mut(&unmeasured.problem).filter(|listed| listed.is_waiting(generation))?;
+        let progress = match std::mem::replace(&mut listed.stage, Stage::Closed(generation)) {
+            Stage::Waiting(progress) if progress.generation == generation => progress,
+            _ => Progress { generation, ..Progress::default() },
+        };
+        Some(Claim { demand: self, unmeasured: *unmeasured, progress, is_closed: false })
     }
 
-    /// Returns a problem for a later call.
-    pub(super) fn give_back(&self, problem: &Problem, progress: Progress) {
+    fn change(&self, problem: &Problem, change: impl FnOnce(&mut ListedProblem)) {
         if let Some(listed) = self.list().get_mut(problem) {
-            listed.stage = Stage::Waiting(progress);
-        }
-    }
-
-    /// Notes that a run takes longer than assumed.
-    pub(super) fn takes_longer(&self, problem: &Problem) {
-        if let Some(listed) = self.list().get_mut(problem) {
-            listed.unmeasured.run_ms *= 2.0;
+            change(listed);
         }
     }
 
@@ -239,7 +270,7 @@ impl Demand {
         let now = generation();
         let passed = settled.iter().filter(|(_, of)| *of != now).map(|(unmeasured, _)| {
             let stage = Stage::Waiting(Progress::default());
-            (unmeasured.problem, Listed { unmeasured: *unmeasured, stage })
+            (unmeasured.problem, ListedProblem { unmeasured: *unmeasured, stage })
         });
         let before = list.len();
         list.extend(passed);
@@ -248,11 +279,11 @@ impl Demand {
         }
     }
 
-    fn know(&self, list: &HashMap<Problem, Listed>) {
+    fn know(&self, list: &HashMap<Problem, ListedProblem>) {
         self.known.store(Arc::new(list.keys().copied().collect()));
     }
 
-    fn list(&self) -> MutexGuard<'_, HashMap<Problem, Listed>> {
+    fn list(&self) -> MutexGuard<'_, HashMap<Problem, ListedProblem>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -305,18 +336,21 @@ mod tests {
         let one = unmeasured(1, 1.0);
         demand.note(&one);
         demand.take_in();
-        let mut progress = demand.take(&one.problem, 7).unwrap();
-        assert!(demand.take(&one.problem, 7).is_none() && demand.waiting(7).is_empty());
+        let mut claim = demand.claim(&one, 7).unwrap();
+        assert!(demand.claim(&one, 7).is_none() && demand.waiting(7).is_empty());
         let choice = Choice { kernel: KernelIndex::new(3), split_k: 1 };
-        progress.judged.push(choice);
-        demand.give_back(&one.problem, progress);
-        assert_eq!(demand.take(&one.problem, 7).unwrap().judged, [choice]);
-        demand.takes_longer(&one.problem);
+        claim.progress.judged.push(choice);
+        drop(claim);
+        let mut claim = demand.claim(&one, 7).unwrap();
+        assert_eq!(claim.progress.judged, [choice]);
+        claim.takes_longer();
+        claim.close();
+        drop(claim);
         assert_eq!(demand.waiting(8)[0].run_ms, 2.0);
         // In another generation the kernels differ, so a problem that could not be measured is tried again.
         assert_eq!((demand.count_waiting(7), demand.count_waiting(8)), (0, 1));
-        let fresh = demand.take(&one.problem, 8).unwrap();
-        assert_eq!((fresh.generation, fresh.judged.len()), (8, 0));
+        let fresh = demand.claim(&one, 8).unwrap();
+        assert_eq!((fresh.progress.generation, fresh.progress.judged.len()), (8, 0));
     }
 
     #[test]

@@ -204,7 +204,7 @@ impl Entry {
     /// What tells it apart from other kernels in the store: its name, and its fields if the name is free text
     /// or leaves some out.
     pub(super) fn identity(&self) -> Cow<'_, str> {
-        if Kernel::from_name(self.name()).is_ok_and(|told| told.kind == self.kernel.kind) {
+        if Kernel::from_name(self.name()).is_ok_and(|named| named.kind == self.kernel.kind) {
             return self.name().into();
         }
         let fields = serde_json::to_string(&kernel_json(&self.kernel)).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Entry {
         &self.kernel
     }
 
-    /// The same, shared with the pools of models.
+    /// What it is, shared with the pools of models.
     pub(super) const fn shared_kernel(&self) -> &Arc<Kernel> {
         &self.kernel
     }
@@ -252,7 +252,7 @@ impl Entry {
         self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
     }
 
-    /// The same for a problem in so many parts, which are its own unless it leaves the choice.
+    /// Whether its hooks support a problem in so many parts, which are its own unless it leaves the choice.
     pub(super) fn supports_in(&self, problem: &Problem, split_k: i32) -> bool {
         if problem.chooses_split() {
             self.supports(&problem.with_split(split_k))

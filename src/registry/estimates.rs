@@ -31,10 +31,10 @@ impl Estimates {
     /// needed is prepared, so that selections do not wait for it.
     pub(super) fn new(
         kernels: &Arc<Kernels>,
-        described: Option<GpuOverride>,
+        gpu: Option<GpuOverride>,
         earlier: Option<&Arc<Self>>,
     ) -> Arc<Self> {
-        let has_same_device = |earlier: &&Arc<Self>| earlier.devices.described().copied() == described;
+        let has_same_device = |earlier: &&Arc<Self>| earlier.devices.described().copied() == gpu;
         let earlier = earlier.filter(has_same_device);
         if let Some(earlier) = earlier.filter(|earlier| Arc::ptr_eq(&earlier.kernels, kernels)) {
             return Arc::clone(earlier);
@@ -44,12 +44,8 @@ impl Estimates {
             .first()
             .and_then(|first| first.arch())
             .filter(|&arch| entries.iter().all(|entry| entry.arch() == Some(arch)));
-        let estimates = Self {
-            kernels: Arc::clone(kernels),
-            arch,
-            ties: OnceLock::new(),
-            devices: PerDevice::new(described),
-        };
+        let estimates =
+            Self { kernels: Arc::clone(kernels), arch, ties: OnceLock::new(), devices: PerDevice::new(gpu) };
         if let Some(earlier) = earlier {
             for arch in earlier.devices.known() {
                 // Its device exists: the earlier state had it.
@@ -75,10 +71,10 @@ impl Estimates {
         })
     }
 
-    /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that
+    /// The architecture for a problem: the problem's, otherwise the `default`; without either, the one that
     /// all kernels name.
-    pub(super) fn arch_for(&self, of_options: Option<Arch>, problem: &Problem) -> Option<Arch> {
-        problem.arch().or(of_options).or(self.arch)
+    pub(super) fn arch_for(&self, default: Option<Arch>, problem: &Problem) -> Option<Arch> {
+        problem.arch().or(default).or(self.arch)
     }
 
     /// The estimates for an architecture, computed on first use.

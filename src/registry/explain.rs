@@ -54,19 +54,15 @@ impl Registry {
         let state = self.state();
         let call = Call::new(self, &state, problem, false);
         let mut text = format!("problem: {problem}\n");
-        let asked = state.options().mode.order();
-        for source in asked {
+        let order = state.options().mode.order();
+        for source in order {
             let _ = writeln!(text, "{source}: {}", source.explain(call));
         }
-        for source in Source::ALL.iter().filter(|source| !asked.contains(source)) {
+        for source in Source::ALL.iter().filter(|source| !order.contains(source)) {
             let _ = writeln!(text, "{source}: not asked in this mode; {}", source.explain(call));
         }
         let selected = match call.decide() {
-            Ok(selection) => {
-                let (name, source) =
-                    (call.named(selection.entry.name(), selection.split_k), selection.source);
-                format!("{name} by {source}, if nothing is measured")
-            }
+            Ok(selection) => format!("{}, if nothing is measured", decision(&problem, &selection)),
             Err(error) => format!("nothing: {error}"),
         };
         let _ = writeln!(text, "selected: {selected}");
@@ -82,9 +78,8 @@ impl Registry {
         match answer {
             Err(error) => log::line(Level::Error, "select", format_args!("{problem}: {error}")),
             Ok(selection) => {
-                let (name, source) =
-                    (problem.named(selection.entry.name(), selection.split_k), selection.source);
-                log::line(Level::Debug, "select", format_args!("{problem}: {name} by {source}"));
+                let decision = decision(&problem, selection);
+                log::line(Level::Debug, "select", format_args!("{problem}: {decision}"));
                 if selection.out_of_range() {
                     let fields: Vec<_> = selection.outside.names(problem.op()).collect();
                     let fields = fields.join(", ");
@@ -110,6 +105,11 @@ impl Registry {
             log::line(Level::Trace, "select", format_args!("{text}"));
         }
     }
+}
+
+/// A kernel, and the source that chose it.
+fn decision(problem: &Problem, selection: &Selection<'_>) -> String {
+    format!("{} by {}", problem.named(selection.entry.name(), selection.split_k), selection.source)
 }
 
 /// The sources that come before the one that answered, each with its reason; all of them if none did.

@@ -16,10 +16,7 @@ impl Registry {
         };
         let powers = (0..62).map(|power| 1_i64 << power).take_while(|&splits| splits <= most.max(1));
         let timed = powers.filter_map(|splits| Some((splits, time(splits)?)));
-        let best = timed.fold(None, |best: Option<(i64, f64)>, (splits, time)| match best {
-            Some((_, least)) if least <= time => best,
-            _ => Some((splits, time)),
-        });
+        let best = timed.reduce(|best, other| if other.1 < best.1 { other } else { best });
         best.map_or(1, |(splits, _)| splits)
     }
 }

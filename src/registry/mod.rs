@@ -6,9 +6,9 @@
 //! previous one.
 //!
 //! ```text
-//! select (chain.rs)    the problem's key in the cache: an answer from memory
+//! select.rs            the problem's key in the cache: an answer from memory
 //!   else               State, one look at the registry; Call, the problem and that state
-//!   order (chain.rs)   the first answer of source/{override, store, model, search, estimate, priority}.rs
+//!   order.rs           the first answer of source/{override, store, model, search, estimate, priority}.rs
 //!                      kernels.rs, prepared.rs, estimates.rs: what they read, prepared by whoever changes it
 //!   cache.rs           keeps the answer; demand.rs counts it for tune.rs, which measures between selections
 //! ```
@@ -16,7 +16,6 @@
 mod atomic;
 mod bench;
 mod cache;
-mod chain;
 mod demand;
 mod entry;
 mod estimates;
@@ -28,9 +27,11 @@ mod kernels;
 mod measure;
 mod model_name;
 mod options;
+mod order;
 mod overrides;
 mod prepared;
 mod ranking;
+mod select;
 mod selection;
 mod shared;
 mod slot;

@@ -146,7 +146,7 @@ pub enum OptionsError {
     /// Measuring on the host, which has no GPU architecture, without naming one.
     #[error("host_timing: arch is not set, expected the architecture that the host's kernels stand for")]
     HostArch,
-    /// An embedded model that cannot be loaded.
+    /// A built-in model that cannot be loaded.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
@@ -190,7 +190,7 @@ impl Options {
     }
 
     /// The GPU of [`Options::hardware`].
-    pub(super) fn described(&self) -> Result<Option<GpuOverride>, OptionsError> {
+    pub(super) fn read_gpu(&self) -> Result<Option<GpuOverride>, OptionsError> {
         let read = |path: &PathBuf| GpuOverride::read(path, self.arch);
         Ok(self.hardware.as_ref().map(read).transpose()?)
     }
@@ -208,8 +208,8 @@ impl Options {
             return Err(OptionsError::HostArch);
         }
         let Some(path) = &self.override_file else { return Ok(Overrides::default()) };
-        let said = |error: &OverrideError| log::line(Level::Error, "override", format_args!("{error}"));
-        Ok(Overrides::read(path).inspect_err(said)?)
+        let report = |error: &OverrideError| log::line(Level::Error, "override", format_args!("{error}"));
+        Ok(Overrides::read(path).inspect_err(report)?)
     }
 }
 

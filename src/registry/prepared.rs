@@ -35,7 +35,7 @@ pub(super) struct Inputs<'s> {
     pub(super) kernels: &'s Arc<Kernels>,
     pub(super) models: &'s [LoadedModel],
     /// The GPU in the place of its architecture's profile.
-    pub(super) described: Option<GpuOverride>,
+    pub(super) gpu: Option<GpuOverride>,
     pub(super) options: &'s Options,
     /// Whether winners are measured: by selections, or between them.
     pub(super) measures: bool,
@@ -61,15 +61,14 @@ pub(super) struct PreparedModel {
     pub(super) name: ModelName,
     key: ModelKey,
     /// The GPU that it was prepared for, if it is not a profile.
-    described: Option<GpuOverride>,
+    gpu: Option<GpuOverride>,
     /// The kernels that it was prepared for.
     kernels: Arc<Kernels>,
-    /// `None` if the model can rank none of the kernels. States share it while kernels are only removed.
-    pub(super) ranker: Option<Arc<Ranker>>,
-    /// Why there is no ranker.
-    pub(super) fault: Option<String>,
+    /// Why there is none, if the model can rank none of the kernels. States share it while kernels are only
+    /// removed.
+    pub(super) ranker: Result<Arc<Ranker>, String>,
     /// The kernels of the ranker's pool, in their order; `None` for those that were removed since.
-    of_pool: Vec<Option<KernelIndex>>,
+    pool_kernels: Vec<Option<KernelIndex>>,
 }
 
 /// One in this many kernels of a compiled pool may have been removed. A ranking still scores removed ones.
@@ -83,20 +82,19 @@ impl Prepared {
         earlier: Option<&Self>,
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
     ) -> Self {
-        let &Inputs { kernels, described, .. } = inputs;
+        let &Inputs { kernels, gpu, .. } = inputs;
         let models = inputs.models.iter().map(|loaded| {
-            let of_model = |known: &&Arc<PreparedModel>| {
-                Arc::ptr_eq(&known.model, &loaded.model)
-                    && (known.key, known.described) == (loaded.key, described)
+            let is_same_model = |known: &&Arc<PreparedModel>| {
+                Arc::ptr_eq(&known.model, &loaded.model) && (known.key, known.gpu) == (loaded.key, gpu)
             };
-            let earlier_one = earlier.and_then(|earlier| earlier.models.iter().find(of_model));
+            let earlier_one = earlier.and_then(|earlier| earlier.models.iter().find(is_same_model));
             if let Some(same) = earlier_one.filter(|known| Arc::ptr_eq(&known.kernels, kernels)) {
                 return Arc::clone(same);
             }
             if let Some(changed) = earlier_one.and_then(|known| known.changed_to(kernels)) {
                 return Arc::new(changed);
             }
-            let model = PreparedModel::new(loaded, described, kernels);
+            let model = PreparedModel::new(loaded, gpu, kernels);
             // A process that has just started may never ask twice; a running one should not wait within a
             // selection.
             if earlier.is_some() {
@@ -105,7 +103,7 @@ impl Prepared {
             Arc::new(model)
         });
         let models = models.collect();
-        let estimates = Estimates::new(kernels, described, earlier.map(|earlier| &earlier.estimates));
+        let estimates = Estimates::new(kernels, gpu, earlier.map(|earlier| &earlier.estimates));
         let pool = asks_for_winners(inputs).then(|| {
             let names: Vec<Cow<'_, str>> = kernels.entries().iter().map(|entry| entry.identity()).collect();
             PoolHash::of_names(names.iter().map(AsRef::as_ref))
@@ -127,39 +125,35 @@ impl Prepared {
 
     /// Compiles all forests.
     pub(super) fn compile(&self) {
-        self.models.iter().filter_map(|model| model.ranker.as_deref()).for_each(Ranker::prepare);
+        self.models.iter().filter_map(|model| model.ranker.as_deref().ok()).for_each(Ranker::prepare);
     }
 }
 
 impl PreparedModel {
-    fn new(loaded: &LoadedModel, described: Option<GpuOverride>, kernels: &Arc<Kernels>) -> Self {
+    fn new(loaded: &LoadedModel, gpu: Option<GpuOverride>, kernels: &Arc<Kernels>) -> Self {
         let (model, key) = (loaded.model.clone(), loaded.key);
-        let (mut pool, mut priorities, mut of_pool) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut pool, mut priorities, mut pool_kernels) = (Vec::new(), Vec::new(), Vec::new());
         for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == key.op) {
             pool.push(Arc::clone(entry.shared_kernel()));
             priorities.push(entry.priority().0);
-            of_pool.push(Some(index));
+            pool_kernels.push(Some(index));
         }
         let pool = Pool::shared(pool).map_err(|error| error.to_string());
         let ranker = pool.and_then(|pool| {
             let priority = |index| priorities.get(index).copied().unwrap_or(Priority::NORMAL.0);
-            Ranker::deferred(model.clone(), key, described, Arc::new(pool), priority)
-                .map_err(|error| error.to_string())
+            let ranker = Ranker::deferred(model.clone(), key, gpu, Arc::new(pool), priority);
+            ranker.map(Arc::new).map_err(|error| error.to_string())
         });
-        let (ranker, fault) = match ranker {
-            Ok(ranker) => (Some(Arc::new(ranker)), None),
-            Err(reason) => (None, Some(reason)),
-        };
         let (name, kernels) = (ModelName::new(model.name()), Arc::clone(kernels));
-        Self { model, name, key, described, kernels, ranker, fault, of_pool }
+        Self { model, name, key, gpu, kernels, ranker, pool_kernels }
     }
 
-    /// The same for other kernels: what was compiled stays. Kernels that were removed since are passed over,
+    /// This model for other kernels: what was compiled stays. Kernels that were removed since are passed over,
     /// and those that were added are compiled beside the others. `None` if so many have changed that all are
     /// better prepared anew.
     fn changed_to(&self, kernels: &Arc<Kernels>) -> Option<Self> {
-        let ranker = self.ranker.as_ref()?;
-        let (mut of_pool, mut added) = (vec![None; self.of_pool.len()], Vec::new());
+        let ranker = self.ranker.as_ref().ok()?;
+        let (mut pool_kernels, mut added) = (vec![None; self.pool_kernels.len()], Vec::new());
         let known = |at| Some((at, self.kernels.get(self.kernel(at)?)?));
         let mut known = ranker.pool().by_name().filter_map(known).peekable();
         for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == self.key.op) {
@@ -169,51 +163,51 @@ impl PreparedModel {
                 same = known.next_if(|(_, known)| Arc::ptr_eq(known, entry));
             }
             match same {
-                Some((at, _)) => of_pool[at] = Some(index),
+                Some((at, _)) => pool_kernels[at] = Some(index),
                 None => added.push((index, entry)),
             }
         }
-        let removed = of_pool.iter().filter(|known| known.is_none()).count();
-        if removed == of_pool.len() || removed * MOST_REMOVED > of_pool.len() {
+        let removed = pool_kernels.iter().filter(|known| known.is_none()).count();
+        if removed == pool_kernels.len() || removed * MOST_REMOVED > pool_kernels.len() {
             return None;
         }
         let mut ranker = Arc::clone(ranker);
         if !added.is_empty() {
             let mut pool = ranker.pool().kernels().to_vec();
             pool.extend(added.iter().map(|(_, entry)| Arc::clone(entry.shared_kernel())));
-            of_pool.extend(added.iter().map(|&(index, _)| Some(index)));
+            pool_kernels.extend(added.iter().map(|&(index, _)| Some(index)));
             let priority = |at: usize| {
-                let entry = of_pool.get(at).copied().flatten().and_then(|index| kernels.get(index));
+                let entry = pool_kernels.get(at).copied().flatten().and_then(|index| kernels.get(index));
                 entry.map_or(Priority::NORMAL, |entry| entry.priority()).0
             };
             ranker = Arc::new(ranker.with_added(Arc::new(Pool::shared(pool).ok()?), priority)?);
         }
         let (model, kernels) = (Arc::clone(&self.model), Arc::clone(kernels));
-        Some(Self { model, kernels, ranker: Some(ranker), fault: None, of_pool, ..*self })
+        Some(Self { model, kernels, ranker: Ok(ranker), pool_kernels, ..*self })
     }
 
     /// Does what selections would do on first use, as far as the same model for other kernels was used.
     fn prepare_like(&self, earlier: Option<&Self>) {
-        let Some(ranker) = &self.ranker else { return };
+        let Ok(ranker) = &self.ranker else { return };
         ranker.prepare();
-        if let Some(earlier) = earlier.and_then(|earlier| earlier.ranker.as_deref()) {
+        if let Some(earlier) = earlier.and_then(|earlier| earlier.ranker.as_deref().ok()) {
             ranker.prepare_gpus_of(earlier);
         }
     }
 
     /// The kernel at an index of the ranker's pool; `None` if it was removed.
     pub(super) fn kernel(&self, pool_index: usize) -> Option<KernelIndex> {
-        self.of_pool.get(pool_index).copied().flatten()
+        self.pool_kernels.get(pool_index).copied().flatten()
     }
 
     /// The index of a kernel in the ranker's pool.
     pub(super) fn pool_index(&self, kernel: KernelIndex) -> Option<usize> {
-        self.of_pool.iter().position(|&known| known == Some(kernel))
+        self.pool_kernels.iter().position(|&known| known == Some(kernel))
     }
 
     /// An error of the ranker, which counts the kernels that are left.
     pub(super) fn restate(&self, error: RankError, problem: &Problem) -> RankError {
-        let Some(ranker) = &self.ranker else { return error };
+        let Ok(ranker) = &self.ranker else { return error };
         let mut left = ranker.pool().by_name().filter(|&at| self.kernel(at).is_some());
         match (error, left.next().and_then(|first| ranker.pool().get(first))) {
             (RankError::NoKernel { asked, why, .. }, Some(first)) => RankError::NoKernel {
@@ -337,7 +331,7 @@ mod tests {
         let ranker = || {
             let state = registry.state();
             let models = &registry.prepared(&state).models;
-            models.iter().find_map(|model| Some(Arc::as_ptr(model.ranker.as_ref()?))).unwrap()
+            models.iter().find_map(|model| Some(Arc::as_ptr(model.ranker.as_ref().ok()?))).unwrap()
         };
         registry.select(&problem).unwrap();
         let (mut expected, compiled) = (ranked(), ranker());

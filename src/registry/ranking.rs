@@ -47,8 +47,10 @@ impl Registry {
         state.note(problem);
         let call = Call::new(self, &state, problem, false);
         let mut scratch = RankScratch::default();
-        let mut ranked = model::rank(call, usize::MAX, &mut scratch)
-            .map_err(|error| with_reasons(&state, &problem, error))?;
+        let mut ranked = model::rank(call, usize::MAX, &mut scratch).map_err(|error| match error {
+            SelectError::NoModel { .. } => no_model(&state, &problem),
+            error => error,
+        })?;
         let outside = ranked.ranking.outside();
         let mut places: Vec<Place<'_>> = Vec::new();
         while let Some((choice, entry, found)) = ranked.next_fitting(call) {
@@ -96,18 +98,15 @@ impl Registry {
         problem: &Problem,
         index: usize,
     ) -> Result<(&'s Ranker, usize), SelectError> {
-        let no_model = || SelectError::NoModel { why: model::none_fits(state, problem) };
+        let no_model = || no_model(state, problem);
         let chosen = state.model_for(problem, state.options().arch).ok_or_else(no_model)?;
         let model = self.prepared(state).model(chosen).ok_or_else(no_model)?;
         let not_rankable = || SelectError::NotRankable { kernels: state.kernels().len(), index };
-        model.ranker.as_deref().zip(model.pool_index(KernelIndex::new(index))).ok_or_else(not_rankable)
+        model.ranker.as_deref().ok().zip(model.pool_index(KernelIndex::new(index))).ok_or_else(not_rankable)
     }
 }
 
-/// Adds to an error why no model fits, which the select path leaves out.
-fn with_reasons(state: &State, problem: &Problem, error: SelectError) -> SelectError {
-    match error {
-        SelectError::NoModel { .. } => SelectError::NoModel { why: model::none_fits(state, problem) },
-        error => error,
-    }
+/// Why no model fits, which the select path leaves out.
+fn no_model(state: &State, problem: &Problem) -> SelectError {
+    SelectError::NoModel { why: model::none_fits(state, problem) }
 }

@@ -56,7 +56,7 @@ pub struct Selection<'r> {
     /// Whether the first kernel by priority was chosen only because no source before had an answer.
     pub no_model: bool,
     /// Whether the model is a universal one, which ranks for any GPU, direction and type.
-    pub generic: bool,
+    pub universal: bool,
     /// The model that chose it; see [`Selection::model_name`].
     pub(super) model: Option<ModelName>,
     /// The generation of the state that answered, see [`super::Registry::generation`].
@@ -79,7 +79,7 @@ impl<'r> Selection<'r> {
             unmeasured: false,
             arch_unknown: false,
             no_model: false,
-            generic: false,
+            universal: false,
             model: None,
             generation,
         }

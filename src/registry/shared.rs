@@ -95,7 +95,7 @@ impl Registry {
         Self::with_slots(options, MeasuringSlots::default())
     }
 
-    /// The same, measuring on a device of the caller.
+    /// An empty registry that measures on a device of the caller.
     pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
         Self::with_slots(options, MeasuringSlots::new(device))
     }
@@ -278,9 +278,7 @@ impl Registry {
         // They may have been read despite an error.
         if !Arc::ptr_eq(&known, &winners.snapshot()) {
             // Remembered decisions do not include them.
-            let latest = self.turn();
-            let state = self.successor(&latest);
-            self.publish(state);
+            self.forget_decisions();
         }
         is_new
     }
@@ -398,6 +396,12 @@ impl Registry {
         let next = state.with_kernels(&latest.kernels);
         next.prepared(|earlier| self.prepare_for(&next, earlier));
         self.publish(next);
+    }
+
+    /// Remembered decisions are made again.
+    pub(super) fn forget_decisions(&self) {
+        let latest = self.turn();
+        self.publish(self.successor(&latest));
     }
 
     /// Publishes a turn's changes of anything but kernels; the turn continues.

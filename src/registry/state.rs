@@ -21,7 +21,7 @@ use crate::vocab::{Arch, Op};
 pub(super) struct Files {
     overrides: Arc<Overrides>,
     capture: Option<Arc<Capture>>,
-    described: Option<GpuOverride>,
+    gpu: Option<GpuOverride>,
 }
 
 impl Files {
@@ -30,7 +30,7 @@ impl Files {
         Ok(Self {
             overrides: Arc::new(options.read_overrides()?),
             capture: options.open_capture()?,
-            described: options.described()?,
+            gpu: options.read_gpu()?,
         })
     }
 }
@@ -55,15 +55,15 @@ pub(super) struct State {
     files: Files,
 }
 
-/// The options, whose architecture is that of the described GPU if they name none: it decides about kernels
+/// The options, whose architecture is that of the given GPU if they name none: it decides about kernels
 /// and models, too.
-fn on_gpu(options: Options, described: Option<GpuOverride>) -> Options {
-    Options { arch: options.arch.or(described.map(|described| described.arch)), ..options }
+fn on_gpu(options: Options, gpu: Option<GpuOverride>) -> Options {
+    Options { arch: options.arch.or(gpu.map(|gpu| gpu.arch)), ..options }
 }
 
 impl State {
     pub(super) fn new(options: Options, files: Files) -> Result<Self, OptionsError> {
-        let options = on_gpu(options, files.described);
+        let options = on_gpu(options, files.gpu);
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
@@ -124,15 +124,15 @@ impl State {
     }
 
     /// The GPU in the place of its architecture's profile.
-    pub(super) const fn described(&self) -> Option<GpuOverride> {
-        self.files.described
+    pub(super) const fn gpu(&self) -> Option<GpuOverride> {
+        self.files.gpu
     }
 
     pub(super) fn overrides(&self) -> &Overrides {
         &self.files.overrides
     }
 
-    /// The same with other kernels.
+    /// This state with other kernels.
     pub(super) fn with_kernels(&self, kernels: &Arc<Kernels>) -> Self {
         let mut next = self.clone();
         next.kernels = Arc::clone(kernels);
@@ -145,7 +145,7 @@ impl State {
         self.models.push(LoadedModel { key, model, embedded: false });
     }
 
-    /// Removes a loaded model; embedded ones depend on the options.
+    /// Removes a loaded model; built-in ones depend on the options.
     pub(super) fn remove_model(&mut self, key: &ModelKey) -> bool {
         let before = self.models.len();
         // Whether it chooses the number of parts, and whose kernels it ranks, is the model's, not its key's.
@@ -166,7 +166,7 @@ impl State {
             self.models.retain(|known| !known.embedded);
             self.models.extend(embedded);
         }
-        self.options = on_gpu(options, files.described);
+        self.options = on_gpu(options, files.gpu);
         self.files = files;
         self.unprepare();
         // Compiled models are reused; the winners may have to come from elsewhere.
@@ -187,7 +187,7 @@ impl State {
     }
 
     /// The model that fits a problem best: one that was trained for such problems before a universal one,
-    /// then a loaded one before an embedded one; among equals, the last loaded one. One that ranks a
+    /// then a loaded one before a built-in one; among equals, the last loaded one. One that ranks a
     /// library's kernels fits where one of them computes the problem.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<ModelIndex> {
         let fit = |loaded: &LoadedModel| {
@@ -213,7 +213,7 @@ impl State {
         // Most registries have no kernel of the library, which preparing has found out.
         let prepared = || self.prepared.get().and_then(|prepared| prepared.model(ModelIndex::new(at)));
         loaded.key.library.is_none()
-            || prepared().is_none_or(|model| model.ranker.is_some())
+            || prepared().is_none_or(|model| model.ranker.is_ok())
                 && self.kernels.entries().iter().any(is_ranked)
     }
 
@@ -235,7 +235,7 @@ impl State {
         Inputs {
             kernels: &self.kernels,
             models: &self.models,
-            described: self.files.described,
+            gpu: self.files.gpu,
             options: &self.options,
             measures: self.measures(),
             reopens_winners: self.reopens_winners,

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::bench::NoTurn;
+use super::bench::MeasureError;
 use super::cache::Key;
-use super::demand::{Demand, Progress, Timing, Unmeasured};
-use super::entry::Hooks;
+use super::demand::{Claim, Demand, Progress, Timing, Unmeasured};
+use super::entry::{Entry, Hooks};
 use super::index::Choice;
-use super::measure::{keep, name, try_out};
+use super::measure::Measurement;
 use super::options::Mode;
 use super::selection::{Selection, Source};
 use super::shared::Registry;
@@ -91,148 +91,21 @@ impl Registry {
     /// in the background.
     pub fn tune(&self, budget: &TuneBudget) -> Result<TuneReport, TuneError> {
         let began = Instant::now();
-        let until = began.checked_add(budget.time);
         if self.slots.is_measuring(self.state().options()) {
-            return Err(TuneError::new(NoTurn::Mine));
+            return Err(TuneError::new(MeasureError::Reentrant));
         }
         let demand = self.demand();
         if demand.take_in() {
-            // Missed problems have been decided since. Now they are decided again.
-            let latest = self.turn();
-            let state = self.successor(&latest);
-            self.publish(state);
+            // Missed problems have been decided since.
+            self.forget_decisions();
         }
-        let mut report = TuneReport::default();
-        let mut settled = Vec::new();
-        let mut result = Ok(());
-        for unmeasured in demand.waiting(self.generation()) {
-            let Some(left) =
-                until.map_or(Some(Duration::MAX), |until| until.checked_duration_since(Instant::now()))
-            else {
-                break;
-            };
-            if left < one_kernel(&unmeasured, &self.state.load().options().measuring) {
-                continue;
-            }
-            result = self.tune_one(demand, &unmeasured, budget, until, &mut report, &mut settled);
-            if result.is_err() {
-                break;
-            }
-        }
+        let (until, report) = (began.checked_add(budget.time), TuneReport::default());
+        let mut tuning = Tuning { registry: self, demand, budget, until, report, settled: Vec::new() };
+        let result = tuning.run();
+        let Tuning { report, settled, .. } = tuning;
         demand.settle(&settled, || self.generation());
-        report.waiting = demand.count_waiting(self.generation());
-        report.elapsed = began.elapsed();
-        result.map(|()| report)
-    }
-
-    /// Measures a problem, or continues to.
-    fn tune_one(
-        &self,
-        demand: &Demand,
-        unmeasured: &Unmeasured,
-        budget: &TuneBudget,
-        until: Option<Instant>,
-        report: &mut TuneReport,
-        settled: &mut Vec<(Unmeasured, u64)>,
-    ) -> Result<(), TuneError> {
-        let problem = &unmeasured.problem;
-        let checked = problem.checked().map_err(TuneError::new)?;
-        let state = self.state();
-        let (options, generation) = (state.options(), state.generation());
-        if options.mode == Mode::Priority {
-            return Ok(());
-        }
-        let call = Call::new(self, &state, checked, false);
-        let winners = call.prepared().winners.as_ref().map_err(TuneError::new)?;
-        let bench = self.slots.bench(options).map_err(TuneError::new)?;
-        let Some(mut progress) = demand.take(problem, generation) else { return Ok(()) };
-        if winners.takes(problem).is_err() {
-            // It stays closed.
-            return Ok(());
-        }
-        let attempt = (generation, *problem);
-        let turn = match bench.turn(attempt, options.measuring.run_timeout, until) {
-            Ok(turn) => turn,
-            Err(NoTurn::Failed) => {
-                report.failed += 1;
-                return Ok(());
-            }
-            Err(why) => {
-                demand.give_back(problem, progress);
-                return if why == NoTurn::Late { Ok(()) } else { Err(TuneError::new(why)) };
-            }
-        };
-        winners.load_late();
-        // Another thread or process may have measured it.
-        if self.publish_winner(call, unmeasured) {
-            settled.push((*unmeasured, generation));
-            return Ok(());
-        }
-        let runs = |choice: &Choice| {
-            let hooks = state.entry(choice.kernel).and_then(|entry| entry.hooks());
-            hooks.is_some_and(Hooks::can_run)
-        };
-        let mut kernels = search::candidates(call);
-        kernels.retain(runs);
-        kernels.truncate(budget.kernels.max(2));
-        if kernels.len() < 2 {
-            // Nothing to choose from: it stays closed.
-            return Ok(());
-        }
-        let left: Vec<Choice> =
-            kernels.iter().copied().filter(|kernel| !progress.judged.contains(kernel)).collect();
-        let measuring = SearchOptions {
-            budget: until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now())),
-            best_ms: progress.timings.iter().map(|timing| timing.median_ms).reduce(f64::min),
-            ..options.measuring.clone()
-        };
-        let stream = budget.stream.unwrap_or(options.stream);
-        let Some(found) = try_out(&state, &turn, problem, &left, stream, &measuring) else {
-            demand.give_back(problem, progress);
-            return Err(TuneError::new("the device is gone"));
-        };
-        let name =
-            |place: usize| left.get(place).map_or_else(String::new, |&choice| name(&state, problem, choice));
-        if log::enabled(Level::Debug) {
-            log::line(Level::Debug, "tune", format_args!("{problem}: {}", found.text(name).trim_end()));
-        }
-        match found.end {
-            End::Completed | End::Budget => take_over(&mut progress, &left, &found, measuring.repeats),
-            End::Hung | End::DeviceLost(_) => {
-                bench.fail(attempt);
-                return Err(TuneError::new(format_args!("{problem}: {}", found.end)));
-            }
-            End::Refused(_) | End::StreamBusy | End::Capturing => {
-                demand.give_back(problem, progress);
-                return Err(TuneError::new(found.end));
-            }
-        }
-        if progress.judged.len() < kernels.len() {
-            if found.tried > 0 && progress.judged.len() + left.len() == kernels.len() {
-                demand.takes_longer(problem);
-            }
-            demand.give_back(problem, progress);
-            return Ok(());
-        }
-        let best = progress.timings.iter().min_by(|a, b| a.median_ms.total_cmp(&b.median_ms));
-        let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.choice.kernel)?))) else {
-            bench.fail(attempt);
-            report.failed += 1;
-            log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {}", found.text(name)));
-            return Ok(());
-        };
-        keep(winners, problem, entry, best, progress.judged.len(), WinnerSource::Refine);
-        self.publish_winner(call, unmeasured);
-        settled.push((*unmeasured, generation));
-        report.measured += 1;
-        if let Some(&before) = kernels.first()
-            && before != best.choice
-        {
-            report.improved += 1;
-            let before = progress.timings.iter().find(|timing| timing.choice == before);
-            report.saved_ms += before.map_or(0.0, |before| before.median_ms - best.median_ms);
-        }
-        Ok(())
+        let waiting = demand.count_waiting(self.generation());
+        result.map(|()| TuneReport { waiting, elapsed: began.elapsed(), ..report })
     }
 
     /// The requests, counted from the first call on.
@@ -268,26 +141,174 @@ impl Registry {
         };
         let run_ms = milliseconds(state, &problem, &selection);
         demand.note(&Unmeasured { problem: *problem, key: *key, run_ms, share });
-        match store::answer(call) {
-            Some(winner) => {
-                self.remember(key, &winner);
-                winner
+        let Some(winner) = store::answer(call) else { return selection };
+        self.cache.put(key, &winner);
+        winner
+    }
+}
+
+/// A call of [`Registry::tune`].
+struct Tuning<'r> {
+    registry: &'r Registry,
+    demand: &'r Demand,
+    budget: &'r TuneBudget,
+    /// When the time is over.
+    until: Option<Instant>,
+    report: TuneReport,
+    /// Problems that have a winner now, each with the generation of that winner.
+    settled: Vec<(Unmeasured, u64)>,
+}
+
+impl Tuning<'_> {
+    fn run(&mut self) -> Result<(), TuneError> {
+        for unmeasured in self.demand.waiting(self.registry.generation()) {
+            let Some(left) = self.time_left() else { break };
+            if left >= one_kernel(&unmeasured, &self.registry.state.load().options().measuring) {
+                self.tune_one(&unmeasured)?;
             }
-            None => selection,
         }
+        Ok(())
     }
 
-    /// Puts a problem's winner into the decision cache, if there is one.
-    fn publish_winner(&self, call: Call<'_, '_>, unmeasured: &Unmeasured) -> bool {
-        let Some(winner) = store::answer(call) else { return false };
-        for _ in 0..TRIES {
-            if self.remember(&unmeasured.key, &winner) {
-                break;
+    /// `None` once it is over.
+    fn time_left(&self) -> Option<Duration> {
+        self.until.map_or(Some(Duration::MAX), |until| until.checked_duration_since(Instant::now()))
+    }
+
+    /// Measures a problem, or continues to.
+    fn tune_one(&mut self, unmeasured: &Unmeasured) -> Result<(), TuneError> {
+        let problem = unmeasured.problem.checked().map_err(TuneError::new)?;
+        let state = self.registry.state();
+        if state.options().mode == Mode::Priority {
+            return Ok(());
+        }
+        let call = Call::new(self.registry, &state, problem, false);
+        let Some(mut claim) = self.demand.claim(unmeasured, state.generation()) else { return Ok(()) };
+        let Some(measurement) = self.reserve(call, &mut claim)? else { return Ok(()) };
+        // Another thread or process may have measured it.
+        if publish_winner(call, &unmeasured.key) || self.measure(&measurement, &mut claim)? {
+            claim.close();
+            self.settled.push((*unmeasured, state.generation()));
+        }
+        Ok(())
+    }
+
+    /// Waits for the problem's turn; `None` if it cannot be measured now.
+    fn reserve<'r, 's>(
+        &mut self,
+        call: Call<'r, 's>,
+        claim: &mut Claim<'_>,
+    ) -> Result<Option<Measurement<'r, 's>>, TuneError> {
+        match Measurement::begin(call, self.until) {
+            Ok(measurement) => return Ok(Some(measurement)),
+            Err(MeasureError::Problem(_)) => claim.close(),
+            Err(MeasureError::FailedBefore) => {
+                claim.close();
+                self.report.failed += 1;
             }
-            std::hint::spin_loop();
+            Err(MeasureError::OutOfTime) => {}
+            Err(MeasureError::NoWinners(reason)) => return Err(TuneError::new(reason)),
+            Err(reason) => return Err(TuneError::new(reason)),
+        }
+        Ok(None)
+    }
+
+    /// A problem's best kernels that can be run.
+    fn kernels(&self, call: Call<'_, '_>) -> Vec<Choice> {
+        let can_run = |choice: &Choice| {
+            let hooks = call.state.entry(choice.kernel).and_then(Entry::hooks);
+            hooks.is_some_and(Hooks::can_run)
+        };
+        let kernels = search::candidates(call).into_iter().filter(can_run);
+        kernels.take(self.budget.kernels.max(2)).collect()
+    }
+
+    /// Measures those of a problem's best kernels that have no verdict yet; true once there is a winner.
+    fn measure(
+        &mut self,
+        measurement: &Measurement<'_, '_>,
+        claim: &mut Claim<'_>,
+    ) -> Result<bool, TuneError> {
+        let Call { state, problem, .. } = measurement.call;
+        let (kernels, options) = (self.kernels(measurement.call), state.options());
+        let [first, _, ..] = kernels[..] else {
+            // Nothing to choose from.
+            claim.close();
+            return Ok(false);
+        };
+        let progress = &mut claim.progress;
+        let left: Vec<Choice> =
+            kernels.iter().copied().filter(|kernel| !progress.judged.contains(kernel)).collect();
+        let measuring = SearchOptions {
+            budget: self.time_left().unwrap_or_default(),
+            best_ms: progress.timings.iter().map(|timing| timing.median_ms).reduce(f64::min),
+            ..options.measuring.clone()
+        };
+        let found = measurement.try_out(&left, self.budget.stream.unwrap_or(options.stream), &measuring);
+        let found = found.ok_or_else(|| TuneError::new("the device is gone"))?;
+        let text = measurement.text(&found, &left);
+        log::line(Level::Debug, "tune", format_args!("{problem}: {}", text.trim_end()));
+        match found.end {
+            End::Completed | End::Budget => {}
+            End::Hung | End::DeviceLost(_) => {
+                claim.close();
+                measurement.fail();
+                return Err(TuneError::new(format_args!("{problem}: {}", found.end)));
+            }
+            End::Refused(_) | End::StreamBusy | End::Capturing => return Err(TuneError::new(found.end)),
+        }
+        let before = progress.judged.len();
+        take_over(progress, &left, &found, measuring.repeats);
+        let judged = progress.judged.len();
+        if found.tried > 0 && judged == before {
+            claim.takes_longer();
+        }
+        if judged < kernels.len() {
+            return Ok(false);
+        }
+        claim.close();
+        Ok(self.conclude(measurement, claim, first, &text))
+    }
+
+    /// Keeps the winner; false if no kernel has a time. `first` was chosen before.
+    fn conclude(
+        &mut self,
+        measurement: &Measurement<'_, '_>,
+        claim: &Claim<'_>,
+        first: Choice,
+        text: &str,
+    ) -> bool {
+        let Call { state, problem, .. } = measurement.call;
+        let progress = &claim.progress;
+        let best = progress.timings.iter().min_by(|a, b| a.median_ms.total_cmp(&b.median_ms));
+        let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.choice.kernel)?))) else {
+            measurement.fail();
+            self.report.failed += 1;
+            log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {text}"));
+            return false;
+        };
+        measurement.keep(entry, best, progress.judged.len(), WinnerSource::Refine);
+        publish_winner(measurement.call, &claim.unmeasured.key);
+        self.report.measured += 1;
+        if best.choice != first {
+            self.report.improved += 1;
+            let before = progress.timings.iter().find(|timing| timing.choice == first);
+            self.report.saved_ms += before.map_or(0.0, |before| before.median_ms - best.median_ms);
         }
         true
     }
+}
+
+/// Puts a problem's winner into the decision cache, if there is one.
+fn publish_winner(call: Call<'_, '_>, key: &Key) -> bool {
+    let Some(winner) = store::answer(call) else { return false };
+    for _ in 0..TRIES {
+        if call.registry.cache.put(key, &winner) {
+            break;
+        }
+        std::hint::spin_loop();
+    }
+    true
 }
 
 /// How long one of a problem's kernels will take. Any shorter time would be wasted.
@@ -301,16 +322,11 @@ fn one_kernel(unmeasured: &Unmeasured, measuring: &SearchOptions) -> Duration {
 fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, repeats: u32) {
     for (at, entry) in found.entries.iter().enumerate() {
         let Some(&choice) = tried.get(entry.index) else { continue };
-        match entry.verdict {
-            Verdict::Measured { median_ms, cv, repeats: had, .. } => {
-                if had < repeats && at > 0 {
-                    continue;
-                }
-                let timing = Timing { choice, median_ms, cv: cv.unwrap_or(0.0), repeats: had };
-                progress.timings.push(timing);
-            }
-            Verdict::OverBudget | Verdict::NotTried => continue,
-            _ => {}
+        match Timing::new(choice, &entry.verdict) {
+            Some(timing) if timing.repeats < repeats && at > 0 => continue,
+            Some(timing) => progress.timings.push(timing),
+            None if matches!(entry.verdict, Verdict::OverBudget | Verdict::NotTried) => continue,
+            None => {}
         }
         progress.judged.push(choice);
     }
@@ -321,7 +337,7 @@ fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, re
 /// model's card), except for the priority's, which ignores the problem.
 fn share_lost(selection: &Selection<'_>) -> Option<f64> {
     let usual = match selection.source {
-        Source::Model if selection.generic => 0.03,
+        Source::Model if selection.universal => 0.03,
         Source::Model => 0.02,
         Source::Estimate => 0.03,
         Source::Priority => 0.3,

@@ -52,7 +52,7 @@ impl MockDevice {
         Self { facts, ..Self::default() }
     }
 
-    /// The same device with other facts.
+    /// This device with other facts.
     pub fn with_facts(mut self, change: impl FnOnce(&mut DeviceFacts)) -> Self {
         change(&mut self.facts);
         self

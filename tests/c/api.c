@@ -1,5 +1,6 @@
 /* Every function of ck_select.h and ck_select_rows.h, every status that can be provoked, and arguments that no caller
- * should give.
+ * should give. What is chosen, and what the C++ classes return, is tested in tests/registry.rs and tests/cpp/wrapper.cpp;
+ * which values a field may have, in crates/types.
  *
  * Arguments: the repository, and a directory for files of this run. */
 
@@ -35,9 +36,6 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 #define IF_CONV_KERNEL(expected, field, value)                       \
     ANSWERS_IF(expected, conv[0], conv_kernel(), field, value,       \
                ck_registry_add_conv_kernels(registry, conv, NULL, 1))
-#define IF_GEMM_KERNEL(expected, field, value)                       \
-    ANSWERS_IF(expected, matrix, gemm_kernel(), field, value,        \
-               ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1))
 #define IF_ROWS(expected, field, value) \
     ANSWERS_IF(expected, options, row_options(), field, value, ck_model_create(directory, &options, &model))
 #define IF_COLUMN(expected, field, value) \
@@ -131,11 +129,6 @@ static ck_conv_kernel_desc conv_kernel(void) {
     return desc;
 }
 
-static ck_gemm_kernel_desc gemm_kernel(void) {
-    USUAL(ck_gemm_kernel_desc, desc);
-    return desc;
-}
-
 static ck_row_options row_options(void) {
     USUAL(ck_row_options, options);
     return options;
@@ -187,7 +180,6 @@ static void versions_and_texts(void) {
         CHECK(strlen(ck_status_text(status)) > 3 && strcmp(ck_status_text(status), "unknown status") != 0);
     }
     CHECK(strcmp(ck_status_text(-1), "unknown status") == 0);
-    CHECK(strcmp(ck_status_text(INT32_MAX), "unknown status") == 0);
     CHECK(strcmp(ck_status_text(INT32_MIN), "unknown status") == 0);
     ck_string_free(NULL);
     ck_registry_destroy(NULL);
@@ -277,7 +269,6 @@ static void kernels_are_added_found_and_removed(void) {
 
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernel(NULL, KERNELS[0], NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernel(registry, NULL, NULL));
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, "", NULL));
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, "grouped_conv_of_my_own", NULL));
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_add_kernel(registry, NOT_UTF8, NULL));
     SIZED(ck_kernel_hooks, hooks);
@@ -291,7 +282,6 @@ static void kernels_are_added_found_and_removed(void) {
     hooks.priority = 2;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
     ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
-    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernel(registry, KERNELS[0], NULL));
     hooks.priority = INT32_MAX;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
 
@@ -300,10 +290,6 @@ static void kernels_are_added_found_and_removed(void) {
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernels(registry, with_bad, NULL, 2));
     const char *const with_null[] = {KERNELS[1], NULL};
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, with_null, NULL, 2));
-    const char *const with_known[] = {KERNELS[1], KERNELS[0]};
-    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, with_known, NULL, 2));
-    const char *const twice[] = {KERNELS[1], KERNELS[1]};
-    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, twice, NULL, 2));
     CHECK(size_of_registry(registry) == 1);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, NULL, NULL, 1));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(NULL, KERNELS, NULL, 1));
@@ -328,17 +314,13 @@ static void kernels_are_added_found_and_removed(void) {
         CHECK(strcmp(info.name, KERNELS[at]) == 0 && info.index == at && info.struct_size == sizeof info);
         CHECK(info.user == (at == 0 ? (void *)&mark : (void *)&each[at]));
         CHECK(info.priority == (at == 0 ? INT32_MAX : -(int32_t)at));
-        const char *const name = info.name;
         ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[at], &info));
-        CHECK(info.name == name && info.index == at);
+        CHECK(info.index == at);
     }
-    const char *const kept_name = info.name;
     SIZED(ck_kernel_info, untouched);
     untouched.index = 99;
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, KERNEL_COUNT, &untouched));
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, SIZE_MAX, &untouched));
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_find(registry, "nothing", &untouched));
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_find(registry, "", &untouched));
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_find(registry, NOT_UTF8, &untouched));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_find(registry, NULL, &untouched));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_find(NULL, KERNELS[0], &untouched));
@@ -361,7 +343,6 @@ static void kernels_are_added_found_and_removed(void) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_clear(NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
     CHECK(size_of_registry(registry) == 0);
-    CHECK(strcmp(kept_name, KERNELS[KERNEL_COUNT - 1]) == 0); /* alive until the registry is destroyed */
     ck_registry_destroy(registry);
 }
 
@@ -407,14 +388,7 @@ static void kernels_are_described(void) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_generation(NULL, &before));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_generation(registry, NULL));
 
-    conv[0].tile[0] = 64;
-    conv[0].pipeline = "compv4";
-    conv[0].double_smem_buffer = 1;
-    conv[0].arch = "gfx950";
-    conv[1].name = "a name of my own, of bf16 to fp32";
-    conv[1].dtype_out = CK_DTYPE_FP32;
-    conv[1].stream_k.reduction = "tree";
-    conv[1].stream_k.persistent = 1;
+    conv[1].name = "a name of my own";
     ck_kernel_hooks hooks[2];
     int mark = 0;
     hooks[0] = hooks[1] = new_hooks();
@@ -425,37 +399,17 @@ static void kernels_are_described(void) {
     ANSWERS(CK_STATUS_OK, ck_registry_generation(registry, &after));
     CHECK(after > before && size_of_registry(registry) == 3);
     SIZED(ck_kernel_info, info);
-    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
-    CHECK(strcmp(info.name,
-                 "grouped_conv_fwd_bf16_nhwgc_2d_compv4_cshuffle_intrawave_64x128x128_2x2x1_32x32x16_dsb") == 0);
     ANSWERS(CK_STATUS_OK, ck_registry_find(registry, conv[1].name, &info));
     CHECK(info.index == 1 && info.user == &mark);
-    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 2, &info));
-    CHECK(strcmp(info.name, "fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x64_2x2x1_32x32x16") == 0);
-
-    /* They are chosen by what they are. */
-    ck_conv_problem problem = resnet();
-    ck_selection selection = selected(registry, &problem);
-    CHECK(selection.index == 0);
-    problem.arch = "gfx942";
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
-    problem.dtype_out = CK_DTYPE_FP32;
-    selection = selected(registry, &problem);
-    CHECK(selection.index == 1 && selection.user == &mark);
-    ck_gemm_problem shape = gemm();
-    ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &shape, &selection));
-    CHECK(selection.index == 2);
 
     /* All or none, and nothing that is no kernel. */
     ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_conv_kernels(registry, conv, NULL, 2));
-    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
     ANSWERS(CK_STATUS_OK, ck_registry_add_conv_kernels(registry, NULL, NULL, 0));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_conv_kernels(registry, NULL, NULL, 1));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_conv_kernels(NULL, conv, NULL, 2));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_gemm_kernels(registry, NULL, NULL, 1));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_gemm_kernels(NULL, &matrix, NULL, 1));
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_conv_kernels(registry, conv, NULL, SIZE_MAX));
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, SIZE_MAX / 2));
     hooks[1].struct_size = 0;
     conv[0].name = "first";
     conv[1].name = "second";
@@ -463,35 +417,21 @@ static void kernels_are_described(void) {
     conv[1].struct_size = sizeof conv[1] + 4;
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_conv_kernels(registry, conv, NULL, 2));
     IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, tile[0], 0);
-    IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, num_groups_to_merge, INT32_MAX);
     IF_CONV_KERNEL(CK_STATUS_INVALID_ARGUMENT, dtype_in, -1);
-    IF_CONV_KERNEL(CK_STATUS_INVALID_ARGUMENT, layout, INT32_MAX);
     IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, pipeline, "of my own");
     IF_CONV_KERNEL(CK_STATUS_NULL_POINTER, scheduler, NULL);
     IF_CONV_KERNEL(CK_STATUS_NOT_UTF8, epilogue, NOT_UTF8);
-    IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, specialization, "of my own");
     IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, stream_k.persistent, 1);
     IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, name, "");
-    IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, name, "two\nlines");
     IF_CONV_KERNEL(CK_STATUS_INVALID_ARGUMENT, arch, "i860");
-    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, split_k, 0);
-    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, split_k, 300);
-    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, vector[0], -1);
-    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, elementwise, "of my own");
-    IF_GEMM_KERNEL(CK_STATUS_INVALID_ARGUMENT, layout[2], 3);
-    IF_GEMM_KERNEL(CK_STATUS_INVALID_STRUCT, struct_size, 0);
     CHECK(size_of_registry(registry) == 3);
 
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_kernel(registry, "nothing"));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_kernel(registry, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_kernel(NULL, "nothing"));
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_remove_kernel(registry, NOT_UTF8));
-    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
-    const char *const kept_name = info.name;
-    ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, kept_name));
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_kernel(registry, kept_name)); /* alive, but not registered */
-    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
-    CHECK(strcmp(info.name, "a name of my own, of bf16 to fp32") == 0 && size_of_registry(registry) == 2);
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, info.name));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_kernel(registry, info.name)); /* alive, but not registered */
     ck_registry_destroy(registry);
 }
 
@@ -505,9 +445,7 @@ static void models_have_keys(const char *repository) {
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_hardware_init(&hardware, "i860"));
     ANSWERS(CK_STATUS_NOT_UTF8, ck_hardware_init(&hardware, NOT_UTF8));
     ANSWERS(CK_STATUS_OK, ck_hardware_init(&hardware, NULL));
-    CHECK(hardware.struct_size == sizeof hardware && hardware.lds_capacity == 65536);
-    ANSWERS(CK_STATUS_OK, ck_hardware_init(&hardware, "gfx950"));
-    CHECK(hardware.num_cus == 256 && hardware.lds_capacity == 163840);
+    CHECK(hardware.struct_size == sizeof hardware);
 
     SIZED(ck_model_key, key);
     key.op = CK_OP_CONV;
@@ -516,33 +454,21 @@ static void models_have_keys(const char *repository) {
     USUAL(ck_model_options, options);
     options.key = &key;
     options.hardware = &hardware;
-    ck_conv_problem problem = resnet();
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
-    CHECK(selected(registry, &problem).source == CK_SOURCE_PRIORITY); /* the key says backward */
     options.force = 1;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options)); /* with a key */
     options.force = 0;
-    ck_model_key other = key;
-    other.direction = CK_ANY;
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &other));
     ANSWERS(CK_STATUS_OK, ck_registry_remove_model(registry, &key));
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &key));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(registry, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(NULL, &key));
-    key.direction = CK_ANY;
-    key.arch = "gfx942";
-    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
-    CHECK(selected(registry, &problem).source == CK_SOURCE_MODEL);
-    problem.arch = "gfx950";
-    ck_selection selection = selected(registry, &problem);
-    CHECK(selection.source == CK_SOURCE_ESTIMATE && selection.no_model == 0 && selection.score > 0);
-
     /* Forced, it answers for an architecture that it was not trained on, and says so. */
     SIZED(ck_model_options, forced);
     forced.force = 1;
+    ck_conv_problem problem = resnet();
     problem.arch = "gfx90a";
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &forced));
-    selection = selected(registry, &problem);
+    const ck_selection selection = selected(registry, &problem);
     CHECK(selection.source == CK_SOURCE_MODEL && selection.out_of_range == 1 && selection.no_model == 0);
     const char *field = NULL;
     ANSWERS(CK_STATUS_OK, ck_problem_field_name(CK_OP_CONV, 0, &field));
@@ -562,18 +488,12 @@ static void models_have_keys(const char *repository) {
     bad = key;
     bad.op = CK_OP_GEMM; /* what the model is not */
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
-    const int32_t without_direction[] = {CK_OP_GEMM, CK_OP_FMHA};
-    for (size_t at = 0; at < COUNT(without_direction); ++at) {
-        bad.op = without_direction[at];
-        bad.direction = CK_DIRECTION_FORWARD;
-        ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
-        CHECK(strstr(ck_last_error(), "only convolutions have one") != NULL);
-    }
+    bad.direction = CK_DIRECTION_FORWARD;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
+    CHECK(strstr(ck_last_error(), "only convolutions have one") != NULL);
     bad = key;
     bad.arch = "i860";
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
-    bad.arch = NOT_UTF8;
-    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_load_model(registry, directory, &options));
     bad.struct_size = 3;
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_model(registry, directory, &options));
     options.key = NULL;
@@ -586,22 +506,12 @@ static void models_have_keys(const char *repository) {
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_embedded(registry, "x", &options));
 
     const char *name = NULL;
-    size_t embedded = 0;
-    while (ck_embedded_model_name(embedded, &name) == CK_STATUS_OK) {
-        CHECK(name[0] != '\0');
-        ANSWERS(CK_STATUS_OK, ck_registry_load_embedded(registry, name, NULL));
-        ++embedded;
-    }
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_embedded_model_name(embedded, &name));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_embedded_model_name(SIZE_MAX, &name));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_embedded_model_name(0, NULL));
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_load_embedded(registry, "there is none of this name", NULL));
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, "embedded:there is none of this name", NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_embedded(registry, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_embedded(NULL, "x", NULL));
-    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_load_embedded(registry, NOT_UTF8, NULL));
-    ck_options all = quiet_options();
-    all.embedded_models = 1;
-    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &all));
     ck_registry_destroy(registry);
 }
 
@@ -676,21 +586,11 @@ static void bad_problems_are_refused(void) {
     for (size_t at = 0; at < COUNT(wrong_sizes); ++at) {
         problem.struct_size = wrong_sizes[at];
         ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_conv(registry, &problem, &selection));
-        problem = resnet();
-        selection.struct_size = wrong_sizes[at];
-        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_conv(registry, &problem, &selection));
-        selection.struct_size = sizeof selection;
     }
     IF_CONV(CK_STATUS_INVALID_ARGUMENT, direction, INT32_MIN);
-    IF_CONV(CK_STATUS_INVALID_ARGUMENT, dtype_out, 4711);
     IF_CONV(CK_STATUS_INVALID_ARGUMENT, reserved, 1);
-    IF_CONV(CK_STATUS_INVALID_PROBLEM, ndim, 4711);
     IF_CONV(CK_STATUS_INVALID_PROBLEM, n, 0);
     IF_CONV(CK_STATUS_INVALID_PROBLEM, input[1], INT64_MAX);
-    IF_CONV(CK_STATUS_INVALID_PROBLEM, stride[2], INT64_MIN);
-    IF_CONV(CK_STATUS_INVALID_PROBLEM, g, 3);
-    IF_CONV(CK_STATUS_INVALID_PROBLEM, filter[1], 31);
-    IF_CONV(CK_STATUS_INVALID_PROBLEM, split_k, 0);
     IF_CONV(CK_STATUS_INVALID_ARGUMENT, arch, "i860");
     problem.arch = NOT_UTF8;
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_select_conv(registry, &problem, &selection));
@@ -701,18 +601,10 @@ static void bad_problems_are_refused(void) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(registry, &matrix, NULL));
     matrix.struct_size = sizeof(ck_conv_problem);
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_gemm(registry, &matrix, &selection));
-    IF_GEMM(CK_STATUS_INVALID_ARGUMENT, layout[1], 3);
-    IF_GEMM(CK_STATUS_INVALID_ARGUMENT, dtype_c, -3);
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, n, 0);
     /* What none of these kernels does besides one plain GEMM, and what nobody can ask for. */
     IF_GEMM(CK_STATUS_NO_KERNEL, request.quant, "bquant");
-    IF_GEMM(CK_STATUS_NO_KERNEL, request.batch, 8);
-    IF_GEMM(CK_STATUS_NO_KERNEL, request.stream_k, "atomic");
     IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.quant, "cquant");
     IF_GEMM(CK_STATUS_INVALID_ARGUMENT, request.group_a[2], 128);
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.stream_k, "");
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.batch, -1);
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.num_d, 256);
     IF_GEMM(CK_STATUS_NULL_POINTER, request.groups.count, 1);
     const ck_gemm_group list[] = {{512, 512, 1024, 1}, {64, 512, 1024, 1}};
     matrix.request.groups.items = list; /* beside extents of another GEMM */
@@ -727,8 +619,7 @@ static void selecting(const char *repository, const char *scratch) {
 
     /* Without a model: priority, then order. */
     ck_selection selection = selected(registry, &problem);
-    CHECK(strcmp(selection.name, KERNELS[0]) == 0 && selection.source == CK_SOURCE_PRIORITY);
-    CHECK(selection.index == 0 && selection.unsupported == 0 && isnan(selection.score) && selection.user == NULL);
+    CHECK(strcmp(selection.name, KERNELS[0]) == 0 && selection.source == CK_SOURCE_PRIORITY && isnan(selection.score));
     CHECK(selection.no_model == 1 && selection.out_of_range_fields == 0 && selection.model == NULL);
     const uint64_t before = selection.generation;
     ck_ranked ranked[KERNEL_COUNT];
@@ -751,17 +642,10 @@ static void selecting(const char *repository, const char *scratch) {
     selection = selected(registry, &problem);
     CHECK(strcmp(selection.name, KERNELS[2]) == 0 && selection.source == CK_SOURCE_MODEL && selection.score > 0);
     CHECK(selection.generation > before);
-    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
-    CHECK(count == FORWARD_COUNT);
-    CHECK(ranked[0].index == selection.index && ranked[0].score == selection.score);
-    for (size_t at = 1; at < count; ++at) {
-        CHECK(ranked[at - 1].score >= ranked[at].score);
-        CHECK(strcmp(ranked[at].name, KERNELS[ranked[at].index]) == 0 && ranked[at].user == NULL);
-    }
     ck_ranked guard = {sizeof guard, "guard", NULL, 1, 1, 0, 2.0, 0, 0};
     ranked[1] = guard;
     ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 1, ranked, &count, NULL));
-    CHECK(count == FORWARD_COUNT && ranked[1].name == guard.name);
+    CHECK(count == FORWARD_COUNT && ranked[0].score == selection.score && ranked[1].name == guard.name);
     ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 0, NULL, &count, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(registry, &problem, 1, NULL, &count, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(registry, &problem, 1, ranked, NULL, NULL));
@@ -770,8 +654,6 @@ static void selecting(const char *repository, const char *scratch) {
     /* A count that no memory has: only as many as there are kernels are written. */
     ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, SIZE_MAX, ranked, &count, NULL));
 
-    ANSWERS(CK_STATUS_OK, ck_registry_predict_conv(registry, &problem, selection.index, &predictions));
-    CHECK(predictions.tflops > 0 && isnan(predictions.latency_ms) && isnan(predictions.bandwidth_gb_s));
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_predict_conv(registry, &problem, SIZE_MAX, &predictions));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_predict_conv(registry, &problem, 0, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_predict_conv(registry, NULL, 0, &predictions));
@@ -786,53 +668,35 @@ static void selecting(const char *repository, const char *scratch) {
     features[0] = -5;
     ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_registry_extract_conv(registry, &problem, 0, columns - 1, features, &count));
     CHECK(features[0] == -5);
-    ANSWERS(CK_STATUS_OK, ck_registry_extract_conv(registry, &problem, 0, columns, features, &count));
-    CHECK(count == columns && features[0] == 16); /* the spec's first feature is N */
     count = 7;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(registry, &problem, 0, columns, NULL, &count));
     CHECK(count == 7);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(registry, &problem, 0, columns, features, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(NULL, &problem, 0, columns, features, &count));
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_extract_conv(registry, &problem, 99, columns, features, &count));
 
     char *text = NULL;
     GIVES(selection.name, ck_registry_explain_conv(registry, &problem, &text));
-    GIVES("model", ck_registry_explain_conv(registry, &problem, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_explain_conv(registry, &problem, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_explain_conv(registry, NULL, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_explain_conv(NULL, &problem, &text));
     CHECK(text == NULL);
 
-    /* The same for GEMMs. */
     ck_gemm_problem matrix = gemm();
     ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &matrix, &selection));
-    CHECK(selection.source == CK_SOURCE_MODEL && selection.index >= 4);
     ANSWERS(CK_STATUS_OK, ck_registry_rank_gemm(registry, &matrix, KERNEL_COUNT, ranked, &count, NULL));
     CHECK(count == 2 && ranked[0].index == selection.index);
-    ANSWERS(CK_STATUS_OK, ck_registry_predict_gemm(registry, &matrix, selection.index, &predictions));
-    CHECK(predictions.tflops > 0 && predictions.latency_ms > 0 && predictions.bandwidth_gb_s > 0);
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_predict_gemm(registry, &matrix, 0, &predictions));
     ANSWERS(CK_STATUS_OK,
             ck_registry_extract_gemm(registry, &matrix, selection.index, COUNT(features), features, &count));
     CHECK(features[0] == 128);
     GIVES(selection.name, ck_registry_explain_gemm(registry, &matrix, &text));
 
-    /* What no kernel computes has no kernel. */
-    IF_CONV(CK_STATUS_NO_KERNEL, dtype_in, CK_DTYPE_FP64);
-    IF_CONV(CK_STATUS_NO_KERNEL, layout, CK_CONV_LAYOUT_NGCHW);
-    problem = resnet();
-
-    /* Overrides come first; one that cannot be followed is an error, never passed over. */
+    /* An override that cannot be followed is an error, never passed over. */
     const char *rules = path_in(scratch, "rules.txt");
-    write_file(rules, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> "
-                      "grouped_conv_forward_bf16_2d_64x128x64_compv4\n"
-                      "N=1,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> grouped_conv_of_my_own\n");
+    write_file(rules, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> grouped_conv_of_my_own\n");
     ck_options options = quiet_options();
     options.override_file = rules;
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
-    selection = selected(registry, &problem);
-    CHECK(selection.source == CK_SOURCE_OVERRIDE && selection.index == 1 && isnan(selection.score));
-    problem.n = 1;
     const ck_selection kept = selection;
     ANSWERS(CK_STATUS_OVERRIDE_FAILED, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(memcmp(&kept, &selection, sizeof kept) == 0);
@@ -856,15 +720,11 @@ static void count_line(int32_t level, const char *source, const char *text, void
 static void names_describe_kernels(void) {
     USUAL(ck_conv_kernel_desc, desc);
     desc.wave[0] = 4;
-    desc.block_per_cu = 7;
-    desc.vector[0] = 2;
     desc.dtype_out = CK_DTYPE_FP32;
     ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_read_name(
                               &desc, "grouped_conv_bwd_data_fp16_3d_64x128x32_comp_async_interwave_gm4_dsb"));
-    CHECK(desc.direction == CK_DIRECTION_BWD_DATA && desc.dtype_in == CK_DTYPE_FP16 && desc.ndim == 3);
-    CHECK(desc.tile[0] == 64 && desc.tile[1] == 128 && desc.tile[2] == 32 && strcmp(desc.pipeline, "comp_async") == 0);
-    CHECK(strcmp(desc.scheduler, "interwave") == 0 && desc.num_groups_to_merge == 4 && desc.double_smem_buffer == 1);
-    CHECK(desc.wave[0] == 4 && desc.block_per_cu == 7 && desc.vector[0] == 2 && desc.dtype_out == CK_DTYPE_FP32);
+    CHECK(desc.dtype_in == CK_DTYPE_FP16 && strcmp(desc.pipeline, "comp_async") == 0 && desc.num_groups_to_merge == 4);
+    CHECK(desc.wave[0] == 4 && desc.dtype_out == CK_DTYPE_FP32);
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_conv_kernel_desc_read_name(&desc, "my_own_kernel"));
     CHECK(desc.num_groups_to_merge == 4);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_conv_kernel_desc_read_name(NULL, "x"));
@@ -905,9 +765,6 @@ static void attention_is_chosen(void) {
     problem.hdim_q = 256;
     ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_fmha(registry, &problem, &selection));
     problem.hdim_q = 128;
-    problem.seqlen_q = 0;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_fmha(registry, &problem, &selection));
-    problem.seqlen_q = 8192;
     problem.mask = 99;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_fmha(registry, &problem, &selection));
     problem.mask = 0;
@@ -952,24 +809,17 @@ static void kernels_are_exported(void) {
     mine.registry_name = "mine";
     mine.timestamp = "2026-01-31T12:00:00";
     mine.statistics = 1;
-    const char *const parts[] = {KERNELS[0], "\"mine\"", "\"by_pipeline\""};
-    for (size_t at = 0; at < COUNT(parts); ++at) {
-        GIVES(parts[at], ck_registry_export_json(registry, CK_OP_CONV, &mine, &text));
-    }
+    GIVES("\"mine\"", ck_registry_export_json(registry, CK_OP_CONV, &mine, &text));
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, 3, NULL, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(registry, CK_OP_GEMM, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(NULL, CK_OP_GEMM, NULL, &text));
     mine.registry_name = NOT_UTF8;
-    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
-    mine.registry_name = NULL;
-    mine.timestamp = NOT_UTF8;
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
     mine.reserved = 1;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
     mine.struct_size = sizeof mine - 1;
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
     CHECK(text == NULL);
-
     ck_registry_destroy(registry);
 }
 
@@ -989,13 +839,11 @@ static void rows_are_scored(const char *root) {
 
     char *text = NULL;
     GIVES("\"gemm_universal\"", ck_spec_describe(directory, &options, &text));
-    GIVES("\"tile_m\"", ck_spec_describe(directory, &options, &text));
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_spec_describe("/there/is/no/such/model", NULL, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_spec_describe(directory, NULL, NULL));
 
     const char *const kernel = "grouped_conv_forward_bf16_2d_16x64x128_mem_interwave_dsb";
     GIVES("\"gemm_n_per_block\":128", ck_kernel_cells(kernel, &text));
-    GIVES("\"has_dsb\":1", ck_kernel_cells(kernel, &text));
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_kernel_cells("grouped_conv_forward", &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_kernel_cells(NULL, &text));
 
@@ -1003,12 +851,8 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(directory, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(NULL, NULL, &model));
     IF_ROWS(CK_STATUS_NOT_FOUND, target, CK_TARGET_RELATIVE);
-    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, target, 7);
-    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, uncoded, 3);
     IF_ROWS(CK_STATUS_INVALID_ARGUMENT, engine, "magic");
-    IF_ROWS(CK_STATUS_INVALID_MODEL, engine, "GroupedConvFeatureEngine");
     IF_ROWS(CK_STATUS_INVALID_ARGUMENT, hardware, "[1]");
-    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, hardware, "{\"cus\": 1}");
     CHECK(model == NULL);
     options = row_options();
     options.uncoded = CK_UNCODED_UPSTREAM;

@@ -327,7 +327,7 @@ void ambiguity_is_told_once() {
   for (int time = 0; time < 3; ++time)
     CHECK(selector.heuristic()(problem).empty() && name_of(selector, problem).empty());
   CHECK(thrown([&] { (void)selector.explain(problem); }) == Status::invalid_problem);
-  CHECK(errors_logged() == 1 && logged("set SelectorOptions::dtype and layout"));
+  CHECK(errors_logged() == 1 && logged("set SelectorOptions::dtype and layout") && logged("fp16 nhwgc"));
   SelectorOptions said = quiet();
   said.dtype = "fp16";
   CHECK(name_of(GroupedConvSelector(registry, said), problem) == "fp16");
@@ -581,11 +581,11 @@ void kernels_of_one_dimension_are_served(P problem) {
     problem.input_spatial[1] = 28;
     problem.filter_spatial[1] = 3;
     const detail::Snapshot<Instance, ConvKernel, ConvProblem> nothing;
-    const auto asked = detail::ConvAdapter::map(problem, quiet(), nothing);
+    const auto query = detail::ConvAdapter::map(problem, quiet(), nothing);
     Registry library(quiet().registry);
     library.add(detail::ConvAdapter::describe(*telling(key, "of_one")).kernel);
     Selection selection;
-    CHECK(library.try_select(asked.problem, selection) == Status::ok);
+    CHECK(library.try_select(query.problem, selection) == Status::ok);
   }
 }
 

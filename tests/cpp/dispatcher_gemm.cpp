@@ -246,26 +246,6 @@ void parts_are_chosen() {
   CHECK(GemmSelector(registry, options).get_solution(problem) == nullptr);
 }
 
-void two_types_are_told_once() {
-  ck::Registry registry;
-  CHECK(add(registry, key_of(128, 256, 32)));
-  ck::KernelKey key = key_of(128, 256, 32);
-  key.signature.dtype_a = key.signature.dtype_b = key.signature.dtype_c = ck::DataType::FP16;
-  CHECK(add(registry, key));
-  (void)ck_log_set_callback(CK_LOG_LEVEL_ERROR, keep_line, nullptr);
-  SelectorOptions options = quiet();
-  const GemmSelector selector(registry, options);
-  for (int time = 0; time < 3; ++time) {
-    CHECK(selector.get_solution(ck::Problem{64, 64, 64}) == nullptr &&
-          selector.heuristic()(ck::Problem{64, 64, 64}).empty());
-  }
-  CHECK(errors_logged() == 1 && logged("set SelectorOptions::dtype and layout"));
-  CHECK(logged("bf16 rcr") && logged("fp16 rcr"));
-  (void)ck_log_set_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
-  options.dtype = "fp16";
-  CHECK(name_of(GemmSelector(registry, options), ck::Problem{64, 64, 64}) == key.encode_identifier());
-}
-
 void what_is_named_is_what_runs(const std::string& models) {
   ck::Registry registry;
   std::string ran;
@@ -370,7 +350,6 @@ int main(int argc, char** argv) {
   older_keys_are_read_by_their_enumerators();
   only_kernels_that_fit_are_chosen();
   parts_are_chosen();
-  two_types_are_told_once();
   what_is_named_is_what_runs(repository(argc, argv) + "/tests/golden/models");
   searches_bring_operands();
 #ifdef WITH_STREAM_K

@@ -81,23 +81,23 @@ fn a_universal_model_answers_for_any_gpu_and_says_so() {
         for _ in 0..2 {
             let chosen = registry.select(&problem).unwrap();
             assert_eq!((chosen.source, chosen.model_name()), (source, model), "{arch}");
-            assert_eq!(chosen.generic, model == Some("embedded:universal"), "{arch}");
+            assert_eq!(chosen.universal, model == Some("embedded:universal"), "{arch}");
             assert!(!chosen.out_of_range() || arch == "gfx950", "its columns stay in range");
         }
     }
     let registry = with_models("gfx942");
     let text = registry.explain(&problem).unwrap();
-    assert!(text.contains("embedded:universal (grouped_conv, generic)"), "{text}");
+    assert!(text.contains("embedded:universal (grouped_conv, universal)"), "{text}");
     let ranking = registry.rank(&problem).unwrap();
     assert_eq!(ranking.places.len(), 30);
     assert!(ranking.places.is_sorted_by(|a, b| a.score >= b.score));
     // One's own model of no architecture, loaded, goes before the library's, and after one for the problem.
     let own = Model::load(root("models/universal")).unwrap();
     registry.set_model(Arc::new(own), None);
-    assert!(registry.select(&problem).unwrap().generic);
+    assert!(registry.select(&problem).unwrap().universal);
     let small = Model::load(root("tests/golden/models/conv_small")).unwrap();
     registry.set_model(Arc::new(small.forced()), None);
-    assert!(!registry.select(&problem).unwrap().generic);
+    assert!(!registry.select(&problem).unwrap().universal);
 }
 
 /// As the command line's `--arch` beside an architecture.
@@ -234,7 +234,7 @@ fn a_universal_model_ranks_gemms() {
     let registry = of_kernels(Options { embedded_models: true, ..on("gfx942") }, kernels.iter().cloned());
     let problem: Problem = GemmProblem::new(4096, 4096, 4096).into();
     let chosen = registry.select(&problem).unwrap();
-    assert_eq!((chosen.source, chosen.generic), (Source::Model, true));
+    assert_eq!((chosen.source, chosen.universal), (Source::Model, true));
     assert_ne!(chosen.entry.name(), names[0], "a large problem wants a large tile");
     // It was trained on GEMMs of this type, on another GPU.
     assert!(!chosen.out_of_range());
@@ -245,7 +245,7 @@ fn a_universal_model_ranks_gemms() {
     let ranker = Ranker::new(model, Arc::new(Pool::new(kernels).unwrap())).unwrap();
     assert_eq!(ranker.rank(&problem).unwrap()[0].score.to_bits(), chosen.score.unwrap().to_bits());
     let text = registry.explain(&problem).unwrap();
-    assert!(text.contains("embedded:universal (gemm_universal, generic)"), "{text}");
+    assert!(text.contains("embedded:universal (gemm_universal, universal)"), "{text}");
 }
 
 /// No problem says whose kernels it is for, so a model of AITER's fitted every GEMM of its GPU, and where
@@ -267,7 +267,7 @@ fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {
     registry.add_all(vec![new(kernel(rows), None)]).unwrap();
     assert_eq!(chosen(&unscaled).as_deref(), Some("embedded:universal"));
     assert_eq!(chosen(&scaled).as_deref(), Some("embedded:gemm_fp8_gfx942"));
-    assert!(!registry.select(&scaled).unwrap().generic);
+    assert!(!registry.select(&scaled).unwrap().universal);
 }
 
 #[test]

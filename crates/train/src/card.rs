@@ -224,7 +224,7 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
             ),
             None => (
                 "A universal model: it answers for every GPU that the estimate knows, whatever it was \
-                 trained on, and selections by it are flagged as generic."
+                 trained on, and selections by it are flagged as universal."
                     .to_owned(),
                 format!("It was trained on {archs}; elsewhere the estimate counts twice."),
             ),

@@ -146,7 +146,7 @@ class Selection(Sized):
         *_of(c_uint64, "generation"),
         *_of(c_int32, "source out_of_range"),
         *_of(c_uint64, "out_of_range_fields"),
-        *_of(c_int32, "unmeasured arch_unknown no_model generic"),
+        *_of(c_int32, "unmeasured arch_unknown no_model universal"),
         *_of(c_char_p, "model"),
     ]
 

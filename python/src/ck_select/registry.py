@@ -166,7 +166,7 @@ class Selection:
     ``out_of_range``: the problem is outside the model's training range, in the fields ``out_of_range_fields``.
     ``unmeasured``: no kernel measured for the model had the pipeline or the suffixes of this one. ``arch_unknown``: the
     model is for one architecture, and neither problem nor registry name one. ``no_model``: the first kernel by priority
-    was chosen only because no model and no other source had an answer. ``generic``: the model is a universal one, which
+    was chosen only because no model and no other source had an answer. ``universal``: the model is a universal one, which
     ranks for any GPU, direction and type. ``model``: the one that chose it, ``embedded:universal`` or another
     built-in one, a directory, or the name of a model from memory; None from other sources.
     """
@@ -183,7 +183,7 @@ class Selection:
     unmeasured: bool = False
     arch_unknown: bool = False
     no_model: bool = False
-    generic: bool = False
+    universal: bool = False
     model: str | None = None
 
 
@@ -393,7 +393,7 @@ class Registry:
             unmeasured=bool(chosen.unmeasured),
             arch_unknown=bool(chosen.arch_unknown),
             no_model=bool(chosen.no_model),
-            generic=bool(chosen.generic),
+            universal=bool(chosen.universal),
             model=None if chosen.model is None else chosen.model.decode(),
         )
 

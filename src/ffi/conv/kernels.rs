@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::{check_reserved, give};
-use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
+use crate::ffi::kernels::{CkKernelHooks, operation_callbacks};
 use crate::ffi::mirror::{AsC, FromC, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{ConvKernel, Kernel, KernelKind, Mnk, StreamK};
@@ -70,13 +70,7 @@ impl FromC for Option<StreamK> {
     }
 }
 
-impl Hooked for ConvProblem {
-    const PREPARE: &'static str = "ck_bench_prepare_conv";
-
-    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>) {
-        (&mut hooks.supports_conv, &mut hooks.run_conv)
-    }
-}
+operation_callbacks!(ConvProblem: supports_conv, run_conv, "ck_bench_prepare_conv");
 
 /// Initialises a descriptor with `struct_size` and the defaults of CK: a forward bf16 NHWGC convolution in
 /// two dimensions (tile 1x128x128, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle, vectors 4,

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::give;
-use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
+use crate::ffi::kernels::{CkKernelHooks, operation_callbacks};
 use crate::ffi::mirror::{AsC, FromC, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
@@ -28,13 +28,7 @@ fmha_kernel! {
     ] []
 }
 
-impl Hooked for FmhaProblem {
-    const PREPARE: &'static str = "ck_bench_prepare_fmha";
-
-    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>) {
-        (&mut hooks.supports_fmha, &mut hooks.run_fmha)
-    }
-}
+operation_callbacks!(FmhaProblem: supports_fmha, run_fmha, "ck_bench_prepare_fmha");
 
 /// As `ck_conv_kernel_desc_init`, for forward fp16 attention.
 ///

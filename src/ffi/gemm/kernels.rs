@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::give;
-use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
+use crate::ffi::kernels::{CkKernelHooks, operation_callbacks};
 use crate::ffi::mirror::{AsC, FromC, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant};
@@ -34,13 +34,7 @@ gemm_variant! {
     CkGemmVariant, [] []
 }
 
-impl Hooked for GemmProblem {
-    const PREPARE: &'static str = "ck_bench_prepare_gemm";
-
-    fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>) {
-        (&mut hooks.supports_gemm, &mut hooks.run_gemm)
-    }
-}
+operation_callbacks!(GemmProblem: supports_gemm, run_gemm, "ck_bench_prepare_gemm");
 
 /// As `ck_conv_kernel_desc_init`, for an fp8 GEMM of layout rcr.
 ///

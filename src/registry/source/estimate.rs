@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Call;
+use super::{Call, with_scratch};
 use crate::estimate::{DeviceError, EstimateScratch, Terms};
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
@@ -43,8 +43,8 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
 
 /// The first supported kernel.
 pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
-    let mut scratch = call.registry.estimate_scratches.pop().unwrap_or_default();
-    let found = rank(call, &mut scratch).ok().and_then(|_| {
+    with_scratch(&call.registry.estimate_scratches, |scratch| {
+        rank(call, scratch).ok()?;
         scratch.ranking().iter().enumerate().find_map(|(rank, one)| {
             let choice = choice(one);
             let entry = call.state.entry(choice.kernel)?;
@@ -55,10 +55,7 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
             // All before it are unsupported.
             Some(Selection { score: Some(one.score), rank, unsupported: rank, ..base })
         })
-    });
-    // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
-    let _ = call.registry.estimate_scratches.push(scratch);
-    found
+    })
 }
 
 const fn choice(ranked: &Ranked) -> Choice {
@@ -68,10 +65,7 @@ const fn choice(ranked: &Ranked) -> Choice {
 /// All kernels that fit, in the estimate's order; empty if it has no answer.
 pub(super) fn fitting(call: Call<'_, '_>) -> Vec<Choice> {
     let mut scratch = EstimateScratch::default();
-    match rank(call, &mut scratch) {
-        Ok(_) => scratch.ranking().iter().map(choice).collect(),
-        Err(_) => Vec::new(),
-    }
+    rank(call, &mut scratch).map_or_else(|_| Vec::new(), |_| scratch.ranking().iter().map(choice).collect())
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {
@@ -85,15 +79,15 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         return "no kernel that fits has an estimate".to_owned();
     }
     let mut text = format!("{} kernels on {}", ranking.len(), estimate.arch);
-    if let (Some(described), Some(by)) = (call.state.described(), &call.state.options().hardware)
-        && described.arch == estimate.arch
+    if let (Some(gpu), Some(by)) = (call.state.gpu(), &call.state.options().hardware)
+        && gpu.arch == estimate.arch
     {
         let _ = write!(text, ", described by {}", by.display());
     }
     let estimator = estimate.kernels.estimator();
     for (place, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {
         let entry = call.state.entry(KernelIndex::new(one.index));
-        let name = call.named(entry.map_or("", Entry::name), one.split_k);
+        let name = call.problem.named(entry.map_or("", Entry::name), one.split_k);
         let is_supported = entry.is_some_and(|entry| call.supports(entry, one.split_k));
         let note = if is_supported { "" } else { ", unsupported" };
         let _ = write!(text, "\n  {place:>4}. {name} {:.3} us{note}:", one.score);

@@ -3,11 +3,13 @@
 mod estimate;
 pub(super) mod model;
 mod r#override;
-pub(super) mod priority;
+mod priority;
 pub(super) mod search;
 pub(super) mod store;
 
 use std::fmt::Write;
+
+use crossbeam_queue::ArrayQueue;
 
 use super::index::Choice;
 use super::prepared::Prepared;
@@ -67,14 +69,15 @@ impl<'r, 's> Call<'r, 's> {
         self.problem.each_split().map(|problem| problem.split_k())
     }
 
+    /// The first answer.
+    pub(super) fn decide(self) -> Result<Selection<'r>, SelectError> {
+        let sources = self.state.options().mode.order();
+        sources.iter().find_map(|source| source.answer(self)).unwrap_or_else(|| priority::answer(self))
+    }
+
     /// A selection with the fields that all sources have.
     pub(super) fn selection(self, choice: Choice, entry: &Entry, source: Source) -> Selection<'r> {
         Selection::new(self.registry.registered(entry), choice, source, self.state.generation())
-    }
-
-    /// A choice in words.
-    pub(super) fn named(self, name: &str, split_k: i32) -> String {
-        self.problem.named(name, split_k)
     }
 }
 
@@ -118,9 +121,19 @@ impl Source {
     }
 }
 
+/// Does work with memory that calls share one after the other.
+#[inline]
+fn with_scratch<S: Default, T>(scratches: &ArrayQueue<S>, work: impl FnOnce(&mut S) -> T) -> T {
+    let mut scratch = scratches.pop().unwrap_or_default();
+    let value = work(&mut scratch);
+    // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
+    let _ = scratches.push(scratch);
+    value
+}
+
 /// A selection in words.
 fn described(call: Call<'_, '_>, selection: &Selection<'_>) -> String {
-    let mut text = call.named(selection.entry.name(), selection.split_k);
+    let mut text = call.problem.named(selection.entry.name(), selection.split_k);
     if let Some(ms) = selection.measured_ms {
         let _ = write!(text, ", measured {ms} ms");
     }

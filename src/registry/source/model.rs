@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Call;
+use super::{Call, with_scratch};
 use crate::model::listed;
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
@@ -36,7 +36,7 @@ pub(in crate::registry) fn rank<'s, 'w>(
     let model = call.prepared().model(index).ok_or_else(no_model)?;
     let kernels = state.kernels().len();
     let nothing = SelectError::NoKernel { kernels, unfit: kernels, unsupported: 0, why: None };
-    let ranker = model.ranker.as_deref().ok_or(nothing)?;
+    let ranker = model.ranker.as_deref().map_err(|_| nothing)?;
     match ranker.ranking(problem, call.arch(), first, scratch) {
         Ok(ranking) => Ok(Ranked { model, ranker, ranking }),
         // A universal model only serves the problem if the GPU is known.
@@ -63,11 +63,7 @@ impl Ranked<'_, '_> {
 }
 
 pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
-    let mut scratch = call.registry.scratches.pop().unwrap_or_default();
-    let found = first_supported(call, &mut scratch);
-    // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
-    let _ = call.registry.scratches.push(scratch);
-    found
+    with_scratch(&call.registry.scratches, |scratch| first_supported(call, scratch))
 }
 
 /// The model's best kernel that fits and is supported. Usually it is one of the first, and in a large pool
@@ -89,7 +85,7 @@ fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<
             outside: ranking.outside(),
             unmeasured: !ranker.unmeasured(place.index).is_empty(),
             arch_unknown,
-            generic: model.is_universal(),
+            universal: model.is_universal(),
             model: Some(model.name),
             ..call.selection(choice, entry, Source::Model)
         });
@@ -117,7 +113,7 @@ pub(super) fn why_not(call: Call<'_, '_>) -> String {
             None => "no kernel that it ranks fits and is supported".to_owned(),
             Some(best) => {
                 let note = if best.out_of_range() { ", out of range" } else { "" };
-                call.named(best.entry.name(), best.split_k) + note
+                call.problem.named(best.entry.name(), best.split_k) + note
             }
         },
     }
@@ -128,12 +124,12 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     let chosen = state.model_for(&problem, call.arch());
     let fitting = chosen.and_then(|index| Some((index, state.model(index)?, call.prepared().model(index)?)));
     let Some((chosen, loaded, prepared)) = fitting else { return none_fits(state, &problem) };
-    let generic = if loaded.model.is_universal() { ", generic" } else { "" };
-    let mut text = format!("{} ({}{generic})", loaded.model.name(), loaded.key);
+    let universal = if loaded.model.is_universal() { ", universal" } else { "" };
+    let mut text = format!("{} ({}{universal})", loaded.model.name(), loaded.key);
     for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen.get()) {
         let _ = write!(text, "\n  not {}", misfit(other, &problem, call.arch()));
     }
-    if let Some(fault) = &prepared.fault {
+    if let Err(fault) = &prepared.ranker {
         let _ = write!(text, "\n  {fault}");
     }
     for (index, reason) in prepared.left_out() {
@@ -171,7 +167,7 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
         } else {
             ", unsupported"
         };
-        let name = call.named(entry.name(), ranked.split_k);
+        let name = call.problem.named(entry.name(), ranked.split_k);
         let _ = write!(text, "\n  {place:>4}. {name} score {}{note}", ranked.score);
         let unmeasured = ranker.unmeasured(ranked.index);
         if !unmeasured.is_empty() {
@@ -183,8 +179,8 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
 /// Why no model serves a problem, model by model, and what can be done.
 pub(in crate::registry) fn none_fits(state: &State, problem: &Problem) -> String {
     // That built-in models are for other operations tells nothing.
-    let told = state.models().iter().filter(|loaded| !loaded.embedded || loaded.key.op == problem.op());
-    let misfits: Vec<String> = told.map(|loaded| misfit(loaded, problem, state.options().arch)).collect();
+    let related = state.models().iter().filter(|loaded| !loaded.embedded || loaded.key.op == problem.op());
+    let misfits: Vec<String> = related.map(|loaded| misfit(loaded, problem, state.options().arch)).collect();
     if misfits.is_empty() {
         return "none is loaded".to_owned();
     }

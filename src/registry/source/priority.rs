@@ -5,7 +5,7 @@ use crate::registry::index::Choice;
 use crate::registry::options::Mode;
 use crate::registry::selection::{SelectError, Selection, Source};
 
-pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectError> {
+pub(super) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectError> {
     let Call { state, problem, .. } = call;
     let (mut unfit, mut unsupported) = (0, 0);
     for (kernel, entry) in state.kernels().by_priority() {

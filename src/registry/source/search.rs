@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::{Call, estimate, model};
 use crate::registry::index::Choice;
+use crate::registry::measure::measure;
 use crate::registry::options::Mode;
 use crate::registry::selection::Selection;
 use crate::tuning::store::WinnerSource;
@@ -26,7 +27,7 @@ pub(super) fn instead_of<'r>(best: Selection<'r>, call: Call<'r, '_>) -> Selecti
     if options.mode != Mode::Model || !options.measures() {
         return best;
     }
-    let measured = if options.search && best.generic { all(call) } else { None };
+    let measured = if options.search && best.universal { all(call) } else { None };
     let refine = || refine(call, &best, options.refine_out_of_range);
     measured.or_else(|| if best.out_of_range() { refine() } else { None }).unwrap_or(best)
 }
@@ -35,7 +36,7 @@ fn all<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     if !call.measures {
         return None;
     }
-    call.registry.measure(call, &candidates(call), WinnerSource::Search)
+    measure(call, &candidates(call), WinnerSource::Search)
 }
 
 /// Measures the model's `count` best.
@@ -43,7 +44,7 @@ fn refine<'r>(call: Call<'r, '_>, best: &Selection<'r>, count: usize) -> Option<
     if !call.measures || count == 0 {
         return None;
     }
-    let refined = call.registry.measure(call, &model::best(call, count), WinnerSource::Refine)?;
+    let refined = measure(call, &model::best(call, count), WinnerSource::Refine)?;
     Some(Selection { outside: best.outside, ..refined })
 }
 

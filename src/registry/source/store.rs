@@ -25,7 +25,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         (None, Some(winner)) => {
             format!(
                 "{}, which is not registered or not supported",
-                call.named(&winner.kernel, winner.split_k)
+                call.problem.named(&winner.kernel, winner.split_k)
             )
         }
         (None, None) => match winners.store().status().reason {

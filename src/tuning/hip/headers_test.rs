@@ -37,9 +37,9 @@ int main(void) {
 #[test]
 #[cfg_attr(miri, ignore = "runs a C compiler")]
 fn numbers_are_those_of_the_headers() {
-    let told = std::env::var_os("CK_SELECT_HIP_INCLUDE").unwrap_or_default();
+    let listed = std::env::var_os("CK_SELECT_HIP_INCLUDE").unwrap_or_default();
     let mut directories: Vec<PathBuf> = ["/usr/include", "/opt/rocm/include"].map(PathBuf::from).to_vec();
-    directories.extend(std::env::split_paths(&told).filter(|path| !path.as_os_str().is_empty()));
+    directories.extend(std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()));
     directories.retain(|directory| directory.join("hip/hip_runtime_api.h").is_file());
     let mut report = Vec::new();
     for directory in &directories {

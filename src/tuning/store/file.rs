@@ -22,8 +22,6 @@ use crate::files;
 /// Largest file, more than a hundred thousand winners, so that reading a file from a stranger ends.
 const MOST_BYTES: u64 = 64 << 20;
 
-pub(super) const OPENED_TO_READ: &str = "it was opened read-only";
-
 /// Between two attempts to get the lock. About as long as another process writes.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -38,9 +36,9 @@ pub(super) struct StoreFile {
 }
 
 /// The file, locked against other writers.
-pub(super) struct Locked(pub(super) File);
+pub(super) struct FileLock(pub(super) File);
 
-impl Drop for Locked {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // A child that was forked meanwhile has the file open, too, so closing it would not be enough.
         let _ = self.0.unlock();
@@ -84,10 +82,16 @@ impl StoreFile {
         }
     }
 
-    fn open_to_write(&self) -> Result<File, StoreError> {
-        if self.mode != Mode::ReadWrite {
-            return Err(self.error(Fault::ReadOnly(OPENED_TO_READ.to_owned())));
+    /// Refuses to write what was opened for reading.
+    pub(super) fn check_mode(&self) -> Result<(), StoreError> {
+        match self.mode {
+            Mode::ReadWrite => Ok(()),
+            Mode::ReadOnly => Err(self.error(Fault::ReadOnly("it was opened read-only".to_owned()))),
         }
+    }
+
+    fn open_to_write(&self) -> Result<File, StoreError> {
+        self.check_mode()?;
         let mut options = OpenOptions::new();
         let mut open = || files::open_with(options.read(true).append(true).create(true), &self.path);
         let opened = open().or_else(|error| match error.kind() {
@@ -147,13 +151,13 @@ impl StoreFile {
     }
 
     /// Waits for the lock of the file that the path names.
-    pub(super) fn lock(&self) -> Result<Locked, StoreError> {
+    pub(super) fn lock(&self) -> Result<FileLock, StoreError> {
         let until = Instant::now() + self.wait;
         loop {
             let file = self.open_to_write()?;
             match file.try_lock() {
                 Ok(()) => {
-                    let locked = Locked(file);
+                    let locked = FileLock(file);
                     // Whoever had the lock may have put another file in the place of this one.
                     if fs::metadata(&self.path).is_ok_and(|found| is_same(&locked.0, &found)) {
                         return Ok(locked);
@@ -172,7 +176,7 @@ impl StoreFile {
     }
 
     /// Adds lines: when this returns, they are on the disk.
-    pub(super) fn append(&self, Locked(file): &mut Locked, lines: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn append(&self, FileLock(file): &mut FileLock, lines: &[u8]) -> Result<(), StoreError> {
         let end = finish_last_line(file).map_err(|error| self.not_written(&error))?;
         self.expect_room(end + lines.len() as u64)?;
         if let Err(error) = file.write_all(lines).and_then(|()| file.sync_data()) {
@@ -188,7 +192,7 @@ impl StoreFile {
     }
 
     /// Puts a new file in the place of the locked one.
-    pub(super) fn replace(&self, _: &Locked, lines: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn replace(&self, _: &FileLock, lines: &[u8]) -> Result<(), StoreError> {
         self.expect_room(lines.len() as u64)?;
         files::write(&self.path, lines).map_err(|error| match error {
             error if is_refusal(&error) => self.error(Fault::ReadOnly(format!("its folder: {error}"))),

@@ -37,7 +37,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(Record { scope, problem, winner }: &Record) -> Self {
+    fn new(Record { scope, problem, winner }: &Record) -> Self {
         Self {
             arch: scope.arch,
             device: scope.device.clone(),
@@ -96,7 +96,7 @@ pub fn json_lines<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<u8> 
     let mut text = Vec::new();
     for record in records {
         // Memory takes whatever is written.
-        let _ = serde_json::to_writer(&mut text, &Line::of(record));
+        let _ = serde_json::to_writer(&mut text, &Line::new(record));
         text.push(b'\n');
     }
     text

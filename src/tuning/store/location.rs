@@ -40,10 +40,10 @@ impl Location {
         environment: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, StoreError> {
         let path = |name| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let said = option.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
-        if let Some(said) = said.or_else(|| path(Self::VARIABLE)) {
-            let is_off = said.as_os_str().eq_ignore_ascii_case("off");
-            return Ok(if is_off { Self::Off } else { Self::File(said) });
+        let given = option.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
+        if let Some(path) = given.or_else(|| path(Self::VARIABLE)) {
+            let is_off = path.as_os_str().eq_ignore_ascii_case("off");
+            return Ok(if is_off { Self::Off } else { Self::File(path) });
         }
         let cache = path("XDG_CACHE_HOME").filter(|path| path.is_absolute());
         let cache = cache.or_else(|| path("HOME").map(|home| home.join(".cache")));

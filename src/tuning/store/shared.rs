@@ -4,10 +4,10 @@ use std::mem;
 use std::time::Duration;
 
 use super::contents::Contents;
-use super::file::{OPENED_TO_READ, StoreFile};
+use super::file::StoreFile;
 use super::lines::json_lines;
 use super::winners::Saved;
-use super::{Fault, Mode, Record, StoreError};
+use super::{Record, StoreError};
 use crate::log::{self, Level};
 
 /// How long a process that ends waits for others if it has unwritten winners, which took longer to measure.
@@ -35,7 +35,7 @@ impl StoreFile {
         self.append(&mut locked, &json_lines(better.into_iter().chain(put)))
     }
 
-    /// The same, and what cannot be written waits.
+    /// Adds them, and lets wait what cannot be written.
     fn write(&mut self, put: Option<Record>) -> Result<(), StoreError> {
         let written = self.add(put.as_ref());
         match &written {
@@ -52,12 +52,10 @@ impl StoreFile {
 
     /// Writes a winner, and the waiting ones. While the store is left alone, it joins them.
     pub(super) fn keep(&mut self, record: Record) -> Result<Saved, StoreError> {
-        if self.mode != Mode::ReadWrite {
-            return Err(self.error(Fault::ReadOnly(OPENED_TO_READ.to_owned())));
-        }
+        self.check_mode()?;
         if self.backlog.is_paused() {
             self.backlog.push(record);
-            return Ok(Saved::Later);
+            return Ok(Saved::Pending);
         }
         self.write(Some(record)).map(|()| Saved::Disk)
     }

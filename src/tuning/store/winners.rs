@@ -27,7 +27,7 @@ pub enum Saved {
     /// In this process only: the store is switched off.
     MemoryOnly,
     /// In this process, until the store can be written: it recently failed, and is left alone for a while.
-    Later,
+    Pending,
 }
 
 /// The winners of one scope of a [`Store`].
@@ -79,7 +79,7 @@ impl Winners {
     /// process measured the same problem.
     ///
     /// The winner is put into memory first, so lookups find it regardless of the file. When this returns
-    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Later`] it is only known to
+    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Pending`] it is only known to
     /// this process, and is written together with a later winner, by [`Winners::refresh`], by
     /// [`Store::flush`], or when the store is dropped. A store that was opened for reading refuses it, and it
     /// is known until the file changes. After an

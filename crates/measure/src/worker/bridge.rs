@@ -7,7 +7,6 @@ use std::ffi::c_void;
 use ck_select::ffi::{CkGemmProblem, CkKernelHooks};
 use ck_select::kernel::{Kernel, KernelKind};
 use ck_select::pool::FolderKernel;
-use ck_select::registry::Priority;
 use libloading::Library;
 
 /// `dispatcher_run_gemm`: operands, extents, and where the milliseconds go.
@@ -56,7 +55,7 @@ pub(super) fn hooks(library: &'static Library, kernel: &FolderKernel) -> Result<
         user,
         supports_gemm: Some(supports_gemm),
         run_gemm: Some(run_gemm),
-        ..CkKernelHooks::none(Priority::NORMAL)
+        ..CkKernelHooks::NONE
     })
 }
 

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ck_select::ffi::{Callbacks, CkKernelHooks, CkStatus, Hooked};
+use ck_select::ffi::{Callbacks, CkKernelHooks, CkStatus, OperationCallbacks};
 use ck_select::files;
 use ck_select::pool::FolderKernel;
 use ck_select::problem::Problem;
-use ck_select::registry::Priority;
 use ck_select::vocab::Op;
 use ck_select_types::each_operation;
 use libloading::Library;
@@ -81,13 +80,10 @@ impl KernelLibrary {
     }
 
     fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
-        let mut hooks = CkKernelHooks::none(Priority::NORMAL);
         each_operation!(op, Own => {
-            let (_, run) = Own::callbacks(&mut hooks);
             // SAFETY: the header declares functions named after a kernel with the type of its operation's hook.
-            *run = Some(*unsafe { self.library.get(name.as_bytes()) }.ok()?);
-        });
-        Some(hooks)
+            Some(Own::hooks(*unsafe { self.library.get(name.as_bytes()) }.ok()?))
+        })
     }
 
     /// Lets the library prepare for a problem, once; the error is the library's code.
@@ -104,7 +100,7 @@ impl KernelLibrary {
         Ok(())
     }
 
-    fn prepare_for<P: Hooked>(&self, problem: &P) -> i32 {
+    fn prepare_for<P: OperationCallbacks>(&self, problem: &P) -> i32 {
         let name = P::PREPARE.as_bytes();
         // SAFETY: the header declares the functions with this type.
         let prepare = unsafe { self.library.get::<unsafe extern "C" fn(*const P::C) -> i32>(name) };

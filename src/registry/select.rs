@@ -1,32 +1,11 @@
 //! A selection: from memory, else by the first source that has an answer.
 
 use super::cache::Key;
-use super::options::Mode;
 use super::selection::{SelectError, Selection, Source};
 use super::shared::Registry;
-use super::source::{Call, priority};
+use super::source::Call;
 use crate::log::{self, Level};
 use crate::problem::Problem;
-
-impl Mode {
-    /// The sources, in the order in which they are asked.
-    pub(super) const fn order(self) -> &'static [Source] {
-        use Source::{Estimate, Model, Override, Priority, Search, Store};
-        match self {
-            Self::Model => Source::ALL,
-            Self::Search | Self::Refine(_) => &[Override, Store, Search, Model, Estimate, Priority],
-            Self::Priority => &[Override, Priority],
-        }
-    }
-}
-
-impl<'r> Call<'r, '_> {
-    /// The first answer.
-    pub(super) fn decide(self) -> Result<Selection<'r>, SelectError> {
-        let sources = self.state.options().mode.order();
-        sources.iter().find_map(|source| source.answer(self)).unwrap_or_else(|| priority::answer(self))
-    }
-}
 
 impl Registry {
     /// Chooses a kernel.
@@ -67,17 +46,12 @@ impl Registry {
         let lasts =
             selection.source != Source::Search && !(options.measures() && self.slots.is_measuring(options));
         if let (true, Some(key)) = (lasts, &key) {
-            self.remember(key, &selection);
+            self.cache.put(key, &selection);
             if let Some(demand) = self.demand.get() {
                 return Ok(self.note(demand, call, key, selection));
             }
         }
         Ok(selection)
-    }
-
-    /// Keeps a decision for the next time; false if another thread is writing to the same place.
-    pub(super) fn remember(&self, key: &Key, selection: &Selection<'_>) -> bool {
-        self.cache.put(key, selection)
     }
 
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the
