@@ -11,13 +11,9 @@ use std::{env, fs};
 use ck_select::ffi;
 use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaApi, FmhaFamily, Major, Op};
 
-#[path = "header/cpp.rs"]
 mod cpp;
-#[path = "header/fields.rs"]
 mod fields;
-#[path = "header/layout.rs"]
 mod layout;
-#[path = "header/python.rs"]
 mod python;
 
 /// Files of `src/ffi`, under a heading of the header; `*` is each operation.
@@ -158,7 +154,7 @@ fn hold(file: &str, made: &[u8]) {
 fn hold_parts(file: &str, parts: &[(String, String)]) {
     let mut text = fs::read_to_string(source(file)).unwrap();
     for (name, made) in parts {
-        let begin = format!(" Made by tests/header.rs: {name}.\n");
+        let begin = format!(" Made by tests/header/main.rs: {name}.\n");
         let begin = text.find(&begin).unwrap_or_else(|| panic!("{file} has no {begin}")) + begin.len();
         let end = begin + text[begin..].find(" End of what is made.\n").unwrap();
         let end = begin + text[begin..end].rfind('\n').map_or(0, |at| at + 1);
