@@ -6,7 +6,7 @@ use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::{check_reserved, give};
 use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
-use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{ConvKernel, Kernel, KernelKind, Mnk, StreamK};
 use crate::problem::ConvProblem;
@@ -58,13 +58,16 @@ impl AsC for Option<StreamK> {
 }
 
 impl FromC for Option<StreamK> {
-    unsafe fn from_c(value: CkStreamK, field: &str, status: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(value: CkStreamK, member: Member<'_>) -> Result<Self, Failure> {
         check_reserved("stream_k.", value.reserved)?;
         let persistent = value.persistent != 0;
         // SAFETY: by contract.
-        let reduction: Option<StreamKReduction> = unsafe { FromC::from_c(value.reduction, field, status) }?;
+        let reduction: Option<StreamKReduction> = unsafe { FromC::from_c(value.reduction, member) }?;
         if persistent && reduction.is_none() {
-            return Err(Failure::new(status, "stream_k.persistent is set, but stream_k.reduction is NULL"));
+            return Err(Failure::new(
+                member.status,
+                "stream_k.persistent is set, but stream_k.reduction is NULL",
+            ));
         }
         Ok(reduction.map(|reduction| StreamK { reduction, persistent }))
     }
@@ -114,7 +117,7 @@ impl Descriptor for CkConvKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         unsafe {
-            let kernel = ConvKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
+            let kernel = ConvKernel::from_c(*self, Member::whole(CkStatus::InvalidKernel))?;
             Ok(Kernel { name: named(self.name, || kernel.long_name())?, kind: KernelKind::Conv(kernel) })
         }
     }

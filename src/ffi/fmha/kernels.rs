@@ -6,7 +6,7 @@ use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::give;
 use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
-use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use crate::problem::FmhaProblem;
@@ -69,7 +69,7 @@ impl Descriptor for CkFmhaKernelDesc {
         }
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         unsafe {
-            let kernel = FmhaKernel::from_c(desc, "", CkStatus::InvalidKernel)?;
+            let kernel = FmhaKernel::from_c(desc, Member::whole(CkStatus::InvalidKernel))?;
             Ok(Kernel { name: named(self.name, || kernel.identifier())?, kind: KernelKind::Fmha(kernel) })
         }
     }

@@ -6,7 +6,7 @@ use crate::ffi::descriptors::{Descriptor, add_described, named};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::give;
 use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
-use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant};
 use crate::problem::GemmProblem;
@@ -71,7 +71,7 @@ impl Descriptor for CkGemmKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         unsafe {
-            let mut kernel = GemmKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
+            let mut kernel = GemmKernel::from_c(*self, Member::whole(CkStatus::InvalidKernel))?;
             let name = named(self.name, || kernel.identifier())?;
             if kernel.variant.library == GemmLibrary::Ck {
                 kernel.variant.library = GemmKernel::library_of(&name);
