@@ -26,7 +26,7 @@ impl OperationProblem for ConvProblem {
         problem: ConvProblem::FIELDS,
         kernel: ConvKernel::FIELDS,
         required: &["C", "K", "Hi", "Wi", "Y", "X"],
-        identifying_keys: &[],
+        identifying_keys: &["C", "Hi", "Wi"],
         extra_keys: &[],
         dtype_fields: &["dtype_in", "dtype_wei", "dtype_out"],
         dtype: Dtype::Bf16,
