@@ -2,9 +2,9 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::descriptors::{Descriptor, add_described, named};
+use crate::ffi::descriptors::{Descriptor, add_described, give_usual, named};
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::{check_reserved, give};
+use crate::ffi::input::check_reserved;
 use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
 use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
@@ -91,8 +91,8 @@ impl Hooked for ConvProblem {
 /// `desc` points to a `ck_conv_kernel_desc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_conv_kernel_desc_init(desc: *mut CkConvKernelDesc) -> CkStatus {
-    // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { give(desc, "desc", ConvKernel::USUAL.to_c()) })
+    // SAFETY: `give_usual` has the contract of this function.
+    boundary(|| unsafe { give_usual::<ConvKernel>(desc) })
 }
 
 /// Adds kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or has one

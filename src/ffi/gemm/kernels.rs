@@ -2,12 +2,11 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::descriptors::{Descriptor, add_described, named};
-use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::give;
+use crate::ffi::CkStatus;
+use crate::ffi::descriptors::{Descriptor, named};
+use crate::ffi::error::Failure;
 use crate::ffi::kernels::{CkKernelHooks, Hooked, Run, Supports};
 use crate::ffi::mirror::{AsC, FromC, Member, mirror};
-use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant};
 use crate::problem::GemmProblem;
 use crate::vocab::{
@@ -40,31 +39,6 @@ impl Hooked for GemmProblem {
     fn callbacks(hooks: &mut CkKernelHooks) -> (&mut Option<Supports<Self>>, &mut Option<Run<Self>>) {
         (&mut hooks.supports_gemm, &mut hooks.run_gemm)
     }
-}
-
-/// As `ck_conv_kernel_desc_init`, for an fp8 GEMM of layout rcr.
-///
-/// # Safety
-/// `desc` points to a `ck_gemm_kernel_desc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_gemm_kernel_desc_init(desc: *mut CkGemmKernelDesc) -> CkStatus {
-    // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { give(desc, "desc", GemmKernel::USUAL.to_c()) })
-}
-
-/// As `ck_registry_add_conv_kernels`, for GEMMs.
-///
-/// # Safety
-/// As for `ck_registry_add_conv_kernels`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_add_gemm_kernels(
-    registry: *mut CkRegistry,
-    descs: *const CkGemmKernelDesc,
-    hooks: *const CkKernelHooks,
-    count: usize,
-) -> CkStatus {
-    // SAFETY: `add_described` has the contract of this function.
-    boundary(|| unsafe { add_described(registry, descs, hooks, count) })
 }
 
 impl Descriptor for CkGemmKernelDesc {
