@@ -5,12 +5,20 @@ mod name;
 mod problem;
 mod tile;
 
-pub use kernel::{ConvKernel, StreamK};
-pub use name::ConvName;
+pub use kernels::*;
 #[cfg(test)]
 pub(crate) use problem::read;
-pub use problem::{CONV_COLUMNS, ConvProblem, floor_div};
-pub use tile::ConvTile;
+pub use problems::*;
+
+pub(crate) mod kernels {
+    pub use super::kernel::{ConvKernel, StreamK};
+    pub use super::name::ConvName;
+    pub use super::tile::ConvTile;
+}
+
+pub(crate) mod problems {
+    pub use super::problem::{CONV_COLUMNS, ConvProblem, floor_div};
+}
 
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
