@@ -63,7 +63,8 @@ impl Member<'_> {
         Self { name: "", fields: &[], status }
     }
 
-    fn failure(&self, message: impl fmt::Display) -> Failure {
+    /// A value that the record cannot have.
+    pub(super) fn failure(&self, message: impl fmt::Display) -> Failure {
         Failure::new(self.status, message)
     }
 

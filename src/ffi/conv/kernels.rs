@@ -64,10 +64,7 @@ impl FromC for Option<StreamK> {
         // SAFETY: by contract.
         let reduction: Option<StreamKReduction> = unsafe { FromC::from_c(value.reduction, member) }?;
         if persistent && reduction.is_none() {
-            return Err(Failure::new(
-                member.status,
-                "stream_k.persistent is set, but stream_k.reduction is NULL",
-            ));
+            return Err(member.failure("stream_k.persistent is set, but stream_k.reduction is NULL"));
         }
         Ok(reduction.map(|reduction| StreamK { reduction, persistent }))
     }

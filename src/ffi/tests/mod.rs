@@ -60,9 +60,8 @@ fn errors_are_of_their_thread() {
     assert_eq!(last_error(), "mine");
 }
 
-/// Every entry point's body begins with the guard. cbindgen does not see through macros, so that they cannot
-/// be declared by one that adds it; this test does what the macro would. One macro declares those that operations
-/// have as convolutions have them.
+/// Every entry point's body begins with the guard. cbindgen does not see through macros, so that only those of
+/// `functions.rs` are declared by one that adds it; for the others this test does what it would.
 #[test]
 fn every_entry_point_is_guarded() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi"));

@@ -40,7 +40,7 @@ const MEASURED: [&str; 11] = [
     "non_zero", "is_valid", "problem_idx", "run_id",
 ];
 
-/// The operation whose columns a table has: of several the requested one, or else that which lacks the fewest.
+/// The operation whose columns a table has: of several the requested one, else that which lacks the fewest.
 fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     let has = |name: &&&str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
     let is_shown = |op: &Op| Operation::get(*op).identifying_keys.iter().any(|name| has(&name));
