@@ -19,7 +19,7 @@ namespace ck_select {
 struct Hooks {
   int priority = 1;
   void* user = nullptr;
-  // Made by tests/header.rs: supports.
+  // Made by tests/header/main.rs: supports.
   std::function<bool(const ck_gemm_problem&)> supports_gemm;
   std::function<bool(const ck_conv_problem&)> supports_conv;
   std::function<bool(const ck_fmha_problem&)> supports_fmha;
@@ -27,7 +27,7 @@ struct Hooks {
   /// Run the problem once, with all work on the stream. They return the milliseconds by their own timing; 0 if the
   /// kernel was only launched, so that events time it; less than 0 if it could not be run. One that throws could not
   /// run.
-  // Made by tests/header.rs: run.
+  // Made by tests/header/main.rs: run.
   std::function<float(const ck_gemm_problem&, void* stream)> run_gemm;
   std::function<float(const ck_conv_problem&, void* stream)> run_conv;
   std::function<float(const ck_fmha_problem&, void* stream)> run_fmha;
@@ -59,7 +59,7 @@ class Callables {
     made.context = this;
     made.release = [](void* callables) { delete static_cast<Callables*>(callables); };
     made.priority = hooks_.priority;
-    // Made by tests/header.rs: callables.
+    // Made by tests/header/main.rs: callables.
     made.supports_gemm = hooks_.supports_gemm ? &supports<&Hooks::supports_gemm, ck_gemm_problem> : nullptr;
     made.supports_conv = hooks_.supports_conv ? &supports<&Hooks::supports_conv, ck_conv_problem> : nullptr;
     made.supports_fmha = hooks_.supports_fmha ? &supports<&Hooks::supports_fmha, ck_fmha_problem> : nullptr;

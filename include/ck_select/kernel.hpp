@@ -1,6 +1,6 @@
 /* Descriptors of kernels: words, which are those of kernel names, and numbers, at first those of CK's default key;
  * capi() points to the words. No aggregates, so that braces around names do not become a descriptor. Made by
- * tests/header.rs; do not edit. */
+ * tests/header/main.rs; do not edit. */
 
 #ifndef CK_SELECT_KERNEL_HPP
 #define CK_SELECT_KERNEL_HPP

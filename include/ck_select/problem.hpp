@@ -22,7 +22,7 @@ namespace detail {
 template <class Raw>
 struct Calls;
 
-// Made by tests/header.rs: calls.
+// Made by tests/header/main.rs: calls.
 template <>
 struct Calls<ck_gemm_problem> {
   static constexpr auto init = ck_gemm_problem_init;
@@ -121,7 +121,7 @@ class ProblemOf {
 class ConvProblem : public detail::ProblemOf<ConvProblem, ck_conv_problem> {
  public:
   // Of each axis one to three numbers, in the order depth, height, width.
-  // Made by tests/header.rs: setters of Conv.
+  // Made by tests/header/main.rs: setters of Conv.
   ConvProblem& direction(Direction value) noexcept { return set(raw_.direction, value); }
   ConvProblem& ndim(std::int32_t value) noexcept { return set(raw_.ndim, value); }
   ConvProblem& batch(std::int64_t value) noexcept { return set(raw_.n, value); }
@@ -174,7 +174,7 @@ class GemmProblem : public detail::ProblemOf<GemmProblem, ck_gemm_problem> {
     return *this;
   }
 
-  // Made by tests/header.rs: setters of Gemm.
+  // Made by tests/header/main.rs: setters of Gemm.
   GemmProblem& m(std::int64_t value) noexcept { return set(raw_.m, value); }
   GemmProblem& n(std::int64_t value) noexcept { return set(raw_.n, value); }
   GemmProblem& k(std::int64_t value) noexcept { return set(raw_.k, value); }
@@ -217,7 +217,7 @@ class GemmProblem : public detail::ProblemOf<GemmProblem, ck_gemm_problem> {
 /// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements.
 class FmhaProblem : public detail::ProblemOf<FmhaProblem, ck_fmha_problem> {
  public:
-  // Made by tests/header.rs: setters of Fmha.
+  // Made by tests/header/main.rs: setters of Fmha.
   FmhaProblem& api_family(ck_fmha_api value) noexcept { return set(raw_.api_family, value); }
   FmhaProblem& family(ck_fmha_family value) noexcept { return set(raw_.family, value); }
   FmhaProblem& dtype(Dtype value) noexcept { return set(raw_.dtype, value); }

@@ -1,4 +1,4 @@
-/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header.rs; do not edit. */
+/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header/main.rs; do not edit. */
 
 #ifndef CK_SELECT_VOCABULARIES_HPP
 #define CK_SELECT_VOCABULARIES_HPP

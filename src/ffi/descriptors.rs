@@ -4,9 +4,11 @@ use std::ffi::c_char;
 
 use super::CkRegistry;
 use super::error::Failure;
-use super::input::{Versioned, read_handle, read_optional_text, read_structs};
+use super::input::{Versioned, give, read_handle, read_optional_text, read_structs};
 use super::kernels::{CkKernelHooks, add_each};
+use super::mirror::AsC;
 use crate::kernel::Kernel;
+use ck_select_types::field::Record;
 
 /// # Safety
 /// As for `ck_registry_add_conv_kernels`.
@@ -24,6 +26,15 @@ pub(super) unsafe fn add_described<D: Descriptor>(
     let kernel = |index| unsafe { descs.read(index)?.kernel() };
     // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
     unsafe { add_each(registry, hooks, count, kernel) }
+}
+
+/// Initialises a descriptor with what a kernel's fields usually are.
+///
+/// # Safety
+/// As for [`give`].
+pub(super) unsafe fn give_usual<K: Record + AsC>(desc: *mut K::C) -> Result<(), Failure> {
+    // SAFETY: by contract.
+    unsafe { give(desc, "desc", K::USUAL.to_c()) }
 }
 
 /// A descriptor of any operation.

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::CkStatus;
 use super::error::{Failure, boundary};
 use super::input::{give, read_arch};
-use super::mirror::{AsC, FromC, mirror};
+use super::mirror::{AsC, FromC, Member, mirror};
 use crate::hardware::Hardware;
 use ck_select_types::hardware_constants;
 
@@ -19,7 +19,7 @@ hardware_constants! {
 impl CkHardware {
     pub(super) fn hardware(&self) -> Result<Hardware, Failure> {
         // SAFETY: it holds only numbers.
-        let mut hardware = unsafe { Hardware::from_c(*self, "", CkStatus::InvalidArgument) }?;
+        let mut hardware = unsafe { Hardware::from_c(*self, Member::whole(CkStatus::InvalidArgument)) }?;
         for name in Hardware::NAMES {
             let value = hardware.get(name).unwrap_or_default();
             hardware.set(name, value).map_err(Failure::of(CkStatus::InvalidArgument))?;

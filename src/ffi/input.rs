@@ -367,7 +367,7 @@ pub(super) unsafe fn write_values(address: *mut f64, what: &str, values: &[f64])
 }
 
 /// Looks a number up in a vocabulary. Words are plain integers, so that an unknown one is an error instead of
-/// undefined behaviour; the header's enums are made of the vocabularies by `tests/header.rs`.
+/// undefined behaviour; the header's enums are made of the vocabularies by `tests/header/main.rs`.
 pub(super) fn word<T: Copy>(what: &str, number: i32, all: &[T], words: &[&str]) -> Result<T, Failure> {
     usize::try_from(number).ok().and_then(|number| all.get(number)).copied().ok_or_else(|| {
         let message = format!("{what} is {number}, expected 0 to {} ({})", all.len() - 1, words.join(", "));

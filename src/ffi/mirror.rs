@@ -4,6 +4,7 @@
 //! [`AsC::C`]; what its numbers mean is added to the field's documentation in the header.
 
 use std::ffi::{CStr, c_char};
+use std::fmt;
 use std::str::FromStr;
 
 use super::error::Failure;
@@ -14,6 +15,7 @@ use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline,
     QuantMode, Scheduler, Specialization, StreamKReduction, UnknownWord,
 };
+use ck_select_types::field::Field;
 
 /// A value as C has it.
 pub trait AsC: Sized {
@@ -37,11 +39,40 @@ pub(super) trait Mirrored: AsC {
 
 /// A value that C gives.
 pub(super) trait FromC: AsC {
-    /// The value, or a failure that names the field and, if it is of the problem or kernel, has the status.
+    /// The value, or a failure that names the member and, if it is of the problem or kernel, has the status.
     ///
     /// # Safety
     /// Addresses in it are NULL or point to what the struct's documentation says.
-    unsafe fn from_c(value: Self::C, field: &str, status: CkStatus) -> Result<Self, Failure>;
+    unsafe fn from_c(value: Self::C, member: Member<'_>) -> Result<Self, Failure>;
+}
+
+/// Where a value from C stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member<'a> {
+    /// Its name.
+    pub(super) name: &'a str,
+    /// The fields of its record.
+    pub(super) fields: &'static [Field],
+    /// The status if the record cannot have the value.
+    pub(super) status: CkStatus,
+}
+
+impl Member<'_> {
+    /// A whole struct.
+    pub(super) const fn whole(status: CkStatus) -> Self {
+        Self { name: "", fields: &[], status }
+    }
+
+    /// A value that the record cannot have.
+    pub(super) fn failure(&self, message: impl fmt::Display) -> Failure {
+        Failure::new(self.status, message)
+    }
+
+    /// The numbers that are valid, of each of its parts.
+    fn accepted(&self) -> String {
+        let field = self.fields.iter().find(|field| field.member == self.name);
+        field.map_or_else(String::new, Field::accepted)
+    }
 }
 
 /// What the C header and the bindings declare of a struct.
@@ -140,15 +171,16 @@ macro_rules! mirror {
         impl $crate::ffi::mirror::FromC for $record {
             unsafe fn from_c(
                 value: $c,
-                _: &str,
-                status: $crate::ffi::CkStatus,
+                member: $crate::ffi::mirror::Member<'_>,
             ) -> Result<Self, $crate::ffi::error::Failure> {
                 $($crate::ffi::input::check_reserved("", value.$reserved)?;)?
+                let fields = <$record as ck_select_types::field::Record>::FIELDS;
+                let named = |name| $crate::ffi::mirror::Member { name, fields, ..member };
                 // SAFETY: by contract.
                 unsafe {
                     Ok($record {
-                        $($field: FromC::from_c(value.$field, stringify!($field), status)?,)+
-                        $($other: FromC::from_c(value.$other, stringify!($other), status)?,)*
+                        $($field: FromC::from_c(value.$field, named(stringify!($field)))?,)+
+                        $($other: FromC::from_c(value.$other, named(stringify!($other)))?,)*
                     })
                 }
             }
@@ -209,7 +241,7 @@ impl AsC for i64 {
 }
 
 impl FromC for i64 {
-    unsafe fn from_c(value: i64, _: &str, _: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(value: i64, _: Member<'_>) -> Result<Self, Failure> {
         Ok(value)
     }
 }
@@ -227,7 +259,7 @@ impl AsC for bool {
 }
 
 impl FromC for bool {
-    unsafe fn from_c(value: i32, _: &str, _: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(value: i32, _: Member<'_>) -> Result<Self, Failure> {
         Ok(value != 0)
     }
 }
@@ -245,11 +277,11 @@ macro_rules! small {
         }
 
         impl FromC for $type {
-            unsafe fn from_c(value: i32, field: &str, status: CkStatus) -> Result<Self, Failure> {
-                Self::try_from(value).map_err(|_| {
-                    let most = Self::MAX.min(i32::MAX as Self);
-                    Failure::new(status, format_args!("{field} is {value}, expected 0 to {most}"))
-                })
+            unsafe fn from_c(value: i32, member: Member<'_>) -> Result<Self, Failure> {
+                let refused = |_| {
+                    member.failure(format_args!("{} is {value}, expected {}", member.name, member.accepted()))
+                };
+                Self::try_from(value).map_err(refused)
             }
         }
     )+};
@@ -264,7 +296,7 @@ impl AsC for i32 {
 }
 
 impl FromC for i32 {
-    unsafe fn from_c(value: Self, _: &str, _: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(value: Self, _: Member<'_>) -> Result<Self, Failure> {
         Ok(value)
     }
 }
@@ -289,8 +321,8 @@ macro_rules! numbered {
         }
 
         impl FromC for $type {
-            unsafe fn from_c(value: i32, field: &str, _: CkStatus) -> Result<Self, Failure> {
-                input::word(field, value, Self::ALL, Self::WORDS)
+            unsafe fn from_c(value: i32, member: Member<'_>) -> Result<Self, Failure> {
+                input::word(member.name, value, Self::ALL, Self::WORDS)
             }
         }
     )+};
@@ -318,16 +350,16 @@ macro_rules! spelled {
         }
 
         impl FromC for $type {
-            unsafe fn from_c(text: *const c_char, field: &str, status: CkStatus) -> Result<Self, Failure> {
+            unsafe fn from_c(text: *const c_char, member: Member<'_>) -> Result<Self, Failure> {
                 // SAFETY: by contract.
-                parsed(unsafe { read_text(text, field) }?, field, status)
+                parsed(unsafe { read_text(text, member.name) }?, member)
             }
         }
     )+};
 }
 
-pub(super) fn parsed<T: Spelled>(text: &str, field: &str, status: CkStatus) -> Result<T, Failure> {
-    text.parse().map_err(|error| Failure::new(status, format_args!("{field}: {error}")))
+pub(super) fn parsed<T: Spelled>(text: &str, member: Member<'_>) -> Result<T, Failure> {
+    text.parse().map_err(|error| member.failure(format_args!("{}: {error}", member.name)))
 }
 
 impl<T: Spelled> AsC for Option<T> {
@@ -343,9 +375,9 @@ impl<T: Spelled> AsC for Option<T> {
 }
 
 impl<T: Spelled> FromC for Option<T> {
-    unsafe fn from_c(text: *const c_char, field: &str, status: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(text: *const c_char, member: Member<'_>) -> Result<Self, Failure> {
         // SAFETY: by contract.
-        unsafe { read_optional_text(text, field) }?.map(|text| parsed(text, field, status)).transpose()
+        unsafe { read_optional_text(text, member.name) }?.map(|text| parsed(text, member)).transpose()
     }
 }
 
@@ -363,9 +395,9 @@ impl AsC for Option<Arch> {
 }
 
 impl FromC for Option<Arch> {
-    unsafe fn from_c(text: *const c_char, field: &str, _: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(text: *const c_char, member: Member<'_>) -> Result<Self, Failure> {
         // SAFETY: by contract.
-        unsafe { read_arch(text, field) }
+        unsafe { read_arch(text, member.name) }
     }
 }
 
@@ -383,9 +415,9 @@ impl AsC for String {
 }
 
 impl FromC for String {
-    unsafe fn from_c(text: *const c_char, field: &str, _: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(text: *const c_char, member: Member<'_>) -> Result<Self, Failure> {
         // SAFETY: by contract.
-        Ok(unsafe { read_optional_text(text, field) }?.unwrap_or_default().to_owned())
+        Ok(unsafe { read_optional_text(text, member.name) }?.unwrap_or_default().to_owned())
     }
 }
 
@@ -402,13 +434,13 @@ impl<T: AsC, const N: usize> AsC for [T; N] {
 }
 
 impl<T: FromC + Copy, const N: usize> FromC for [T; N] {
-    unsafe fn from_c(values: [T::C; N], field: &str, status: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(values: [T::C; N], member: Member<'_>) -> Result<Self, Failure> {
         // SAFETY: by contract.
-        let first = unsafe { T::from_c(values[0], field, status) }?;
+        let first = unsafe { T::from_c(values[0], member) }?;
         let mut read = [first; N];
         for (read, value) in read.iter_mut().zip(values) {
             // SAFETY: by contract.
-            *read = unsafe { T::from_c(value, field, status) }?;
+            *read = unsafe { T::from_c(value, member) }?;
         }
         Ok(read)
     }
@@ -431,10 +463,10 @@ macro_rules! arrays {
         }
 
         impl FromC for $type {
-            unsafe fn from_c(value: Self::C, field: &str, status: CkStatus) -> Result<Self, Failure> {
+            unsafe fn from_c(value: Self::C, member: Member<'_>) -> Result<Self, Failure> {
                 let from: fn([$of; $count]) -> Self = $from;
                 // SAFETY: by contract.
-                unsafe { FromC::from_c(value, field, status) }.map(from)
+                unsafe { FromC::from_c(value, member) }.map(from)
             }
         }
     )+};

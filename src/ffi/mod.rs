@@ -23,6 +23,7 @@ mod error;
 mod exchange;
 mod fmha;
 mod forests;
+mod functions;
 mod gemm;
 mod hardware;
 mod input;

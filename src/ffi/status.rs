@@ -47,7 +47,7 @@ pub enum CkStatus {
 /// All statuses in a few words, in numeric order. Not an associated constant of the enum, because the header
 /// would show it.
 pub(super) const STATUSES: [(CkStatus, &CStr); 17] = [
-    (CkStatus::Ok, c"done"),
+    (CkStatus::Ok, c"success"),
     (CkStatus::NullPointer, c"a required pointer is NULL"),
     (CkStatus::InvalidArgument, c"an argument is out of range"),
     (CkStatus::InvalidStruct, c"a struct has an unknown size"),

@@ -179,6 +179,7 @@ static void versions_and_texts(void) {
     for (int32_t status = 0; status <= CK_STATUS_CANNOT_MEASURE; ++status) {
         CHECK(strlen(ck_status_text(status)) > 3 && strcmp(ck_status_text(status), "unknown status") != 0);
     }
+    CHECK(strcmp(ck_status_text(CK_STATUS_OK), "success") == 0);
     CHECK(strcmp(ck_status_text(-1), "unknown status") == 0);
     CHECK(strcmp(ck_status_text(INT32_MIN), "unknown status") == 0);
     ck_string_free(NULL);

@@ -9,7 +9,7 @@ use crate::fields::{Member, members};
 use crate::{ENUMS, layout};
 
 const VOCABULARIES: &str = "\
-/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header.rs; do not \
+/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header/main.rs; do not \
 edit. */
 
 #ifndef CK_SELECT_VOCABULARIES_HPP
@@ -171,7 +171,7 @@ fn enum_of(words: &[&str]) -> String {
 const KERNELS: &str = "\
 /* Descriptors of kernels: words, which are those of kernel names, and numbers, at first those of CK's default key;
  * capi() points to the words. No aggregates, so that braces around names do not become a descriptor. Made by
- * tests/header.rs; do not edit. */
+ * tests/header/main.rs; do not edit. */
 
 #ifndef CK_SELECT_KERNEL_HPP
 #define CK_SELECT_KERNEL_HPP

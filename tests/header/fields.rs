@@ -23,13 +23,13 @@ pub(crate) struct Member {
 pub(crate) fn members<R: Record>(c_struct: &str) -> Vec<Member> {
     let values = values(&R::USUAL);
     let mut at = 0;
-    let mut lines = R::lines().into_iter();
+    let mut lines = R::FIELDS.chunk_by(|one, other| one.member == other.member);
     let mut members = Vec::new();
     for (path, CField { name, rust, doc, is_field, .. }) in flat(c_struct, "") {
-        let begin = at;
-        at += if is_field { lines.next().unwrap() } else { 0 };
-        let usual = values[begin..at].to_vec();
-        members.push(Member { name, path, rust, doc, fields: &R::FIELDS[begin..at], usual });
+        let fields = if is_field { lines.next().unwrap() } else { &[] };
+        let usual = values[at..at + fields.len()].to_vec();
+        at += fields.len();
+        members.push(Member { name, path, rust, doc, fields, usual });
     }
     assert_eq!(at, R::FIELDS.len());
     members

@@ -30,7 +30,7 @@ fn ctype(c: &str, structs: &[&str]) -> String {
     }
 }
 
-const STRUCTS: &str = r#""""The structs of the C interface. Made of the headers by ``tests/header.rs``; do not edit."""
+const STRUCTS: &str = r#""""The structs of the C interface. Made of the headers by ``tests/header/main.rs``; do not edit."""
 
 from ctypes import (
     CFUNCTYPE,
@@ -121,7 +121,7 @@ pub(crate) fn structs(headers: &str) -> String {
     text
 }
 
-const FIELDS: &str = r#""""The fields of problems, in the order of the operations' numbers. Made by ``tests/header.rs``; do not edit.
+const FIELDS: &str = r#""""The fields of problems, in the order of the operations' numbers. Made by ``tests/header/main.rs``; do not edit.
 
 A field is a member of the operation's struct, or an element of one, and a type or words: ``str`` is a word that may be
 absent, ``list`` the memory orders of operands, ``tuple`` the extents of a group.

@@ -1,5 +1,5 @@
 //! Structs have the same sizes on both sides, and the same offsets where Rust knows them by name. Elsewhere
-//! order and types are those of the header, which `tests/header.rs` holds to the sources.
+//! order and types are those of the header, which `tests/header/main.rs` holds to the sources.
 
 use std::fmt::Write as _;
 

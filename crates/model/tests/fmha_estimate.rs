@@ -106,7 +106,7 @@ fn backward_work_grows_with_the_heads() {
         let problem = kernel.sign(&FmhaProblem { batch: 4, ..FmhaProblem::new([4096; 2], 32, heads.into()) });
         let shape = estimator.shape(&KernelKind::Fmha(kernel)).unwrap();
         let terms = estimator.terms(&estimator.load(&problem.into()), &shape);
-        terms.named().find(|(name, _)| *name == "products").unwrap().1
+        terms.named.iter().find(|(name, _)| *name == "products").unwrap().1
     };
     let of_128 = products(128, [16, 128, 128, 16, 128, 16]);
     let of_256 = products(256, [16, 128, 256, 16, 256, 16]);

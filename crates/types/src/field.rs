@@ -24,6 +24,8 @@ pub const MAX_EXTENT: i64 = i32::MAX as i64;
 /// A field as text, tables and messages know it.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
+    /// The member of its record; a member of several parts has a field for each.
+    pub member: &'static str,
     /// Its name.
     pub name: &'static str,
     /// Other names that are read and never printed.
@@ -49,6 +51,7 @@ impl Field {
     pub(crate) const fn holding<T: Value>() -> Self {
         let kind = T::KINDS[0];
         Self {
+            member: "",
             name: "",
             aliases: &[],
             kind,
@@ -106,17 +109,17 @@ impl Field {
     fn number(&self, name: &str, value: Option<i64>) -> Result<Option<i64>, InvalidField> {
         match value {
             Some(found) if !(self.range[0]..=self.range[1]).contains(&found) => {
-                Err(InvalidField::new(name, found, self.accepted(self.range[1].min(self.most))))
+                Err(InvalidField::new(name, found, self.accepted()))
             }
             value => Ok(value),
         }
     }
 
-    /// The numbers up to `most` that are valid, as an error names them.
-    pub(crate) fn accepted(&self, most: i64) -> String {
+    /// The numbers that are valid, as an error names them.
+    pub fn accepted(&self) -> String {
         match self.zero {
-            Some(word) => format!("{word}, or {} to {most}", self.least + 1),
-            None => format!("{} to {most}", self.least),
+            Some(word) => format!("{word}, or {} to {}", self.least + 1, self.most),
+            None => format!("{} to {}", self.least, self.most),
         }
     }
 
@@ -289,6 +292,7 @@ impl Value for Mnk {
     const PARTS: usize = 3;
     const KINDS: &'static [Kind] = &[Kind::Number];
     const BITS: usize = 32;
+    const RANGE: [i64; 2] = u32::RANGE;
 
     #[inline(always)]
     fn write(self, parts: &mut [i64]) {
@@ -308,9 +312,6 @@ pub trait Record: Sized {
     const FIELDS: &'static [Field];
     /// What text without any field describes, as far as fields have defaults.
     const USUAL: Self;
-
-    /// How many of them each line of its table has, and of a nested record's.
-    fn lines() -> Vec<usize>;
 
     /// The numbers of [`Record::FIELDS`].
     fn write(&self, values: &mut [i64]);
@@ -384,7 +385,7 @@ pub(crate) fn usual_in<R: Record>(record: &R, names: &[&str]) -> R {
 pub(crate) fn validate_numbers<R: Record>(record: &R) -> Result<(), InvalidField> {
     for (field, value) in R::FIELDS.iter().zip(values(record)) {
         if matches!(field.kind, Kind::Number) && !(field.least..=field.most).contains(&value) {
-            return Err(InvalidField::new(field.name, value, field.accepted(field.most)));
+            return Err(InvalidField::new(field.name, value, field.accepted()));
         }
     }
     Ok(())
@@ -591,6 +592,7 @@ macro_rules! fields {
                 const LINES: &[$crate::field::Line] = &[
                     $((
                         &[$($crate::field::Field {
+                            member: stringify!($field),
                             name: $name,
                             aliases: &[$($alias),*],
                             least: $least,
@@ -607,13 +609,6 @@ macro_rules! fields {
                 &$crate::field::joined::<{ $crate::field::count(LINES) }>(LINES)
             };
             const USUAL: Self = <$record>::USUAL;
-
-            #[allow(unused_mut, reason = "for a nested record")]
-            fn lines() -> Vec<usize> {
-                let mut lines = vec![$(<$type as $crate::field::Value>::PARTS),+];
-                $(lines.extend(<$nested as $crate::field::Record>::lines());)?
-                lines
-            }
 
             #[inline]
             fn write(&self, values: &mut [i64]) {
@@ -696,7 +691,8 @@ pub(crate) const fn joined<const N: usize>(lines: &[Line]) -> [Field; N] {
             // A nested record's fields are complete.
             if !kinds.is_empty() {
                 all[at].kind = kinds[part % kinds.len()];
-                all[at].most = most;
+                let held = all[at].range[1];
+                all[at].most = if most < held { most } else { held };
             }
             at += 1;
             part += 1;

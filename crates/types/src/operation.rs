@@ -73,7 +73,7 @@ pub struct Operation {
     pub kernel: &'static [Field],
     /// The fields without which a table has no problem of it.
     pub required: &'static [&'static str],
-    /// The keys that show, in a text without an operation, that a problem is one of these.
+    /// The keys that show, in a text or a table without an operation, that a problem is one of these.
     pub identifying_keys: &'static [&'static str],
     /// What text has besides the fields and the architecture.
     pub extra_keys: &'static [&'static str],

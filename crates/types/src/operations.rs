@@ -1,4 +1,4 @@
-//! Where conv, gemm and fmha are listed: every other dispatch is made from these macros.
+//! What is made from the list of operations: names, enums and dispatches.
 
 use crate::defaults::ProblemDefaults;
 use crate::gemm::GemmRequest;
@@ -7,16 +7,21 @@ use crate::vocab::{ConvLayout, Direction, GemmLayout, Op};
 
 /// What makes problems.
 pub(crate) mod problems {
-    pub use crate::conv::{CONV_COLUMNS, ConvProblem, floor_div};
-    pub use crate::fmha::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
-    pub use crate::gemm::{GemmProblem, GemmRequest, Group, Groups, MAX_GROUPS};
+    crate::list_operations! { all_of problems }
 }
 
 /// What makes kernels.
 pub(crate) mod kernels {
-    pub use crate::conv::{ConvKernel, ConvName, ConvTile, StreamK};
-    pub use crate::fmha::{FmhaKernel, FmhaTile, Unsupported};
-    pub use crate::gemm::{GemmKernel, GemmVariant, ParsedGemmName, Quant};
+    crate::list_operations! { all_of kernels }
+}
+
+/// What each operation's module of this name has.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! all_of {
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+; $name:ident) => {
+        $(pub use $crate::$module::$name::*;)+
+    };
 }
 
 /// A struct with a field for each operation, which is `$of` of the type of the operation's problems, and is

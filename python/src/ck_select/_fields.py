@@ -1,4 +1,4 @@
-"""The fields of problems, in the order of the operations' numbers. Made by ``tests/header.rs``; do not edit.
+"""The fields of problems, in the order of the operations' numbers. Made by ``tests/header/main.rs``; do not edit.
 
 A field is a member of the operation's struct, or an element of one, and a type or words: ``str`` is a word that may be
 absent, ``list`` the memory orders of operands, ``tuple`` the extents of a group.

@@ -1,4 +1,4 @@
-"""The structs of the C interface. Made of the headers by ``tests/header.rs``; do not edit."""
+"""The structs of the C interface. Made of the headers by ``tests/header/main.rs``; do not edit."""
 
 from ctypes import (
     CFUNCTYPE,

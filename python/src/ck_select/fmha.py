@@ -33,7 +33,7 @@ class FmhaProblem(Problem):
     window_left: int | None = None
     window_right: int | None = None
     arch: str | None = None
-    # Made by tests/header.rs: fields of Fmha.
+    # Made by tests/header/main.rs: fields of Fmha.
     mode: str = "batch"
     mask: str = "no"
     bias: str = "no"

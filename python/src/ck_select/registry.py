@@ -63,7 +63,7 @@ class GroupedConvProblem(Problem):
     layout: str | None = None
     split_k: int | str = 1
     arch: str | None = None
-    # Made by tests/header.rs: fields of Conv.
+    # Made by tests/header/main.rs: fields of Conv.
     # End of what is made.
 
     @property
@@ -104,7 +104,7 @@ class GemmProblem(Problem):
     dtype_c: str | None = None
     arch: str | None = None
     groups: tuple[tuple[int, int, int, int], ...] = ()
-    # Made by tests/header.rs: fields of Gemm.
+    # Made by tests/header/main.rs: fields of Gemm.
     batch: int = 0
     stream_k: str | None = None
     num_d: int = 0

@@ -2,11 +2,11 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::descriptors::{Descriptor, add_described, named};
+use crate::ffi::descriptors::{Descriptor, add_described, give_usual, named};
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::{check_reserved, give};
+use crate::ffi::input::check_reserved;
 use crate::ffi::kernels::{CkKernelHooks, operation_callbacks};
-use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{ConvKernel, Kernel, KernelKind, Mnk, StreamK};
 use crate::problem::ConvProblem;
@@ -58,13 +58,13 @@ impl AsC for Option<StreamK> {
 }
 
 impl FromC for Option<StreamK> {
-    unsafe fn from_c(value: CkStreamK, field: &str, status: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(value: CkStreamK, member: Member<'_>) -> Result<Self, Failure> {
         check_reserved("stream_k.", value.reserved)?;
         let persistent = value.persistent != 0;
         // SAFETY: by contract.
-        let reduction: Option<StreamKReduction> = unsafe { FromC::from_c(value.reduction, field, status) }?;
+        let reduction: Option<StreamKReduction> = unsafe { FromC::from_c(value.reduction, member) }?;
         if persistent && reduction.is_none() {
-            return Err(Failure::new(status, "stream_k.persistent is set, but stream_k.reduction is NULL"));
+            return Err(member.failure("stream_k.persistent is set, but stream_k.reduction is NULL"));
         }
         Ok(reduction.map(|reduction| StreamK { reduction, persistent }))
     }
@@ -82,8 +82,8 @@ operation_callbacks!(ConvProblem: supports_conv, run_conv, "ck_bench_prepare_con
 /// `desc` points to a `ck_conv_kernel_desc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_conv_kernel_desc_init(desc: *mut CkConvKernelDesc) -> CkStatus {
-    // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { give(desc, "desc", ConvKernel::USUAL.to_c()) })
+    // SAFETY: `give_usual` has the contract of this function.
+    boundary(|| unsafe { give_usual::<ConvKernel>(desc) })
 }
 
 /// Adds kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or has one
@@ -108,7 +108,7 @@ impl Descriptor for CkConvKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         unsafe {
-            let kernel = ConvKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
+            let kernel = ConvKernel::from_c(*self, Member::whole(CkStatus::InvalidKernel))?;
             Ok(Kernel { name: named(self.name, || kernel.long_name())?, kind: KernelKind::Conv(kernel) })
         }
     }

@@ -3,7 +3,7 @@
 use crate::ffi::CkStatus;
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::give;
-use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::select::AsProblem;
 use crate::problem::{ConvProblem, Problem};
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype};
@@ -21,7 +21,7 @@ conv_problem! {
 impl AsProblem for CkConvProblem {
     unsafe fn problem(self) -> Result<Problem, Failure> {
         // SAFETY: by contract.
-        unsafe { ConvProblem::from_c(self, "", CkStatus::InvalidProblem) }.map(Problem::Conv)
+        unsafe { ConvProblem::from_c(self, Member::whole(CkStatus::InvalidProblem)) }.map(Problem::Conv)
     }
 }
 

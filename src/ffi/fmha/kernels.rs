@@ -2,12 +2,11 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::descriptors::{Descriptor, add_described, named};
-use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::give;
-use crate::ffi::kernels::{CkKernelHooks, operation_callbacks};
-use crate::ffi::mirror::{AsC, FromC, mirror};
-use crate::ffi::{CkRegistry, CkStatus};
+use crate::ffi::CkStatus;
+use crate::ffi::descriptors::{Descriptor, named};
+use crate::ffi::error::Failure;
+use crate::ffi::kernels::operation_callbacks;
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use crate::problem::FmhaProblem;
 use crate::vocab::{
@@ -30,31 +29,6 @@ fmha_kernel! {
 
 operation_callbacks!(FmhaProblem: supports_fmha, run_fmha, "ck_bench_prepare_fmha");
 
-/// As `ck_conv_kernel_desc_init`, for forward fp16 attention.
-///
-/// # Safety
-/// `desc` points to a `ck_fmha_kernel_desc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_fmha_kernel_desc_init(desc: *mut CkFmhaKernelDesc) -> CkStatus {
-    // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { give(desc, "desc", FmhaKernel::USUAL.to_c()) })
-}
-
-/// As `ck_registry_add_conv_kernels`, for attention.
-///
-/// # Safety
-/// As for `ck_registry_add_conv_kernels`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_add_fmha_kernels(
-    registry: *mut CkRegistry,
-    descs: *const CkFmhaKernelDesc,
-    hooks: *const CkKernelHooks,
-    count: usize,
-) -> CkStatus {
-    // SAFETY: `add_described` has the contract of this function.
-    boundary(|| unsafe { add_described(registry, descs, hooks, count) })
-}
-
 impl Descriptor for CkFmhaKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
         let mut desc = *self;
@@ -63,7 +37,7 @@ impl Descriptor for CkFmhaKernelDesc {
         }
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         unsafe {
-            let kernel = FmhaKernel::from_c(desc, "", CkStatus::InvalidKernel)?;
+            let kernel = FmhaKernel::from_c(desc, Member::whole(CkStatus::InvalidKernel))?;
             Ok(Kernel { name: named(self.name, || kernel.identifier())?, kind: KernelKind::Fmha(kernel) })
         }
     }

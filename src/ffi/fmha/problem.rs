@@ -3,7 +3,7 @@
 use crate::ffi::CkStatus;
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::give;
-use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::select::AsProblem;
 use crate::problem::{FmhaProblem, Problem};
 use crate::vocab::{
@@ -22,7 +22,7 @@ fmha_problem! {
 impl AsProblem for CkFmhaProblem {
     unsafe fn problem(self) -> Result<Problem, Failure> {
         // SAFETY: by contract.
-        let problem = unsafe { FmhaProblem::from_c(self, "", CkStatus::InvalidProblem) }?;
+        let problem = unsafe { FmhaProblem::from_c(self, Member::whole(CkStatus::InvalidProblem)) }?;
         Ok(Problem::Fmha(problem.canonical()))
     }
 }

@@ -2,10 +2,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::ffi::CkStatus;
 use crate::ffi::error::Failure;
 use crate::ffi::input::{self, read_text};
-use crate::ffi::mirror::{AsC, FromC, Spelled, arrays, numbered, parsed, spelled};
+use crate::ffi::mirror::{AsC, FromC, Member, Spelled, arrays, numbered, parsed, spelled};
 use crate::kernel::FmhaTile;
 use crate::vocab::{
     FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale,

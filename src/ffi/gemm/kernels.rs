@@ -2,12 +2,11 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::descriptors::{Descriptor, add_described, named};
-use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::give;
-use crate::ffi::kernels::{CkKernelHooks, operation_callbacks};
-use crate::ffi::mirror::{AsC, FromC, mirror};
-use crate::ffi::{CkRegistry, CkStatus};
+use crate::ffi::CkStatus;
+use crate::ffi::descriptors::{Descriptor, named};
+use crate::ffi::error::Failure;
+use crate::ffi::kernels::operation_callbacks;
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant};
 use crate::problem::GemmProblem;
 use crate::vocab::{
@@ -36,36 +35,11 @@ gemm_variant! {
 
 operation_callbacks!(GemmProblem: supports_gemm, run_gemm, "ck_bench_prepare_gemm");
 
-/// As `ck_conv_kernel_desc_init`, for an fp8 GEMM of layout rcr.
-///
-/// # Safety
-/// `desc` points to a `ck_gemm_kernel_desc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_gemm_kernel_desc_init(desc: *mut CkGemmKernelDesc) -> CkStatus {
-    // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { give(desc, "desc", GemmKernel::USUAL.to_c()) })
-}
-
-/// As `ck_registry_add_conv_kernels`, for GEMMs.
-///
-/// # Safety
-/// As for `ck_registry_add_conv_kernels`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_add_gemm_kernels(
-    registry: *mut CkRegistry,
-    descs: *const CkGemmKernelDesc,
-    hooks: *const CkKernelHooks,
-    count: usize,
-) -> CkStatus {
-    // SAFETY: `add_described` has the contract of this function.
-    boundary(|| unsafe { add_described(registry, descs, hooks, count) })
-}
-
 impl Descriptor for CkGemmKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         unsafe {
-            let mut kernel = GemmKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
+            let mut kernel = GemmKernel::from_c(*self, Member::whole(CkStatus::InvalidKernel))?;
             let name = named(self.name, || kernel.identifier())?;
             if kernel.variant.library == GemmLibrary::Ck {
                 kernel.variant.library = GemmKernel::library_of(&name);

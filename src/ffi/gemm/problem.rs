@@ -3,7 +3,7 @@
 use crate::ffi::CkStatus;
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::give;
-use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::select::AsProblem;
 use crate::kernel::Mnk;
 use crate::problem::{GemmProblem, GemmRequest, Groups, Problem};
@@ -27,7 +27,7 @@ request_fields! {
 impl AsProblem for CkGemmProblem {
     unsafe fn problem(self) -> Result<Problem, Failure> {
         // SAFETY: by contract.
-        let mut problem = unsafe { GemmProblem::from_c(self, "", CkStatus::InvalidProblem) }?;
+        let mut problem = unsafe { GemmProblem::from_c(self, Member::whole(CkStatus::InvalidProblem)) }?;
         let request = &mut problem.request;
         if let Some(quant) = super::request::completed(request.quant, [request.group_a, request.group_b])? {
             *request = request.scaled(quant);

@@ -7,7 +7,7 @@ use std::ptr;
 use crate::ffi::CkStatus;
 use crate::ffi::error::Failure;
 use crate::ffi::input::read_array;
-use crate::ffi::mirror::{AsC, FromC};
+use crate::ffi::mirror::{AsC, FromC, Member};
 use crate::kernel::{Mnk, Quant};
 use crate::problem::{Group, Groups};
 use crate::vocab::QuantMode;
@@ -56,11 +56,11 @@ impl AsC for Groups {
 }
 
 impl FromC for Groups {
-    unsafe fn from_c(value: CkGemmGroups, field: &str, status: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(value: CkGemmGroups, member: Member<'_>) -> Result<Self, Failure> {
         // SAFETY: by contract, `items` is NULL or has so many elements.
-        let groups = unsafe { read_array(value.items, value.count, field) }?;
+        let groups = unsafe { read_array(value.items, value.count, member.name) }?;
         let groups = groups.iter().map(|&CkGemmGroup { m, n, k, count }| Group { extents: [m, n, k], count });
-        Self::new(groups).map_err(Failure::of(status))
+        Self::new(groups).map_err(Failure::of(member.status))
     }
 }
 
@@ -90,12 +90,12 @@ impl AsC for Option<Quant> {
 }
 
 impl FromC for Option<Quant> {
-    unsafe fn from_c(value: CkQuant, field: &str, status: CkStatus) -> Result<Self, Failure> {
+    unsafe fn from_c(value: CkQuant, member: Member<'_>) -> Result<Self, Failure> {
         // SAFETY: by contract.
         let (mode, groups) = unsafe {
-            let group_a = FromC::from_c(value.group_a, "group_a", status)?;
-            let group_b = FromC::from_c(value.group_b, "group_b", status)?;
-            (FromC::from_c(value.mode, field, status)?, [group_a, group_b])
+            let group_a = FromC::from_c(value.group_a, Member { name: "group_a", ..member })?;
+            let group_b = FromC::from_c(value.group_b, Member { name: "group_b", ..member })?;
+            (FromC::from_c(value.mode, member)?, [group_a, group_b])
         };
         completed(mode, groups)
     }

@@ -304,6 +304,30 @@ fn threads_share_a_registry() {
     });
 }
 
+/// What they said began with 0 whatever the field accepts.
+#[test]
+fn numbers_that_no_field_holds_are_told_its_bounds() {
+    let registry = Owned::new();
+    let mut desc = usual(ck_fmha_kernel_desc_init);
+    desc.warp_tile[8] = -1;
+    // SAFETY: one descriptor, without hooks.
+    let status = unsafe { ck_registry_add_fmha_kernels(registry.0, &raw const desc, null(), 1) };
+    let expected = "warp_tile is -1, expected 0 to 65535".to_owned();
+    assert_eq!((status, last_error()), (CkStatus::InvalidKernel, expected));
+    let mut desc = usual(ck_gemm_kernel_desc_init);
+    desc.variant.block_per_cu = -1;
+    // SAFETY: as above.
+    let status = unsafe { ck_registry_add_gemm_kernels(registry.0, &raw const desc, null(), 1) };
+    assert_eq!(
+        (status, last_error().as_str()),
+        (CkStatus::InvalidKernel, "block_per_cu is -1, expected 1 to 255")
+    );
+    let mut problem = resnet();
+    problem.ndim = 300;
+    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidProblem);
+    assert_eq!(last_error(), "ndim is 300, expected 1 to 3");
+}
+
 #[test]
 fn every_function_refuses_an_invalid_problem_alike() {
     let registry = Owned::filled();

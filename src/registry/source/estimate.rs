@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Call, with_scratch};
-use crate::estimate::{DeviceError, EstimateScratch, Terms};
+use crate::estimate::{DeviceError, EstimateScratch};
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
 use crate::registry::estimates::PreparedEstimate;
@@ -94,7 +94,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         let load = estimator.load(&call.problem.with_split(one.split_k));
         let shape = estimate.kernels.shape(one.index);
         let terms = shape.map(|shape| estimator.terms(&load, shape));
-        for (term, value) in terms.iter().flat_map(Terms::named) {
+        for (term, value) in terms.iter().flat_map(|terms| &terms.named) {
             let _ = write!(text, " {term} {value:.3}");
         }
     }

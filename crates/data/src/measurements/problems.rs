@@ -40,16 +40,13 @@ const MEASURED: [&str; 11] = [
     "non_zero", "is_valid", "problem_idx", "run_id",
 ];
 
-/// The operation whose columns a table has; a table with the columns of both is read as the requested one.
+/// The operation whose columns a table has: of several the requested one, else that which lacks the fewest.
 fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
-    let has = |name: &str| columns.iter().any(|column| column == name);
-    let is_conv = columns.iter().any(|name| ["c", "hi", "wi"].contains(&name.to_lowercase().as_str()));
-    match wanted {
-        Some(wanted) if is_conv && ["m", "n", "k"].into_iter().all(has) => wanted,
-        _ if is_conv => Op::Conv,
-        _ if has("seqlen_q") => Op::Fmha,
-        _ => Op::Gemm,
-    }
+    let has = |name: &&&str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
+    let is_shown = |op: &Op| Operation::get(*op).identifying_keys.iter().any(|name| has(&name));
+    let lacks = |op: &Op| Operation::get(*op).required.iter().filter(|name| !has(name)).count();
+    let shown = || Op::ALL.iter().copied().filter(is_shown);
+    wanted.filter(is_shown).or_else(|| shown().min_by_key(lacks)).or(wanted).unwrap_or(Op::ALL[0])
 }
 
 /// Refuses misspelt columns. Returns the unknown ones that may be ignored.
@@ -120,6 +117,15 @@ mod tests {
     use ck_select_types::field::Kind;
 
     use super::*;
+
+    /// What was neither a convolution's nor attention's was a GEMM's.
+    #[test]
+    fn a_table_is_of_the_operation_whose_columns_it_has() {
+        for &op in Op::ALL {
+            let columns: Vec<_> = Operation::get(op).columns.iter().map(|&name| name.to_owned()).collect();
+            assert_eq!(op_of(&columns, None), op);
+        }
+    }
 
     /// A number that no table had was lost when measurements were written or read, and two problems became
     /// one.

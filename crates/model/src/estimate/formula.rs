@@ -45,9 +45,9 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
     /// The kernel's side.
     type Shape: Debug + Copy + PartialEq;
     /// What the time is computed from.
-    type Cycles: Copy;
+    type Cycles: Copy + 'static;
     /// What causes the terms, in the order in which they are added.
-    const CAUSES: [Cause<Self::Cycles>; Terms::COUNT];
+    const CAUSES: &'static [Cause<Self::Cycles>];
     /// All columns of universal models, in the order of a model that does not name its columns.
     const COLUMNS: &'static [UniversalColumn];
     /// What computes each of them.

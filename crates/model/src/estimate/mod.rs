@@ -80,8 +80,8 @@ impl Load {
 }
 
 /// The names of the terms of an operation's times.
-pub fn term_names(op: Op) -> [&'static str; Terms::COUNT] {
-    each_operation!(op, Own => <LoadFor<Own> as Formula>::CAUSES.map(|(name, _)| name))
+pub fn term_names(op: Op) -> Vec<&'static str> {
+    each_operation!(op, Own => <LoadFor<Own> as Formula>::CAUSES.iter().map(|(name, _)| *name).collect())
 }
 
 /// Estimates times on a device.
@@ -146,7 +146,7 @@ impl Estimator {
         each_operation!(
             (load, shape),
             (Load(load), Shape(shape)) => load.terms(shape, &self.device),
-            Terms { names: term_names(load.op()), values: [f64::INFINITY; Terms::COUNT] }
+            Terms { named: term_names(load.op()).into_iter().map(|name| (name, f64::INFINITY)).collect() }
         )
     }
 }

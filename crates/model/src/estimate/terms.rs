@@ -8,46 +8,32 @@ use crate::isa::Isa;
 
 /// The terms of a kernel's time for a problem, in microseconds. A term is the growth of the time when its
 /// cause is added after those before it. So the terms add up, and one that is hidden by others is small.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// Their names: [`super::term_names`].
-    pub names: [&'static str; Self::COUNT],
-    /// In the order of the names.
-    pub values: [f64; Self::COUNT],
+    /// With their names, in the order of [`super::term_names`].
+    pub named: Vec<(&'static str, f64)>,
 }
 
 impl Terms {
-    /// How many each formula has.
-    pub const COUNT: usize = 11;
-
     /// The terms of a time that is computed from `all`. It grows as the number of each cause is put in its
     /// place, where there is none at first.
-    pub(super) fn by_cause<C: Copy>(
-        causes: &[Cause<C>; Self::COUNT],
-        mut all: C,
-        time: impl Fn(&C) -> f64,
-    ) -> Self {
+    pub(super) fn by_cause<C: Copy>(causes: &[Cause<C>], mut all: C, time: impl Fn(&C) -> f64) -> Self {
         let mut parts = all;
         for (_, number) in causes {
             *number(&mut parts) = 0.0;
         }
         let mut known = 0.0;
-        let values = causes.map(|(_, number)| {
+        let named = causes.iter().map(|&(name, number)| {
             *number(&mut parts) = *number(&mut all);
             let time = time(&parts);
-            time - std::mem::replace(&mut known, time)
+            (name, time - std::mem::replace(&mut known, time))
         });
-        Self { names: causes.map(|(name, _)| name), values }
+        Self { named: named.collect() }
     }
 
     /// The sum of all terms, which is the time.
     pub fn total(&self) -> f64 {
-        self.values.iter().sum()
-    }
-
-    /// Names with values.
-    pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-        self.names.into_iter().zip(self.values)
+        self.named.iter().map(|(_, value)| value).sum()
     }
 }
 
@@ -218,7 +204,7 @@ impl<R: Real> Cycles<R> {
 
 impl Cycles {
     /// What causes the terms, in the order in which they are added.
-    pub(super) const CAUSES: [Cause<Self>; Terms::COUNT] = [
+    pub(super) const CAUSES: &[Cause<Self>] = &[
         ("launch", |all| &mut all.launch),
         ("arithmetic", |all| &mut all.arithmetic),
         ("fragments", |all| &mut all.fragments),
@@ -234,7 +220,7 @@ impl Cycles {
 
     /// The terms, which add up to the time, apart from rounding.
     pub(super) fn terms(&self) -> Terms {
-        Terms::by_cause(&Self::CAUSES, *self, |parts| {
+        Terms::by_cause(Self::CAUSES, *self, |parts| {
             let lacking = if parts.waits > 0.0 { self.lacking } else { 1.0 };
             Self { lacking, ..*parts }.time()
         })

@@ -214,7 +214,7 @@ fn stream_k_fills_the_last_round() {
     let second_stage = |problem: GemmProblem| {
         let shape = estimator.shape(&Kernel::from_name(&stream_k).unwrap().kind).unwrap();
         let terms = estimator.terms(&estimator.load(&problem.into()), &shape);
-        terms.named().find(|term| term.0 == "second_stage").unwrap().1
+        terms.named.iter().find(|term| term.0 == "second_stage").unwrap().1
     };
     let whole = GemmProblem::new(256, 256 * hardware.num_cus, 512);
     assert!(second_stage(whole) < 1e-9, "whole tiles are not cut");
@@ -391,7 +391,7 @@ proptest! {
         let (time, terms) = (estimator.time(&load, &shape), estimator.terms(&load, &shape));
         prop_assert!(time.is_finite() && time > 0.0);
         prop_assert!((terms.total() - time).abs() <= 1e-9 * time, "{} {time}", terms.total());
-        for (term, value) in terms.named() {
+        for &(term, value) in &terms.named {
             prop_assert!(value >= -1e-9 * time, "{term}: {value}");
         }
     }

@@ -93,7 +93,7 @@ impl TrainedOn {
             }
         }
         for kernel in kernels {
-            trained.pipelines.insert(kernel.pipeline().to_string());
+            trained.pipelines.extend(kernel.pipeline().map(str::to_owned));
             trained.suffixes.extend(kernel.suffixes());
         }
         trained
@@ -147,9 +147,8 @@ impl TrainedOn {
         if self.pipelines.is_empty() {
             return None;
         }
-        let pipeline = kernel.pipeline();
-        let mut missing: Vec<String> = Vec::new();
-        missing.extend((!self.pipelines.contains(pipeline)).then(|| pipeline.to_owned()));
+        let pipeline = kernel.pipeline().filter(|&pipeline| !self.pipelines.contains(pipeline));
+        let mut missing = Vec::from_iter(pipeline.map(str::to_owned));
         missing.extend(kernel.suffixes().into_iter().filter(|suffix| !self.suffixes.contains(suffix)));
         (!missing.is_empty()).then(|| missing.join(" "))
     }

@@ -4,18 +4,22 @@ use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use ck_select_types::each_operation;
+use ck_select_types::operation::VariantOf;
+
 use super::model::{in_threads, problem_inputs, refuse_others};
 use super::{Object, RowModel, RowsError, with_room};
 use crate::cells::Fields;
 use crate::estimate::{EstimatedKernels, Load};
 use crate::features::{
-    FieldError, KernelTerms, Named, NamedProblem, Overlay, ProblemTerms, Uncoded, asked_problem,
+    FieldError, KernelTerms, Named, NamedProblem, OperationTerms as _, Overlay, ProblemTerms, Uncoded,
+    asked_problem,
 };
 use crate::inputs;
 use crate::kernel::KernelKind;
 use crate::listing::StatedFields;
 use crate::model::Model;
-use crate::problem::{InvalidField, Problem, fmha_signature_differs};
+use crate::problem::{InvalidField, Problem};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::Ranked;
 use crate::select::gpu::PerGpu;
@@ -30,8 +34,8 @@ use crate::vocab::Op;
 pub struct RowPool {
     model: Arc<RowModel>,
     kernels: usize,
-    /// What kernels of GEMM and attention can serve, by row; empty where absent cells are not errors, because
-    /// upstream's engines do not look at that.
+    /// What says which problems a kernel can serve, by row; empty if all can, and where absent cells are not
+    /// errors, because upstream's engines do not look at that.
     serves: Vec<Serves>,
     ties: Ties,
     /// The kernels on each GPU, if every row names its own.
@@ -49,13 +53,15 @@ enum PoolEvaluator {
 
 /// What a row says about the problems that its kernel can serve.
 #[derive(Debug)]
-enum Serves {
-    /// Nothing.
-    Any,
-    /// By the kernel's name.
-    Named(KernelKind),
-    /// By the signature in its cells.
-    Signed(Object),
+struct Serves {
+    /// By its name.
+    kernel: Option<KernelKind>,
+    /// By cells that problems have, too.
+    cells: Object,
+}
+
+fn served_by(op: Op) -> Option<&'static str> {
+    each_operation!(op, Own => Own::SERVED_BY)
 }
 
 /// What a row says about the problem.
@@ -109,7 +115,7 @@ impl RowPool {
         } else {
             PoolEvaluator::Apart { kernels: sides.into_iter().zip(owns).collect() }
         };
-        if serves.iter().all(|one| matches!(one, Serves::Any)) {
+        if serves.iter().all(|one| one.kernel.is_none() && one.cells.is_empty()) {
             serves.clear();
         }
         let ties = Ties::new(0..count, |row| measured[row], |_| 0);
@@ -170,9 +176,7 @@ impl RowPool {
         let read = |own: &Own| self.problem(own, problem);
         let mut asked = None;
         for ranked in &mut *ranking {
-            let Some(serves @ (Serves::Named(_) | Serves::Signed(_))) = self.serves.get(ranked.index) else {
-                continue;
-            };
+            let Some(Serves { kernel, cells }) = self.serves.get(ranked.index) else { continue };
             let own = match &self.evaluator {
                 PoolEvaluator::Together(together) => &together.own,
                 PoolEvaluator::Apart { kernels } => match kernels.get(ranked.index) {
@@ -185,30 +189,17 @@ impl RowPool {
                 _ => read(own)?,
             };
             asked = Some(problem);
-            // Sizes alone are for any signature.
-            let fits = match (&problem, serves) {
-                (Problem::Gemm(asked), Serves::Named(KernelKind::Gemm(kernel))) => {
-                    kernel.matches_request(asked)
-                }
-                (Problem::Fmha(asked), Serves::Named(KernelKind::Fmha(kernel))) => {
-                    kernel.supports(&if signature { *asked } else { kernel.sign(asked) })
-                }
-                (Problem::Fmha(asked), Serves::Signed(cells)) if signature => {
-                    fmha_signature_differs(cells, asked).map_err(RowsError::Problem)?.is_none()
-                }
-                _ => true,
-            };
-            if !fits {
+            let fits = each_operation!(&problem, Problem(asked) => {
+                asked.is_served_by(kernel.as_ref().and_then(VariantOf::of), cells, signature)
+            });
+            if !fits.map_err(RowsError::Problem)? {
                 ranked.score = f64::NAN;
             }
         }
         if ranking.iter().any(|ranked| !ranked.score.is_nan()) {
             return Ok(());
         }
-        let expected = match extractor.schema.op() {
-            Op::Fmha => "kernels that support its type, mask, bias, lengths and the like",
-            _ => "kernels for its batch, groups, stream_k, num_d, preshuffle and quant",
-        };
+        let expected = served_by(extractor.schema.op()).unwrap_or_default();
         Err(RowsError::Problem(InvalidField::new("kernels", "none that can serve the problem", expected)))
     }
 
@@ -311,12 +302,9 @@ impl RowKernels {
         let named = Named::read(extractor, row)?;
         let kernel = named.as_ref().map(|named| named.kernel().clone());
         self.measured.push(is_measured(model, kernel.as_ref(), row));
-        if extractor.rules.uncoded == Uncoded::Error {
-            self.serves.push(match &kernel {
-                Some(kernel @ (KernelKind::Gemm(_) | KernelKind::Fmha(_))) => Serves::Named(kernel.clone()),
-                None if !shared.is_empty() => Serves::Signed(Object::new(row, shared)),
-                _ => Serves::Any,
-            });
+        if extractor.rules.uncoded == Uncoded::Error && served_by(extractor.schema.op()).is_some() {
+            let cells = if kernel.is_none() { Object::new(row, shared) } else { Object::default() };
+            self.serves.push(Serves { kernel: kernel.clone(), cells });
         }
         self.sides.push(match &named {
             Some(named) => named.side(extractor)?,

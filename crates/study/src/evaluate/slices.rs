@@ -1,6 +1,6 @@
 //! The same figures by kind of problem.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ck_select_types::problem::{ConvProblem, Problem};
 
@@ -88,14 +88,11 @@ fn leading_number(name: &str) -> Option<u64> {
 }
 
 fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) -> Vec<Slice> {
-    let words: Vec<&str> = measurements.kernels().iter().map(|kernel| kernel.kind.pipeline()).collect();
-    let mut all = words.clone();
-    all.sort_unstable();
-    all.dedup();
+    let words: Vec<_> = measurements.kernels().iter().map(|kernel| kernel.kind.pipeline()).collect();
     let mut lists: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for pipeline in all {
+    for pipeline in words.iter().copied().flatten().collect::<BTreeSet<&str>>() {
         for (trial, order) in trials.iter().zip(orders) {
-            let Some((only, places)) = trial.only(|kernel| words[kernel as usize] == pipeline) else {
+            let Some((only, places)) = trial.only(|kernel| words[kernel as usize] == Some(pipeline)) else {
                 continue;
             };
             let chosen = order.places.iter().find_map(|place| places.iter().position(|kept| kept == place));

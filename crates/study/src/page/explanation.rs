@@ -195,9 +195,9 @@ fn estimate(page: &mut Page, explained: &Explanation<'_>) {
          terms, in microseconds, are what each cause adds to the time. To the right is what makes the first \
          kernel faster.",
     );
-    let differences = first.values.iter().zip(&second.values).map(|(first, second)| second - first);
-    let most = differences.fold(0.0_f64, |most, difference| most.max(difference.abs()));
-    let rows = first.names.iter().zip(first.values).zip(second.values).map(|((name, first), second)| {
+    let pairs = first.named.iter().zip(&second.named);
+    let most = pairs.clone().fold(0.0_f64, |most, (first, second)| most.max((second.1 - first.1).abs()));
+    let rows = pairs.map(|(&(name, first), &(_, second))| {
         let bar = chart::diverging(if most > 0.0 { (second - first) / most } else { 0.0 });
         vec![escape(name), number(first), number(second), bar]
     });

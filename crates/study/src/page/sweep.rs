@@ -119,7 +119,7 @@ fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown:
             vec![
                 code(&kernel.name),
                 kernel.kind.tile().to_string(),
-                escape(kernel.kind.pipeline()),
+                escape(kernel.kind.pipeline().unwrap_or_default()),
                 count(figures.ran),
                 count(figures.wins),
                 count(figures.near),

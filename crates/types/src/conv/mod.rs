@@ -5,12 +5,20 @@ mod name;
 mod problem;
 mod tile;
 
-pub use kernel::{ConvKernel, StreamK};
-pub use name::ConvName;
+pub use kernels::*;
 #[cfg(test)]
 pub(crate) use problem::read;
-pub use problem::{CONV_COLUMNS, ConvProblem, floor_div};
-pub use tile::ConvTile;
+pub use problems::*;
+
+pub(crate) mod kernels {
+    pub use super::kernel::{ConvKernel, StreamK};
+    pub use super::name::ConvName;
+    pub use super::tile::ConvTile;
+}
+
+pub(crate) mod problems {
+    pub use super::problem::{CONV_COLUMNS, ConvProblem, floor_div};
+}
 
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
@@ -26,7 +34,7 @@ impl OperationProblem for ConvProblem {
         problem: ConvProblem::FIELDS,
         kernel: ConvKernel::FIELDS,
         required: &["C", "K", "Hi", "Wi", "Y", "X"],
-        identifying_keys: &[],
+        identifying_keys: &["C", "Hi", "Wi"],
         extra_keys: &[],
         dtype_fields: &["dtype_in", "dtype_wei", "dtype_out"],
         dtype: Dtype::Bf16,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, AUTO, Given, InvalidField, Kind, MAX_EXTENT, Record, fields, places, values};
+use crate::field::{self, AUTO, Given, InvalidField, Kind, Record, fields, places, values};
 use crate::valid::element;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype};
 
@@ -26,7 +26,7 @@ fields! {
     ConvProblem by conv_problem {
         direction: Direction = Direction::Forward, 0, ["direction" | "variant"],
             "Which of the three convolutions is asked for.";
-        ndim: u8 = 2, 1, ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";
+        ndim: u8 = 2, 1 to 3, ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";
         n: i64 = 1, 1, ["N"], "Images in the batch.";
         c: i64 = 1, 1, ["C"], "Input channels of all groups.";
         k: i64 = 1, 1, ["K"], "Output channels of all groups.";
@@ -138,15 +138,12 @@ impl ConvProblem {
     fn validate_number(&self, place: usize, field: &field::Field, value: i64) -> Result<(), InvalidField> {
         let is_axis = (FIRST_AXIS..BEHIND_AXES).contains(&place);
         let neutral = is_axis && (place - FIRST_AXIS) % 3 < 3 - usize::from(self.ndim);
-        let most = if neutral { field.least } else { MAX_EXTENT };
+        let most = if neutral { field.least } else { field.most };
         if !matches!(field.kind, Kind::Number) || (field.least..=most).contains(&value) {
             return Ok(());
         }
-        let expected = if neutral {
-            format!("{} in a {}D problem", field.least, self.ndim)
-        } else {
-            field.accepted(MAX_EXTENT)
-        };
+        let expected =
+            if neutral { format!("{} in a {}D problem", field.least, self.ndim) } else { field.accepted() };
         Err(InvalidField::new(field.name, value, expected))
     }
 

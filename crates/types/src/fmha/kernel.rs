@@ -3,7 +3,6 @@
 use super::{FmhaProblem, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL};
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
     FmhaQscale, FmhaRope,
@@ -43,6 +42,7 @@ impl Value for FmhaTile {
     const PARTS: usize = 6;
     const KINDS: &'static [Kind] = &[Kind::Number];
     const BITS: usize = <u16 as Value>::BITS;
+    const RANGE: [i64; 2] = <u16 as Value>::RANGE;
 
     fn write(self, parts: &mut [i64]) {
         self.numbers().write(parts);
@@ -81,22 +81,22 @@ fields! {
             "Memory order of a paged cache.";
         kv_lookup: FmhaKvLookup = FmhaKvLookup::Sglang, 0, ["kv_lookup"], "How pages are found.";
         page_size: u32 = 1, 1, ["page_size"], "Keys per page; 1 for any number.";
-        hdim_q: u16 = 128, 1 to MAX_EXTENT, ["hdim_q"], "Largest head size of queries and keys, in elements.";
-        hdim_v: u16 = 128, 1 to MAX_EXTENT, ["hdim_v"], "Largest head size of values, in elements.";
+        hdim_q: u16 = 128, 1, ["hdim_q"], "Largest head size of queries and keys, in elements.";
+        hdim_v: u16 = 128, 1, ["hdim_v"], "Largest head size of values, in elements.";
         receipt: i32 = -1, -2_147_483_648, ["receipt"],
             "The build that it was selected for (CK's `receipt`), -1 for none.";
-        tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, 0 to MAX_EXTENT,
+        tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, 0,
             ["tile_m0" : "Queries of a tile.", "tile_n0" : "Keys of a tile.",
              "tile_k0" : "Elements of queries and keys in one step.",
              "tile_n1" : "Elements of values of a tile.",
              "tile_k1" : "Keys in one step of the second product.",
              "tile_k0max" : "Elements of a query, padded."],
             "What one workgroup handles in one step: `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.";
-        wave: [u8; 9] = [2, 2, 1, 2, 2, 1, 1, 1, 1], 0 to MAX_SMALL,
+        wave: [u8; 9] = [2, 2, 1, 2, 2, 1, 1, 1, 1], 0,
             ["wave_m0", "wave_n0", "wave_k0", "wave_m1", "wave_n1", "wave_k1",
              "wave_m2", "wave_n2", "wave_k2"],
             "Waves of a workgroup: m, n, k of both products, and of the third one of backward kernels.";
-        warp_tile: [u16; 9] = [32, 32, 16, 32, 32, 16, 16, 16, 16], 0 to MAX_EXTENT,
+        warp_tile: [u16; 9] = [32, 32, 16, 32, 32, 16, 16, 16, 16], 0,
             ["warp_m0", "warp_n0", "warp_k0", "warp_m1", "warp_n1", "warp_k1",
              "warp_m2", "warp_n2", "warp_k2"],
             "Tile of one matrix instruction, in the same order.";
@@ -106,16 +106,16 @@ fields! {
             "Handles numbers of queries and keys, and head sizes of queries and values, that the tile \
              does not divide.";
         trload: bool = false, 0, ["trload"], "Transposes while loading.";
-        block_per_cu: u8 = 1, 1 to MAX_SMALL, ["block_per_cu"],
+        block_per_cu: u8 = 1, 1, ["block_per_cu"],
             "Workgroups that should fit on one compute unit; 255 when the pipeline decides.";
-        num_wave_groups: u8 = 1, 1 to MAX_SMALL, ["num_wave_groups"],
+        num_wave_groups: u8 = 1, 1, ["num_wave_groups"],
             "Groups that the waves of a workgroup form.";
-        max_splits_log2: u8 = 0, 0 to MAX_SMALL, ["max_splits_log2"],
+        max_splits_log2: u8 = 0, 0, ["max_splits_log2"],
             "log2 of the largest number of splits, 0 for any.";
-        max_seq_len_q: u16 = 0, 0 to MAX_EXTENT, ["max_seq_len_q"], "Largest number of queries, 0 for any.";
-        hdim_q_alignment: u16 = 128, 0 to MAX_EXTENT, ["hdim_q_alignment"],
+        max_seq_len_q: u16 = 0, 0, ["max_seq_len_q"], "Largest number of queries, 0 for any.";
+        hdim_q_alignment: u16 = 128, 0, ["hdim_q_alignment"],
             "What must divide the head size of queries if it is not padded, 0 for nothing.";
-        hdim_v_alignment: u16 = 128, 0 to MAX_EXTENT, ["hdim_v_alignment"], "The same for values.";
+        hdim_v_alignment: u16 = 128, 0, ["hdim_v_alignment"], "The same for values.";
         selection_rank: i32 = 0, -2_147_483_648, ["selection_rank"],
             "Its place among kernels that are equally good by the rules (CK's `selection_rank`).";
     }

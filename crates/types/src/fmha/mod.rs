@@ -10,12 +10,20 @@ mod supports;
 #[cfg(test)]
 mod tests;
 
-pub use kernel::{FmhaKernel, FmhaTile};
+pub use kernels::*;
 pub(crate) use problem::has_signature;
 #[cfg(test)]
 pub(crate) use problem::read;
-pub use problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
-pub use supports::Unsupported;
+pub use problems::*;
+
+pub(crate) mod kernels {
+    pub use super::kernel::{FmhaKernel, FmhaTile};
+    pub use super::supports::Unsupported;
+}
+
+pub(crate) mod problems {
+    pub use super::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
+}
 
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};

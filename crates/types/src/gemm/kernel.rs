@@ -21,10 +21,10 @@ fields! {
         transpose_a: bool = false, 0, ["transpose_a"], "A is transposed on the fly.";
         transpose_b: bool = false, 0, ["transpose_b"], "B is transposed on the fly.";
         grouped: bool = false, 0, ["grouped"], "Computes many GEMMs in one launch.";
-        split_k: u8 = 1, 1 to MAX_SMALL, ["split_k"], "Parts into which K is split, 1 for none.";
+        split_k: u8 = 1, 1, ["split_k"], "Parts into which K is split, 1 for none.";
         elementwise: Elementwise = Elementwise::PassThrough, 0, ["elementwise" | "elementwise_op"],
             "What is done to each element of the result: `PassThrough`, `Relu`, `MultiDAdd` and so on.";
-        num_d_tensors: u8 = 0, 0 to MAX_SMALL, ["num_d_tensors"],
+        num_d_tensors: u8 = 0, 0, ["num_d_tensors"],
             "Further tensors that the elementwise operation reads.";
         structured_sparsity: bool = false, 0, ["structured_sparsity"], "Uses 2:4 structured sparsity.";
         tile: Mnk = Mnk::new(128, 128, 64), 1 to MAX_EXTENT, ["tile_m", "tile_n", "tile_k"],
@@ -45,7 +45,7 @@ fields! {
         persistent: bool = false, 0, ["persistent"], "Workgroups stay resident and loop over tiles.";
         preshuffle: bool = false, 0, ["preshuffle"], "B is stored in the order in which it is read.";
         transpose_c: bool = false, 0, ["transpose_c"], "C is written transposed.";
-        num_wave_groups: u8 = 1, 1 to MAX_SMALL, ["num_wave_groups"],
+        num_wave_groups: u8 = 1, 1, ["num_wave_groups"],
             "Groups that the waves of a workgroup form.";
         pad: [bool; 3] = [true; 3], 0, ["pad_m", "pad_n", "pad_k"],
             "Handles m, n, k that the tile does not divide.";

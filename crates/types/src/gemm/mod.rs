@@ -12,13 +12,21 @@ pub(crate) mod request;
 mod variant;
 
 use family::Family;
-pub use kernel::GemmKernel;
-pub use name::ParsedGemmName;
-pub use problem::GemmProblem;
+pub use kernels::*;
 #[cfg(test)]
 pub(crate) use problem::read;
-pub use request::{GemmRequest, Group, Groups, MAX_GROUPS};
-pub use variant::{GemmVariant, Quant};
+pub use problems::*;
+
+pub(crate) mod kernels {
+    pub use super::kernel::GemmKernel;
+    pub use super::name::ParsedGemmName;
+    pub use super::variant::{GemmVariant, Quant};
+}
+
+pub(crate) mod problems {
+    pub use super::problem::GemmProblem;
+    pub use super::request::{GemmRequest, Group, Groups, MAX_GROUPS};
+}
 
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};

@@ -3,7 +3,7 @@
 
 use crate::field::{InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL, shape};
+use crate::valid::{MAX_EXTENT, shape};
 use crate::vocab::{GemmLibrary, Major, QuantMode, StreamKReduction};
 
 fields! {
@@ -20,17 +20,17 @@ fields! {
         shuffled_scales: [bool; 2] = [false; 2], 0,
             ["shuffled_scales_a" | "a_preshuffle_quant", "shuffled_scales_b" | "b_preshuffle_quant"],
             "Whether the scales of A and of B are stored in the order in which they are read.";
-        block_per_cu: u8 = 1, 1 to MAX_SMALL, ["block_per_cu"],
+        block_per_cu: u8 = 1, 1, ["block_per_cu"],
             "Workgroups that should fit on one compute unit.";
         row_scales: bool = false, 0, ["row_scales_a"],
             "The scales of A are read row by row by a kernel that otherwise reads them by columns.";
-        loaders: [u16; 2] = [0; 2], 0 to MAX_EXTENT, ["loaders_a", "loaders_b"],
+        loaders: [u16; 2] = [0; 2], 0, ["loaders_a", "loaders_b"],
             "Threads along the rows of A and along the columns of B that load a step; 0 when not known.";
-        storers: [u16; 2] = [0; 2], 0 to MAX_EXTENT, ["storers_m", "storers_n"],
+        storers: [u16; 2] = [0; 2], 0, ["storers_m", "storers_n"],
             "Threads along m and n that store C; 0 when not known.";
-        shuffle: [u8; 2] = [0; 2], 0 to MAX_SMALL, ["shuffle_m", "shuffle_n"],
+        shuffle: [u8; 2] = [0; 2], 0, ["shuffle_m", "shuffle_n"],
             "Results of instructions along m and n that a wave shuffles at a time; 0 when not known.";
-        partition: [u8; 2] = [0; 2], 0 to MAX_SMALL, ["partition_groups", "partition_m01"],
+        partition: [u8; 2] = [0; 2], 0, ["partition_groups", "partition_m01"],
             "Groups of neighbouring tiles, and tiles along m in one; 0 for tiles in their order.";
     }
     nested {}

@@ -9,7 +9,7 @@ pub use crate::shape::Mnk;
 
 use crate::defaults::ProblemDefaults;
 use crate::each_operation;
-use crate::field::{self, Field, InvalidField, MOST_FIELDS};
+use crate::field::{self, Field, InvalidField, MOST_FIELDS, place};
 use crate::operation::{Operation, OperationProblem};
 use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, GemmLibrary, Op};
 
@@ -37,9 +37,11 @@ impl KernelKind {
         each_operation!(self, Self(kernel) => kernel.dtype())
     }
 
-    /// The word of its pipeline: how loads overlap with arithmetic.
-    pub const fn pipeline(&self) -> &'static str {
-        each_operation!(self, Self(kernel) => kernel.pipeline.as_str())
+    /// The word of its pipeline, how loads overlap with arithmetic; `None` for an operation without them.
+    pub fn pipeline(&self) -> Option<&'static str> {
+        let fields = Self::fields(self.op());
+        let place = place(fields, "pipeline")?;
+        fields[place].words()?.get(self.values()[place] as usize).copied()
     }
 
     /// The fields of an operation's kernels.

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, format: Format, pool: Pool, top: usize) -> Result
             let mut row = super::place_cells(label, place, name, shows_split.then_some(one.split_k));
             row.push(one.score.into());
             let terms = ranked.terms(&problem.with_split(one.split_k), one.index);
-            row.extend(terms.iter().flat_map(|terms| terms.values).map(Cell::from));
+            row.extend(terms.iter().flat_map(|terms| &terms.named).map(|&(_, term)| Cell::from(term)));
             row.push(is_tied(place, time).then_some("=").into());
             rows.push(row)?;
         }

@@ -234,7 +234,7 @@ impl KernelEstimate for FmhaKernel {
 impl Formula for FmhaLoad {
     type Shape = FmhaShape;
     type Cycles = FmhaCycles;
-    const CAUSES: [Cause<FmhaCycles>; Terms::COUNT] = FmhaCycles::CAUSES;
+    const CAUSES: &'static [Cause<FmhaCycles>] = FmhaCycles::CAUSES;
     const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
     const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
 
@@ -257,7 +257,7 @@ impl Formula for FmhaLoad {
     }
 
     fn terms(&self, shape: &FmhaShape, device: &Device) -> Terms {
-        Terms::by_cause(&Self::CAUSES, FmhaCycles::new(self, shape, device), FmhaCycles::time)
+        Terms::by_cause(Self::CAUSES, FmhaCycles::new(self, shape, device), FmhaCycles::time)
     }
 }
 
@@ -372,7 +372,7 @@ impl FmhaCycles {
     }
 
     /// What causes the terms, in the order in which they are added.
-    const CAUSES: [Cause<Self>; Terms::COUNT] = [
+    const CAUSES: &[Cause<Self>] = &[
         ("launch", |all| &mut all.launch),
         ("products", |all| &mut all.products),
         ("softmax", |all| &mut all.softmax),

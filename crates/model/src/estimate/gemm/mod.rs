@@ -53,7 +53,7 @@ impl OperationEstimate for GemmProblem {
 impl Formula for Load {
     type Shape = Shape;
     type Cycles = Cycles;
-    const CAUSES: [Cause<Cycles>; Terms::COUNT] = Cycles::CAUSES;
+    const CAUSES: &'static [Cause<Cycles>] = Cycles::CAUSES;
     const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
     const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
 

@@ -16,6 +16,11 @@ use crate::vocab::{Direction, Op, Scheduler};
 impl OperationTerms for ConvProblem {
     type Terms = ConvTerms;
     type KernelTerms = ConvKernelTerms;
+    const SERVED_BY: Option<&'static str> = None;
+
+    fn is_served_by(&self, _: Option<&ConvKernel>, _: &dyn Fields, _: bool) -> Result<bool, InvalidField> {
+        Ok(true)
+    }
 
     fn features() -> impl Iterator<Item = &'static Feature<ConvTerms, ConvKernelTerms>> {
         super::all()

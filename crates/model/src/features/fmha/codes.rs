@@ -65,6 +65,20 @@ impl Extractor {
 impl OperationTerms for FmhaProblem {
     type Terms = FmhaTerms;
     type KernelTerms = FmhaKernelTerms;
+    const SERVED_BY: Option<&'static str> =
+        Some("kernels that support its type, mask, bias, lengths and the like");
+
+    fn is_served_by(
+        &self,
+        kernel: Option<&FmhaKernel>,
+        cells: &dyn Fields,
+        is_signed: bool,
+    ) -> Result<bool, InvalidField> {
+        Ok(match kernel {
+            Some(kernel) => kernel.supports(&if is_signed { *self } else { kernel.sign(self) }),
+            None => !is_signed || fmha_signature_differs(cells, self)?.is_none(),
+        })
+    }
 
     fn features() -> impl Iterator<Item = &'static Feature<FmhaTerms, FmhaKernelTerms>> {
         FEATURES.iter()

@@ -23,6 +23,17 @@ const EPILOGUES: &[&str] = &["default", "cshuffle"];
 impl OperationTerms for GemmProblem {
     type Terms = GemmTerms;
     type KernelTerms = GemmKernelTerms;
+    const SERVED_BY: Option<&'static str> =
+        Some("kernels for its batch, groups, stream_k, num_d, preshuffle and quant");
+
+    fn is_served_by(
+        &self,
+        kernel: Option<&GemmKernel>,
+        _: &dyn Fields,
+        _: bool,
+    ) -> Result<bool, InvalidField> {
+        Ok(kernel.is_none_or(|kernel| kernel.matches_request(self)))
+    }
 
     fn features() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms>> {
         super::all()

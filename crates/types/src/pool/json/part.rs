@@ -150,10 +150,8 @@ impl<'a> Fields<'a> {
 
     fn bounded(&self, place: usize, value: i64) -> Result<i64, PoolError> {
         let field = self.field(place);
-        let most = field.most.min(field.range[1]);
-        let accepted = field.least..=most;
-        let error = || PoolError::value(value.to_string(), format!("{} to {most}", field.least));
-        accepted.contains(&value).then_some(value).ok_or_else(error)
+        let error = || PoolError::value(value.to_string(), field.accepted());
+        (field.least..=field.most).contains(&value).then_some(value).ok_or_else(error)
     }
 
     /// Gives a field and those behind it their values; they must agree with what the name says.

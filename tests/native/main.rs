@@ -3,8 +3,11 @@
 //!
 //! Tests of missing tools are skipped with a message. A C and a C++ compiler are required.
 
+#[path = "../hip_double/mod.rs"]
 mod hip_double;
 
+/// A module, so that `--skip native::` leaves them out.
+#[path = "."]
 mod native {
     pub(crate) mod tools;
 

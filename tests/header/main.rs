@@ -11,13 +11,9 @@ use std::{env, fs};
 use ck_select::ffi;
 use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaApi, FmhaFamily, Major, Op};
 
-#[path = "header/cpp.rs"]
 mod cpp;
-#[path = "header/fields.rs"]
 mod fields;
-#[path = "header/layout.rs"]
 mod layout;
-#[path = "header/python.rs"]
 mod python;
 
 /// Files of `src/ffi`, under a heading of the header; `*` is each operation.
@@ -29,7 +25,7 @@ const SOURCES: Sources = &[
     ("Problems", &["gemm/request", "*/problem"]),
     ("A registry and its kernels", &["registry", "kernels", "*/kernels", "conv/name", "exchange"]),
     ("Models", &["hardware", "models"]),
-    ("Choosing", &["select", "*/select"]),
+    ("Choosing", &["select", "*/select", "fmha/splits"]),
     ("Measuring between selections", &["tune"]),
 ];
 
@@ -110,13 +106,49 @@ fn mirrored() -> PathBuf {
 
 /// The files of sources with their headings.
 fn files(sources: Sources) -> Vec<(&'static str, Vec<PathBuf>)> {
-    let each = |file: &&str| -> Vec<PathBuf> {
-        let operations = Op::ALL.iter().map(|op| file.replace('*', &format!("{op:?}").to_lowercase()));
-        let names: Vec<_> = if file.contains('*') { operations.collect() } else { vec![(*file).to_owned()] };
-        let path = |name| source(format!("src/ffi/{name}.rs"));
-        names.into_iter().map(path).collect()
+    let path = |name: &str| source(format!("src/ffi/{name}.rs"));
+    let of_operation = |file: &str, op: Op| {
+        let own = path(&file.replace('*', &word(op)));
+        [Some(as_of_convolutions(file, op)), own.exists().then_some(own)].into_iter().flatten()
+    };
+    let each = |file: &&'static str| -> Vec<PathBuf> {
+        let operations = || Op::ALL.iter().flat_map(|&op| of_operation(file, op)).collect();
+        if file.contains('*') { operations() } else { vec![path(file)] }
     };
     sources.iter().map(|(heading, files)| (*heading, files.iter().flat_map(each).collect())).collect()
+}
+
+/// The declarations of convolutions that an operation's file does not have, since `functions_of_operation!`
+/// makes them, as a source file.
+fn as_of_convolutions(file: &str, op: Op) -> PathBuf {
+    let read = |op: &str| fs::read_to_string(source(format!("src/ffi/{}.rs", file.replace('*', op))));
+    let (conv, own) = (read("conv").unwrap(), read(&word(op)).unwrap_or_default());
+    let mut copies = String::new();
+    for declaration in declarations(&conv).filter(|one| function(one).contains("conv")) {
+        let copy = declaration.replace("conv", &word(op)).replace("Conv", &format!("{op:?}"));
+        if !own.contains(&format!("fn {}(", function(&copy))) {
+            copies += &format!("/// As `{}`.\n#[unsafe(no_mangle)]{copy} {{}}\n", function(declaration));
+        }
+    }
+    let name = format!("{}.rs", file.replace('*', &word(op)).replace('/', "_"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, copies).unwrap();
+    path
+}
+
+/// An operation's word in names.
+fn word(op: Op) -> String {
+    format!("{op:?}").to_lowercase()
+}
+
+/// What a source file exports, without comments and bodies.
+fn declarations(source: &str) -> impl Iterator<Item = &str> {
+    source.split("#[unsafe(no_mangle)]").skip(1).map(|rest| rest.split(" {").next().unwrap())
+}
+
+/// The function of such a declaration.
+fn function(declaration: &str) -> &str {
+    declaration.split("fn ").nth(1).unwrap().split('(').next().unwrap()
 }
 
 /// Holds a header to what these sources make.
@@ -158,7 +190,7 @@ fn hold(file: &str, made: &[u8]) {
 fn hold_parts(file: &str, parts: &[(String, String)]) {
     let mut text = fs::read_to_string(source(file)).unwrap();
     for (name, made) in parts {
-        let begin = format!(" Made by tests/header.rs: {name}.\n");
+        let begin = format!(" Made by tests/header/main.rs: {name}.\n");
         let begin = text.find(&begin).unwrap_or_else(|| panic!("{file} has no {begin}")) + begin.len();
         let end = begin + text[begin..].find(" End of what is made.\n").unwrap();
         let end = begin + text[begin..end].rfind('\n').map_or(0, |at| at + 1);
@@ -172,8 +204,7 @@ fn exports(listed: &str) -> String {
     let sources = [files(SOURCES), files(ROWS)].concat();
     let text: String =
         sources.iter().flat_map(|(_, files)| files).map(|file| fs::read_to_string(file).unwrap()).collect();
-    let found = text.split("#[unsafe(no_mangle)]").skip(1);
-    let found = found.map(|rest| rest.split("fn ").nth(1).unwrap().split('(').next().unwrap());
+    let found = declarations(&text).map(function);
     let (head, listed) = listed.split_once('\n').unwrap();
     let names: BTreeSet<&str> = listed.lines().chain(found).collect();
     [&[head], &*Vec::from_iter(names)].concat().join("\n") + "\n"
@@ -206,7 +237,7 @@ fn the_committed_headers_are_what_the_sources_make() {
     hold("python/src/ck_select/_structs.py", python::structs(&headers).as_bytes());
     hold("python/src/ck_select/_fields.py", python::fields().as_bytes());
     for &op in Op::ALL {
-        let own = format!("python/src/ck_select/{}.py", format!("{op:?}").to_lowercase());
+        let own = format!("python/src/ck_select/{}.py", word(op));
         let is_own = source(&own).exists();
         let module = if is_own { &own } else { "python/src/ck_select/registry.py" };
         let fields = python::class_fields(op, &header(module));
