@@ -35,7 +35,7 @@ pub(crate) use rows::Filter;
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, first_row};
-pub use sweeps::{Run, Sweep};
+pub use sweeps::{Configuration, Run, Sweep};
 pub use winners::{Completed, Timed, Tuned, TunedShape, Winners};
 
 /// One measurement.

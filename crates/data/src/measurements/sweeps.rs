@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::{Measurements, Row};
+use crate::figures::Spread;
 
 /// The rows of one file for a problem with one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +29,19 @@ pub struct Run {
     pub rows: Vec<u32>,
 }
 
-/// The kernels of a run, each with its number of parts.
-type Configurations = HashSet<(u32, i32)>;
+/// A kernel with its number of parts, and its rows in a run: it is one candidate, however often it was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// Index into [`Measurements::kernels`].
+    pub kernel: u32,
+    /// The parts into which it split the reduction.
+    pub split_k: i32,
+    /// Indices into [`Measurements::rows`], ascending.
+    pub rows: Vec<u32>,
+}
+
+/// A run, the kernels in it with their numbers of parts, and its GPU.
+type JoinedSweeps = (Run, HashSet<(u32, i32)>, Option<String>);
 
 impl Measurements {
     /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common
@@ -55,8 +67,31 @@ impl Measurements {
         runs
     }
 
+    /// The configurations of some rows of a run, in the order of their first rows.
+    pub fn configurations(&self, mut rows: Vec<u32>) -> Vec<Configuration> {
+        rows.sort_by_key(|&row| (self.configuration(row), row));
+        let same = rows.chunk_by(|&one, &next| self.configuration(one) == self.configuration(next));
+        let mut found: Vec<Configuration> = same
+            .map(|rows| {
+                let (kernel, split_k) = self.configuration(rows[0]);
+                Configuration { kernel, split_k, rows: rows.to_vec() }
+            })
+            .collect();
+        found.sort_by_key(|one| one.rows[0]);
+        found
+    }
+
+    /// The median of a figure over the rows of a configuration.
+    pub fn median(&self, of: &Configuration, figure: impl Fn(&Row) -> f64) -> f64 {
+        Spread::new(of.rows.iter().map(|&row| figure(self.row(row))).collect()).p50
+    }
+
     fn row(&self, index: u32) -> &Row {
         &self.rows()[index as usize]
+    }
+
+    fn configuration(&self, row: u32) -> (u32, i32) {
+        (self.row(row).kernel, self.row(row).split_k)
     }
 
     /// The GPU of a row, if files may be of several GPUs of one architecture.
@@ -77,17 +112,15 @@ impl Measurements {
                 None => sweeps.push((sweep, vec![row])),
             }
         }
-        let mut runs: Vec<(Run, Configurations, Option<String>)> = Vec::new();
+        let mut runs: Vec<JoinedSweeps> = Vec::new();
         for (sweep, rows) in sweeps {
-            let kernels: Configurations =
-                rows.iter().map(|&row| (self.row(row).kernel, self.row(row).split_k)).collect();
+            let kernels: HashSet<_> = rows.iter().map(|&row| self.configuration(row)).collect();
             let gpu = rows.first().and_then(|&row| self.gpu(row));
             // Shapes of a tuned table are whole: families of kernels have winners of their own.
             let is_whole = rows.iter().any(|&row| self.row(row).share.is_some());
-            let joins = |(_, known, its): &&mut (Run, Configurations, Option<String>)| {
-                !is_whole && *its == gpu && known.is_disjoint(&kernels)
-            };
-            let joined = runs.iter_mut().find(joins);
+            let joined = runs
+                .iter_mut()
+                .find(|(_, known, its)| !is_whole && *its == gpu && known.is_disjoint(&kernels));
             if let Some((run, known, _)) = joined {
                 known.extend(kernels);
                 run.rows.extend(rows);
@@ -182,6 +215,17 @@ mod tests {
         apart.add_text("3.csv", plain.as_bytes()).unwrap();
         let profile = Device::for_arch(arch).unwrap();
         assert_eq!(apart.device_of_file(3, arch).unwrap(), profile);
+    }
+
+    #[test]
+    fn a_kernel_that_was_measured_again_counts_once() {
+        let mut again = measured(&[&[(0, 64, 128), (0, 64, 32), (0, 64, 128), (0, 64, 128), (0, 64, 32)]]);
+        for (row, tflops) in again.rows.iter_mut().zip([3.0, 1.0, 5.0, 4.5, 2.0]) {
+            row.tflops = tflops;
+        }
+        let once = again.configurations(again.runs().remove(0).rows);
+        let once = once.iter().map(|one| (one.kernel, &one.rows[..], again.median(one, |row| row.tflops)));
+        assert_eq!(once.collect::<Vec<_>>(), [(0, &[0, 2, 3][..], 4.5), (1, &[1, 4], 1.5)]);
     }
 
     #[test]
