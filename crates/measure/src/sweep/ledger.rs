@@ -14,7 +14,7 @@ use crate::log::Log;
 use crate::outcome::Outcome;
 use crate::plan::{Pair, Plan};
 use crate::row::Columns;
-use crate::sidecar::{Details, Files, Meta, PlanFacts, Session};
+use crate::sidecar::{Details, Files, Meta, PlanFacts, session};
 
 /// The open files, and what is in them.
 pub(super) struct Ledger<'a> {
@@ -175,30 +175,25 @@ impl<'a> Ledger<'a> {
         self.log.sync()
     }
 
-    pub(super) fn begin(&mut self, session: Session) -> Result<(), MeasureError> {
-        self.meta.sessions.push(session);
+    pub(super) fn begin(&mut self) -> Result<(), MeasureError> {
+        self.meta.sessions.push(session());
         self.meta.write(&self.files.meta)
     }
 
     /// Records what the runtime reports about a GPU. New facts are written at once, for observers of the
     /// file.
     pub(super) fn device(&mut self, gpu: &Gpu, facts: Value) -> Result<(), MeasureError> {
-        let session = self.meta.sessions.last_mut();
-        let Some(Value::Object(gpus)) = session.map(|session| &mut session.gpus) else { return Ok(()) };
-        if gpus.get(&gpu.host) == Some(&facts) {
-            return Ok(());
-        }
-        gpus.insert(gpu.host.clone(), facts);
-        self.meta.write(&self.files.meta)
+        let Some(session) = self.meta.sessions.last_mut() else { return Ok(()) };
+        let before = session.gpus.get_or_insert_default().insert(gpu.host.clone(), facts.clone());
+        if before == Some(facts) { Ok(()) } else { self.meta.write(&self.files.meta) }
     }
 
     pub(super) fn end(&mut self, end: String) -> Result<(), MeasureError> {
         self.sync()?;
-        let rows = self.written;
         if let Some(session) = self.meta.sessions.last_mut() {
             session.ended = Some(crate::sidecar::now());
             session.end = Some(end);
-            session.rows = rows;
+            session.rows = self.written as u64;
         }
         self.meta.write(&self.files.meta)
     }

@@ -18,7 +18,7 @@ use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
 use crate::runner::{Context, Runner, Settings};
 use crate::shard::Shard;
-use crate::sidecar::{Files, Session};
+use crate::sidecar::Files;
 use crate::stop::StopReason;
 use ledger::Ledger;
 use workers::Workers;
@@ -158,7 +158,7 @@ impl Sweep<'_> {
         if ledger.tally().rows() > 0 {
             observer(&Event::Resumed(ledger.tally()));
         }
-        ledger.begin(Session::begin())?;
+        ledger.begin()?;
         let left = self.plan.filtered(|pair| !ledger.has(pair));
         let measured = self.measure(&left, &mut ledger, runner, context, observer);
         let end = match &measured {
