@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (ranker, defaults) = args.ranker.load()?;
-    let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
+    let problem = super::parse_problem(ranker.model().spec().op(), &args.problem, &defaults)?;
     let mut scratch = RankScratch::default();
     ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
     let ranking = scratch.ranking();

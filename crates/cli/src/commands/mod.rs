@@ -49,9 +49,9 @@ use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, Model};
 use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::Pool;
-use ck_select::problem::{Checked, GemmRequest, InvalidField, Problem, ProblemDefaults, Splits};
+use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
-use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
+use ck_select::vocab::{Arch, GemmLibrary, Op, UnknownWord};
 use clap::ValueEnum;
 
 pub(crate) use self::gpu::Gpu;
@@ -311,18 +311,6 @@ impl SplitsOption {
     }
 }
 
-/// A problem with the numbers of parts to choose from; refused if no column would have the chosen one.
-pub(crate) fn with_splits<'p>(
-    problem: &'p Problem,
-    splits: &'p Splits,
-    shows_split: bool,
-) -> Result<Checked<'p>, InvalidField> {
-    if problem.chooses_split() && !shows_split {
-        return Err(InvalidField::new("split_k", "auto", "the number of parts, or --splits for a choice"));
-    }
-    Ok(problem.checked()?.among(splits))
-}
-
 /// What a page says of how it was made: from which model and measurements.
 #[cfg(feature = "offline")]
 fn provenance(
@@ -368,10 +356,7 @@ pub(crate) fn warm_start_of(place: &Path) -> Result<ck_select_train::WarmStart, 
 
 /// The universal model that `tune` continues, for its own operation or one that it serves, too.
 #[cfg(feature = "train")]
-pub(crate) fn start_of(
-    place: &Path,
-    op: ck_select::vocab::Op,
-) -> Result<ck_select_train::WarmStart, CliError> {
+pub(crate) fn start_of(place: &Path, op: Op) -> Result<ck_select_train::WarmStart, CliError> {
     Ok(warm_start_of(place)?.for_op(op)?.to_adapt()?)
 }
 
@@ -426,13 +411,8 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
 }
 
 /// Reads the value of `--problem`; a mistake in it is a usage error.
-pub(crate) fn parse_problem(
-    ranker: &Ranker,
-    text: &str,
-    defaults: &ProblemDefaults,
-) -> Result<Problem, CliError> {
-    Problem::parse(ranker.model().spec().op(), text, defaults)
-        .map_err(|error| CliError::usage(format!("--problem: {error}")))
+pub(crate) fn parse_problem(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Problem, CliError> {
+    Problem::parse(op, text, defaults).map_err(|error| CliError::usage(format!("--problem: {error}")))
 }
 
 #[cfg(test)]
