@@ -148,7 +148,7 @@ impl Sweep<'_> {
     /// Measures what is missing from the log.
     pub fn run(
         &self,
-        runner: &mut dyn Runner,
+        runner: &dyn Runner,
         context: Context<'_>,
         observer: &Observer<'_>,
     ) -> Result<Summary, MeasureError> {
@@ -182,7 +182,7 @@ impl Sweep<'_> {
         &self,
         left: &Plan,
         ledger: &mut Ledger<'_>,
-        runner: &mut dyn Runner,
+        runner: &dyn Runner,
         context: Context<'_>,
         observer: &Observer<'_>,
     ) -> Result<Option<StopReason>, MeasureError> {

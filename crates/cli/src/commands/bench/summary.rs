@@ -1,7 +1,11 @@
-//! Tables of what a sweep will do, and of what it did.
+//! What a sweep will do, and what it did.
+
+use std::path::Path;
 
 use ck_select_measure::plan::{Cost, Plan};
+use ck_select_measure::runner::OutcomeSource;
 use ck_select_measure::shard::Shard;
+use ck_select_measure::stop::StopReason;
 use ck_select_measure::sweep::Summary;
 
 use crate::error::CliError;
@@ -55,4 +59,40 @@ fn write(rows: Vec<(&str, Cell)>, format: Format) -> Result<(), CliError> {
         table.push(vec![what.into(), value]);
     }
     table.print(format)
+}
+
+/// Says what remains and what failed, which decides about the exit code.
+pub(super) fn say_how_it_ended(ran: &Summary, output: &Path) -> Result<(), CliError> {
+    let (output, remaining, tally) = (output.display(), ran.remaining, &ran.tally);
+    let remain = format!("{remaining} rows remain: continue with --resume");
+    match ran.stopped {
+        Some(StopReason::Signal(signal)) => {
+            say!("ckselect: {output}: ended by signal {signal}, {remain}");
+            return Err(CliError::Reported(u8::try_from(128 + signal).unwrap_or(1)));
+        }
+        Some(StopReason::Budget) => say!("ckselect: {output}: the budget is spent, {remain}"),
+        None => {}
+    }
+    if tally.rows() == 0 || tally.measured > 0 {
+        return Ok(());
+    }
+    let classes: Vec<String> = tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
+    let classes = classes.join(", ");
+    Err(CliError::failed(format!(
+        "{output}: nothing could be measured ({classes}): --resume=failed tries again"
+    )))
+}
+
+/// Says what an order that leaves kernels out costs, which only a simulation knows.
+pub(super) fn say_kept(whole: &Plan, all: &Plan, answers: &dyn OutcomeSource) {
+    if whole.left_out_by_order() > 0
+        && let Some((speed, problems)) = whole.kept_speed(all, answers)
+    {
+        let pairs = 100.0 * whole.len() as f64 / all.len() as f64;
+        let speed = 100.0 * speed;
+        say!(
+            "ckselect: {pairs:.1} % of the pairs have {speed:.2} % of the best speed, the mean of {problems} \
+             problems"
+        );
+    }
 }

@@ -16,7 +16,8 @@ use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::StopReason;
 
-use super::super::bench::{self, Keep, Order};
+use super::super::bench;
+use super::super::bench::order::{Keep, Order};
 use super::Args;
 use crate::error::CliError;
 
