@@ -1,6 +1,6 @@
 //! How far a sweep is that still runs, as the head of its page.
 
-use super::html::Page;
+use super::html::{Figure, Page};
 use super::provenance;
 use super::text::{code, count, duration, escape, number, percent};
 use ck_select_data::measurements::Measurements;
@@ -43,11 +43,15 @@ pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurem
         escape(&share)
     ));
     page.figures(&[
-        ("rows", "rows", format!("{} of {}", count(rows), count(planned))),
-        ("share", "done", share),
-        ("rate", "rows a minute", rate.map_or_else(unknown, |rate| count((rate * 60.0).round() as usize))),
-        ("left", "time left", left.unwrap_or_else(unknown)),
-        ("best", "fastest so far", fastest(measurements).unwrap_or_else(unknown)),
+        Figure::new("rows", "rows", format!("{} of {}", count(rows), count(planned))),
+        Figure::new("share", "done", share),
+        Figure::new(
+            "rate",
+            "rows a minute",
+            rate.map_or_else(unknown, |rate| count((rate * 60.0).round() as usize)),
+        ),
+        Figure::new("left", "time left", left.unwrap_or_else(unknown)),
+        Figure::new("best", "fastest so far", fastest(measurements).unwrap_or_else(unknown)),
     ]);
 }
 
