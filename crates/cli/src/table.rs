@@ -348,13 +348,13 @@ fn cut(text: &str, width: usize) -> Cow<'_, str> {
 }
 
 /// A table that is written as its rows arrive, so that memory does not grow with their number.
-pub(crate) struct Rows {
+pub(crate) struct StreamedTable {
     out: Output,
     layout: Layout,
     block: Vec<Vec<Cell>>,
 }
 
-impl Rows {
+impl StreamedTable {
     /// How many rows are written at once. An aligned table of at most this many rows looks as if all had been
     /// known from the start.
     const BLOCK: usize = 4096;

@@ -38,7 +38,7 @@ pub fn trained_on(
     let problems =
         problems.into_iter().map(|(place, parts)| measurements.problems()[place].with_split(parts));
     let (own, others): (Vec<Problem>, Vec<Problem>) =
-        problems.partition(|problem| problem.op() == measurements.wanted().op);
+        problems.partition(|problem| problem.op() == measurements.scope().op);
     TrainedOn::new(
         own.iter().chain(&others),
         kernels.into_iter().map(|kernel| &measurements.kernels()[kernel].kind),

@@ -206,7 +206,7 @@ impl Details {
         max_cv: f64,
     ) -> Result<(), MeasureError> {
         let line = json!({
-            "problem_idx": plan.asked(pair).idx,
+            "problem_idx": plan.requested(pair).idx,
             "kernel": plan.kernel(pair).name,
             "outcome": outcome,
             "unstable": outcome.is_unstable(max_cv),

@@ -14,7 +14,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_data::staged::Staged;
 
 use super::facts::{self, range, shapes, trained_on};
-use super::{CardInputs, FoldMetrics, Goal, Plan, TrainError, Trained, card, out_of_fold};
+use super::{CardInputs, FoldMetrics, Goal, Plan, TrainError, TrainedForest, card, out_of_fold};
 
 /// A model directory in memory: names and contents of its files.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Directory {
     pub fn new(
         measurements: &Measurements,
         plan: &Plan,
-        trained: &[Trained],
+        trained: &[TrainedForest],
         inputs: &CardInputs,
     ) -> Result<Self, TrainError> {
         let mut files = BTreeMap::new();
@@ -61,7 +61,7 @@ impl Directory {
     }
 
     /// Checks that the files give the trained model.
-    fn check(&self, trained: &[Trained]) -> Result<(), TrainError> {
+    fn check(&self, trained: &[TrainedForest]) -> Result<(), TrainError> {
         let names: Vec<(Target, String)> =
             trained.iter().map(|one| (one.goal.target, one.goal.target.file_name() + ".gz")).collect();
         let forests: Vec<(Target, &[u8])> =
@@ -136,7 +136,7 @@ fn compressed(text: &str) -> Result<Vec<u8>, TrainError> {
         .map_err(|error| TrainError::about("a compressed forest", error))
 }
 
-fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+fn spec(measurements: &Measurements, plan: &Plan, trained: &[TrainedForest], inputs: &CardInputs) -> Value {
     let mut targets: Vec<&str> = trained.iter().map(|one| one.goal.target.as_str()).collect();
     let mut log_targets: Vec<&str> = trained
         .iter()
@@ -178,7 +178,12 @@ fn hardware(hardware: &Hardware) -> Value {
 
 /// Our own key: the rules of the features, the target that ranks, the ranges of the features, and what the
 /// model was trained on.
-fn extension(measurements: &Measurements, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
+fn extension(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[TrainedForest],
+    trained_on: &TrainedOn,
+) -> Value {
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
@@ -197,7 +202,12 @@ fn extension(measurements: &Measurements, plan: &Plan, trained: &[Trained], trai
     extension
 }
 
-fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+fn manifest(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[TrainedForest],
+    inputs: &CardInputs,
+) -> Value {
     let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
     let new = ranking.map_or(0, |one| one.goal.params.trees() as u64);
     let warm = plan.warm_start.as_ref();
@@ -234,7 +244,7 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
     })
 }
 
-fn importances(one: &Trained) -> Value {
+fn importances(one: &TrainedForest) -> Value {
     let uses = one.forest.feature_uses();
     one.data.names.iter().zip(uses).map(|(name, used)| (name.clone(), json!(used.splits))).collect()
 }

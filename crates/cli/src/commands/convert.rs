@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
-    let mut shown = Shown {
+    let mut shown = RejectLog {
         bar: Bar::new(0, "rows"),
         count: 0,
         keep: args.rejects.is_some(),
@@ -124,7 +124,7 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
 }
 
 /// Shows progress and rejected places.
-struct Shown {
+struct RejectLog {
     bar: Bar,
     count: u64,
     /// Whether to keep all of them for a file.
@@ -134,7 +134,7 @@ struct Shown {
     strict: Option<Arc<AtomicBool>>,
 }
 
-impl Shown {
+impl RejectLog {
     fn add(&mut self, progress: Progress) {
         let Reject { file, place, reason } = match progress {
             Progress::Rows(written) => return self.bar.set(written),

@@ -7,7 +7,7 @@ use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_data::gpus::{MeasuredOn, measured_on};
-use ck_select_data::measurements::{Measurements, Reading, Wanted, files_of, first_row};
+use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, files_of, first_row};
 use ck_select_study::candidates::repeated;
 
 use super::gpu::Gpu;
@@ -109,18 +109,18 @@ impl RowFilter {
     }
 
     /// Which rows are wanted of an operation and an architecture.
-    pub(crate) fn wanted(&self, op: Op, arch: Option<Arch>) -> Result<Wanted, CliError> {
+    pub(crate) fn scope(&self, op: Op, arch: Option<Arch>) -> Result<RowScope, CliError> {
         match self.direction {
             Some(direction) if op != Op::Conv => {
                 Err(CliError::usage(format!("--where: found direction={direction}, but rows are of {op}")))
             }
-            direction => Ok(Wanted { op, direction, dtype: self.dtype, arch }),
+            direction => Ok(RowScope { op, direction, dtype: self.dtype, arch }),
         }
     }
 
     /// How rows are read: those of the run that counts.
-    pub(crate) fn reading(&self) -> Reading {
-        Reading { run: self.run_id.clone(), ..Reading::default() }
+    pub(crate) fn reading(&self) -> ReadOptions {
+        ReadOptions { run: self.run_id.clone(), ..ReadOptions::default() }
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn check_choice(
     op: Option<Op>,
     arch: Option<Arch>,
 ) -> Result<(), CliError> {
-    let Wanted { op: taken, arch: taken_arch, direction, dtype } = *measurements.wanted();
+    let RowScope { op: taken, arch: taken_arch, direction, dtype } = *measurements.scope();
     for source in measurements.sources() {
         let file = source.path.display();
         let other_arches: usize = source.other_arches.iter().map(|(_, rows)| rows).sum();
@@ -219,7 +219,7 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
     else {
         return Ok(());
     };
-    let (file, Wanted { op, arch, .. }) = (source.path.display(), measurements.wanted());
+    let (file, RowScope { op, arch, .. }) = (source.path.display(), measurements.scope());
     if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
         return Err(CliError::failed(format!("{file}: found rows of {other}, expected rows of {arch}")));
     }
@@ -232,15 +232,15 @@ impl Data {
     /// architecture unless one is requested.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let (spec, filter) = (model.spec(), &self.rows.filter);
-        let wanted = filter.wanted(spec.op(), model.key().arch.or(arch))?;
+        let wanted = filter.scope(spec.op(), model.key().arch.or(arch))?;
         let (direction, dtype) = (wanted.direction.or(spec.direction), wanted.dtype.or(spec.dtype));
-        self.read(Wanted { direction, dtype, ..wanted })
+        self.read(RowScope { direction, dtype, ..wanted })
     }
 
     /// Reads rows of one operation, by default that of the first row.
     pub(crate) fn read_all(&self, op: Option<Op>, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let taken = op.map_or_else(|| self.op(), Ok)?;
-        let measurements = self.read(self.rows.filter.wanted(taken, arch)?)?;
+        let measurements = self.read(self.rows.filter.scope(taken, arch)?)?;
         check_choice(&measurements, op, arch)?;
         Ok(measurements)
     }
@@ -258,9 +258,9 @@ impl Data {
         Ok(Gpu::with_profile(self.rows.filter.first_rows(&self.files)?.arch()?))
     }
 
-    fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
+    fn read(&self, wanted: RowScope) -> Result<Measurements, CliError> {
         let chooses_split = self.choose.chooses_split(wanted.op)?;
-        let reading = Reading { chooses_split, ..self.rows.filter.reading() };
+        let reading = ReadOptions { chooses_split, ..self.rows.filter.reading() };
         let mut measurements = Measurements::with(wanted, reading);
         measurements.add_all(&self.files)?;
         look_over(&measurements)?;
@@ -319,7 +319,7 @@ pub(crate) fn say_trained_on(measurements: &Measurements, trained: &[bool]) {
 pub(crate) fn say_left_out(measurements: &Measurements) {
     for source in measurements.sources() {
         say_ignored(source.path.display(), &source.unknown);
-        if let Some(left_out) = source.left_out(measurements.wanted()) {
+        if let Some(left_out) = source.left_out(measurements.scope()) {
             say!("ckselect: {left_out}");
         }
     }

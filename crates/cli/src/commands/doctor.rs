@@ -27,10 +27,10 @@ wrong. Nothing is written or measured; only the HIP runtime is loaded.";
 
 /// The variables that the library, its tools and its Python package read, besides those whose values are
 /// judged one by one.
-const OTHERS: [&str; 5] =
+const UNJUDGED: [&str; 5] =
     [Location::VARIABLE, LIBRARY_VARIABLE, "CK_SELECT_LOCK_DIR", "CK_SELECT_LIBRARY", "CK_SELECT_COMMAND"];
 /// Variables that only the project's own builds and tests read.
-const OF_BUILDS: [&str; 7] = [
+const BUILD_VARIABLES: [&str; 7] = [
     "CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_UPDATE_ROWS",
     "CK_SELECT_FREE_THREADED", "CK_SELECT_FAULTS", "CK_SELECT_LICENCES",
 ];
@@ -307,8 +307,8 @@ fn log(value: &OsStr) -> Judgement {
 
 /// Variables with our prefix that nothing reads.
 fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
-    let known = || JUDGED.iter().map(|judged| judged.0).chain(OTHERS);
-    let ours = |name: &String| known().chain(OF_BUILDS).any(|known| known == name);
+    let known = || JUDGED.iter().map(|judged| judged.0).chain(UNJUDGED);
+    let ours = |name: &String| known().chain(BUILD_VARIABLES).any(|known| known == name);
     let mut unknown_variables: Vec<String> = names
         .filter_map(|name| name.into_string().ok())
         .filter(|name| name.starts_with("CK_SELECT_") && !ours(name))

@@ -71,14 +71,14 @@ pub(crate) struct Args {
 }
 
 /// What `--params` says of what the configuration leaves open.
-struct Open {
+struct ConfigParams {
     op: Option<Op>,
     ndim: Option<u8>,
     dtype: Option<Dtype>,
     layout: Option<GemmLayout>,
 }
 
-impl Open {
+impl ConfigParams {
     fn read(words: &[String]) -> Result<Self, CliError> {
         let params = Params::read(words, &["op", "ndim", "dtype", "layout"])?;
         Ok(Self {
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if to_standard_output && (args.list || args.count) {
         return Err(CliError::usage("--output -: --list and --count write to standard output, too"));
     }
-    let open = Open::read(&args.params)?;
+    let open = ConfigParams::read(&args.params)?;
     if args.fields {
         return list_fields(open.op, args.format);
     }
@@ -178,7 +178,7 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
 }
 
 /// Refuses options that are for other operations.
-fn check_options(open: &Open, op: Op) -> Result<(), CliError> {
+fn check_options(open: &ConfigParams, op: Op) -> Result<(), CliError> {
     let wrong = if op != Op::Gemm && open.dtype.is_some() {
         "--params: dtype is for GEMMs; other types are in the configuration"
     } else if op != Op::Gemm && open.layout.is_some() {
@@ -191,7 +191,7 @@ fn check_options(open: &Open, op: Op) -> Result<(), CliError> {
     Err(CliError::usage(wrong))
 }
 
-fn request(args: &Args, open: &Open, op: Op) -> Result<Request, CliError> {
+fn request(args: &Args, open: &ConfigParams, op: Op) -> Result<Request, CliError> {
     let mut request = Request::new(args.arch.as_str());
     request.ndim = open.ndim;
     request.dtype = open.dtype.unwrap_or(request.dtype);

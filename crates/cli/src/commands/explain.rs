@@ -7,7 +7,7 @@ use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranked, Ranker};
 #[cfg(feature = "offline")]
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 #[cfg(feature = "offline")]
 use ck_select_study::page::{self, Explanation};
 
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             outside: &outside,
         };
         // The page has no measurements.
-        let none = Measurements::new(Wanted::all(problem.op()));
+        let none = Measurements::new(RowScope::all(problem.op()));
         let made = super::provenance(args.ranker.model.as_deref(), &none)?;
         crate::output::write_file(path, &page::explanation(&explanation, &made))?;
     }

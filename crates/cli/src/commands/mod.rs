@@ -60,7 +60,7 @@ use crate::error::CliError;
 
 /// What a model does that it otherwise refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Allowed {
+pub(crate) enum Allowance {
     /// Directions, types and architectures that the model was not trained for, where the quality of its
     /// predictions is unknown
     Untrained,
@@ -74,23 +74,23 @@ pub(crate) enum Allowed {
 pub(crate) struct AllowOption {
     /// Let the model answer what it otherwise refuses
     #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
-    allow: Vec<Allowed>,
+    allow: Vec<Allowance>,
 }
 
 impl AllowOption {
-    fn has(&self, what: Allowed) -> bool {
+    fn has(&self, what: Allowance) -> bool {
         self.allow.contains(&what)
     }
 
     /// The model with what it is allowed.
     pub(crate) fn apply(&self, model: Model) -> Model {
-        let model = if self.has(Allowed::Words) {
+        let model = if self.has(Allowance::Words) {
             let rules = model.extractor().rules;
             model.with_rules(Rules { uncoded: Uncoded::Upstream, ..rules })
         } else {
             model
         };
-        if self.has(Allowed::Untrained) { model.forced() } else { model }
+        if self.has(Allowance::Untrained) { model.forced() } else { model }
     }
 
     /// Whether the estimate is asked, which has nothing to allow.
@@ -386,14 +386,14 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
         let first = all.next()?;
         all.all(|other| other == first).then_some(first)
     }
-    let told = || pool.iter().map(|kernel| kernel.kind.defaults());
-    if let Some(found) = common(told().map(|told| told.direction)).filter(|_| direction) {
+    let own = || pool.iter().map(|kernel| kernel.kind.defaults());
+    if let Some(found) = common(own().map(|own| own.direction)).filter(|_| direction) {
         defaults.direction = found;
     }
-    if let Some(found) = common(told().map(|told| told.dtype)).filter(|_| dtype) {
+    if let Some(found) = common(own().map(|own| own.dtype)).filter(|_| dtype) {
         defaults.dtype = found;
     }
-    if let Some(found) = common(told().map(|told| (told.conv_layout, told.gemm_layout))) {
+    if let Some(found) = common(own().map(|own| (own.conv_layout, own.gemm_layout))) {
         (defaults.conv_layout, defaults.gemm_layout) = found;
     }
     // AITER's tables and its log give extents and types only. Some of its kernels read B in either order.

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn read(args: &Args, files: &[PathBuf]) -> Result<Measurements, CliError> {
     let filter = &args.rows.filter;
-    let wanted = filter.wanted(filter.op_of(files)?, args.arch)?;
+    let wanted = filter.scope(filter.op_of(files)?, args.arch)?;
     let mut measurements = Measurements::with(wanted, filter.reading());
     measurements.add_all(files)?;
     say_left_out(&measurements);

@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 /// What the options say of what sets leave open.
-struct Open {
+struct SetOptions {
     direction: Option<Direction>,
     dtype: Option<Dtype>,
     seed: Option<u64>,
@@ -61,7 +61,7 @@ struct Open {
     batches: Option<Vec<i64>>,
 }
 
-impl Open {
+impl SetOptions {
     fn read(args: &Args) -> Result<Self, CliError> {
         let params = Params::read(&args.params, &["seed", "ndim", "batches"])?;
         let batches = |value: &str| value.split(',').map(whole(1..=65536)).collect();
@@ -88,7 +88,7 @@ impl Open {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let open = Open::read(args)?;
+    let open = SetOptions::read(args)?;
     if args.list {
         return list(&open);
     }
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// Options that change nothing of what is asked for are mistakes.
-fn check(open: &Open, sets: &[Named]) -> Result<(), CliError> {
+fn check(open: &SetOptions, sets: &[Named]) -> Result<(), CliError> {
     let has = |of: fn(&Set) -> bool| sets.iter().any(|named| of(named.set));
     let rules = [
         ("--direction", open.direction.is_some(), has(|set| set.op() == Op::Conv), "sets of convolutions"),
@@ -138,7 +138,7 @@ fn check(open: &Open, sets: &[Named]) -> Result<(), CliError> {
 }
 
 /// What a set leaves open, of which upstream's names say a part.
-fn choice_of(open: &Open, named: &Named) -> Result<Choice, CliError> {
+fn choice_of(open: &SetOptions, named: &Named) -> Result<Choice, CliError> {
     let asked = open.choice(named.set.op());
     let Some((direction, ndim)) = named.upstream else { return Ok(asked) };
     let (name, set) = (named.name, named.set.name.as_str());
@@ -154,7 +154,7 @@ fn choice_of(open: &Open, named: &Named) -> Result<Choice, CliError> {
     Ok(Choice { direction, ndim, ..asked })
 }
 
-fn list(open: &Open) -> Result<(), CliError> {
+fn list(open: &SetOptions) -> Result<(), CliError> {
     let mut table = Table::new(["set", "problems", "meaning"]);
     for Named { name, set, upstream } in shapes::named()? {
         let asked = open.choice(set.op());

@@ -12,7 +12,7 @@ use clap::Subcommand;
 use super::{duration, list_of_pairs, unknown_name, word};
 #[cfg(feature = "offline")]
 use super::{pools, tuned_table::TunedTable};
-use crate::clash::{self, Named};
+use crate::clash::{self, PathArgument};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -275,8 +275,8 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
 fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
     if let (Some(path), Location::File(store)) = (args.output.as_deref(), location) {
         // The check covers a store that no option names.
-        let store = Named { option: "the store".to_owned(), path: store, is_written: false };
-        clash::refuse(&[store, Named { option: "--output".to_owned(), path, is_written: true }])?;
+        let store = PathArgument { option: "the store".to_owned(), path: store, is_written: false };
+        clash::refuse(&[store, PathArgument { option: "--output".to_owned(), path, is_written: true }])?;
     }
     let records = records(&open(location, Mode::ReadOnly)?, args.filter.filter.as_ref())?;
     #[cfg(feature = "offline")]

@@ -11,7 +11,7 @@ use ck_select::vocab::{Arch, Dtype};
 
 use crate::error::CliError;
 use crate::output::Output;
-use crate::table::{Cell, Format, Rows};
+use crate::table::{Cell, Format, StreamedTable};
 
 /// The columns of a family's table, as AITER's newest have them.
 fn columns(family: &str) -> Vec<&'static str> {
@@ -35,7 +35,7 @@ pub(super) struct TunedTable<'a> {
     /// The least number of each kernel that a table can name.
     numbers: HashMap<&'a str, usize>,
     seen: HashSet<GemmProblem>,
-    rows: Rows,
+    rows: StreamedTable,
 }
 
 impl<'a> TunedTable<'a> {
@@ -53,7 +53,7 @@ impl<'a> TunedTable<'a> {
             }
         }
         let columns = columns(family);
-        let rows = Rows::new(Format::Csv, output, columns.clone());
+        let rows = StreamedTable::new(Format::Csv, output, columns.clone());
         Self { arch, cu_num, columns, numbers, seen: HashSet::new(), rows }
     }
 

@@ -19,7 +19,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 use crate::measurements::{Counts, DataError, Filter, files_of, read_file};
 use crate::sidecar::Sidecar;
 use origin::Origins;
-use rows::{Chunk, Rows};
+use rows::{Chunk, ChunkWriter};
 use schema::Extras;
 
 /// What to write, and for which rows.
@@ -97,7 +97,7 @@ pub fn convert(
     let origins = Origins::read(&files)?;
     let extras = Extras::read(&files)?;
     let target = Target { output, extras: &extras, writer: None };
-    let mut rows = Rows::new(options, target, stop, progress);
+    let mut rows = ChunkWriter::new(options, target, stop, progress);
     let reports = read(&files, &origins, options, &mut rows)?;
     let target = rows.finish()?;
     let sidecar = origins.write(&reports, output)?;
@@ -112,7 +112,7 @@ fn read(
     files: &[PathBuf],
     origins: &Origins,
     options: &Options,
-    rows: &mut Rows<'_>,
+    rows: &mut ChunkWriter<'_>,
 ) -> Result<Vec<FileReport>, DataError> {
     let Options { arch, op, direction, dtype, .. } = *options;
     let filter = Filter { op, direction, dtype, arch, ..Filter::default() };

@@ -6,8 +6,8 @@ use ck_select_model::estimate::Device;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::vocab::Arch;
 
-use super::record::{Figures, Measured, Sink};
-use super::{DataError, Measurements, Recorded, Row, Sweep, failures};
+use super::record::{Figures, MeasuredRow, Sink};
+use super::{DataError, Measurements, RecordedConstant, Row, Sweep, failures};
 
 /// Receives the rows of one file.
 pub(super) struct RowCollector<'a> {
@@ -30,12 +30,17 @@ impl<'a> RowCollector<'a> {
                 if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
                     return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
                 }
-                let is_known = |known: &&Recorded| {
+                let is_known = |known: &&RecordedConstant| {
                     (known.arch, known.name) == (arch, name) && (!of_several_gpus || known.file == file_place)
                 };
                 match self.into.hardware.iter().find(is_known) {
-                    None => self.into.hardware.push(Recorded { file: file_place, arch, name, value: found }),
-                    Some(&Recorded { value: expected, .. }) if expected != found => {
+                    None => self.into.hardware.push(RecordedConstant {
+                        file: file_place,
+                        arch,
+                        name,
+                        value: found,
+                    }),
+                    Some(&RecordedConstant { value: expected, .. }) if expected != found => {
                         return Err(DataError::hardware(file, name, found, expected));
                     }
                     Some(_) => {}
@@ -59,7 +64,7 @@ impl<'a> RowCollector<'a> {
 }
 
 impl Sink for RowCollector<'_> {
-    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+    fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
         let leaving = || row.problem.leaving_split();
         let problem = if self.into.reading.chooses_split { leaving() } else { *row.problem };
         let (kernel, problem) = (self.into.kernel(row.kernel), self.into.problem(&problem));
@@ -134,12 +139,12 @@ mod tests {
     use ck_select_types::vocab::Op;
 
     use super::*;
-    use crate::measurements::Wanted;
+    use crate::measurements::RowScope;
 
     #[test]
     fn what_a_file_records_of_its_gpu_must_fit_its_rows() {
         let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
             let mut collector = RowCollector::new(&mut measurements);
             collector.hardware("a.parquet", name, value)?;

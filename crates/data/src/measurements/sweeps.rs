@@ -146,7 +146,7 @@ mod tests {
     use ck_select_model::estimate::Device;
 
     use super::*;
-    use crate::measurements::{Reading, Wanted};
+    use crate::measurements::{ReadOptions, RowScope};
 
     const HEADER: &str = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
 
@@ -156,7 +156,7 @@ mod tests {
 
     /// Each file's rows are (number, channels, depth of the kernel's tile); a channel count is a problem.
     fn measured(files: &[&[(u32, u32, u32)]]) -> Measurements {
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         for (file, rows) in files.iter().enumerate() {
             let mut text = HEADER.to_owned();
             for (number, channels, depth) in *rows {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_of_one_architecture_are_told_apart() {
+    fn gpus_of_one_architecture_are_distinguished() {
         let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops,arch,hw_num_cus\n";
         let row = |depth: u32, units: u32| format!("{},16,64,8,8,1,1,0.5,10,gfx942,{units}\n", kernel(depth));
         let add = |measurements: &mut Measurements| {
@@ -197,11 +197,11 @@ mod tests {
                 measurements.add_text(&format!("{file}.csv"), format!("{header}{row}").as_bytes())
             })
         };
-        let mut together = Measurements::new(Wanted::all(Op::Conv));
+        let mut together = Measurements::new(RowScope::all(Op::Conv));
         assert!(add(&mut together).unwrap_err().to_string().contains("hw_num_cus is 304, 228 before"));
         let mut apart = Measurements::with(
-            Wanted::all(Op::Conv),
-            Reading { of_several_gpus: true, ..Reading::default() },
+            RowScope::all(Op::Conv),
+            ReadOptions { of_several_gpus: true, ..ReadOptions::default() },
         );
         add(&mut apart).unwrap();
         // Files of one GPU that are cut by kernel are still one run.

@@ -13,7 +13,7 @@ use crate::candidates::{Trial, distinct_problems, random_choice, trials};
 use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
-pub use noise::{Noise, Repeated};
+pub use noise::{Noise, RepeatedPair};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
 pub use winners::KernelFigures;
@@ -48,7 +48,7 @@ impl Coverage {
 
 /// Rows of one class of failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailureFigures {
     /// The name of the class.
     pub class: String,
     /// Rows.
@@ -77,7 +77,7 @@ pub struct Survey {
     /// How stable the times are.
     pub noise: Noise,
     /// What failed, the most frequent class first; invalid rows without a recorded reason are `not said`.
-    pub failures: Vec<Failed>,
+    pub failures: Vec<FailureFigures>,
     /// Milliseconds of one run of each row that has a time.
     pub run_ms: f64,
     /// The share of the slowest tenth of these rows.
@@ -132,7 +132,7 @@ fn slowest_tenth(measurements: &Measurements) -> f64 {
     slowest / times.iter().sum::<f64>()
 }
 
-fn failures(measurements: &Measurements) -> Vec<Failed> {
+fn failures(measurements: &Measurements) -> Vec<FailureFigures> {
     let mut classes: BTreeMap<u16, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
     for row in measurements.rows().iter().filter(|row| !row.is_valid) {
         let (kernels, problems) = classes.entry(row.failure).or_default();
@@ -149,9 +149,9 @@ fn failures(measurements: &Measurements) -> Vec<Failed> {
         let (class, last) = known.map_or(("not said", ""), |known| (&known.class, &known.last));
         let rows = kernels.len();
         let (class, last) = (class.to_owned(), last.to_owned());
-        Failed { class, rows, kernels: distinct(kernels), problems: distinct(problems), last }
+        FailureFigures { class, rows, kernels: distinct(kernels), problems: distinct(problems), last }
     };
-    let mut failures: Vec<Failed> = classes.into_iter().map(of).collect();
+    let mut failures: Vec<FailureFigures> = classes.into_iter().map(of).collect();
     failures.sort_by(|a, b| b.rows.cmp(&a.rows).then_with(|| a.class.cmp(&b.class)));
     failures
 }

@@ -47,7 +47,7 @@ pub(super) fn sweep(summary: &Summary, plan: &Plan, format: Format) -> Result<()
     if let Some((tflops, pair)) = tally.best {
         rows.push(("best_tflops", tflops.into()));
         rows.push(("best_kernel", plan.kernel(pair).name.as_str().into()));
-        rows.push(("best_problem", plan.asked(pair).idx.to_string().into()));
+        rows.push(("best_problem", plan.requested(pair).idx.to_string().into()));
     }
     rows.push(("elapsed_s", summary.elapsed.as_secs_f64().into()));
     write(rows, format)

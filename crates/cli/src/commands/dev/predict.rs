@@ -15,7 +15,7 @@ use super::super::is_embedded;
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
-use crate::table::{Format, Rows};
+use crate::table::{Format, StreamedTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect dev predict --model models/M --data rows.csv --output predictions.csv
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let forest = &source.forest;
     let (name, stream) = input::open(&args.data)?;
     let mut sheet = Sheet::new(&name, stream)?;
-    let mut rows = Rows::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
+    let mut rows = StreamedTable::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
     let mut row = vec![0.0; forest.num_features()];
     let mut order: Option<Vec<usize>> = None;
     while sheet.next()? {

@@ -281,7 +281,7 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(orders).collect();
     outcomes.sort_by(|(a, _), (b, _)| a.efficiency.total_cmp(&b.efficiency));
     let name = |kernel: u32| Cell::from(measurements.kernels()[kernel as usize].name.as_str());
-    let op = measurements.wanted().op;
+    let op = measurements.scope().op;
     for (outcome, (order, trial)) in outcomes {
         let unmeasured = order.unmeasured.as_deref().map(Cell::from);
         let mut row = vec![

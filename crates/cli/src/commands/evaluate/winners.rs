@@ -8,7 +8,7 @@ use ck_select::pool::Pool;
 use ck_select::vocab::{Arch, Op};
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
-use ck_select_study::winners::placed;
+use ck_select_study::winners::winner_places;
 use serde_json::{Value, json};
 
 use super::super::{load_model, pools, winners};
@@ -71,7 +71,7 @@ fn judge(
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
             Some(model) => model.clone().with_hardware(device.hardware),
         };
-        let placed = placed(model, tables, (file, gpu), pool)?;
+        let placed = winner_places(model, tables, (file, gpu), pool)?;
         let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
         all.extend(GpuFigures::new(format!("{file}{gpu}"), pool.len(), &placed));
     }

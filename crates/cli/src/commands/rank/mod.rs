@@ -17,7 +17,7 @@ use super::{ModelAndPool, SplitsOption, parse_problem};
 use crate::error::CliError;
 use crate::input::Problems;
 use crate::output::Output;
-use crate::table::{Cell, Format, Rows};
+use crate::table::{Cell, Format, StreamedTable};
 
 #[cfg(feature = "offline")]
 mod aiter;
@@ -203,7 +203,7 @@ impl<'a> Query<'a> {
     ) -> Result<(), CliError> {
         let rows = || {
             let output = Output::create(self.args.output.as_deref())?;
-            Ok::<_, CliError>(Rows::new(self.args.format.unwrap_or(Format::Csv), output, header))
+            Ok::<_, CliError>(StreamedTable::new(self.args.format.unwrap_or(Format::Csv), output, header))
         };
         let Some(problem) = self.problem else { return self.write_file(ranking, rows()?, hardware) };
         ranking.say_of(&problem)?;
@@ -215,7 +215,12 @@ impl<'a> Query<'a> {
 
     /// Ranks a block of problems while the next one is read and the previous one's rows are written, in file
     /// order.
-    fn write_file(&self, ranking: &impl Ranking, mut rows: Rows, hardware: Hardware) -> Result<(), CliError> {
+    fn write_file(
+        &self,
+        ranking: &impl Ranking,
+        mut rows: StreamedTable,
+        hardware: Hardware,
+    ) -> Result<(), CliError> {
         let path = self.args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
         let mut problems = Problems::open(path, self.op, &self.defaults, hardware)?;
         let threads = rayon::current_num_threads();

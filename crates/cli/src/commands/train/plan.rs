@@ -16,7 +16,7 @@ use crate::error::CliError;
 
 /// The features for winners: those that need no number of a word, because tables have kernels of pipelines
 /// that no trainer numbers, and not N and K, by which a forest would know its pairs by heart.
-const OF_WINNERS: [&str; 48] = [
+const WINNER_FEATURES: [&str; 48] = [
     "M", "integers", "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m",
     "warp_tile_k", "pad_n", "pad_k", "num_warps", "tile_volume", "tile_mn", "lds_usage_estimate",
     "num_tiles_m", "num_tiles_n", "num_tiles_k", "total_output_tiles", "tile_eff_m", "tile_eff_n",
@@ -196,8 +196,8 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     };
     let (schema, mut rules) = match &args.features {
         None if !args.winners.is_empty() && op == Op::Gemm => {
-            let schema = Schema::by_names(op, &OF_WINNERS).map_err(CliError::usage)?;
-            (schema, Rules::of_upstream(&OF_WINNERS))
+            let schema = Schema::by_names(op, &WINNER_FEATURES).map_err(CliError::usage)?;
+            (schema, Rules::of_upstream(&WINNER_FEATURES))
         }
         None => (Schema::of_engine(default), default.rules()),
         Some(list) => match list.parse::<Engine>() {

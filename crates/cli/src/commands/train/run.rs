@@ -8,10 +8,10 @@ use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Direction, Dtype, Op};
-use ck_select_data::measurements::{Completed, Measurements, Reading, Wanted, Winners};
-use ck_select_data::places::{GpuFigures, Placed};
+use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, WinnerRows, Winners};
+use ck_select_data::places::{GpuFigures, WinnerPlace};
 use ck_select_study::page;
-use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, Trained, Watcher, train};
+use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, TrainedForest, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
@@ -31,9 +31,9 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     Directory::check_free(&args.output, args.overwrite)?;
     let tables = tables(args)?;
     let (arch, assumed) = if args.universal { (None, args.gpu.arch) } else { (args.gpu.arch, None) };
-    let wanted = args.rows.filter.wanted(plan::op(args), arch)?;
+    let wanted = args.rows.filter.scope(plan::op(args), arch)?;
     let has_prior = args.universal || args.prior.is_some();
-    let reading = Reading {
+    let reading = ReadOptions {
         assumed,
         gpu: if has_prior { args.gpu.file_override()? } else { None },
         of_several_gpus: args.universal,
@@ -119,12 +119,12 @@ fn tables(args: &Args) -> Result<Option<Tables>, CliError> {
     }
     let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
     let tables = winners::read(&args.winners, pools[0].op(), args.gpu.arch)?;
-    let winners = winners::among(tables, &pools)?.thinned(MOST_SHAPES);
+    let winners = winners::among(tables, &pools)?.thinned(MAX_SHAPES_PER_PAIR);
     Ok(Some(Tables { winners, pools }))
 }
 
 /// Shapes of a pair that are trained on.
-const MOST_SHAPES: usize = 40;
+const MAX_SHAPES_PER_PAIR: usize = 40;
 
 struct Tables {
     winners: Winners,
@@ -132,7 +132,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn completed(&self, wanted: Wanted) -> Result<Completed, CliError> {
+    fn completed(&self, wanted: RowScope) -> Result<WinnerRows, CliError> {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
         let completed = self.winners.completed(wanted, &pools)?;
         if completed.measurements.rows().is_empty() {
@@ -142,8 +142,8 @@ impl Tables {
     }
 
     /// Where the winners of held-out pairs stand.
-    fn judged(&self, completed: &Completed, trained: &[Trained]) -> Vec<GpuFigures> {
-        let mut placed: BTreeMap<String, (usize, Vec<Placed>)> = BTreeMap::new();
+    fn judged(&self, completed: &WinnerRows, trained: &[TrainedForest]) -> Vec<GpuFigures> {
+        let mut placed: BTreeMap<String, (usize, Vec<WinnerPlace>)> = BTreeMap::new();
         let Some(ranking) = trained.iter().find(|one| one.goal.target == Target::Relative) else {
             return Vec::new();
         };
@@ -168,7 +168,7 @@ impl Tables {
             let name = format!("{} {}", winners::stem(self.winners.file(shape)), shape.gpu());
             let (kernels, all) = placed.entry(name).or_default();
             *kernels = self.pools[Winners::pool_among(shape, self.pools.len())].len();
-            all.push(Placed::new(shape, before, us));
+            all.push(WinnerPlace::new(shape, before, us));
         }
         placed.into_iter().filter_map(|(name, (kernels, all))| GpuFigures::new(name, kernels, &all)).collect()
     }
@@ -242,7 +242,7 @@ impl Watcher for Progress {
 }
 
 /// The results of cross-validation: a line per fold or what was left out, and one over all problems.
-fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
+fn report(args: &Args, trained: &[TrainedForest]) -> Result<(), CliError> {
     let mut table = Table::new([
         "target", "fold", "problems", "trees", "rmse", "r2", "mean", "median", "p10", "min", "best_of_top3",
     ]);

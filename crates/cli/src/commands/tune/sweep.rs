@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_data::gpus::{MeasuredOn, measured_on};
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
@@ -24,7 +24,7 @@ use crate::error::CliError;
 /// Number of problems per file.
 pub(super) const BATCH: usize = 5;
 /// How often an unstable time is measured again: a single one misleads all that is learned of a problem.
-const AGAIN: u32 = 3;
+const REMEASURE: u32 = 3;
 
 /// Measurements of a pool until the budget is spent.
 pub(super) struct Sweep<'a> {
@@ -91,7 +91,7 @@ impl<'a> Sweep<'a> {
             resume: Some(if all_failed { FailureClass::ALL.to_vec() } else { Vec::new() }),
             overwrite: false,
             cutoff: None,
-            params: vec![format!("remeasure={AGAIN}"), format!("batch={together}")],
+            params: vec![format!("remeasure={REMEASURE}"), format!("batch={together}")],
             order: Some(Order::Model(Keep::First(first))),
             model: Some(args.model.clone()),
             arch: args.gpu.with_arch(Some(args.arch()?)),
@@ -111,7 +111,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn read(&self, file: &Path) -> Result<Measurements, CliError> {
-        let wanted = Wanted { arch: Some(self.args.arch()?), ..Wanted::all(self.kernels.op()) };
+        let wanted = RowScope { arch: Some(self.args.arch()?), ..RowScope::all(self.kernels.op()) };
         Ok(Measurements::read(&[file], wanted)?)
     }
 
