@@ -30,45 +30,16 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let mut plan = plan::plan(args, &settings, only_trains)?;
     Directory::check_free(&args.output, args.overwrite)?;
     let tables = tables(args)?;
-    let (arch, assumed) = if args.universal { (None, args.gpu.arch) } else { (args.gpu.arch, None) };
-    let wanted = args.rows.filter.scope(plan::op(args), arch)?;
-    let has_prior = args.universal || args.prior.is_some();
-    let reading = ReadOptions {
-        assumed,
-        gpu: if has_prior { args.gpu.file_override()? } else { None },
-        of_several_gpus: args.universal,
-        of_several_ops: args.universal && given.rows.filter.op.is_none() && plan::op(args) != Op::Fmha,
-        chooses_split: args.choose.chooses_split(wanted.op)?,
-        ..args.rows.filter.reading()
+    let scope = args.rows.filter.scope(plan::op(args), args.gpu.arch.filter(|_| !args.universal))?;
+    let winner_rows = tables.as_ref().map(|tables| tables.completed(scope)).transpose()?;
+    let measurements = match &winner_rows {
+        Some(rows) => &rows.measurements,
+        None => &read(given, args, &files, scope)?,
     };
-    let mut measurements = Measurements::with(wanted, reading);
-    measurements.add_all(&files)?;
-    let completed = tables.as_ref().map(|tables| tables.completed(wanted)).transpose()?;
-    if let Some(completed) = &completed {
-        measurements = completed.measurements.clone();
-        plan.only_trains.clear();
-    }
-    check_choice(&measurements, given.rows.filter.op, given.gpu.arch)?;
-    check_described(&measurements)?;
-    let gpus = super::super::data::look_over(&measurements)?;
-    if gpus.len() > 1 && !args.universal && tables.is_none() {
-        let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
-        say!(
-            "ckselect: the data was measured on several GPUs, which are taken for one: {}",
-            names.join(", ")
-        );
-    }
-    plan::adopt_hardware(&mut plan, &measurements, args)?;
-    // A universal model is for all directions and types, whatever it was trained on.
-    let (direction, dtype) = if args.universal {
-        (None, None)
-    } else if tables.is_some() {
-        // Winners may be of fp8 and int8, and of families of several types.
-        (None, measurements.common_dtype().ok().flatten())
-    } else {
-        (measurements.common_direction()?, measurements.common_dtype()?)
-    };
-    let mut inputs = card(&args.output, &measurements, direction, dtype)?;
+    check(measurements, given)?;
+    plan::adopt_hardware(&mut plan, measurements, args)?;
+    let (direction, dtype) = direction_and_dtype(measurements, args)?;
+    let mut inputs = card(&args.output, measurements, direction, dtype)?;
     if let Some(warm) = &plan.warm_start {
         warm.check(&plan, inputs.dtype)?;
     }
@@ -76,21 +47,63 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let workers =
         rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build().map_err(TrainError::refused)?;
     let bar = Progress::new(0, "trainings");
-    let trained = workers.install(|| train(&measurements, &plan, &bar));
+    let trained = workers.install(|| train(measurements, &plan, &bar));
     bar.end();
     let trained = trained?;
-    if let (Some(tables), Some(completed)) = (&tables, &completed) {
-        inputs.places = tables.judged(completed, &trained);
+    if let (Some(tables), Some(rows)) = (&tables, &winner_rows) {
+        inputs.places = tables.judged(rows, &trained);
     }
-    let mut directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
-    directory.add_page(page::training(&measurements, &plan, &trained, &inputs));
-    // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::default())?;
-    }
+    let mut directory = Directory::new(measurements, &plan, &trained, &inputs)?;
+    directory.add_page(page::training(measurements, &plan, &trained, &inputs));
     drop(space);
     write(&directory, args)?;
     if tables.is_some() { winners::table(&inputs.places).print(args.format) } else { report(args, &trained) }
+}
+
+/// The rows of --data and --extra-data.
+fn read(given: &Args, args: &Args, files: &[PathBuf], scope: RowScope) -> Result<Measurements, CliError> {
+    let has_prior = args.universal || args.prior.is_some();
+    let options = ReadOptions {
+        assumed: args.gpu.arch.filter(|_| args.universal),
+        gpu: if has_prior { args.gpu.file_override()? } else { None },
+        of_several_gpus: args.universal,
+        of_several_ops: args.universal && given.rows.filter.op.is_none() && scope.op != Op::Fmha,
+        chooses_split: args.choose.chooses_split(scope.op)?,
+        ..args.rows.filter.reading()
+    };
+    let mut measurements = Measurements::with(scope, options);
+    measurements.add_all(files)?;
+    Ok(measurements)
+}
+
+fn check(measurements: &Measurements, given: &Args) -> Result<(), CliError> {
+    check_choice(measurements, given.rows.filter.op, given.gpu.arch)?;
+    check_described(measurements)?;
+    let gpus = super::super::data::look_over(measurements)?;
+    if gpus.len() > 1 && !given.universal && given.winners.is_empty() {
+        let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
+        say!(
+            "ckselect: the data was measured on several GPUs, which are taken for one: {}",
+            names.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// What a model is for; `None` for all.
+fn direction_and_dtype(
+    measurements: &Measurements,
+    args: &Args,
+) -> Result<(Option<Direction>, Option<Dtype>), CliError> {
+    Ok(if args.universal {
+        // Whatever it was trained on.
+        (None, None)
+    } else if !args.winners.is_empty() {
+        // Winners may be of fp8 and int8, and of families of several types.
+        (None, measurements.common_dtype().ok().flatten())
+    } else {
+        (measurements.common_direction()?, measurements.common_dtype()?)
+    })
 }
 
 /// What the card of a model says of its data and of this process.
@@ -132,9 +145,9 @@ struct Tables {
 }
 
 impl Tables {
-    fn completed(&self, wanted: RowScope) -> Result<WinnerRows, CliError> {
+    fn completed(&self, scope: RowScope) -> Result<WinnerRows, CliError> {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
-        let completed = self.winners.completed(wanted, &pools)?;
+        let completed = self.winners.completed(scope, &pools)?;
         if completed.measurements.rows().is_empty() {
             return Err(CliError::failed("the tables have no shape of the architecture that was asked for"));
         }
@@ -208,6 +221,10 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
 /// Writes the model. If that fails in spite of the reserved space, the model is kept elsewhere, since it may
 /// have taken hours.
 fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
+    // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
     let Err(error) = directory.write(&args.output, args.overwrite) else { return Ok(()) };
     let name = format!("ckselect-{}-{}", file_name(&args.output), std::process::id());
     let aside = std::env::temp_dir().join(name);
