@@ -74,12 +74,10 @@ fn refuse_repeats(named: &[PathArgument<'_>]) -> Result<(), CliError> {
     let mut of_rows = named.iter().filter(|one| one.option != "--pool");
     let repeated =
         of_rows.find(|one| place(one.path).is_some_and(|place| !seen.insert((&one.option, place))));
-    match repeated {
-        Some(PathArgument { option, path, .. }) => {
-            Err(CliError::usage(format!("{option} {}: this file is given twice", path.display())))
-        }
-        None => Ok(()),
+    if let Some(PathArgument { option, path, .. }) = repeated {
+        refuse!("{option} {}: this file is given twice", path.display());
     }
+    Ok(())
 }
 
 /// Refuses two paths to the same file if at least one of them is written.
@@ -92,13 +90,13 @@ pub(crate) fn refuse(named: &[PathArgument<'_>]) -> Result<(), CliError> {
                 continue;
             }
             let Some(lost) = lost(own, place, other.is_written) else { continue };
-            return Err(CliError::usage(format!(
+            refuse!(
                 "{} {}: {lost} {} {}; it would be lost",
                 output.option,
                 output.path.display(),
                 other.option,
                 other.path.display()
-            )));
+            );
         }
     }
     Ok(())
@@ -107,11 +105,9 @@ pub(crate) fn refuse(named: &[PathArgument<'_>]) -> Result<(), CliError> {
 /// How writing to `output` would destroy `other`, in words.
 fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static str> {
     if output == other {
-        return Some(if other_is_written {
-            "this file is also written, as"
-        } else {
-            "this file is also read, as"
-        });
+        let also =
+            if other_is_written { "this file is also written, as" } else { "this file is also read, as" };
+        return Some(also);
     }
     // What a log of `bench` has beside it, which is written with it.
     let is_beside = |one: &Path, log: &Path| {

@@ -63,9 +63,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let rows = &args.rows.filter;
     if rows.run_id.is_some() {
-        return Err(CliError::usage(
-            "--where run_id: rows get the run_id of --run-id; evaluate and train choose by it",
-        ));
+        refuse!("--where run_id: rows get the run_id of --run-id; evaluate and train choose by it");
     }
     let options = Options {
         arch: args.arch,
@@ -94,10 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         shown.table.save(path)?;
     }
     if args.strict && shown.count > 0 {
-        return Err(CliError::failed(format!(
-            "a row was rejected and --strict was given: {} is not written",
-            args.output.display()
-        )));
+        fail!("a row was rejected and --strict was given: {} is not written", args.output.display());
     }
     if shown.count > SHOWN && args.rejects.is_none() {
         let more = shown.count - SHOWN;

@@ -39,7 +39,7 @@ impl ChooseOption {
     /// Whether the number of parts is chosen; an error for an operation that has none.
     pub(crate) fn chooses_split(&self, op: Op) -> Result<bool, CliError> {
         if self.choose.is_some() && !Problem::has_split(op) {
-            return Err(CliError::usage(format!("--choose: found split_k, which {op} problems do not have")));
+            refuse!("--choose: found split_k, which {op} problems do not have");
         }
         Ok(self.choose.is_some())
     }
@@ -88,11 +88,9 @@ impl RowFilter {
     /// The first row of each file that counts, for what the command line leaves to the data.
     pub(crate) fn first_rows(&self, files: &[PathBuf]) -> Result<FirstRows, CliError> {
         let mut rows = Vec::new();
-        for path in files {
-            for file in files_of(path)? {
-                if let Some((op, arch)) = first_row(&file, self.op, self.dtype, self.run_id.as_deref())? {
-                    rows.push((file, op, arch));
-                }
+        for file in files.iter().map(|path| files_of(path)).collect::<Result<Vec<_>, _>>()?.concat() {
+            if let Some((op, arch)) = first_row(&file, self.op, self.dtype, self.run_id.as_deref())? {
+                rows.push((file, op, arch));
             }
         }
         Ok(FirstRows(rows))
@@ -110,12 +108,10 @@ impl RowFilter {
 
     /// Which rows are wanted of an operation and an architecture.
     pub(crate) fn scope(&self, op: Op, arch: Option<Arch>) -> Result<RowScope, CliError> {
-        match self.direction {
-            Some(direction) if op != Op::Conv => {
-                Err(CliError::usage(format!("--where: found direction={direction}, but rows are of {op}")))
-            }
-            direction => Ok(RowScope { op, direction, dtype: self.dtype, arch }),
+        if let Some(direction) = self.direction.filter(|_| op != Op::Conv) {
+            refuse!("--where: found direction={direction}, but rows are of {op}");
         }
+        Ok(RowScope { op, direction: self.direction, dtype: self.dtype, arch })
     }
 
     /// How rows are read: those of the run that counts.
@@ -163,9 +159,9 @@ impl FirstRows {
         let mut named = self.0.iter().filter_map(|row| Some((row.0.display(), of(row)?)));
         let Some((first, value)) = named.next() else { return Ok(None) };
         match named.find(|(_, other)| *other != value) {
-            Some((file, other)) => Err(CliError::usage(format!(
-                "{option} is missing: {first} has rows of {value}, {file} of {other}"
-            ))),
+            Some((file, other)) => {
+                refuse!("{option} is missing: {first} has rows of {value}, {file} of {other}")
+            }
             None => Ok(Some(value)),
         }
     }
@@ -182,13 +178,10 @@ pub(crate) fn check_choice(
         let file = source.path.display();
         let other_arches: usize = source.other_arches.iter().map(|(_, rows)| rows).sum();
         if let (None, Some(taken), Some((other, _))) = (arch, taken_arch, source.other_arches.first()) {
-            let message = format!("--arch is missing: {file} has rows of {taken} and of {other}");
-            return Err(CliError::usage(message));
+            refuse!("--arch is missing: {file} has rows of {taken} and of {other}");
         }
         if op.is_none() && direction.is_none() && dtype.is_none() && source.other > other_arches {
-            let message =
-                format!("--where op= is missing: {file} has rows of {taken} and of another operation");
-            return Err(CliError::usage(message));
+            refuse!("--where op= is missing: {file} has rows of {taken} and of another operation");
         }
     }
     Ok(())
@@ -202,12 +195,9 @@ pub(crate) fn serving(model: Model, data: &Data) -> Result<Model, CliError> {
         None if model.spec().prior.is_some() => Some(data.op()?),
         op => op,
     };
-    match op.filter(|&op| op != own) {
-        None => Ok(model),
-        Some(op) => model
-            .for_op(op)
-            .ok_or_else(|| CliError::usage(format!("--where: found op={op}, but the model is for {own}"))),
-    }
+    let Some(op) = op.filter(|&op| op != own) else { return Ok(model) };
+    let Some(model) = model.for_op(op) else { refuse!("--where: found op={op}, but the model is for {own}") };
+    Ok(model)
 }
 
 /// Refuses files without a single row for a model to adapt.
@@ -221,7 +211,7 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
     };
     let (file, RowScope { op, arch, .. }) = (source.path.display(), measurements.scope());
     if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
-        return Err(CliError::failed(format!("{file}: found rows of {other}, expected rows of {arch}")));
+        fail!("{file}: found rows of {other}, expected rows of {arch}");
     }
     let gemms = if *op == Op::Conv { ", or --where op=gemm_universal for GEMMs" } else { "" };
     Err(CliError::failed(format!("{file}: found no row that is wanted, expected rows of {op}{gemms}")))

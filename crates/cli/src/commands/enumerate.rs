@@ -100,7 +100,7 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let to_standard_output = args.output.iter().any(|file| file == Path::new("-"));
     if to_standard_output && (args.list || args.count) {
-        return Err(CliError::usage("--output -: --list and --count write to standard output, too"));
+        refuse!("--output -: --list and --count write to standard output, too");
     }
     let open = ConfigParams::read(&args.params)?;
     if args.fields {
@@ -113,10 +113,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (name, config) = match (args.family(), &args.config) {
         (Some(family), _) => (family.to_owned(), Config::Aiter(family.to_owned())),
         (None, Some(path)) => (path.display().to_string(), Config::read(path, open.op)?),
-        (None, None) => return Err(CliError::usage("the configuration is missing")),
+        (None, None) => refuse!("the configuration is missing"),
     };
     if args.family().is_some() && !args.params.is_empty() {
-        return Err(CliError::usage("--params: a family leaves nothing open"));
+        refuse!("--params: a family leaves nothing open");
     }
     check_options(&open, config.op())?;
     let request = request(args, &open, config.op())?;
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         say!("ckselect: warning: {warning}");
     }
     if found.kernels.is_empty() && found.others.is_empty() && !args.count {
-        return Err(CliError::failed(format!("{name}: no kernel is left after all conditions")));
+        fail!("{name}: no kernel is left after all conditions");
     }
     if !args.output.is_empty() {
         check_pool(&found)?;
@@ -171,7 +171,7 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
     }
     let message = format!("{} cannot be part of a pool: they are not implicit GEMMs", left_out.join(" and "));
     if found.kernels.is_empty() {
-        return Err(CliError::failed(format!("{message}; there are no other kernels")));
+        fail!("{message}; there are no other kernels");
     }
     say!("ckselect: {message}, and are left out");
     Ok(())

@@ -84,12 +84,8 @@ impl AllowOption {
 
     /// The model with what it is allowed.
     pub(crate) fn apply(&self, model: Model) -> Model {
-        let model = if self.has(Allowance::Words) {
-            let rules = model.extractor().rules;
-            model.with_rules(Rules { uncoded: Uncoded::Upstream, ..rules })
-        } else {
-            model
-        };
+        let rules = Rules { uncoded: Uncoded::Upstream, ..model.extractor().rules };
+        let model = if self.has(Allowance::Words) { model.with_rules(rules) } else { model };
         if self.has(Allowance::Untrained) { model.forced() } else { model }
     }
 
@@ -97,7 +93,7 @@ impl AllowOption {
     pub(crate) fn asks_estimate(&self, model: Option<&Path>) -> Result<bool, CliError> {
         let is_estimate = model == Some(Path::new(ESTIMATE));
         if is_estimate && !self.allow.is_empty() {
-            return Err(CliError::usage("--allow is for models, not for the estimate"));
+            refuse!("--allow is for models, not for the estimate");
         }
         Ok(is_estimate)
     }
@@ -143,12 +139,11 @@ pub(crate) struct Params<'a>(Vec<(&'a str, &'a str)>);
 impl<'a> Params<'a> {
     /// Reads them; each name is one of these, once.
     pub(crate) fn read(words: &'a [String], known: &[&str]) -> Result<Self, CliError> {
-        let refused = |error: String| CliError::usage(format!("--params: {error}"));
-        let read = pairs(words.iter().map(String::as_str)).map_err(refused)?;
-        match read.iter().find(|(name, _)| !known.contains(name)) {
-            Some((name, _)) => Err(refused(unknown_name(name, known))),
-            None => Ok(Self(read)),
-        }
+        let read = pairs(words.iter().map(String::as_str)).and_then(|read| {
+            let unknown = read.iter().find(|(name, _)| !known.contains(name));
+            unknown.map_or(Ok(()), |(name, _)| Err(unknown_name(name, known))).map(|()| Self(read))
+        });
+        read.map_err(|error| CliError::usage(format!("--params: {error}")))
     }
 
     /// The value of a name, if it has one.
@@ -336,12 +331,8 @@ fn say_ignored(file: impl std::fmt::Display, columns: &[String]) {
 
 /// A model directory, for commands that read its files.
 pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
-    if is_embedded(Path::new(text)) {
-        return Err(
-            "embedded models are inside the library; expected a directory with the model's files".to_owned()
-        );
-    }
-    Ok(text.into())
+    let embedded = "embedded models are inside the library; expected a directory with the model's files";
+    if is_embedded(Path::new(text)) { Err(embedded.to_owned()) } else { Ok(text.into()) }
 }
 
 /// A model that a training continues.

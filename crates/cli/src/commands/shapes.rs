@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let mut problems = shapes::distinct(problems);
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
-        return Err(CliError::usage("the sets mix operations: one file has one"));
+        refuse!("the sets mix operations: one file has one");
     }
     let found = problems.len();
     if let Some(most) = args.count {
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         problems = shapes::evenly(&problems, most);
     }
     if problems.is_empty() {
-        return Err(CliError::failed("no problem is left after all conditions"));
+        fail!("no problem is left after all conditions");
     }
     let is_json = args.output.as_deref().is_some_and(|path| suffix(path) == "json");
     Output::create(args.output.as_deref())?.filled(|out| {
@@ -132,7 +132,7 @@ fn check(open: &SetOptions, sets: &[Named]) -> Result<(), CliError> {
         ("--params seed", open.seed.is_some(), has(Set::is_drawn), "drawn sets, such as holdout"),
     ];
     match rules.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
-        Some((option, _, _, what)) => Err(CliError::usage(format!("{option} is for {what}"))),
+        Some((option, _, _, what)) => refuse!("{option} is for {what}"),
         None => Ok(()),
     }
 }
@@ -144,8 +144,7 @@ fn choice_of(open: &SetOptions, named: &Named) -> Result<Choice, CliError> {
     let (name, set) = (named.name, named.set.name.as_str());
     if open.direction.is_some_and(|other| other != direction) || open.ndim.is_some_and(|other| other != ndim)
     {
-        let message = format!("--set {name} says direction and dimensions; --set {set} leaves them open");
-        return Err(CliError::usage(message));
+        refuse!("--set {name} says direction and dimensions; --set {set} leaves them open");
     }
     say!(
         "ckselect: {name}: upstream's own problems are not included; these are of the same kind, of the set \

@@ -219,7 +219,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
     match location {
-        Location::Off => Err(CliError::failed("the store is switched off: set CK_SELECT_STORE to its file")),
+        Location::Off => fail!("the store is switched off: set CK_SELECT_STORE to its file"),
         Location::File(path) => {
             if mode == Mode::ReadOnly && !path.exists() {
                 say!("ckselect: {}: no store yet", path.display());
@@ -334,7 +334,7 @@ fn run_merge(args: &MergeArgs, location: &Location) -> Result<(), CliError> {
     let mut all = Vec::new();
     for path in &args.files {
         if !path.exists() {
-            return Err(CliError::failed(format!("{}: no such file", path.display())));
+            fail!("{}: no such file", path.display());
         }
         all.extend(records(&Store::open(path, Mode::ReadOnly)?, None)?);
     }
@@ -349,7 +349,7 @@ fn write_counts(merged: Merged) -> Result<(), CliError> {
 
 fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
     let Some(filter) = &args.filter.filter else {
-        return Err(CliError::usage("prune: give at least one condition, such as --where older_than=90d"));
+        refuse!("prune: give at least one condition, such as --where older_than=90d");
     };
     let (header, count) = if args.dry_run {
         ("would_remove", records(&open(location, Mode::ReadOnly)?, Some(filter))?.len())

@@ -65,15 +65,11 @@ impl<'a> TunedTable<'a> {
     /// Adds a row for a problem, unless there is one.
     pub(super) fn push(&mut self, problem: &Problem, kernel: &str, us: f64) -> Result<(), CliError> {
         let (Problem::Gemm(problem), Some(number)) = (problem, self.numbers.get(kernel)) else {
-            return Err(CliError::failed(format!(
-                "{kernel}: not a kernel of the family that a table can name"
-            )));
+            fail!("{kernel}: not a kernel of the family that a table can name");
         };
         // The table has the exponent of the number of parts.
         if !problem.split_k.unsigned_abs().is_power_of_two() {
-            let error =
-                format!("split_k: found {}, expected a power of two as AITER's splits are", problem.split_k);
-            return Err(CliError::failed(error));
+            fail!("split_k: found {}, expected a power of two as AITER's splits are", problem.split_k);
         }
         if !self.seen.insert(*problem) {
             return Ok(());

@@ -166,9 +166,7 @@ impl Args {
         match (&logs[..], &pages[..]) {
             ([log], []) => Ok((log, None)),
             ([log], [page]) => Ok((log, Some(page))),
-            _ => Err(CliError::usage(
-                "--output: expected one log, and at most one page, whose name ends in .html",
-            )),
+            _ => refuse!("--output: expected one log, and at most one page, whose name ends in .html"),
         }
     }
 
@@ -247,9 +245,7 @@ impl<'a> CheckedSweep<'a> {
         let gpus = Gpu::choose(args.gpus.as_deref(), environment).map_err(CliError::usage)?;
         let (log, page) = args.outputs()?;
         if log == Path::new("-") {
-            return Err(CliError::usage(
-                "--output: found '-', expected a file: a sweep keeps a log that can be resumed",
-            ));
+            refuse!("--output: found '-', expected a file: a sweep keeps a log that can be resumed");
         }
         let plan = args.shard.of(&whole, cost, settings.batch);
         Ok(Self { args, settings, cost, plan, runner, gpus, log, page })

@@ -72,9 +72,7 @@ fn say_without_estimate(estimator: &Estimator, pool: &Pool) -> Result<(), CliErr
     let Some(first) = faults.first() else { return Ok(()) };
     let (count, all) = (faults.len(), pool.len());
     if count == all {
-        return Err(CliError::failed(format!(
-            "--order estimate: none of the {all} kernels has one: {first}"
-        )));
+        fail!("--order estimate: none of the {all} kernels has one: {first}");
     }
     say!("ckselect: kernels without an estimate come last, {count} of {all}: {first}");
     Ok(())
@@ -86,11 +84,11 @@ pub(super) fn ordered(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSe
     let usual = if names_gpu { Order::Model(Keep::First(PROMISING)) } else { Order::Pool };
     let order = args.order.unwrap_or(usual);
     if args.model.is_some() && !matches!(order, Order::Model(_)) {
-        return Err(CliError::usage("--model needs --order model"));
+        refuse!("--model needs --order model");
     }
     let (plan, keep) = match order {
         Order::Pool if names_gpu => {
-            return Err(CliError::usage("--arch needs --order estimate or --order model"));
+            refuse!("--arch needs --order estimate or --order model");
         }
         Order::Pool => (plan, Keep::All),
         Order::Estimate(keep) => (by_estimate(args, &plan, keep, pool, problems)?, keep),
@@ -118,8 +116,7 @@ fn by_estimate(
     }
     let elsewhere = |kernel: &&Kernel| kernel.kind.arch().is_some_and(|named| named != arch);
     if let Some(kernel) = pool.iter().find(elsewhere) {
-        let message = format!("{} does not run on {arch}, for which --order wants estimates", kernel.name);
-        return Err(CliError::failed(message));
+        fail!("{} does not run on {arch}, for which --order wants estimates", kernel.name);
     }
     let estimator = Estimator::new(device);
     say_without_estimate(&estimator, pool)?;

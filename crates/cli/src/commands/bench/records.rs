@@ -15,8 +15,7 @@ pub(super) fn read(path: &Path, pool: &Pool) -> Result<RecordedOutcomes, CliErro
     // A time on one GPU says nothing about another, and no option here selects one.
     if let Err(mixed) = measurements.common_arch() {
         let file = path.display();
-        let message = format!("{file}: {mixed}; bench has no such option, `ckselect convert` has");
-        return Err(CliError::failed(message));
+        fail!("{file}: {mixed}; bench has no such option, `ckselect convert` has");
     }
     let mut recorded = RecordedOutcomes::new(path.display().to_string());
     for row in measurements.rows() {

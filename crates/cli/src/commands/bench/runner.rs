@@ -24,7 +24,7 @@ pub(super) fn open(
         look(&*answers);
         return Ok(Box::new(SimulatedRunner(answers)));
     }
-    let Some(path) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
+    let Some(path) = &args.runner else { refuse!("give --runner or --simulate") };
     let is_shared = suffix(path) == "so" || file_name(path).contains(".so.");
     let is_library = is_shared || path.exists() && (!path.is_dir() || Folder::is_at(path));
     let config = if suffix(path) == "json" {

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.list {
         return list(&extractor, args);
     }
-    let Some(input) = &args.data else { return Err(CliError::usage("--data is missing")) };
+    let Some(input) = &args.data else { refuse!("--data is missing") };
     let (name, source) = input::open(input)?;
     let mut sheet = Sheet::new(&name, source)?;
     let op = extractor.schema.op();
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         any = true;
     }
     if !any {
-        return Err(CliError::failed(format!("{name}: found no row, expected at least one")));
+        fail!("{name}: found no row, expected at least one");
     }
     rows.finish()
 }
@@ -106,7 +106,7 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
             let extractor = Extractor::of_engine(engine);
             Extractor { hardware: args.arch.hardware_over(extractor.hardware)?, ..extractor }
         }
-        (None, None) => return Err(CliError::usage("give --engine or --model")),
+        (None, None) => refuse!("give --engine or --model"),
     };
     if args.allow.has(Allowance::Words) {
         extractor.rules.uncoded = Uncoded::Upstream;

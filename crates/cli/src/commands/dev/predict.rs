@@ -63,7 +63,7 @@ impl Source {
             return Ok(Self { forest, model: Some((model, target)) });
         }
         if args.target.is_some() {
-            return Err(CliError::usage("--target: a single LightGBM file has one forest"));
+            refuse!("--target: a single LightGBM file has one forest");
         }
         Ok(Self { forest: Arc::new(Forest::load(&args.model)?), model: None })
     }

@@ -39,7 +39,7 @@ fn sides(args: &Args, old: &Path) -> Result<[Chooser; 2], CliError> {
     let op = sides.iter().flatten().find_map(Chooser::model).map(|model| model.spec().op());
     let takes_gpu = |side: &Option<Chooser>| side.as_ref().is_none_or(Chooser::is_universal);
     if args.arch.is_given() && !sides.iter().any(takes_gpu) {
-        return Err(CliError::usage("--arch is for the estimate and for universal models"));
+        refuse!("--arch is for the estimate and for universal models");
     }
     let [old, new] = sides.map(|side| side.map_or_else(|| Chooser::estimate(args, op), Ok));
     Ok([old?, new?])
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
     let pairs = pairs.filter_map(|(trial, (old, new))| Some([outcome(trial, old)?, outcome(trial, new)?]));
     let pairs: Vec<[Outcome; 2]> = pairs.collect();
     if pairs.is_empty() {
-        return Err(CliError::failed("none of the measured problems is ranked by both"));
+        fail!("none of the measured problems is ranked by both");
     }
     let comparison = Comparison::new(&pairs, lost, &limits(args));
     for path in &args.output {

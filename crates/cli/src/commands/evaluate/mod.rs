@@ -104,13 +104,10 @@ pub(crate) struct Args {
 
 /// Refuses files that an option does not write, before the work for them.
 fn check_suffixes(args: &Args, option: &str, known: &[&str]) -> Result<(), CliError> {
-    match args.output.iter().find(|path| !known.contains(&output::suffix(path))) {
-        Some(path) => {
-            let known = known.join(" or .");
-            Err(CliError::usage(format!("--output {}: {option} writes .{known}", path.display())))
-        }
-        None => Ok(()),
+    if let Some(path) = args.output.iter().find(|path| !known.contains(&output::suffix(path))) {
+        refuse!("--output {}: {option} writes .{}", path.display(), known.join(" or ."));
     }
+    Ok(())
 }
 
 fn requirement(text: &str) -> Result<(&'static str, f64), String> {
@@ -140,7 +137,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
     if chooser.model().is_none()
         && (args.pool.is_some() || args.arch.is_given() || args.output.iter().any(is_page))
     {
-        return Err(CliError::usage("--pool, --arch and pages are for models, not for a file of choices"));
+        refuse!("--pool, --arch and pages are for models, not for a file of choices");
     }
     // A family has other kernels on each architecture.
     let own = chooser.model().and_then(|model| model.spec().arch);

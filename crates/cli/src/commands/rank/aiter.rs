@@ -28,7 +28,7 @@ pub(super) fn model(pool: &Pool) -> Result<Option<Model>, CliError> {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(family) = pools::family(&args.ranker.pool) else {
-        return Err(CliError::usage("--format aiter: --pool has to be the family whose table it is"));
+        refuse!("--format aiter: --pool has to be the family whose table it is");
     };
     let (model, pool) = super::model_and_pool(args)?;
     let arch = args.ranker.arch_of_pool(model.as_ref())?.ok_or_else(|| pools::without_arch(family))?;
@@ -79,6 +79,6 @@ fn push(
     ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, &mut scratch)?;
     match scratch.ranking().iter().find(|one| table.names(ranker.name(one.index))) {
         Some(one) => table.push(&problem.with_split(one.split_k), ranker.name(one.index), f64::INFINITY),
-        None => Err(CliError::failed("no kernel that a table can name")),
+        None => fail!("no kernel that a table can name"),
     }
 }

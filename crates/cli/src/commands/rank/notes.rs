@@ -92,8 +92,7 @@ impl Notes {
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
         let Counts { ranked, outside, fields, skipped } = &*self.counts();
         if *ranked == 0 {
-            let message = format!("{file}: no problem can be ranked: {}", skipped.first());
-            return Err(CliError::failed(message));
+            fail!("{file}: no problem can be ranked: {}", skipped.first());
         }
         skipped.say_skipped(file);
         if *outside > 0 {

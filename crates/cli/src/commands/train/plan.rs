@@ -36,7 +36,7 @@ pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<bool>), CliError> 
     for (paths, only) in [(&args.data, false), (&args.extra_data, true)] {
         for file in paths.iter().map(|path| files_of(path)).collect::<Result<Vec<_>, _>>()?.concat() {
             if files.contains(&file) {
-                return Err(CliError::usage(format!("{} is given twice", file.display())));
+                refuse!("{} is given twice", file.display());
             }
             files.push(file);
             only_trains.push(only);
@@ -113,8 +113,7 @@ fn objective(args: &Args, warm_start: Option<&WarmStart>) -> Result<Objective, C
         None => warm_start.and_then(WarmStart::objective).unwrap_or(Objective::Lambdarank),
     };
     if args.prior.is_some() && !matches!(objective, Objective::Listwise | Objective::Lambdarank) {
-        let message = format!("--prior: found --objective {objective}, expected listwise or lambdarank");
-        return Err(CliError::usage(message));
+        refuse!("--prior: found --objective {objective}, expected listwise or lambdarank");
     }
     Ok(objective)
 }
@@ -139,11 +138,10 @@ fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<Vec<Goal>, CliEr
             if ranks {
                 continue;
             }
-            let message = "--targets: relative needs an objective that ranks, such as --objective relative";
-            return Err(CliError::usage(message));
+            refuse!("--targets: relative needs an objective that ranks, such as --objective relative");
         }
         if goals.iter().any(|goal| goal.target == target) {
-            return Err(CliError::usage(format!("--targets: {target} appears twice")));
+            refuse!("--targets: {target} appears twice");
         }
         // Upstream never takes logarithms of times.
         let objective = match (objective, target) {
@@ -178,7 +176,7 @@ fn set_params(goals: &mut [Goal], args: &Args) -> Result<(), CliError> {
             used = true;
         }
         if !used {
-            return Err(CliError::usage(format!("--params: no forest of this training uses '{text}'")));
+            refuse!("--params: no forest of this training uses '{text}'");
         }
     }
     goals.iter().try_for_each(|goal| goal.params.validate()).map_err(usage)
@@ -233,7 +231,7 @@ fn schema(args: &Args, op: Op, ranks: bool) -> Result<(Schema, Rules), CliError>
     };
     if engine.op() != op {
         let (engine, its) = (engine.as_str(), engine.op());
-        return Err(CliError::usage(format!("--features: {engine} is for {its}, the data is for {op}")));
+        refuse!("--features: {engine} is for {its}, the data is for {op}");
     }
     Ok((Schema::of_engine(engine), engine.rules()))
 }
@@ -259,9 +257,10 @@ pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> 
     let names = extractor.schema.names();
     let sees_split = extractor.schema.universal_columns().is_some() || names.contains(&"split_k");
     if args.choose.chooses_split(op(args))? && !sees_split {
-        let message = "--choose: none of the features is split_k: add it to --features, or train with \
-                       --prior or --universal";
-        return Err(CliError::usage(message));
+        refuse!(
+            "--choose: none of the features is split_k: add it to --features, or train with \
+                       --prior or --universal"
+        );
     }
     // LightGBM's ranking losses are too coarse to say when to stop.
     let coarse = goals.iter().any(|goal| goal.objective == Objective::Lambdarank);
@@ -271,7 +270,7 @@ pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> 
         (false, false) => Stop::HeldOut,
     });
     if warm_start.as_ref().is_some_and(|warm| args.universal || warm.prior().is_some()) {
-        return Err(CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`"));
+        refuse!("--warm-start: a universal model is adapted by `ckselect tune`");
     }
     // Columns that upstream's engines train as categories.
     let categories = Engine::categories(op(args)).iter().filter(|name| names.contains(name));
@@ -301,10 +300,10 @@ pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> 
 fn holdout(args: &Args, settings: &Settings) -> Result<Option<Holdout>, CliError> {
     let Folds::Each(word) = &args.folds else { return Ok(None) };
     if settings.fold_seed.is_some() || settings.group_by.is_some() {
-        return Err(CliError::usage("--params: fold_seed and group_by are for a number of --folds"));
+        refuse!("--params: fold_seed and group_by are for a number of --folds");
     }
     if !args.winners.is_empty() {
-        return Err(CliError::usage(format!("--folds: found {word}, expected a number with --winners")));
+        refuse!("--folds: found {word}, expected a number with --winners");
     }
     Ok(Some(Holdout::from_word(word)))
 }
@@ -332,10 +331,10 @@ pub(super) fn adopt_hardware(
         (Some(hardware), _) => plan.extractor.hardware = hardware,
         (None, Some(arch)) if plan.warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
             let known = Hardware::PROFILES.join(", ");
-            return Err(CliError::failed(format!(
+            fail!(
                 "--arch: there is no profile of {arch}, only of {known}, and the data records no constants \
                  of the GPU: give --arch a file (docs/estimate.md)"
-            )));
+            );
         }
         _ => {}
     }

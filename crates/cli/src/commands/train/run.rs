@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ck_select::estimate::GpuOverride;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
@@ -149,7 +150,7 @@ impl Tables {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
         let completed = self.winners.completed(scope, &pools)?;
         if completed.measurements.rows().is_empty() {
-            return Err(CliError::failed("the tables have no shape of the architecture that was asked for"));
+            fail!("the tables have no shape of the architecture that was asked for");
         }
         Ok(completed)
     }
@@ -194,12 +195,10 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     if !args.winners.is_empty() {
         args.gpu = args.gpu.with_arch(args.gpu.named_arch()?);
         if args.rows.filter.run_id.is_some() {
-            return Err(CliError::usage("--where: found run_id, which --winners does not have"));
+            refuse!("--where: found run_id, which --winners does not have");
         }
         if args.gpu.arch.is_none() {
-            return Err(CliError::usage(
-                "--winners needs --arch: a model of winners is for one architecture",
-            ));
+            refuse!("--winners needs --arch: a model of winners is for one architecture");
         }
         args.rows.filter.op = Some(Op::Gemm);
         args.prior = args.prior.or(Some(1.0));
@@ -229,7 +228,7 @@ fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
     let name = format!("ckselect-{}-{}", file_name(&args.output), std::process::id());
     let aside = std::env::temp_dir().join(name);
     match directory.write(&aside, false) {
-        Ok(()) => Err(CliError::failed(format!("{error}; the trained model is in {}", aside.display()))),
+        Ok(()) => fail!("{error}; the trained model is in {}", aside.display()),
         Err(_) => Err(error.into()),
     }
 }
@@ -237,14 +236,14 @@ fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
 /// Refuses a GPU of --arch that no row was measured on.
 fn check_described(measurements: &Measurements) -> Result<(), CliError> {
     let archs: BTreeSet<_> = measurements.problems().iter().filter_map(Problem::arch).collect();
-    match measurements.described() {
-        Some(described) if !archs.is_empty() && !archs.contains(&described.arch) => {
-            let archs: Vec<_> = archs.iter().map(ToString::to_string).collect();
-            let (arch, archs) = (described.arch, archs.join(", "));
-            Err(CliError::failed(format!("--arch: found a GPU of {arch}, but the rows are of {archs}")))
-        }
-        _ => Ok(()),
+    if let Some(GpuOverride { arch, .. }) = measurements.described()
+        && !archs.is_empty()
+        && !archs.contains(arch)
+    {
+        let archs: Vec<_> = archs.iter().map(ToString::to_string).collect();
+        fail!("--arch: found a GPU of {arch}, but the rows are of {}", archs.join(", "));
     }
+    Ok(())
 }
 
 /// Progress of the target being trained.

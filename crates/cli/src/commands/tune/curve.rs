@@ -36,21 +36,19 @@ pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
         }
     }
     if points.is_empty() {
-        return Err(CliError::usage(
+        refuse!(
             "--counts: found only 0, expected at least one number above 0: without measurements, only \
-             `tuned` knows anything",
-        ));
+             `tuned` knows anything"
+        );
     }
     table(&points).print(args.format)
 }
 
 fn refuse_repeats(option: &str, words: &[String]) -> Result<(), CliError> {
-    match words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
-        Some((_, word)) => {
-            Err(CliError::usage(format!("{option}: found '{word}' twice, expected each once")))
-        }
-        None => Ok(()),
+    if let Some((_, word)) = words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
+        refuse!("{option}: found '{word}' twice, expected each once");
     }
+    Ok(())
 }
 
 /// The numbers of problems to measure, of those that there are.
@@ -63,10 +61,10 @@ fn numbers(counts: &[String], simulation: &Simulation<'_>) -> Result<Vec<usize>,
     let number = |count: &String| match count.parse() {
         Err(_) => Ok(available),
         Ok(count) if count <= available => Ok(count),
-        Ok(count) => Err(CliError::usage(format!(
+        Ok(count) => refuse!(
             "--counts: found {count}, expected at most {available}, the number of problems that can be \
              measured, or `all`"
-        ))),
+        ),
     };
     counts.iter().map(number).collect()
 }

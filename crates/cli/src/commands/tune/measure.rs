@@ -32,7 +32,7 @@ pub(super) fn measure<'a>(
     base: &'a WarmStart,
 ) -> Result<(TuningData<'a>, Vec<CurvePoint>), CliError> {
     let (Some(list), Some(work)) = (&args.problems, &args.work) else {
-        return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
+        refuse!("give --pool, --problems and --work, or --simulate");
     };
     let all = problems(args, list, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
@@ -126,20 +126,16 @@ fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, Cl
         );
     }
     if all.is_empty() {
-        return Err(CliError::failed(format!("{file}: {}", set.misfit(kernels))));
+        fail!("{file}: {}", set.misfit(kernels));
     }
     let taken = args.arch()?;
     if let Some(other) = all.iter().find(|problem| problem.arch().is_some_and(|arch| arch != taken)) {
-        return Err(CliError::failed(format!(
-            "{file}: found a problem of another architecture than --arch {taken}: {other}"
-        )));
+        fail!("{file}: found a problem of another architecture than --arch {taken}: {other}");
     }
     let kinds: BTreeSet<String> = all.iter().filter_map(kind).collect();
     if kinds.len() > 1 {
         let found = kinds.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(CliError::usage(format!(
-            "--pool, --problems: found {found}; a model is adapted to one direction and type"
-        )));
+        refuse!("--pool, --problems: found {found}; a model is adapted to one direction and type");
     }
     Ok(all)
 }

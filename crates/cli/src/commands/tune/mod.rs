@@ -182,9 +182,9 @@ impl Args {
     /// How many problems to measure, of those that there are.
     fn at_most(&self, available: usize) -> Result<Option<usize>, CliError> {
         match self.measure.map(|count| count as usize) {
-            Some(count) if count > available => Err(CliError::usage(format!(
+            Some(count) if count > available => refuse!(
                 "--measure: found {count}, expected at most {available}, as many problems as there are"
-            ))),
+            ),
             count => Ok(count),
         }
     }

@@ -38,10 +38,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 fn simulate(args: &Args, recorded: &TuningData<'_>) -> Result<(), CliError> {
     let draws = args.settings.draws.unwrap_or(1);
     if draws > 1 && args.output.is_some() {
-        return Err(CliError::usage(format!(
+        refuse!(
             "--params draws: found {draws}, expected 1 with --output: a model is of one simulation, which \
              --params seed chooses"
-        )));
+        );
     }
     let simulation = recorded.simulation(Method::Tuned)?;
     let available = simulation.problems();
@@ -93,14 +93,14 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
 /// Refuses to write a model if holding out what was measured shows that the universal model chooses better.
 fn check(draw: &Draw) -> Result<(), CliError> {
     match (draw.misled, &draw.expected, &draw.before) {
-        (true, Some(now), Some(before)) => Err(CliError::failed(format!(
+        (true, Some(now), Some(before)) => fail!(
             "no model is written: on the {} measured problems, each held out in turn, adapting lowers the \
              mean efficiency from {:.4} (universal model) to {:.4}. The measured times may be wrong (see \
              `ckselect report`), or too few problems were measured",
             draw.measured.len(),
             before.mean,
             now.mean
-        ))),
+        ),
         _ => Ok(()),
     }
 }

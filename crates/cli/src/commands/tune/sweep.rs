@@ -129,11 +129,11 @@ impl<'a> Sweep<'a> {
             let mut known = self.gpu.borrow_mut();
             let known = known.get_or_insert_with(|| gpu.clone());
             if *known != gpu {
-                return Err(CliError::failed(format!(
+                fail!(
                     "{}: measured on {gpu}, the files before on {known}: remove this file and those that \
                      begin with its name, or begin another folder",
                     file.display()
-                )));
+                );
             }
         }
         Ok(())
