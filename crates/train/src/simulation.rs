@@ -17,7 +17,7 @@ use ck_select_data::measurements::Measurements;
 use super::data::{Item, TrainingData};
 use super::fit::{Recipe, Task};
 use super::folds::in_folds;
-use super::metrics::Efficiency;
+use super::metrics::{Choice, Efficiency};
 use super::tune::{own_params, spread_order};
 use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 
@@ -92,9 +92,6 @@ impl PromisingRows {
         self.0.get(row).copied().unwrap_or(false)
     }
 }
-
-/// A problem that was held out, and its choice.
-type Held = (usize, (f64, f64));
 
 /// Recorded sweeps that replace a GPU.
 pub struct Simulation<'a> {
@@ -214,7 +211,7 @@ impl<'a> Simulation<'a> {
             }
             _ => None,
         };
-        let choices_of = |held: &[Held]| held.iter().map(|held| held.1).collect::<Vec<_>>();
+        let choices_of = |held: &[(usize, Choice)]| held.iter().map(|held| held.1).collect::<Vec<_>>();
         let expected = expected.as_deref().map(choices_of);
         let found = match (rest.is_empty(), &of_part) {
             (false, _) => self.judge(learned, &judged, &measured, &rest)?,
@@ -222,7 +219,8 @@ impl<'a> Simulation<'a> {
             (true, None) => expected.clone(),
         };
         let misled = expected.as_ref().zip(before.as_ref()).is_some_and(|(now, before)| {
-            let gains: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.0 - before.0).collect();
+            let gains: Vec<f64> =
+                now.iter().zip(before).map(|(now, before)| now.efficiency - before.efficiency).collect();
             gains.len() >= 2 * MIN_MEASURED && is_clearly_negative(&gains)
         });
         let expected = expected.and_then(|choices| Efficiency::new(&choices));
@@ -267,7 +265,7 @@ impl<'a> Simulation<'a> {
         judged: &Task<'_>,
         measured: &[usize],
         rest: &[usize],
-    ) -> Result<Option<Vec<(f64, f64)>>, TrainError> {
+    ) -> Result<Option<Vec<Choice>>, TrainError> {
         let text = match (measured.is_empty(), &self.base) {
             (true, None) => return Ok(None),
             (true, Some((text, ..))) => (*text).to_owned(),
@@ -286,7 +284,7 @@ impl<'a> Simulation<'a> {
         judged: &Task<'_>,
         measured: &[usize],
         seed: u64,
-    ) -> Result<Option<Vec<Held>>, TrainError> {
+    ) -> Result<Option<Vec<(usize, Choice)>>, TrainError> {
         if measured.len() < MIN_MEASURED {
             return Ok(None);
         }
