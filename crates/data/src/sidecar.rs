@@ -129,7 +129,7 @@ impl Sidecar {
         let meta = Meta::or_empty(Self::meta_beside(path)?);
         let path_of_details = Self::details_of(path);
         let details = path_of_details.is_file().then(|| files::open(&path_of_details).and_then(details));
-        let details = details.transpose().map_err(|error| fault(&path_of_details, error))?;
+        let details = details.transpose().map_err(|error| DataError::io(path_of_details.display(), error))?;
         Ok(Self {
             of: path.to_owned(),
             planned: meta.plan.as_ref().map(|plan| plan.pairs),
@@ -151,13 +151,14 @@ impl Sidecar {
         let metas = [Self::meta_of(path), path.with_extension("meta.json"), shared.clone()];
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(path) = metas.into_iter().find(|path| path.is_file()) else { return Ok(None) };
-        let text = files::read_to_string(&path).map_err(|error| fault(&path, error))?;
-        let mut meta: Value = serde_json::from_str(&text).map_err(|error| fault(&path, error.into()))?;
+        let fault = |error| DataError::io(path.display(), error);
+        let text = files::read_to_string(&path).map_err(fault)?;
+        let mut meta: Value = serde_json::from_str(&text).map_err(|error| fault(error.into()))?;
         if path == shared {
             let Some(own) = meta.get_mut(&name) else { return Ok(None) };
             meta = own.take();
         }
-        Meta::deserialize(&meta).map_err(|error| fault(&path, error.into()))?;
+        Meta::deserialize(&meta).map_err(|error| fault(error.into()))?;
         Ok(Some(meta))
     }
 
@@ -176,10 +177,6 @@ fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
-}
-
-fn fault(path: &Path, source: io::Error) -> DataError {
-    DataError::io(&path.display().to_string(), source)
 }
 
 /// A sidecar: of a log, or of all logs that were merged or converted into one file.

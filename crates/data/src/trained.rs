@@ -1,7 +1,6 @@
 //! What a model was trained on, as its spec records it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use ck_select_model::model::{FeatureSpec, TrainedFile, TrainedOn};
 use ck_select_types::problem::{FieldSet, Problem};
@@ -12,10 +11,7 @@ use crate::measurements::{DataError, Measurements};
 
 /// The digests of the measurements' files, in order.
 pub fn digests(measurements: &Measurements) -> Result<Vec<String>, DataError> {
-    let digest = |path: &Path| {
-        digest::of_file(path).map_err(|error| DataError::io(&path.display().to_string(), error))
-    };
-    measurements.sources().iter().map(|source| digest(&source.path)).collect()
+    measurements.sources().iter().map(|source| digest::of_file(&source.path)).collect()
 }
 
 /// The record of training on some rows of the measurements.

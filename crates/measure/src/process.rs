@@ -132,14 +132,8 @@ impl<'g> Process<'g> {
         let pid = Pid::from_child(&child);
         let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let prepare = || -> rustix::io::Result<OwnedFd> {
-            for stream in [
-                stdin.as_ref().map(AsFd::as_fd),
-                out.as_ref().map(AsFd::as_fd),
-                err.as_ref().map(AsFd::as_fd),
-            ]
-            .into_iter()
-            .flatten()
-            {
+            let output = [out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)];
+            for stream in output.into_iter().flatten().chain(stdin.as_ref().map(AsFd::as_fd)) {
                 rustix::fs::fcntl_setfl(stream, OFlags::NONBLOCK)?;
             }
             rustix::process::pidfd_open(pid, PidfdFlags::empty())

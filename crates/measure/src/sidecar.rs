@@ -76,9 +76,13 @@ pub struct PlanFacts {
 impl PlanFacts {
     /// The facts of a part of a plan.
     pub fn new(plan: &Plan, shard: Shard) -> Self {
-        let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
-        let (fingerprint, kernels, pairs) = (plan.fingerprint(), plan.kernels().len(), plan.len());
-        Self { fingerprint, kernels, problems, pairs, shard: shard.to_string() }
+        Self {
+            fingerprint: plan.fingerprint(),
+            kernels: plan.kernels().len(),
+            problems: plan.used_problems(),
+            pairs: plan.len(),
+            shard: shard.to_string(),
+        }
     }
 }
 

@@ -104,7 +104,7 @@ pub fn convert(
     target.commit()?;
     sidecar
         .map_or(Ok(()), Pending::commit)
-        .map_err(|error| DataError::io(&Sidecar::meta_of(output).display().to_string(), error))?;
+        .map_err(|error| DataError::io(Sidecar::meta_of(output).display(), error))?;
     Ok(reports)
 }
 
@@ -155,7 +155,7 @@ fn create(output: &Path) -> Result<Pending, DataError> {
         return Pending::standard_output().map_err(|error| DataError::io("standard output", error));
     }
     let begun = std::fs::create_dir_all(files::folder_of(output)).and_then(|()| Pending::create(output));
-    begun.map_err(|error| DataError::io(&output.display().to_string(), error))
+    begun.map_err(|error| DataError::io(output.display(), error))
 }
 
 /// A table in one of the formats.

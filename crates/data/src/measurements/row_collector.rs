@@ -33,17 +33,13 @@ impl<'a> RowCollector<'a> {
                 let is_known = |known: &&RecordedConstant| {
                     (known.arch, known.name) == (arch, name) && (!of_several_gpus || known.file == file_place)
                 };
-                match self.into.hardware.iter().find(is_known) {
-                    None => self.into.hardware.push(RecordedConstant {
-                        file: file_place,
-                        arch,
-                        name,
-                        value: found,
-                    }),
-                    Some(&RecordedConstant { value: expected, .. }) if expected != found => {
-                        return Err(DataError::hardware(file, name, found, expected));
+                match self.into.hardware.iter().find(is_known).map(|known| known.value) {
+                    Some(known) if known == found => {}
+                    Some(expected) => return Err(DataError::hardware(file, name, found, expected)),
+                    None => {
+                        let constant = RecordedConstant { file: file_place, arch, name, value: found };
+                        self.into.hardware.push(constant);
                     }
-                    Some(_) => {}
                 }
             }
         }
@@ -75,7 +71,7 @@ impl Sink for RowCollector<'_> {
             _ => 0,
         };
         let (split_k, share) = (row.problem.split_k(), None);
-        let row = Row {
+        self.into.rows.push(Row {
             problem,
             kernel,
             split_k,
@@ -86,8 +82,7 @@ impl Sink for RowCollector<'_> {
             is_valid,
             failure,
             share,
-        };
-        self.into.rows.push(row);
+        });
         Ok(())
     }
 
@@ -107,10 +102,8 @@ pub(crate) fn note(
 ) -> Result<bool, DataError> {
     match known.iter().find(|(known, _)| *known == name) {
         None => known.push((name, found)),
-        Some(&(_, expected)) if expected != found => {
-            return Err(DataError::hardware(file, name, found, expected));
-        }
-        Some(_) => return Ok(false),
+        Some(&(_, value)) if value == found => return Ok(false),
+        Some(&(_, expected)) => return Err(DataError::hardware(file, name, found, expected)),
     }
     Ok(true)
 }

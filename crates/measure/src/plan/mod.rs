@@ -65,6 +65,11 @@ impl Plan {
         &self.problems
     }
 
+    /// How many problems have a kernel that is to be measured.
+    pub fn used_problems(&self) -> usize {
+        self.problems.iter().filter(|planned| !planned.kernels.is_empty()).count()
+    }
+
     /// The kernels that are to be measured on at least one problem.
     pub fn used_kernels(&self) -> Vec<&Kernel> {
         let mut used = vec![false; self.kernels.len()];

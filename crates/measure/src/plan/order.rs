@@ -8,7 +8,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
 
-use super::Plan;
+use super::{Pair, Plan};
 use crate::error::MeasureError;
 use crate::outcome::{FailureClass, Outcome};
 use crate::runner::OutcomeSource;
@@ -30,13 +30,11 @@ impl Plan {
     pub fn within(&self, estimator: &Estimator, factor: f64) -> Self {
         let mut plan = self.clone();
         let shapes: Vec<_> = self.kernels.iter().map(|kernel| estimator.shape(&kernel.kind).ok()).collect();
-        for planned in &mut plan.problems {
-            let requested = &planned.requested;
+        for (problem, planned) in (0..).zip(&mut plan.problems) {
             let time = |kernel: u32| -> f64 {
-                let place = kernel as usize;
-                let problem = requested.for_kernel(&self.kernels[place]).unwrap_or(requested.problem);
+                let problem = self.problem(Pair { problem, kernel });
                 let time = |shape| estimator.time(&estimator.load(&problem), shape);
-                shapes[place].as_ref().map_or(f64::INFINITY, time)
+                shapes[kernel as usize].as_ref().map_or(f64::INFINITY, time)
             };
             let mut times: Vec<(f64, u32)> =
                 planned.kernels.iter().map(|&kernel| (time(kernel), kernel)).collect();
@@ -70,16 +68,13 @@ impl Plan {
         // By kernel: its place, and which of the rankings it is in.
         let mut places = vec![usize::MAX; self.kernels.len()];
         let mut ranking_of = vec![0; self.kernels.len()];
-        for planned in &mut plan.problems {
+        for (problem, planned) in (0..).zip(&mut plan.problems) {
             let mut problems: Vec<Problem> = Vec::new();
-            for place in planned.kernels.iter().map(|&kernel| kernel as usize) {
-                let problem =
-                    planned.requested.for_kernel(&self.kernels[place]).unwrap_or(planned.requested.problem);
-                ranking_of[place] =
-                    problems.iter().position(|known| *known == problem).unwrap_or_else(|| {
-                        problems.push(problem);
-                        problems.len() - 1
-                    });
+            for &kernel in &planned.kernels {
+                let problem = self.problem(Pair { problem, kernel });
+                let known = problems.iter().position(|known| *known == problem);
+                ranking_of[kernel as usize] = known.unwrap_or(problems.len());
+                problems.extend(known.is_none().then_some(problem));
             }
             places.fill(usize::MAX);
             let mut refused = None;

@@ -34,6 +34,7 @@ pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurem
     let rate = progress.rate.filter(|rate| *rate > 0.0);
     let left = rate.map(|rate| duration(planned.saturating_sub(rows) as f64 / rate * 1e3));
     let unknown = || "–".to_owned();
+    let a_minute = rate.map(|rate| count((rate * 60.0).round() as usize));
     page.again(AGAIN);
     page.raw(&format!("<p class=\"lead\">Running. This page is updated every {AGAIN} seconds.</p>\n"));
     page.raw(&format!(
@@ -45,11 +46,7 @@ pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurem
     page.figures(&[
         Figure::new("rows", "rows", format!("{} of {}", count(rows), count(planned))),
         Figure::new("share", "done", share),
-        Figure::new(
-            "rate",
-            "rows a minute",
-            rate.map_or_else(unknown, |rate| count((rate * 60.0).round() as usize)),
-        ),
+        Figure::new("rate", "rows a minute", a_minute.unwrap_or_else(unknown)),
         Figure::new("left", "time left", left.unwrap_or_else(unknown)),
         Figure::new("best", "fastest so far", fastest(measurements).unwrap_or_else(unknown)),
     ]);

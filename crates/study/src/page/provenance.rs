@@ -44,13 +44,8 @@ impl Provenance {
                     model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
                 }
                 Some(ModelPlace::Directory(model)) => {
-                    let digested = |name: String| {
-                        let path = model.join(&name);
-                        let digest = digest::of_file(&path);
-                        let digest =
-                            digest.map_err(|error| DataError::io(&path.display().to_string(), error));
-                        Ok((name, digest?))
-                    };
+                    let digested =
+                        |name: String| digest::of_file(&model.join(&name)).map(|digest| (name, digest));
                     files_of(model).into_iter().map(digested).collect::<Result<_, DataError>>()?
                 }
                 None => Vec::new(),

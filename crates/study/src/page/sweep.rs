@@ -73,21 +73,15 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     }
     let lead = lead.join(" ");
     page.raw(&format!("<p class=\"lead\">{}</p>\n", name(&lead)));
+    let measured = coverage.measured as f64 / coverage.possible as f64;
+    let best = steps.first().map_or(f64::NAN, |step| step.share);
     let mut figures = vec![
         Figure::new("num_problems", "problems", count(measurements.problems().len())),
         Figure::new("num_kernels", "kernels", count(kernels.len())),
         Figure::new("num_rows", "rows", count(coverage.rows)),
-        Figure::new(
-            "measured",
-            "pairs measured",
-            percent(coverage.measured as f64 / coverage.possible as f64),
-        ),
+        Figure::new("measured", "pairs measured", percent(measured)),
         Figure::new("winners", "kernels that win", count(survey.winners())),
-        Figure::new(
-            "best_single",
-            "best single kernel",
-            percent(steps.first().map_or(f64::NAN, |step| step.share)),
-        ),
+        Figure::new("best_single", "best single kernel", percent(best)),
         Figure::new("random", "a random kernel", percent(survey.random())),
         Figure::new("failed", "rows without a time", count(failed)),
     ];

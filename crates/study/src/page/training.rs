@@ -40,8 +40,6 @@ pub fn training(
             page.text("How good the choices on held-out problems are.");
             slices(page, &found.slices);
         });
-    }
-    if let Some(found) = &found {
         page.section("Worst problems", |page| worst(page, found, measurements));
     }
     page.section("What the forests split on", |page| forests(page, trained));

@@ -5,6 +5,7 @@ use std::path::Path;
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::runner::OutcomeSource;
 use ck_select_measure::shard::Shard;
+use ck_select_measure::sidecar::PlanFacts;
 use ck_select_measure::stop::StopReason;
 use ck_select_measure::sweep::Summary;
 
@@ -13,20 +14,18 @@ use crate::table::{Cell, Format, Table};
 
 /// What would be measured.
 pub(super) fn plan(plan: &Plan, shard: Shard, cost: Cost, format: Format) -> Result<(), CliError> {
-    let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
     let seconds: f64 = plan.pairs().map(|pair| cost.seconds(&plan.problem(pair))).sum();
-    write(
-        vec![
-            ("shard", shard.to_string().into()),
-            ("kernels", plan.kernels().len().into()),
-            ("problems", problems.into()),
-            ("pairs", plan.len().into()),
-            ("pairs_left_out", plan.left_out().into()),
-            ("estimated_s", seconds.into()),
-            ("fingerprint", plan.fingerprint().into()),
-        ],
-        format,
-    )
+    let PlanFacts { fingerprint, kernels, problems, pairs, shard } = PlanFacts::new(plan, shard);
+    let rows = vec![
+        ("shard", shard.into()),
+        ("kernels", kernels.into()),
+        ("problems", problems.into()),
+        ("pairs", pairs.into()),
+        ("pairs_left_out", plan.left_out().into()),
+        ("estimated_s", seconds.into()),
+        ("fingerprint", fingerprint.into()),
+    ];
+    write(rows, format)
 }
 
 /// What was measured, by this run and in the whole log.
@@ -78,9 +77,7 @@ pub(super) fn say_how_it_ended(ran: &Summary, output: &Path) -> Result<(), CliEr
     }
     let classes: Vec<String> = tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
     let classes = classes.join(", ");
-    Err(CliError::failed(format!(
-        "{output}: nothing could be measured ({classes}): --resume=failed tries again"
-    )))
+    fail!("{output}: nothing could be measured ({classes}): --resume=failed tries again")
 }
 
 /// Says what an order that leaves kernels out costs, which only a simulation knows.
