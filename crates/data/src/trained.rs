@@ -27,7 +27,7 @@ pub fn trained_on(
         kernels.insert(row.kernel as usize);
     }
     let files = measurements.sources().iter().zip(digests).map(|(source, digest)| TrainedFile {
-        file: source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        file: source.file_name(),
         rows: source.rows,
         sha256: digest.clone(),
     });

@@ -30,11 +30,13 @@ impl Directory {
         trained: &[TrainedForest],
         inputs: &CardInputs,
     ) -> Result<Self, TrainError> {
-        let mut files = BTreeMap::new();
-        let spec = spec(measurements, plan, trained, inputs);
-        files.insert(FeatureSpec::FILE.to_owned(), pretty(&spec));
-        files
-            .insert("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs)));
+        let card = card::text(measurements, plan, trained, inputs);
+        let mut files = BTreeMap::from([
+            (FeatureSpec::FILE.to_owned(), pretty(&spec(measurements, plan, trained, inputs))),
+            ("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs))),
+            ("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?),
+            ("MODEL_CARD.md".to_owned(), card.into_bytes()),
+        ]);
         for one in trained {
             let target = one.goal.target;
             let folds = one.validation.folds.iter().map(FoldMetrics::to_json).collect();
@@ -42,9 +44,6 @@ impl Directory {
             files.insert(format!("cv_metrics_{target}.json"), pretty(&folds));
             files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
         }
-        files.insert("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?);
-        files
-            .insert("MODEL_CARD.md".to_owned(), card::text(measurements, plan, trained, inputs).into_bytes());
         let directory = Self { files };
         directory.check(trained)?;
         Ok(directory)
@@ -145,7 +144,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[TrainedForest], inp
         .collect();
     log_targets.sort_unstable();
     // Upstream's key has one set of parameters: that of the forest that ranks.
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let ranking = plan.ranking(trained);
     targets.sort_by_key(|&target| target != plan.rank_by.as_str());
     let mut spec = json!({
         "op_type": plan.extractor.schema.op().as_str(),
@@ -208,7 +207,7 @@ fn manifest(
     trained: &[TrainedForest],
     inputs: &CardInputs,
 ) -> Value {
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let ranking = plan.ranking(trained);
     let new = ranking.map_or(0, |one| one.goal.params.trees() as u64);
     let warm = plan.warm_start.as_ref();
     // As in upstream: without an old manifest, the number of old trees counts as that of the new ones.
@@ -233,7 +232,7 @@ fn manifest(
         "new_n_estimators": new,
         "total_n_estimators": total,
         "data_rows": measurements.rows().len(),
-        "valid_rows": measurements.rows().iter().filter(|row| row.is_valid).count(),
+        "valid_rows": measurements.valid_rows().count(),
         "unique_shapes": shapes(measurements),
         "timestamp": inputs.timestamp,
         "ck_select": {

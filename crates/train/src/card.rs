@@ -112,13 +112,16 @@ pub const fn stopping(stop: Stop) -> &'static str {
 fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
     out.push_str("\n## Data\n\n");
     let rows = measurements.sources().iter().enumerate().map(|(place, source)| {
-        let file =
-            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let digest = inputs.digests.get(place).map_or("", String::as_str);
-        vec![file, source.rows.to_string(), format!("`{digest}`"), part(plan.only_trains(place)).to_owned()]
+        vec![
+            source.file_name(),
+            source.rows.to_string(),
+            format!("`{digest}`"),
+            part(plan.only_trains(place)).to_owned(),
+        ]
     });
     table(out, &["file", "rows", "SHA-256", "part"], rows);
-    let valid = measurements.rows().iter().filter(|row| row.is_valid).count();
+    let valid = measurements.valid_rows().count();
     let _ = writeln!(
         out,
         "\n{} rows, {valid} valid; {} problems, {} kernels.",

@@ -36,8 +36,7 @@ pub(super) fn range(trained: &[TrainedForest]) -> TrainedRange {
 
 /// Number of problems with a valid row.
 pub(super) fn shapes(measurements: &Measurements) -> usize {
-    let valid = measurements.rows().iter().filter(|row| row.is_valid);
-    valid.map(|row| row.problem).collect::<HashSet<_>>().len()
+    measurements.valid_rows().map(|row| row.problem).collect::<HashSet<_>>().len()
 }
 
 /// Whose GEMM kernels were measured, if all have names of one library, which say it.

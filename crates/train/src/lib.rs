@@ -117,6 +117,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The forest that ranks.
+    pub fn ranking<'t>(&self, trained: &'t [TrainedForest]) -> Option<&'t TrainedForest> {
+        trained.iter().find(|one| one.goal.target == self.rank_by)
+    }
+
     /// Whether a file is only trained on.
     pub fn only_trains(&self, file: usize) -> bool {
         self.only_trains.get(file).is_some_and(|only| *only)

@@ -197,13 +197,16 @@ pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
 
 /// Reads `FIGURE=SHARE` with one of these figures.
 #[cfg(feature = "offline")]
-fn share_of(text: &str, figures: &[&'static str]) -> Result<(&'static str, f64), String> {
-    let (name, value) = pair(text)?;
-    let known = figures.iter().find(|figure| **figure == name);
-    let name = known.ok_or_else(|| unknown_name(name, figures))?;
-    match value.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok((name, share)),
-        _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),
+fn share_of(
+    figures: &'static [&'static str],
+) -> impl Fn(&str) -> Result<(&'static str, f64), String> + Clone + Send + Sync + 'static {
+    move |text: &str| {
+        let (name, value) = pair(text)?;
+        let known = figures.iter().find(|figure| **figure == name);
+        let name = known.ok_or_else(|| unknown_name(name, figures))?;
+        let share = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+        let wrong = || format!("{name}: found '{value}', expected a share from 0 to 1");
+        share.map(|share| (*name, share)).ok_or_else(wrong)
     }
 }
 

@@ -123,6 +123,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Its name without a folder.
+    pub fn file_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// What was left out, for people; `None` if nothing was.
     pub fn left_out(&self, wanted: &RowScope) -> Option<String> {
         let arches: usize = self.other_arches.iter().map(|(_, rows)| rows).sum();
@@ -333,6 +338,11 @@ impl Measurements {
     /// All rows, valid or not.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// The valid rows.
+    pub fn valid_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.is_valid)
     }
 
     /// The sweeps, in the order of their first rows.

@@ -20,7 +20,7 @@ pub(crate) fn evaluation(
     plan: &Plan,
     trained: &[TrainedForest],
 ) -> Option<Evaluation> {
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by)?;
+    let ranking = plan.ranking(trained)?;
     ranking.validation.efficiency.as_ref()?;
     let speeds = trained.iter().find(|one| one.goal.target == Target::Tflops).map(speeds).unwrap_or_default();
     let data = &ranking.data;

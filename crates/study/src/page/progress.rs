@@ -54,8 +54,7 @@ pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurem
 
 /// The highest speed of all rows, and its kernel.
 fn fastest(measurements: &Measurements) -> Option<String> {
-    let valid = measurements.rows().iter().filter(|row| row.is_valid);
-    let row = valid.max_by(|a, b| a.tflops.total_cmp(&b.tflops))?;
+    let row = measurements.valid_rows().max_by(|a, b| a.tflops.total_cmp(&b.tflops))?;
     let kernel = code(&measurements.kernels()[row.kernel as usize].name);
     Some(format!("{} TFLOPS <small>{kernel}</small>", number(row.tflops)))
 }

@@ -7,7 +7,7 @@ use ck_select_model::model::{EmbeddedModel, FeatureSpec, Model, Target};
 use super::html::Page;
 use super::text::{count, escape, name};
 use ck_select_data::digest;
-use ck_select_data::measurements::{DataError, Measurements, Source};
+use ck_select_data::measurements::{DataError, Measurements};
 use ck_select_data::trained::digests;
 
 /// The sources of a page, and when it was made.
@@ -81,11 +81,6 @@ pub(super) fn line(page: &mut Page, at: &str) {
         time.replace('T', " "),
         env!("CARGO_PKG_VERSION")
     ));
-}
-
-/// The name of a file of measurements, without its folder.
-pub(super) fn file_name(source: &Source) -> String {
-    source.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A digest, which breaks anywhere.

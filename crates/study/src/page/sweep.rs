@@ -25,7 +25,7 @@ pub fn sweep(
     progress: Option<Progress>,
 ) -> String {
     let name = match measurements.sources() {
-        [one] => provenance::file_name(one),
+        [one] => one.file_name(),
         more => format!("{} files", more.len()),
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
@@ -56,7 +56,7 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let coverage = &survey.coverage;
     let kernels = measurements.kernels();
     let steps = &survey.pool.steps;
-    let failed = coverage.rows - measurements.rows().iter().filter(|row| row.is_valid).count();
+    let failed = coverage.rows - measurements.valid_rows().count();
     let mut lead = vec![format!(
         "{} of {} kernels are the fastest on at least one of {} {}.",
         count(survey.winners()),

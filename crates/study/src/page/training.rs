@@ -55,7 +55,7 @@ fn headline(
     inputs: &CardInputs,
     found: Option<&Evaluation>,
 ) {
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let ranking = plan.ranking(trained);
     let mut figures = Vec::new();
     if let (Some(one), Some(found)) = (ranking.and_then(|one| one.validation.efficiency.as_ref()), found) {
         figures = efficiencies(one.shares());
@@ -70,7 +70,7 @@ fn headline(
         figures.push(Figure::new("num_measured", "measured problems", count(point.measured)));
     }
     let judged = !figures.is_empty();
-    let rows = measurements.rows().iter().filter(|row| row.is_valid).count();
+    let rows = measurements.valid_rows().count();
     figures.push(Figure::new("num_rows", "valid measurements", count(rows)));
     page.figures(&figures);
     if !judged {
@@ -251,7 +251,7 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
         &["file", "rows", "SHA-256", "part"],
         measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(place, (source, digest))| {
             vec![
-                escape(&provenance::file_name(source)),
+                escape(&source.file_name()),
                 count(source.rows),
                 provenance::hash(digest),
                 part(plan.only_trains(place)).to_owned(),

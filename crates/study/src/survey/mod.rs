@@ -34,8 +34,8 @@ pub struct Coverage {
 
 impl Coverage {
     fn new(measurements: &Measurements) -> Self {
-        let valid = measurements.rows().iter().filter(|row| row.is_valid);
-        let mut pairs: Vec<(u32, u32)> = valid.map(|row| (row.problem, row.kernel)).collect();
+        let mut pairs: Vec<(u32, u32)> =
+            measurements.valid_rows().map(|row| (row.problem, row.kernel)).collect();
         pairs.sort_unstable();
         pairs.dedup();
         Self {
@@ -125,8 +125,7 @@ impl Survey {
 }
 
 fn slowest_tenth(measurements: &Measurements) -> f64 {
-    let mut times: Vec<f64> =
-        measurements.rows().iter().filter(|row| row.is_valid).map(|row| row.latency_ms).collect();
+    let mut times: Vec<f64> = measurements.valid_rows().map(|row| row.latency_ms).collect();
     times.sort_by(|a, b| b.total_cmp(a));
     let slowest: f64 = times[..times.len().div_ceil(10)].iter().sum();
     slowest / times.iter().sum::<f64>()

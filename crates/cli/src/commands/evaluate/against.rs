@@ -16,10 +16,6 @@ use crate::error::CliError;
 use crate::output::{Output, suffix, write_json};
 use crate::table::{Cell, Format, Table};
 
-pub(super) fn loss(text: &str) -> Result<(&'static str, f64), String> {
-    super::super::share_of(text, &["mean", "median", "p10", "problem"])
-}
-
 fn limits(args: &Args) -> Limits {
     let mut limits = Limits::UPSTREAM;
     for &(figure, share) in &args.max_loss {

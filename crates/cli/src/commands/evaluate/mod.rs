@@ -13,7 +13,7 @@ use ck_select_study::page;
 use self::chooser::{Chooser, read_predictions};
 use super::data::{Data, check_choice, say_trained_on};
 use super::gpu::Gpu;
-use super::{AllowOption, pools};
+use super::{AllowOption, pools, share_of};
 use crate::error::CliError;
 use crate::output;
 use crate::table::{Cell, Format, Table};
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     allow: AllowOption,
     /// Required minimum figures: any of mean, median, p10, min and match, the share of problems whose fastest
     /// kernel is chosen
-    #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
+    #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = share_of(&["mean", "median", "p10", "min", "match"]), value_delimiter = ',')]
     require: Vec<(&'static str, f64)>,
     /// Compare with another model: a directory, embedded:NAME, `estimate`, or a CSV of choices
     #[arg(long, value_name = "OLD", conflicts_with_all = ["pool", "require", "winners"])]
@@ -88,7 +88,7 @@ pub(crate) struct Args {
         long,
         value_name = "FIGURE=SHARE,…",
         requires = "against",
-        value_parser = against::loss,
+        value_parser = share_of(&["mean", "median", "p10", "problem"]),
         value_delimiter = ','
     )]
     max_loss: Vec<(&'static str, f64)>,
@@ -108,10 +108,6 @@ fn check_suffixes(args: &Args, option: &str, known: &[&str]) -> Result<(), CliEr
         refuse!("--output {}: {option} writes .{}", path.display(), known.join(" or ."));
     }
     Ok(())
-}
-
-fn requirement(text: &str) -> Result<(&'static str, f64), String> {
-    super::share_of(text, &["mean", "median", "p10", "min", "match"])
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
