@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
-use ck_select::select::{RankScratch, Ranked, Ranker};
+use ck_select::select::{Comparison, RankScratch, Ranked, Ranker};
 #[cfg(feature = "offline")]
 use ck_select_data::measurements::{Measurements, RowScope};
 #[cfg(feature = "offline")]
@@ -92,6 +92,16 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let made = super::provenance(args.ranker.model.as_deref(), &none)?;
         crate::output::write_file(path, &page::explanation(&explanation, &made))?;
     }
+    if args.format == Format::Table {
+        let [first, second] =
+            [first, second].map(|ranked| problem.named(ranker.name(ranked.index), ranked.split_k));
+        say!("first:  {first}\nsecond: {second}");
+    }
+    table(&comparison, args.top.unwrap_or(usize::MAX)).print(args.format)
+}
+
+/// The parts of both scores, of which the most important features come first.
+fn table(comparison: &Comparison, top: usize) -> Table {
     let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
     let mut push = |name: &str, values: [Option<f64>; 2], parts: [f64; 2]| {
         let [first, second] = parts;
@@ -107,15 +117,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     push("(raw score)", [None; 2], comparison.raw);
     push("(bias)", [None; 2], comparison.parts.each_ref().map(|part| part.bias));
     push("(rounding)", [None; 2], comparison.parts.each_ref().map(|part| part.rounding));
-    for term in comparison.terms.iter().take(args.top.unwrap_or(usize::MAX)) {
+    for term in comparison.terms.iter().take(top) {
         push(term.feature, term.values.map(Some), term.contributions);
     }
-    if args.format == Format::Table {
-        let [first, second] =
-            [first, second].map(|ranked| problem.named(ranker.name(ranked.index), ranked.split_k));
-        say!("first:  {first}\nsecond: {second}");
-    }
-    table.print(args.format)
+    table
 }
 
 /// The best kernel with another score than the first: between equal scores there is nothing to explain.

@@ -86,12 +86,17 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
         Format::Table => Output::report()?.filled(|out| write_table(&comparison, out))?,
         format => criteria(&comparison).print_beside(format, || document(&comparison))?,
     }
+    check(&comparison, trials.len())
+}
+
+/// Why the new model may not replace the old one.
+fn check(comparison: &Comparison, problems: usize) -> Result<(), CliError> {
     if comparison.accepted() {
         return Ok(());
     }
-    if lost > 0 {
-        let message =
-            format!("not accepted: the new model ranks no kernel of {lost} of {} problems", trials.len());
+    if comparison.lost > 0 {
+        let lost = comparison.lost;
+        let message = format!("not accepted: the new model ranks no kernel of {lost} of {problems} problems");
         return Err(CliError::Judged(message));
     }
     let broken: Vec<String> = comparison
