@@ -115,7 +115,7 @@ impl RowFilter {
     }
 
     /// How rows are read: those of the run that counts.
-    pub(crate) fn reading(&self) -> ReadOptions {
+    pub(crate) fn options(&self) -> ReadOptions {
         ReadOptions { run: self.run_id.clone(), ..ReadOptions::default() }
     }
 }
@@ -222,9 +222,9 @@ impl Data {
     /// architecture unless one is requested.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let (spec, filter) = (model.spec(), &self.rows.filter);
-        let wanted = filter.scope(spec.op(), model.key().arch.or(arch))?;
-        let (direction, dtype) = (wanted.direction.or(spec.direction), wanted.dtype.or(spec.dtype));
-        self.read(RowScope { direction, dtype, ..wanted })
+        let scope = filter.scope(spec.op(), model.key().arch.or(arch))?;
+        let (direction, dtype) = (scope.direction.or(spec.direction), scope.dtype.or(spec.dtype));
+        self.read(RowScope { direction, dtype, ..scope })
     }
 
     /// Reads rows of one operation, by default that of the first row.
@@ -248,10 +248,10 @@ impl Data {
         Ok(Gpu::with_profile(self.rows.filter.first_rows(&self.files)?.arch()?))
     }
 
-    fn read(&self, wanted: RowScope) -> Result<Measurements, CliError> {
-        let chooses_split = self.choose.chooses_split(wanted.op)?;
-        let reading = ReadOptions { chooses_split, ..self.rows.filter.reading() };
-        let mut measurements = Measurements::with(wanted, reading);
+    fn read(&self, scope: RowScope) -> Result<Measurements, CliError> {
+        let chooses_split = self.choose.chooses_split(scope.op)?;
+        let options = ReadOptions { chooses_split, ..self.rows.filter.options() };
+        let mut measurements = Measurements::with(scope, options);
         measurements.add_all(&self.files)?;
         look_over(&measurements)?;
         Ok(measurements)

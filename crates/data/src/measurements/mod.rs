@@ -173,8 +173,8 @@ impl RecordedConstant {
 /// Measured rows over distinct problems and kernels, in the order of the files.
 #[derive(Debug, Clone)]
 pub struct Measurements {
-    wanted: RowScope,
-    reading: ReadOptions,
+    scope: RowScope,
+    options: ReadOptions,
     problems: Vec<Problem>,
     kernels: Vec<Kernel>,
     rows: Vec<Row>,
@@ -189,15 +189,15 @@ pub struct Measurements {
 
 impl Measurements {
     /// No rows yet.
-    pub fn new(wanted: RowScope) -> Self {
-        Self::with(wanted, ReadOptions::default())
+    pub fn new(scope: RowScope) -> Self {
+        Self::with(scope, ReadOptions::default())
     }
 
-    /// No rows yet; `reading` is how they will be read.
-    pub fn with(wanted: RowScope, reading: ReadOptions) -> Self {
+    /// No rows yet; `options` say how they will be read.
+    pub fn with(scope: RowScope, options: ReadOptions) -> Self {
         Self {
-            wanted,
-            reading,
+            scope,
+            options,
             problems: Vec::new(),
             kernels: Vec::new(),
             rows: Vec::new(),
@@ -222,8 +222,8 @@ impl Measurements {
 
     /// Reads files and folders, in the given order; a folder stands for the files `*.parquet` directly in it,
     /// sorted by name.
-    pub fn read<P: AsRef<Path>>(paths: &[P], wanted: RowScope) -> Result<Self, DataError> {
-        let mut measurements = Self::new(wanted);
+    pub fn read<P: AsRef<Path>>(paths: &[P], scope: RowScope) -> Result<Self, DataError> {
+        let mut measurements = Self::new(scope);
         measurements.add_all(paths)?;
         Ok(measurements)
     }
@@ -248,8 +248,8 @@ impl Measurements {
         path: &Path,
         read: impl FnOnce(Filter<'_>, &mut dyn Sink) -> Result<Counts, DataError>,
     ) -> Result<(), DataError> {
-        let RowScope { op, direction, dtype, arch } = self.wanted;
-        let ReadOptions { assumed, run, of_several_ops, .. } = self.reading.clone();
+        let RowScope { op, direction, dtype, arch } = self.scope;
+        let ReadOptions { assumed, run, of_several_ops, .. } = self.options.clone();
         let op = Some(op).filter(|_| !of_several_ops);
         let filter = Filter { op, direction, dtype, arch, assumed, run: run.as_deref() };
         let mut collector = RowCollector::new(self);
@@ -300,7 +300,7 @@ impl Measurements {
 
     /// The requested properties.
     pub const fn scope(&self) -> &RowScope {
-        &self.wanted
+        &self.scope
     }
 
     /// The distinct problems.
@@ -321,7 +321,7 @@ impl Measurements {
 
     /// Whether numbers of parts are to be chosen.
     pub const fn chooses_split(&self) -> bool {
-        self.reading.chooses_split
+        self.options.chooses_split
     }
 
     /// The numbers of parts of all rows.
@@ -397,7 +397,7 @@ impl Measurements {
 
     /// The GPU that replaces the profile of its architecture.
     pub const fn described(&self) -> Option<&GpuOverride> {
-        self.reading.gpu.as_ref()
+        self.options.gpu.as_ref()
     }
 
     /// The estimate's device for an architecture: the described one or its profile, with the constants that
@@ -409,7 +409,7 @@ impl Measurements {
     /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the
     /// constants of this file alone.
     pub fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
-        if self.reading.of_several_gpus {
+        if self.options.of_several_gpus {
             return self.device_with(arch, |recorded| recorded.is_of(file, arch));
         }
         self.device(arch)
@@ -420,7 +420,7 @@ impl Measurements {
         arch: Arch,
         has: impl Fn(&RecordedConstant) -> bool,
     ) -> Result<Device, DeviceError> {
-        let own = self.reading.gpu.filter(|described| described.arch == arch);
+        let own = self.options.gpu.filter(|described| described.arch == arch);
         let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
         for recorded in self.hardware.iter().filter(|recorded| has(recorded)) {
             let _ = device.hardware.set(recorded.name, recorded.value);

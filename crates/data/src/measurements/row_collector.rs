@@ -22,9 +22,9 @@ impl<'a> RowCollector<'a> {
     /// Assigns the file's hardware constants to the architectures of its rows; they must not contradict
     /// earlier ones.
     pub(super) fn end(self, file: &str, arches: &BTreeSet<Option<Arch>>) -> Result<(), DataError> {
-        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.reading.of_several_gpus);
+        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.options.of_several_gpus);
         // Without rows, the architecture is the requested one.
-        let wanted = Some(self.into.wanted.arch).filter(|_| arches.is_empty());
+        let wanted = Some(self.into.scope.arch).filter(|_| arches.is_empty());
         for arch in arches.iter().copied().chain(wanted) {
             for &(name, found) in &self.hardware {
                 if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
@@ -62,7 +62,7 @@ impl<'a> RowCollector<'a> {
 impl Sink for RowCollector<'_> {
     fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
         let leaving = || row.problem.leaving_split();
-        let problem = if self.into.reading.chooses_split { leaving() } else { *row.problem };
+        let problem = if self.into.options.chooses_split { leaving() } else { *row.problem };
         let (kernel, problem) = (self.into.kernel(row.kernel), self.into.problem(&problem));
         let sweep = self.sweep(problem, row.problem_idx);
         let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;

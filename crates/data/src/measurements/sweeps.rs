@@ -98,7 +98,7 @@ impl Measurements {
     fn gpu(&self, row: u32) -> Option<String> {
         let arch = self.problems()[self.row(row).problem as usize]
             .arch()
-            .filter(|_| self.reading.of_several_gpus)?;
+            .filter(|_| self.options.of_several_gpus)?;
         Some(self.gpu_of_file(self.file_of(row), arch))
     }
 

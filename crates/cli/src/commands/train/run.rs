@@ -70,7 +70,7 @@ fn read(given: &Args, args: &Args, files: &[PathBuf], scope: RowScope) -> Result
         of_several_gpus: args.universal,
         of_several_ops: args.universal && given.rows.filter.op.is_none() && scope.op != Op::Fmha,
         chooses_split: args.choose.chooses_split(scope.op)?,
-        ..args.rows.filter.reading()
+        ..args.rows.filter.options()
     };
     let mut measurements = Measurements::with(scope, options);
     measurements.add_all(files)?;

@@ -73,9 +73,9 @@ pub(super) fn base(args: &Args) -> Result<WarmStart, CliError> {
 /// Reads measurements of the device. What `ckselect bench` has just printed about its own measurements is not
 /// repeated.
 fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
-    let wanted = args.rows.filter.scope(op, Some(args.arch()?))?;
-    let reading = ReadOptions { gpu: described(args)?, ..args.rows.filter.reading() };
-    let mut measurements = Measurements::with(wanted, reading);
+    let scope = args.rows.filter.scope(op, Some(args.arch()?))?;
+    let options = ReadOptions { gpu: described(args)?, ..args.rows.filter.options() };
+    let mut measurements = Measurements::with(scope, options);
     measurements.add_all(files)?;
     if !args.simulate.is_empty() {
         check_choice(&measurements, args.rows.filter.op, args.gpu.arch)?;

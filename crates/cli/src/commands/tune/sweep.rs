@@ -111,8 +111,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn read(&self, file: &Path) -> Result<Measurements, CliError> {
-        let wanted = RowScope { arch: Some(self.args.arch()?), ..RowScope::all(self.kernels.op()) };
-        Ok(Measurements::read(&[file], wanted)?)
+        let scope = RowScope { arch: Some(self.args.arch()?), ..RowScope::all(self.kernels.op()) };
+        Ok(Measurements::read(&[file], scope)?)
     }
 
     fn has_a_time(&self, file: &Path) -> Result<bool, CliError> {
