@@ -3,13 +3,13 @@
 //! kernel.
 
 use ck_select::vocab::Op;
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     for name in ["fuzz.csv", "fuzz.json", "fuzz.log", "fuzz"] {
         for op in [Op::Conv, Op::Gemm] {
-            let mut data = Measurements::new(Wanted::all(op));
+            let mut data = Measurements::new(RowScope::all(op));
             if let Err(error) = data.add_text(name, bytes) {
                 assert!(error.to_string().starts_with(name));
             }

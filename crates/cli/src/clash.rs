@@ -15,7 +15,7 @@ use crate::error::CliError;
 const OUTPUTS: [&str; 2] = ["output", "rejects"];
 
 /// A path on the command line.
-pub(crate) struct Named<'a> {
+pub(crate) struct PathArgument<'a> {
     /// The option, for error messages.
     pub(crate) option: String,
     pub(crate) path: &'a Path,
@@ -37,7 +37,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
             continue;
         }
         if let Ok(Some(gpu)) = matches.try_get_one::<Gpu>(id) {
-            let read = |path| Named { option: "--arch".to_owned(), path, is_written: false };
+            let read = |path| PathArgument { option: "--arch".to_owned(), path, is_written: false };
             named.extend(gpu.file().map(read));
             continue;
         }
@@ -48,7 +48,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
             None => argument.get_value_names().unwrap_or_default().join(" "),
         };
         let is_written = OUTPUTS.contains(&id);
-        named.extend(paths.map(|path| Named { option: option.clone(), path, is_written }));
+        named.extend(paths.map(|path| PathArgument { option: option.clone(), path, is_written }));
     }
     refuse_repeats(&named)?;
     refuse(&named)?;
@@ -69,21 +69,19 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
 
 /// Refuses a file that an option names twice: its rows would count twice. But several tuned tables may have
 /// one pool.
-fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
+fn refuse_repeats(named: &[PathArgument<'_>]) -> Result<(), CliError> {
     let mut seen = HashSet::new();
     let mut of_rows = named.iter().filter(|one| one.option != "--pool");
     let repeated =
         of_rows.find(|one| place(one.path).is_some_and(|place| !seen.insert((&one.option, place))));
-    match repeated {
-        Some(Named { option, path, .. }) => {
-            Err(CliError::usage(format!("{option} {}: this file is given twice", path.display())))
-        }
-        None => Ok(()),
+    if let Some(PathArgument { option, path, .. }) = repeated {
+        refuse!("{option} {}: this file is given twice", path.display());
     }
+    Ok(())
 }
 
 /// Refuses two paths to the same file if at least one of them is written.
-pub(crate) fn refuse(named: &[Named<'_>]) -> Result<(), CliError> {
+pub(crate) fn refuse(named: &[PathArgument<'_>]) -> Result<(), CliError> {
     let places: Vec<Option<PathBuf>> = named.iter().map(|one| place(one.path)).collect();
     for (index, output) in named.iter().enumerate().filter(|(_, one)| one.is_written) {
         for (other, place) in named.iter().zip(&places) {
@@ -92,13 +90,13 @@ pub(crate) fn refuse(named: &[Named<'_>]) -> Result<(), CliError> {
                 continue;
             }
             let Some(lost) = lost(own, place, other.is_written) else { continue };
-            return Err(CliError::usage(format!(
+            refuse!(
                 "{} {}: {lost} {} {}; it would be lost",
                 output.option,
                 output.path.display(),
                 other.option,
                 other.path.display()
-            )));
+            );
         }
     }
     Ok(())
@@ -107,11 +105,9 @@ pub(crate) fn refuse(named: &[Named<'_>]) -> Result<(), CliError> {
 /// How writing to `output` would destroy `other`, in words.
 fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static str> {
     if output == other {
-        return Some(if other_is_written {
-            "this file is also written, as"
-        } else {
-            "this file is also read, as"
-        });
+        let also =
+            if other_is_written { "this file is also written, as" } else { "this file is also read, as" };
+        return Some(also);
     }
     // What a log of `bench` has beside it, which is written with it.
     let is_beside = |one: &Path, log: &Path| {

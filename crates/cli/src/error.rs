@@ -4,6 +4,16 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
+/// Returns an error in the command line, as [`CliError::usage`], with a formatted text.
+macro_rules! refuse {
+    ($($text:tt)*) => { return Err($crate::error::CliError::Usage(format!($($text)*))) };
+}
+
+/// Returns a failure of the work, as [`CliError::failed`], with a formatted text.
+macro_rules! fail {
+    ($($text:tt)*) => { return Err($crate::error::CliError::Failed(format!($($text)*))) };
+}
+
 /// Two kinds of failure, by who has to fix them, and other ways in which a command ends.
 #[derive(Debug)]
 pub(crate) enum CliError {

@@ -18,11 +18,10 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
     }
     let name = path.display().to_string();
     match files::open_stream(path) {
-        Ok(file) => Ok((name, Box::new(BufReader::new(file)))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            Err(CliError::failed(format!("{name}: {error}, a pipe, or - for standard input")))
+            fail!("{name}: {error}, a pipe, or - for standard input")
         }
-        Err(error) => Err(CliError::io(name)(error)),
+        opened => Ok((name.clone(), Box::new(BufReader::new(opened.map_err(CliError::io(name))?)))),
     }
 }
 

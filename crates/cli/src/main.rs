@@ -21,13 +21,14 @@
     allow(dead_code, reason = "what the commands share, some of which are left out")
 )]
 
+#[macro_use]
+mod message;
+#[macro_use]
+mod error;
 mod clash;
 #[cfg(target_os = "linux")]
 mod closed;
-#[macro_use]
-mod message;
 mod commands;
-mod error;
 mod input;
 mod output;
 #[cfg(feature = "offline")]

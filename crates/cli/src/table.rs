@@ -34,40 +34,21 @@ pub(crate) enum Cell {
     Empty,
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
+macro_rules! cell_from {
+    ($($kind:ty, $value:ident => $cell:expr;)*) => {
+        $(impl From<$kind> for Cell {
+            fn from($value: $kind) -> Self { $cell }
+        })*
+    };
 }
 
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<usize> for Cell {
-    fn from(count: usize) -> Self {
-        Self::Count(count as u64)
-    }
-}
-
-impl From<u64> for Cell {
-    fn from(count: u64) -> Self {
-        Self::Count(count)
-    }
-}
-
-impl From<u32> for Cell {
-    fn from(count: u32) -> Self {
-        Self::Count(count.into())
-    }
-}
-
-impl From<f64> for Cell {
-    fn from(value: f64) -> Self {
-        Self::Real(value)
-    }
+cell_from! {
+    &str, text => Self::Text(text.to_owned());
+    String, text => Self::Text(text);
+    usize, count => Self::Count(count as u64);
+    u64, count => Self::Count(count);
+    u32, count => Self::Count(count.into());
+    f64, value => Self::Real(value);
 }
 
 impl<T: Into<Self>> From<Option<T>> for Cell {
@@ -348,13 +329,13 @@ fn cut(text: &str, width: usize) -> Cow<'_, str> {
 }
 
 /// A table that is written as its rows arrive, so that memory does not grow with their number.
-pub(crate) struct Rows {
+pub(crate) struct StreamedTable {
     out: Output,
     layout: Layout,
     block: Vec<Vec<Cell>>,
 }
 
-impl Rows {
+impl StreamedTable {
     /// How many rows are written at once. An aligned table of at most this many rows looks as if all had been
     /// known from the start.
     const BLOCK: usize = 4096;

@@ -3,13 +3,15 @@
 use std::io;
 use std::path::Path;
 
+use crate::measurements::DataError;
 use ck_select_types::files;
 use sha2::{Digest, Sha256};
 
 /// The digest of a file.
-pub fn of_file(path: &Path) -> io::Result<String> {
+pub fn of_file(path: &Path) -> Result<String, DataError> {
     let mut hash = Sha256::new();
-    io::copy(&mut files::open(path)?, &mut hash)?;
+    let read = files::open(path).and_then(|mut file| io::copy(&mut file, &mut hash));
+    read.map_err(|error| DataError::io(path.display(), error))?;
     Ok(format!("{:x}", hash.finalize()))
 }
 

@@ -69,7 +69,7 @@ mod tests {
     use ck_select_types::vocab::Op;
 
     use super::*;
-    use crate::measurements::Wanted;
+    use crate::measurements::RowScope;
 
     #[test]
     fn rows_are_the_extractors() {
@@ -80,7 +80,7 @@ mod tests {
             let channels = 16 * (1 + index / 7 % 50);
             writeln!(text, "grouped_conv_forward_bf16_2d_{kernel},{channels},64,8,8,3,3,0.5,10").unwrap();
         }
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         measurements.add_text("a.csv", text.as_bytes()).unwrap();
         let extractor = Extractor::of_engine(Engine::Conv97);
         let wanted: Vec<u32> = (0..3000).filter(|index| index % 5 != 0).collect();
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_described_is_named() {
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         let name = "grouped_conv_forward_bf16_2d_16x64x64_wavelet";
         let text = format!("kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n{name},16,64,8,8,3,3,0.5,10\n");
         measurements.add_text("a.csv", text.as_bytes()).unwrap();

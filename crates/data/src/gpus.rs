@@ -86,7 +86,7 @@ mod tests {
     use ck_select_types::vocab::Op;
 
     use super::*;
-    use crate::measurements::{Reading, Wanted};
+    use crate::measurements::{ReadOptions, RowScope};
 
     const ROWS: &str = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n\
         grouped_conv_forward_bf16_2d_16x64x64_compv3,64,64,8,8,3,3,0.5,10\n";
@@ -113,7 +113,7 @@ mod tests {
         let read = |names: &[&str], arch: Option<&str>| {
             let files: Vec<_> = names.iter().map(|name| file(name)).collect();
             let arch = arch.map(|word| word.parse::<Arch>().unwrap());
-            Measurements::read(&files, Wanted { arch, ..Wanted::all(Op::Conv) }).unwrap()
+            Measurements::read(&files, RowScope { arch, ..RowScope::all(Op::Conv) }).unwrap()
         };
         let on = |names: &[&str], arch| measured_on(&read(names, arch));
 
@@ -144,8 +144,8 @@ mod tests {
         fs::write(folder.path().join("a.csv.meta.json"), meta("NVIDIA H200", "sm_90")).unwrap();
         fs::write(&files[1], ROWS).unwrap();
         let mut measurements = Measurements::with(
-            Wanted::all(Op::Conv),
-            Reading { assumed: "gfx950".parse().ok(), ..Reading::default() },
+            RowScope::all(Op::Conv),
+            ReadOptions { assumed: "gfx950".parse().ok(), ..ReadOptions::default() },
         );
         measurements.add_all(&files).unwrap();
         assert_eq!(measured_on(&measurements).unwrap()[0].gpu, "NVIDIA H200");

@@ -11,7 +11,7 @@ use crate::measurements::TunedShape;
 
 /// What an order of a pool says about a shape.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Placed {
+pub struct WinnerPlace {
     /// See [`TunedShape::pair`].
     pair: String,
     /// How many shapes it stands for.
@@ -22,7 +22,7 @@ pub struct Placed {
     efficiency: Option<f64>,
 }
 
-impl Placed {
+impl WinnerPlace {
     /// For a shape of which the winner has this rank, and the first kernel this time.
     pub fn new(shape: &TunedShape, rank: Option<usize>, chosen_us: Option<f64>) -> Self {
         let efficiency = chosen_us.zip(shape.least_us()).map(|(chosen, least)| least / chosen);
@@ -43,8 +43,8 @@ pub struct GpuFigures {
 
 impl GpuFigures {
     /// Figures over some shapes of a pool; `None` without a shape.
-    pub fn new(name: String, kernels: usize, placed: &[Placed]) -> Option<Self> {
-        let mut by_pair: BTreeMap<&str, Vec<&Placed>> = BTreeMap::new();
+    pub fn new(name: String, kernels: usize, placed: &[WinnerPlace]) -> Option<Self> {
+        let mut by_pair: BTreeMap<&str, Vec<&WinnerPlace>> = BTreeMap::new();
         for one in placed {
             by_pair.entry(&one.pair).or_default().push(one);
         }
@@ -57,7 +57,7 @@ impl GpuFigures {
             ("winner_first_twentieth", "winner_first_twentieth_by_pair", kernels.div_ceil(20)),
             ("winner_first_tenth", "winner_first_tenth_by_pair", kernels.div_ceil(10)),
         ] {
-            let within = |one: &Placed| f64::from(u8::from(one.rank.is_some_and(|rank| rank < first)));
+            let within = |one: &WinnerPlace| f64::from(u8::from(one.rank.is_some_and(|rank| rank < first)));
             let pairs =
                 by_pair.values().map(|same| (1.0, mean(same.iter().map(|one| (one.weight, within(one))))));
             figures.push((by_row, Some(mean(placed.iter().map(|one| (one.weight, within(one)))))));
@@ -65,7 +65,7 @@ impl GpuFigures {
         }
         let timed = || placed.iter().filter_map(|one| Some((one.weight, one.efficiency?)));
         figures.push(("timed_efficiency", timed().next().map(|_| mean(timed()))));
-        let is_timed = |one: &Placed| (one.weight, f64::from(u8::from(one.efficiency.is_some())));
+        let is_timed = |one: &WinnerPlace| (one.weight, f64::from(u8::from(one.efficiency.is_some())));
         figures.push(("timed_share", Some(mean(placed.iter().map(is_timed)))));
         let counts = [("kernels", kernels), ("shapes", placed.len()), ("pairs", by_pair.len())];
         (!placed.is_empty()).then_some(Self { name, counts, figures })

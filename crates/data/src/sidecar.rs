@@ -2,7 +2,7 @@
 //! measurement beyond its row (`.details.jsonl`). Tables that are kept in one folder may have all their
 //! sessions in one file (`sidecars.json`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
 use ck_select_types::vocab::Arch;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::figures::quantile;
 use crate::measurements::DataError;
@@ -33,29 +33,30 @@ pub struct Sidecar {
 }
 
 /// A process that wrote rows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Session {
+    /// Its process ID on its host.
+    pub process: Option<u32>,
     /// When it began, in seconds since 1970.
     pub began: Option<u64>,
     /// When it ended; `None` if it was killed, or still runs.
     pub ended: Option<u64>,
-    /// Why it ended.
+    /// Why it ended: `completed`, `budget`, `signal <number>`, `failed`.
     pub end: Option<String>,
     /// Rows that it wrote.
     pub rows: u64,
-    gpus: Option<BTreeMap<String, Device>>,
+    /// The version of ck-select.
+    pub ckselect: Option<String>,
+    /// Host name, kernel and driver.
+    pub host: Value,
+    /// What the runtime reports about each GPU, by the host's name for it.
+    pub gpus: Option<Map<String, Value>>,
 }
 
 /// A device of a process.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default)]
-pub struct Device {
-    /// Its name in the runtime.
-    pub name: Option<String>,
-    /// Its architecture in the runtime, such as `gfx942:sramecc+:xnack-`, if it is recorded.
-    pub target: Option<String>,
-}
+#[derive(Debug, Clone, Copy)]
+pub struct Device<'a>(&'a Value);
 
 impl Session {
     /// How long it ran; `None` if it was killed.
@@ -64,20 +65,20 @@ impl Session {
     }
 
     /// Its devices.
-    pub fn devices(&self) -> impl Iterator<Item = &Device> {
-        self.gpus.iter().flat_map(BTreeMap::values)
+    pub fn devices(&self) -> impl Iterator<Item = Device<'_>> {
+        self.gpus.iter().flat_map(Map::values).map(Device)
     }
 }
 
-impl Device {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or("unnamed")
+impl<'a> Device<'a> {
+    /// Its name in the runtime.
+    pub fn name(self) -> &'a str {
+        self.0["name"].as_str().unwrap_or("unnamed")
     }
 
-    /// Its architecture, if it is recorded.
-    pub(super) fn arch(&self) -> Option<Arch> {
-        self.target.as_deref()?.split(':').next()?.parse().ok()
+    /// Its architecture, if it is recorded, such as in `gfx942:sramecc+:xnack-`.
+    pub(super) fn arch(self) -> Option<Arch> {
+        self.0["target"].as_str()?.split(':').next()?.parse().ok()
     }
 }
 
@@ -126,13 +127,9 @@ impl Sidecar {
     /// Reads the sidecar files of a file; empty if there are none.
     pub fn beside(path: &Path) -> Result<Self, DataError> {
         let meta = Meta::or_empty(Self::meta_beside(path)?);
-        let path_of_details = with(path, DETAILS);
-        let details = if path_of_details.is_file() {
-            let opened = files::open(&path_of_details);
-            Some(opened.and_then(details).map_err(|error| fault(&path_of_details, error))?)
-        } else {
-            None
-        };
+        let path_of_details = Self::details_of(path);
+        let details = path_of_details.is_file().then(|| files::open(&path_of_details).and_then(details));
+        let details = details.transpose().map_err(|error| DataError::io(path_of_details.display(), error))?;
         Ok(Self {
             of: path.to_owned(),
             planned: meta.plan.as_ref().map(|plan| plan.pairs),
@@ -154,19 +151,25 @@ impl Sidecar {
         let metas = [Self::meta_of(path), path.with_extension("meta.json"), shared.clone()];
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(path) = metas.into_iter().find(|path| path.is_file()) else { return Ok(None) };
-        let text = files::read_to_string(&path).map_err(|error| fault(&path, error))?;
-        let mut meta: Value = serde_json::from_str(&text).map_err(|error| fault(&path, error.into()))?;
+        let fault = |error| DataError::io(path.display(), error);
+        let text = files::read_to_string(&path).map_err(fault)?;
+        let mut meta: Value = serde_json::from_str(&text).map_err(|error| fault(error.into()))?;
         if path == shared {
             let Some(own) = meta.get_mut(&name) else { return Ok(None) };
             meta = own.take();
         }
-        Meta::deserialize(&meta).map_err(|error| fault(&path, error.into()))?;
+        Meta::deserialize(&meta).map_err(|error| fault(error.into()))?;
         Ok(Some(meta))
     }
 
     /// The path of a file's sidecar.
-    pub(crate) fn meta_of(path: &Path) -> PathBuf {
+    pub fn meta_of(path: &Path) -> PathBuf {
         with(path, ".meta.json")
+    }
+
+    /// The path of the details of a log.
+    pub fn details_of(path: &Path) -> PathBuf {
+        with(path, DETAILS)
     }
 }
 
@@ -174,10 +177,6 @@ fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
-}
-
-fn fault(path: &Path, source: io::Error) -> DataError {
-    DataError::io(&path.display().to_string(), source)
 }
 
 /// A sidecar: of a log, or of all logs that were merged or converted into one file.
@@ -219,39 +218,48 @@ pub(super) fn sessions(meta: Option<Value>) -> Vec<Session> {
 }
 
 /// A line of the details; other fields are ignored.
-#[derive(Deserialize)]
-struct Line {
-    problem_idx: u64,
-    kernel: String,
+#[derive(Debug, Deserialize)]
+pub struct DetailsLine {
+    /// The problem's number in the log.
+    pub problem_idx: u64,
+    /// The kernel.
+    pub kernel: String,
+    /// Whether its samples vary too much.
     #[serde(default)]
-    unstable: bool,
+    pub unstable: bool,
     outcome: Outcome,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Outcome {
-    measured: Option<Measured>,
+    measured: Option<SampleSpread>,
 }
 
-#[derive(Deserialize)]
-struct Measured {
+#[derive(Debug, Deserialize)]
+struct SampleSpread {
     cv: Option<f64>,
     /// Older logs do not say it.
     #[serde(default)]
     timed: u32,
 }
 
+/// Takes the lines of the details, of which the last one of a row counts. A torn last line is ignored.
+pub fn read_details(mut reader: impl BufRead, mut take: impl FnMut(DetailsLine)) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    while reader.read_until(b'\n', &mut bytes)? > 0 {
+        if let Ok(line) = serde_json::from_slice(&bytes) {
+            take(line);
+        }
+        bytes.clear();
+    }
+    Ok(())
+}
+
 fn details(file: File) -> io::Result<Details> {
     let mut kernels: HashMap<String, u32> = HashMap::new();
     let mut last: HashMap<(u32, u64), (f64, bool, bool)> = HashMap::new();
     let mut again = 0;
-    let (mut reader, mut bytes) = (BufReader::new(file), Vec::new());
-    while {
-        bytes.clear();
-        reader.read_until(b'\n', &mut bytes)? > 0
-    } {
-        // A torn last line is ignored, as when a log is continued.
-        let Ok(line) = serde_json::from_slice::<Line>(&bytes) else { continue };
+    read_details(BufReader::new(file), |line| {
         let next = kernels.len() as u32;
         let kernel = *kernels.entry(line.kernel).or_insert(next);
         let measured = line.outcome.measured;
@@ -259,7 +267,7 @@ fn details(file: File) -> io::Result<Details> {
         let remeasured = measured.is_some_and(|measured| measured.timed > 1);
         let before = last.insert((kernel, line.problem_idx), (cv, line.unstable, remeasured));
         again += usize::from(before.is_some());
-    }
+    })?;
     let mut names: Vec<(String, u32)> = kernels.into_iter().collect();
     names.sort_unstable_by_key(|name| name.1);
     let mut spreads: Vec<f64> = last.values().map(|one| one.0).filter(|cv| !cv.is_nan()).collect();

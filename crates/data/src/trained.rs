@@ -1,7 +1,6 @@
 //! What a model was trained on, as its spec records it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use ck_select_model::model::{FeatureSpec, TrainedFile, TrainedOn};
 use ck_select_types::problem::{FieldSet, Problem};
@@ -12,10 +11,7 @@ use crate::measurements::{DataError, Measurements};
 
 /// The digests of the measurements' files, in order.
 pub fn digests(measurements: &Measurements) -> Result<Vec<String>, DataError> {
-    let digest = |path: &Path| {
-        digest::of_file(path).map_err(|error| DataError::io(&path.display().to_string(), error))
-    };
-    measurements.sources().iter().map(|source| digest(&source.path)).collect()
+    measurements.sources().iter().map(|source| digest::of_file(&source.path)).collect()
 }
 
 /// The record of training on some rows of the measurements.
@@ -31,14 +27,14 @@ pub fn trained_on(
         kernels.insert(row.kernel as usize);
     }
     let files = measurements.sources().iter().zip(digests).map(|(source, digest)| TrainedFile {
-        file: source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        file: source.file_name(),
         rows: source.rows,
         sha256: digest.clone(),
     });
     let problems =
         problems.into_iter().map(|(place, parts)| measurements.problems()[place].with_split(parts));
     let (own, others): (Vec<Problem>, Vec<Problem>) =
-        problems.partition(|problem| problem.op() == measurements.wanted().op);
+        problems.partition(|problem| problem.op() == measurements.scope().op);
     TrainedOn::new(
         own.iter().chain(&others),
         kernels.into_iter().map(|kernel| &measurements.kernels()[kernel].kind),

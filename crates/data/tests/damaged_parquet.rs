@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_types::vocab::Op;
 use common::{converted_whole, options, tried};
 use tempfile::TempDir;
@@ -97,7 +97,7 @@ fn no_mutant_panics_or_takes_memory() {
             _ => bytes[at] ^= 1 << draw.below(8),
         }
         fs::write(&path, &bytes).unwrap();
-        let read = Measurements::read(&[&path], Wanted::all(Op::Conv));
+        let read = Measurements::read(&[&path], RowScope::all(Op::Conv));
         if let Err(error) = read {
             let error = error.to_string();
             assert!(error.contains("mutant.parquet: ") || error.contains("the data mixes"), "{error}");

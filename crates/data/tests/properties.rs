@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_types::vocab::Op;
 use common::{HEADER, converted_whole, options, said};
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ proptest! {
         let [csv, parquet] = ["a.csv", "a.parquet"].map(|name| folder.path().join(name));
         fs::write(&csv, text).unwrap();
         converted_whole(&csv, &parquet);
-        let wanted = Wanted { arch: options().arch, ..Wanted::all(Op::Conv) };
+        let wanted = RowScope { arch: options().arch, ..RowScope::all(Op::Conv) };
         let before = Measurements::read(&[&csv], wanted).unwrap();
         let after = Measurements::read(&[&parquet], wanted).unwrap();
         prop_assert_eq!(before.rows().len(), rows.len());
@@ -70,7 +70,7 @@ proptest! {
         text in "\\PC{0,200}|(Shape|M=|N=|K=|[{}\",:0-9 \n]|name|results|kernel,tflops,latency_ms){0,40}"
     ) {
         for name in ["a.csv", "a.json", "a.log", "a"] {
-            if let Err(error) = Measurements::new(Wanted::all(Op::Gemm)).add_text(name, text.as_bytes()) {
+            if let Err(error) = Measurements::new(RowScope::all(Op::Gemm)).add_text(name, text.as_bytes()) {
                 prop_assert!(error.to_string().starts_with(name));
             }
         }

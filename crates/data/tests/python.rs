@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 use common::{HEADER, converted_whole};
@@ -57,7 +57,7 @@ fn tables_of_pandas_are_read() {
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         let op = if name.starts_with("conv") { Op::Conv } else { Op::Gemm };
-        let data = Measurements::read(&[&file], Wanted::all(op)).unwrap_or_else(|error| panic!("{error}"));
+        let data = Measurements::read(&[&file], RowScope::all(op)).unwrap_or_else(|error| panic!("{error}"));
         let rows: Vec<(f64, bool)> = data.rows().iter().map(|row| (row.tflops, row.is_valid)).collect();
         assert_eq!(rows, [(300.25, true), (0.0, false), (12.5, true)], "{name}");
         assert_eq!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray as _;
 use ck_select_data::convert::{FileReport, Options, Reject};
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_types::kernel::KernelKind;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Direction, Dtype, Op};
@@ -78,27 +78,27 @@ impl Table {
 }
 
 fn measured(path: &Path, op: Op) -> Measurements {
-    Measurements::read(&[path], Wanted::all(op)).unwrap()
+    Measurements::read(&[path], RowScope::all(op)).unwrap()
 }
 
 /// What is read of a file of this name and text.
-fn read(name: &str, text: &str, wanted: Wanted) -> Result<Measurements, String> {
+fn read(name: &str, text: &str, wanted: RowScope) -> Result<Measurements, String> {
     let folder = TempDir::new().unwrap();
     Measurements::read(&[file(&folder, name, text)], wanted).map_err(|error| error.to_string())
 }
 
 /// Measurements of convolutions: lines below the header.
 fn conv(rows: &str) -> Measurements {
-    read("a.csv", &format!("{HEADER}\n{rows}"), Wanted::all(Op::Conv)).unwrap()
+    read("a.csv", &format!("{HEADER}\n{rows}"), RowScope::all(Op::Conv)).unwrap()
 }
 
 fn gemm(name: &str, text: &str) -> Measurements {
-    read(name, text, Wanted::all(Op::Gemm)).unwrap()
+    read(name, text, RowScope::all(Op::Gemm)).unwrap()
 }
 
 /// Why a file of this name and text is refused.
 fn refusal(name: &str, text: &str, op: Op) -> String {
-    read(name, text, Wanted::all(op)).map(|_| ()).unwrap_err()
+    read(name, text, RowScope::all(op)).map(|_| ()).unwrap_err()
 }
 
 /// What a table's columns say of the padding of a kernel, in its first row.
@@ -112,7 +112,7 @@ fn pad_columns(table: &Table, kernel: &str) -> [bool; 3] {
 }
 
 fn fails(path: &Path, op: Op) -> String {
-    Measurements::read(&[path], Wanted::all(op)).unwrap_err().to_string()
+    Measurements::read(&[path], RowScope::all(op)).unwrap_err().to_string()
 }
 
 fn log_object(name: &str, tflops: f64) -> String {
@@ -148,12 +148,12 @@ fn a_word_of_absence_is_no_value_in_any_column() {
         let text = format!(
             "{header}\n{CONV},{cells},{words},0.02,300.5,{word}\n{CONV},{cells},{words},{word},{word},{word}\n"
         );
-        said(&read("a.csv", &text, Wanted::all(Op::Conv)).unwrap())
+        said(&read("a.csv", &text, RowScope::all(Op::Conv)).unwrap())
     };
     for word in ["N/A", "nan", "NaN", "null", "None", "NULL"] {
         assert_eq!(rows(word), rows(""), "{word}");
     }
-    let wanted = Wanted::all(Op::Conv);
+    let wanted = RowScope::all(Op::Conv);
     let mut text = format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,1\n{CONV},0,{CELLS},0.02,").into_bytes();
     text.extend(b"\xff,1\n");
     let error = Measurements::new(wanted).add_text("a.csv", &text).unwrap_err().to_string();
@@ -166,7 +166,7 @@ fn a_csv_may_leave_out_what_2d_does_not_need() {
         "# a comment\n\nkernel_name,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\r\n\
          {CONV}, 16 ,256,128,1,28,28,3,3,1,1,1,1,0.02,300.5\r\n"
     );
-    let short = read("short.csv", &text, Wanted::all(Op::Conv)).unwrap();
+    let short = read("short.csv", &text, RowScope::all(Op::Conv)).unwrap();
     let long = conv(&format!("\"{CONV}\",0,{CELLS},0.02,300.5,1\n"));
     assert_eq!(said(&short), said(&long));
     assert_eq!(short.problems()[0].to_string().split(',').next(), Some("direction=forward"));
@@ -266,7 +266,7 @@ fn a_log_says_batch_and_architecture() {
     assert!(error.contains("needs no batch"), "a plain kernel computes no batch: {error}");
     let text = with("\"arch\": \"gfx942\"");
     assert_eq!(gemm("a.log", &text).problems()[0].arch(), "gfx942".parse().ok());
-    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
+    let wanted = RowScope { arch: "gfx950".parse().ok(), ..RowScope::all(Op::Gemm) };
     assert!(read("a.log", &text, wanted).unwrap().rows().is_empty());
 }
 
@@ -349,7 +349,7 @@ fn a_csv_records_the_gpu_and_what_failed() {
         let header = format!("kernel,M,N,K,tflops,latency_ms,{header}");
         Measurements::read(
             &[file(&folder, "a.csv", &format!("{header}\n{}\n", rows.join("\n")))],
-            Wanted { arch: "gfx942".parse().ok(), ..Wanted::all(Op::Gemm) },
+            RowScope { arch: "gfx942".parse().ok(), ..RowScope::all(Op::Gemm) },
         )
     };
     let data = read("hw_num_cus", &["208", "208", ""]).unwrap();
@@ -479,7 +479,7 @@ fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
 #[test]
 fn the_architecture_in_benchmark_json_counts() {
     let arch = |word: &str| format!("{FIGURES}, \"arch\": \"{word}\"");
-    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
+    let wanted = RowScope { arch: "gfx950".parse().ok(), ..RowScope::all(Op::Gemm) };
     let text = benchmarks("", &[(GEMM, &arch("gfx942")), (MEM, &arch("gfx950")), (GEMM, FIGURES)]);
     let data = read("b.json", &text, wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (2, 1));
@@ -581,7 +581,7 @@ fn gzip_reads_as_its_content() {
         flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap();
-    let plain = read("a.csv", &text, Wanted::all(Op::Conv)).unwrap();
+    let plain = read("a.csv", &text, RowScope::all(Op::Conv)).unwrap();
     assert_eq!(said(&measured(&path, Op::Conv)), said(&plain));
 }
 
@@ -594,7 +594,7 @@ fn folders_are_their_parquet_files_in_order() {
         converted(&[input], &data.path().join(format!("{name}.parquet")), &options());
     }
     file(&data, "notes.txt", "no table");
-    let read = Measurements::read(&[data.path()], Wanted::all(Op::Conv)).unwrap();
+    let read = Measurements::read(&[data.path()], RowScope::all(Op::Conv)).unwrap();
     assert_eq!(read.rows().iter().map(|row| row.tflops).collect::<Vec<_>>(), [1.0, 2.0]);
     assert_eq!(read.sources().len(), 2);
     let empty = TempDir::new().unwrap();
@@ -612,7 +612,7 @@ fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
     assert!(error.starts_with("the data mixes directions: forward, bwd_data; choose one"), "{error}");
     assert!(data.common_dtype().unwrap_err().to_string().contains("element types: fp16, bf16"));
     assert_eq!(data.common_arch().unwrap(), None);
-    let wanted = Wanted { direction: Some(Direction::BwdData), ..Wanted::all(Op::Conv) };
+    let wanted = RowScope { direction: Some(Direction::BwdData), ..RowScope::all(Op::Conv) };
     let data = Measurements::read(&[&path], wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (1, 1));
     assert_eq!(data.common_dtype().unwrap(), Some(Dtype::Fp16));
@@ -628,11 +628,11 @@ fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
     };
     let (old, new) = (parquet("old.parquet", "gfx942"), parquet("new.parquet", "gfx950"));
     // Each architecture keeps its own constants.
-    let data = Measurements::read(&[&old, &new], Wanted::all(Op::Conv)).unwrap();
+    let data = Measurements::read(&[&old, &new], RowScope::all(Op::Conv)).unwrap();
     for (arch, cus) in [("gfx942", 228), ("gfx950", 256)] {
         assert_eq!(data.device(arch.parse().unwrap()).unwrap().hardware.num_cus, cus);
     }
-    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Conv) };
+    let wanted = RowScope { arch: "gfx950".parse().ok(), ..RowScope::all(Op::Conv) };
     let data = Measurements::read(&[&old, &new], wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (2, 2));
 }
@@ -652,7 +652,7 @@ fn tables_convert_to_tables_and_back_to_csv() {
     assert_eq!(fs::read_to_string(&back).unwrap(), text);
     assert_eq!(fs::read(&one).unwrap(), fs::read(&two).unwrap());
     let before =
-        Measurements::read(&[&input], Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Conv) });
+        Measurements::read(&[&input], RowScope { arch: "gfx950".parse().ok(), ..RowScope::all(Op::Conv) });
     assert_eq!(said(&before.unwrap()), said(&measured(&two, Op::Conv)));
     // Two inputs make one table, in their order.
     let both = folder.path().join("both.parquet");
@@ -718,7 +718,7 @@ fn a_header_in_the_middle_is_no_row() {
     let again = header.trim_start_matches('\u{feff}');
     for end in ["\n", "\r\n"] {
         let text = [header, &row(1), again, &row(2), again].map(|line| format!("{line}{end}")).concat();
-        let data = read("joined.csv", &text, Wanted::all(Op::Conv)).unwrap();
+        let data = read("joined.csv", &text, RowScope::all(Op::Conv)).unwrap();
         assert_eq!(data.rows().len(), 2);
     }
     let other = format!("{header}\n{}\n{again},more\n", row(1));

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn invalid_configurations_name_the_file_and_the_field() {
         for (text, message) in [
             ("{}", "FILE: missing field `runner`"),
             (r#"{"runner": "worker", "command": []}"#, "FILE: command: found nothing"),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_places_are_told() {
+    fn invalid_gpu_indices_are_rejected_with_the_reason() {
         for (asked, message) in [
             ("a", "--gpus: found 'a', expected numbers joined by commas"),
             ("0,0", "--gpus: 0 appears twice"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_lock_is_waited_for_until_we_stop() {
+    fn waiting_for_a_gpu_lock_ends_with_the_sweep() {
         let folder = tempfile::tempdir().unwrap();
         let gpu = Gpu { visible: "0".into(), host: "GPU/1".into() };
         let held = gpu.lock(folder.path(), &Stop::default(), |_| panic!()).unwrap().unwrap();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ck_select::files;
 
 use crate::error::{MeasureError, at};
-use crate::row::Logged;
+use crate::row::LogRow;
 
 /// An open log.
 #[derive(Debug)]
@@ -69,8 +69,8 @@ impl Log {
     pub fn rows(
         mut self,
         columns: &[&str],
-        unwanted: impl Fn(&Logged) -> bool,
-    ) -> Result<Option<(Self, Vec<Logged>)>, MeasureError> {
+        unwanted: impl Fn(&LogRow) -> bool,
+    ) -> Result<Option<(Self, Vec<LogRow>)>, MeasureError> {
         let bytes = self.whole()?;
         let rows = read_rows(&self.path, &bytes, columns)?;
         self.cut(bytes.len())?;
@@ -148,7 +148,7 @@ fn whole_lines(bytes: &[u8]) -> usize {
 }
 
 /// Reads the rows of a log without a torn end, which must have these columns, and where each begins.
-fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, Logged)>, MeasureError> {
+fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, LogRow)>, MeasureError> {
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
@@ -164,7 +164,7 @@ fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, 
     for record in reader.records() {
         let record = record.map_err(malformed)?;
         let (line, start) = record.position().map_or((0, 0), |place| (place.line(), place.byte() as usize));
-        let row = Logged::read(columns, &record);
+        let row = LogRow::read(columns, &record);
         let row = row.map_err(|reason| MeasureError::file(path, format!("line {line}: {reason}")))?;
         rows.push((start, row));
     }
@@ -177,15 +177,15 @@ mod tests {
 
     use super::*;
 
-    fn resume(path: &Path, columns: &[&str]) -> Result<(Log, Vec<Logged>), MeasureError> {
+    fn resume(path: &Path, columns: &[&str]) -> Result<(Log, Vec<LogRow>), MeasureError> {
         without(path, columns, |_| false)
     }
 
     fn without(
         path: &Path,
         columns: &[&str],
-        unwanted: impl Fn(&Logged) -> bool,
-    ) -> Result<(Log, Vec<Logged>), MeasureError> {
+        unwanted: impl Fn(&LogRow) -> bool,
+    ) -> Result<(Log, Vec<LogRow>), MeasureError> {
         let log = Log::open(path)?.expect("a log that nobody else has");
         Ok(log.rows(columns, unwanted)?.expect("a log that nobody else has"))
     }

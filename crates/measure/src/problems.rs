@@ -72,8 +72,9 @@ impl ProblemSet {
 
     /// Why no kernel of a pool computes any of the problems, by the first of each.
     pub fn misfit(&self, pool: &Pool) -> String {
-        let why = pool.get(0).zip(self.problems.first()).and_then(|(kernel, asked)| {
-            let problem = asked.stated.filled(&asked.problem, &kernel.kind).unwrap_or(asked.problem);
+        let why = pool.get(0).zip(self.problems.first()).and_then(|(kernel, requested)| {
+            let problem =
+                requested.stated.filled(&requested.problem, &kernel.kind).unwrap_or(requested.problem);
             Some(format!(
                 "; the first, {}, does not compute {problem}: {}",
                 kernel.name,
@@ -93,7 +94,7 @@ mod tests {
     }
 
     fn numbers(set: &ProblemSet) -> Vec<u64> {
-        set.problems.iter().map(|asked| asked.idx).collect()
+        set.problems.iter().map(|requested| requested.idx).collect()
     }
 
     #[test]
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_run_what_they_compute_and_what_is_not_said_is_theirs() {
+    fn unstated_words_of_a_problem_are_those_of_its_kernel() {
         let (conv, forward) = ("C=64,K=64,Hi=8,Wi=8,Y=1,X=1", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
         let backward = "grouped_conv_bwd_data_fp16_2d_64x64x64_compv3_intrawave";
         let silent = run_by(Op::Conv, "C,K,Hi,Wi,Y,X\n64,64,8,8,1,1\n", backward).unwrap();

@@ -21,7 +21,7 @@ const KEPT: usize = 1 << 20;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProcessEnd {
     /// By itself.
     Exited(ExitStatus),
     /// Killed at its deadline.
@@ -36,9 +36,9 @@ pub enum Ended {
 
 /// An ended process and the last part of its output.
 #[derive(Debug)]
-pub struct Finished {
+pub struct ProcessOutput {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ProcessEnd,
     /// The end of its standard output.
     pub stdout: Vec<u8>,
     /// The end of its standard error.
@@ -52,26 +52,26 @@ pub fn run(
     flood: u64,
     guard: &Guard,
     stop: &Stop,
-) -> io::Result<Finished> {
+) -> io::Result<ProcessOutput> {
     let mut process = Process::start(command, guard)?;
     process.send(&[]);
     let deadline = Instant::now() + timeout;
     let killed = loop {
         match process.wait(deadline, stop)? {
-            Wake::Output if process.stdout.total > flood => break Some(Ended::Flooded),
+            Wake::Output if process.stdout.total > flood => break Some(ProcessEnd::Flooded),
             Wake::Output => {}
             Wake::Exited => break None,
-            Wake::Deadline => break Some(Ended::TimedOut),
-            Wake::Stopped(reason) => break Some(Ended::Stopped(reason)),
+            Wake::Deadline => break Some(ProcessEnd::TimedOut),
+            Wake::Stopped(reason) => break Some(ProcessEnd::Stopped(reason)),
         }
     };
     let ended = process.end()?;
     let ended = match (ended, killed) {
-        (Ended::Exited(_), Some(killed)) => killed,
+        (ProcessEnd::Exited(_), Some(killed)) => killed,
         (ended, _) => ended,
     };
     let (stdout, stderr) = (std::mem::take(&mut process.stdout.bytes), process.stderr_tail());
-    Ok(Finished { ended, stdout, stderr })
+    Ok(ProcessOutput { ended, stdout, stderr })
 }
 
 /// Why a wait returned.
@@ -132,14 +132,8 @@ impl<'g> Process<'g> {
         let pid = Pid::from_child(&child);
         let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let prepare = || -> rustix::io::Result<OwnedFd> {
-            for stream in [
-                stdin.as_ref().map(AsFd::as_fd),
-                out.as_ref().map(AsFd::as_fd),
-                err.as_ref().map(AsFd::as_fd),
-            ]
-            .into_iter()
-            .flatten()
-            {
+            let output = [out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)];
+            for stream in output.into_iter().flatten().chain(stdin.as_ref().map(AsFd::as_fd)) {
                 rustix::fs::fcntl_setfl(stream, OFlags::NONBLOCK)?;
             }
             rustix::process::pidfd_open(pid, PidfdFlags::empty())
@@ -257,9 +251,9 @@ impl<'g> Process<'g> {
     }
 
     /// Kills the process if it still runs, and in any case its group, and reaps it.
-    pub(crate) fn end(&mut self) -> io::Result<Ended> {
+    pub(crate) fn end(&mut self) -> io::Result<ProcessEnd> {
         if self.ended {
-            return Ok(Ended::Exited(self.child.wait()?));
+            return Ok(ProcessEnd::Exited(self.child.wait()?));
         }
         let exited = self.poll(Duration::ZERO)?;
         // A leader that has ended keeps its number until it is reaped, so the number still means the same
@@ -271,13 +265,13 @@ impl<'g> Process<'g> {
             self.pull()?;
             if Instant::now() >= deadline {
                 self.ended = true;
-                return Ok(Ended::Stuck(self.child.id()));
+                return Ok(ProcessEnd::Stuck(self.child.id()));
             }
         }
         self.pull()?;
         self.guard.forget(self.pid);
         self.ended = true;
-        Ok(Ended::Exited(self.child.wait()?))
+        Ok(ProcessEnd::Exited(self.child.wait()?))
     }
 }
 
@@ -349,7 +343,7 @@ mod tests {
         Guard::start(command).unwrap()
     }
 
-    fn shell(script: &str, timeout: Duration) -> Finished {
+    fn shell(script: &str, timeout: Duration) -> ProcessOutput {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         run(command, timeout, 1 << 20, &guard(), &Stop::default()).unwrap()
@@ -362,7 +356,7 @@ mod tests {
     fn both_streams_and_the_status_come_back() {
         let finished = shell("echo out; echo err >&2; cat; exit 3", LONG);
         assert_eq!((finished.stdout.as_slice(), finished.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
-        assert_eq!(finished.ended, Ended::Exited(ExitStatus::from_raw(3 << 8)));
+        assert_eq!(finished.ended, ProcessEnd::Exited(ExitStatus::from_raw(3 << 8)));
     }
 
     #[test]
@@ -371,7 +365,7 @@ mod tests {
             let began = Instant::now();
             let finished = shell(script, timeout);
             assert!(began.elapsed() < LONG);
-            assert_eq!(matches!(finished.ended, Ended::TimedOut), timeout == SHORT);
+            assert_eq!(matches!(finished.ended, ProcessEnd::TimedOut), timeout == SHORT);
             let child: i32 = String::from_utf8(finished.stdout).unwrap().trim().parse().unwrap();
             // The grandchild now belongs to init, which may take a while to reap it.
             let gone = |_| {
@@ -388,7 +382,7 @@ mod tests {
         let finished = shell("yes | head -c 500000; yes | head -c 100 >&2; echo end", LONG);
         assert!(finished.stdout.ends_with(b"y\nend\n"));
         let flood = shell("yes", LONG);
-        assert_eq!(flood.ended, Ended::Flooded);
+        assert_eq!(flood.ended, ProcessEnd::Flooded);
         assert!(flood.stdout.len() <= 2 * KEPT);
     }
 
@@ -400,7 +394,7 @@ mod tests {
             let mut command = Command::new("sleep");
             command.arg("1000");
             let finished = run(command, LONG, 1, &guard(), &stop).unwrap();
-            assert_eq!(finished.ended, Ended::Stopped(reason));
+            assert_eq!(finished.ended, ProcessEnd::Stopped(reason));
         }
     }
 
@@ -418,6 +412,6 @@ mod tests {
             }
         }
         assert_eq!(lines, 40_000);
-        assert_eq!(process.end().unwrap(), Ended::Exited(ExitStatus::from_raw(0)));
+        assert_eq!(process.end().unwrap(), ProcessEnd::Exited(ExitStatus::from_raw(0)));
     }
 }

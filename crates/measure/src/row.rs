@@ -30,7 +30,7 @@ impl Columns {
         let differs = |name: &&str| {
             plan.problems()
                 .iter()
-                .map(|planned| planned.asked.problem)
+                .map(|planned| planned.requested.problem)
                 .any(|problem| problem.cell(name) != problem.assumed().cell(name))
         };
         let needed = optional_columns.iter().filter(|names| names.iter().any(differs));
@@ -46,7 +46,7 @@ impl Columns {
 
     /// A row, including its line end.
     pub fn line(&self, plan: &Plan, pair: Pair, outcome: &Outcome) -> Vec<u8> {
-        let mut cells = vec![plan.kernel(pair).name.clone(), plan.asked(pair).idx.to_string()];
+        let mut cells = vec![plan.kernel(pair).name.clone(), plan.requested(pair).idx.to_string()];
         let problem = plan.problem(pair);
         cells.extend(self.problem(&problem));
         let measured = outcome.measured();
@@ -90,7 +90,7 @@ fn csv_line<T: AsRef<[u8]>>(cells: &[T]) -> Vec<u8> {
 
 /// A row of the log: its kernel and problem, and the result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Logged {
+pub struct LogRow {
     /// The kernel's name.
     pub kernel: String,
     /// The problem's number.
@@ -108,7 +108,7 @@ pub struct Logged {
 /// The prefix of the log's `error_msg` for a kernel that was given up.
 const CUT_OFF: &str = "cut_off";
 
-impl Logged {
+impl LogRow {
     /// Whether the kernel was given up because it was slow.
     pub fn is_cut_off(&self) -> bool {
         self.latency_ms.is_none() && self.word() == CUT_OFF
@@ -248,7 +248,7 @@ mod tests {
             let (_, row) = lines(&plan, &outcome);
             let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(row.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
-            let logged = Logged::read(&columns.names(), &record).unwrap();
+            let logged = LogRow::read(&columns.names(), &record).unwrap();
             assert_eq!((logged.kernel.as_str(), logged.problem_idx), (CONV_POOL, 0));
             assert_eq!(logged.latency_ms, outcome.latency_ms());
             assert_eq!(logged.error.is_empty(), outcome.latency_ms().is_some());

@@ -46,8 +46,7 @@ impl Shard {
         if self.count == 1 {
             return plan.clone();
         }
-        let used = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
-        let size = if used < self.count as usize { batch.max(1) } else { usize::MAX };
+        let size = if plan.used_problems() < self.count as usize { batch.max(1) } else { usize::MAX };
         let mut pieces: Vec<(u64, usize, Vec<Pair>)> = Vec::new();
         for (problem, planned) in (0_u32..).zip(plan.problems()) {
             for kernels in planned.kernels.chunks(size) {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ck_select::files;
+use ck_select_data::sidecar::{Session, Sidecar, read_details};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
@@ -30,12 +31,7 @@ pub struct Files {
 impl Files {
     /// The files of a log.
     pub fn new(log: &Path) -> Self {
-        let beside = |ending: &str| {
-            let mut name = log.as_os_str().to_owned();
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        Self { log: log.to_owned(), meta: beside(".meta.json"), details: beside(".details.jsonl") }
+        Self { log: log.to_owned(), meta: Sidecar::meta_of(log), details: Sidecar::details_of(log) }
     }
 
     /// Those that do not exist.
@@ -80,46 +76,25 @@ pub struct PlanFacts {
 impl PlanFacts {
     /// The facts of a part of a plan.
     pub fn new(plan: &Plan, shard: Shard) -> Self {
-        let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
-        let (fingerprint, kernels, pairs) = (plan.fingerprint(), plan.kernels().len(), plan.len());
-        Self { fingerprint, kernels, problems, pairs, shard: shard.to_string() }
+        Self {
+            fingerprint: plan.fingerprint(),
+            kernels: plan.kernels().len(),
+            problems: plan.used_problems(),
+            pairs: plan.len(),
+            shard: shard.to_string(),
+        }
     }
 }
 
-/// A process that wrote rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Session {
-    /// Its process ID on its host.
-    pub process: u32,
-    /// When it began, in seconds since 1970.
-    pub began: u64,
-    /// When it ended; null if it was killed or still runs.
-    pub ended: Option<u64>,
-    /// Why it ended: `completed`, `budget`, `signal <number>`, `failed`.
-    pub end: Option<String>,
-    /// How many rows it wrote.
-    pub rows: usize,
-    /// The version of ck-select.
-    pub ckselect: String,
-    /// Host name, kernel and driver.
-    pub host: Value,
-    /// What the runtime reports about each GPU, by the host's name for it.
-    pub gpus: Value,
-}
-
-impl Session {
-    /// This process, which begins now.
-    pub fn begin() -> Self {
-        Self {
-            process: std::process::id(),
-            began: now(),
-            ended: None,
-            end: None,
-            rows: 0,
-            ckselect: env!("CARGO_PKG_VERSION").to_owned(),
-            host: host(),
-            gpus: json!({}),
-        }
+/// This process, which begins now.
+pub(crate) fn session() -> Session {
+    Session {
+        process: Some(std::process::id()),
+        began: Some(now()),
+        ckselect: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        host: host(),
+        gpus: Some(Map::new()),
+        ..Session::default()
     }
 }
 
@@ -150,8 +125,8 @@ impl Meta {
     pub fn running(&self) -> Option<String> {
         let session = self.sessions.last().filter(|session| session.ended.is_none())?;
         let host = session.host["name"].as_str().unwrap_or("an unknown host");
-        let minutes = now().saturating_sub(session.began) / 60;
-        Some(format!("process {} on {host}, for {minutes} minutes", session.process))
+        let minutes = now().saturating_sub(session.began?) / 60;
+        Some(format!("process {} on {host}, for {minutes} minutes", session.process?))
     }
 
     /// Reads a file; `None` if there is none.
@@ -199,14 +174,6 @@ impl Meta {
     }
 }
 
-/// The part of a details line that is read back.
-#[derive(Deserialize)]
-struct DetailsLine {
-    problem_idx: u64,
-    kernel: String,
-    unstable: bool,
-}
-
 /// The open details file, to which lines are added as to a log. It is written before the log, so that every
 /// row has its details. A row that a crash kept out of the log has them twice, and the last ones count.
 #[derive(Debug)]
@@ -221,16 +188,15 @@ impl Details {
         let bytes = file.whole()?;
         file.cut(bytes.len())?;
         let mut unstable = HashSet::new();
-        for line in bytes.split(|&byte| byte == b'\n') {
-            let Ok(line) = serde_json::from_slice::<DetailsLine>(line) else { continue };
+        let read = read_details(&bytes[..], |line| {
             let pair = (line.kernel, line.problem_idx);
-            // The last line of a pair counts.
             if line.unstable {
                 unstable.insert(pair)
             } else {
                 unstable.remove(&pair)
             };
-        }
+        });
+        read.map_err(at(path))?;
         Ok((Self(file), unstable))
     }
 
@@ -244,7 +210,7 @@ impl Details {
         max_cv: f64,
     ) -> Result<(), MeasureError> {
         let line = json!({
-            "problem_idx": plan.asked(pair).idx,
+            "problem_idx": plan.requested(pair).idx,
             "kernel": plan.kernel(pair).name,
             "outcome": outcome,
             "unstable": outcome.is_unstable(max_cv),

@@ -1,7 +1,7 @@
 //! The kernels that were measured together for a problem, each once.
 
-use ck_select_data::figures::{mean, quantile};
-use ck_select_data::measurements::{Measurements, Run};
+use ck_select_data::figures::mean;
+use ck_select_data::measurements::{Configuration, Measurements, Run};
 
 /// A kernel that ran on a problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,37 +85,18 @@ pub fn trials(measurements: &Measurements) -> Vec<Trial> {
 
 /// The number of pairs that a run has more than once.
 pub fn repeated(measurements: &Measurements) -> usize {
-    let in_run = |run: Run| {
-        let pair =
-            |row: u32| (measurements.rows()[row as usize].kernel, measurements.rows()[row as usize].split_k);
-        let mut kernels: Vec<(u32, i32)> = run.rows.iter().map(|&row| pair(row)).collect();
-        kernels.sort_unstable();
-        kernels.chunk_by(PartialEq::eq).filter(|same| same.len() > 1).count()
-    };
-    measurements.runs().into_iter().map(in_run).sum()
+    let configurations =
+        measurements.runs().into_iter().flat_map(|run| measurements.configurations(run.rows));
+    configurations.filter(|one| one.rows.len() > 1).count()
 }
 
 fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
-    // (kernel and its parts, index of its first row, tflops)
-    let mut measured: Vec<((u32, i32), u32, f64)> = run
-        .rows
-        .into_iter()
-        .map(|index| (index, &measurements.rows()[index as usize]))
-        .map(|(index, row)| ((row.kernel, row.split_k), index, row.tflops))
-        .collect();
-    measured.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
-    let mut candidates: Vec<(u32, Candidate)> = measured
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|same| {
-            let mut speeds: Vec<f64> = same.iter().map(|row| row.2).collect();
-            speeds.sort_by(f64::total_cmp);
-            let tflops = quantile(&speeds, 0.5);
-            let (kernel, split_k) = same[0].0;
-            (same[0].1, Candidate { kernel, split_k, tflops })
-        })
-        .collect();
-    candidates.sort_by_key(|candidate| candidate.0);
-    let candidates = candidates.into_iter().map(|(_, candidate)| candidate).collect();
+    let candidate = |one: &Configuration| Candidate {
+        kernel: one.kernel,
+        split_k: one.split_k,
+        tflops: measurements.median(one, |row| row.tflops),
+    };
+    let candidates = measurements.configurations(run.rows).iter().map(candidate).collect();
     Trial::new(run.problem, run.number, candidates)
 }
 

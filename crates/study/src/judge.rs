@@ -128,15 +128,11 @@ impl Judge {
         let places = ranked.iter().filter_map(place).collect();
         let chosen = ranked.first().filter(|first| self.has_pool && place(first).is_none());
         let unmeasured = chosen.map(|first| problem.named(self.ranker.name(first.index), first.split_k));
-        let absolute = match &self.absolute {
-            Some(absolute) => {
-                rank(absolute, scratch).map_err(fault)?;
-                true
-            }
-            None => self.ranker.model().spec().rank_by == Target::Tflops,
-        };
+        if let Some(absolute) = &self.absolute {
+            rank(absolute, scratch).map_err(fault)?;
+        }
         let mut predicted = Vec::new();
-        if absolute {
+        if self.absolute.is_some() || self.ranker.model().spec().rank_by == Target::Tflops {
             predicted.resize(trial.candidates.len(), f64::NAN);
             for ranked in scratch.ranking() {
                 if let Some(place) = place(ranked) {

@@ -86,7 +86,7 @@ fn has_problems(sheet: &Sheet) -> bool {
 
 /// The architecture of choices that name none.
 fn usual_arch(measurements: &Measurements) -> Option<Arch> {
-    measurements.wanted().arch.or_else(|| measurements.common_arch().ok().flatten())
+    measurements.scope().arch.or_else(|| measurements.common_arch().ok().flatten())
 }
 
 /// The problem that a row describes.
@@ -105,7 +105,7 @@ fn problem(sheet: &Sheet, kernel: &str, op: Op, arch: Option<Arch>) -> Result<Pr
 /// Problems by their number in a benchmark CSV. A number for two different problems is an error, because
 /// joining by it would be wrong.
 fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Problem>, DataError> {
-    let (op, arch) = (measurements.wanted().op, usual_arch(measurements));
+    let (op, arch) = (measurements.scope().op, usual_arch(measurements));
     let (mut sheet, _) = open(path, op)?;
     let label_column = sheet.need(&LABEL_COLUMNS)?;
     let kernel_column = sheet.column(&KERNEL_COLUMNS);
@@ -128,7 +128,7 @@ impl Predictions {
     /// if the column is missing) for a problem, which is described, or numbered as in the first file of the
     /// measurements.
     pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let (op, arch) = (measurements.wanted().op, usual_arch(measurements));
+        let (op, arch) = (measurements.scope().op, usual_arch(measurements));
         let (mut sheet, unknown) = open(path, op)?;
         let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
         let rank_column = sheet.column(&["rank"]);

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ck_select_data::measurements::{Tuned, TunedShape, Winners};
-use ck_select_data::places::Placed;
+use ck_select_data::measurements::{TunedGpu, TunedShape, Winners};
+use ck_select_data::places::WinnerPlace;
 use ck_select_model::model::Model;
 use ck_select_model::select::{RankError, RankScratch, Ranker};
 use ck_select_types::pool::Pool;
@@ -13,18 +13,18 @@ use rayon::prelude::*;
 use crate::StudyError;
 
 /// Ranks a pool for all shapes of a file on a GPU that have a winner.
-pub fn placed(
+pub fn winner_places(
     model: Model,
     winners: &Winners,
-    (file, gpu): (&Path, Tuned),
+    (file, gpu): (&Path, TunedGpu),
     pool: &Arc<Pool>,
-) -> Result<Vec<Placed>, StudyError> {
+) -> Result<Vec<WinnerPlace>, StudyError> {
     let places = [winners.places_in(pool)];
     let ranker = Ranker::new(Arc::new(model), Arc::clone(pool)).map_err(StudyError::new)?;
     let is_there =
         |shape: &&TunedShape| shape.winner.is_some() && shape.gpu() == gpu && winners.file(shape) == file;
     let shapes: Vec<&TunedShape> = winners.shapes.iter().filter(is_there).collect();
-    let one = |scratch: &mut RankScratch, shape: &&TunedShape| -> Result<Placed, StudyError> {
+    let one = |scratch: &mut RankScratch, shape: &&TunedShape| -> Result<WinnerPlace, StudyError> {
         let (_, winner) = winners.pool_of(shape, &places, &[pool]).map_err(StudyError::new)?;
         let fault = |source: RankError| StudyError::about(shape.problem, source);
         ranker.rank_with(&shape.problem, scratch).map_err(fault)?;
@@ -32,7 +32,7 @@ pub fn placed(
         let is_first =
             |place: &Option<usize>| place.is_some() && *place == order.first().map(|first| first.index);
         let chosen = places[0].iter().position(is_first).and_then(|kernel| shape.us_of(kernel as u32));
-        Ok(Placed::new(shape, order.iter().position(|ranked| ranked.index == winner), chosen))
+        Ok(WinnerPlace::new(shape, order.iter().position(|ranked| ranked.index == winner), chosen))
     };
     shapes.par_iter().map_init(RankScratch::default, one).collect()
 }

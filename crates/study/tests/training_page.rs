@@ -62,10 +62,10 @@ fn the_page_draws_the_loss_where_it_was_watched_and_the_curve_of_a_tuning() {
     plan.goals.truncate(2);
     plan.stop = Stop::Inner;
     let trained = train(&measurements, &plan, &()).unwrap();
-    let point = |way, measured, mean| {
+    let point = |method, measured, mean| {
         let efficiency =
             Efficiency { mean, median: 0.99, p10: 0.9, min: 0.5, best_of_top3: 0.995, problems: 20 };
-        CurvePoint { way, measured, draws: 1, efficiency }
+        CurvePoint { method, measured, draws: 1, efficiency }
     };
     let curve = vec![point("expected", 0, 0.8125), point("expected", 10, 0.9375)];
     let inputs = CardInputs { curve, ..inputs(&measurements) };

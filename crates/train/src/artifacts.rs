@@ -14,7 +14,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_data::staged::Staged;
 
 use super::facts::{self, range, shapes, trained_on};
-use super::{CardInputs, FoldMetrics, Goal, Plan, TrainError, Trained, card, out_of_fold};
+use super::{CardInputs, FoldMetrics, Goal, Plan, TrainError, TrainedForest, card, out_of_fold};
 
 /// A model directory in memory: names and contents of its files.
 #[derive(Debug)]
@@ -27,14 +27,16 @@ impl Directory {
     pub fn new(
         measurements: &Measurements,
         plan: &Plan,
-        trained: &[Trained],
+        trained: &[TrainedForest],
         inputs: &CardInputs,
     ) -> Result<Self, TrainError> {
-        let mut files = BTreeMap::new();
-        let spec = spec(measurements, plan, trained, inputs);
-        files.insert(FeatureSpec::FILE.to_owned(), pretty(&spec));
-        files
-            .insert("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs)));
+        let card = card::text(measurements, plan, trained, inputs);
+        let mut files = BTreeMap::from([
+            (FeatureSpec::FILE.to_owned(), pretty(&spec(measurements, plan, trained, inputs))),
+            ("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs))),
+            ("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?),
+            ("MODEL_CARD.md".to_owned(), card.into_bytes()),
+        ]);
         for one in trained {
             let target = one.goal.target;
             let folds = one.validation.folds.iter().map(FoldMetrics::to_json).collect();
@@ -42,9 +44,6 @@ impl Directory {
             files.insert(format!("cv_metrics_{target}.json"), pretty(&folds));
             files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
         }
-        files.insert("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?);
-        files
-            .insert("MODEL_CARD.md".to_owned(), card::text(measurements, plan, trained, inputs).into_bytes());
         let directory = Self { files };
         directory.check(trained)?;
         Ok(directory)
@@ -61,7 +60,7 @@ impl Directory {
     }
 
     /// Checks that the files give the trained model.
-    fn check(&self, trained: &[Trained]) -> Result<(), TrainError> {
+    fn check(&self, trained: &[TrainedForest]) -> Result<(), TrainError> {
         let names: Vec<(Target, String)> =
             trained.iter().map(|one| (one.goal.target, one.goal.target.file_name() + ".gz")).collect();
         let forests: Vec<(Target, &[u8])> =
@@ -136,7 +135,7 @@ fn compressed(text: &str) -> Result<Vec<u8>, TrainError> {
         .map_err(|error| TrainError::about("a compressed forest", error))
 }
 
-fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+fn spec(measurements: &Measurements, plan: &Plan, trained: &[TrainedForest], inputs: &CardInputs) -> Value {
     let mut targets: Vec<&str> = trained.iter().map(|one| one.goal.target.as_str()).collect();
     let mut log_targets: Vec<&str> = trained
         .iter()
@@ -145,7 +144,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
         .collect();
     log_targets.sort_unstable();
     // Upstream's key has one set of parameters: that of the forest that ranks.
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let ranking = plan.ranking(trained);
     targets.sort_by_key(|&target| target != plan.rank_by.as_str());
     let mut spec = json!({
         "op_type": plan.extractor.schema.op().as_str(),
@@ -178,7 +177,12 @@ fn hardware(hardware: &Hardware) -> Value {
 
 /// Our own key: the rules of the features, the target that ranks, the ranges of the features, and what the
 /// model was trained on.
-fn extension(measurements: &Measurements, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
+fn extension(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[TrainedForest],
+    trained_on: &TrainedOn,
+) -> Value {
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
@@ -197,8 +201,13 @@ fn extension(measurements: &Measurements, plan: &Plan, trained: &[Trained], trai
     extension
 }
 
-fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+fn manifest(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[TrainedForest],
+    inputs: &CardInputs,
+) -> Value {
+    let ranking = plan.ranking(trained);
     let new = ranking.map_or(0, |one| one.goal.params.trees() as u64);
     let warm = plan.warm_start.as_ref();
     // As in upstream: without an old manifest, the number of old trees counts as that of the new ones.
@@ -223,7 +232,7 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
         "new_n_estimators": new,
         "total_n_estimators": total,
         "data_rows": measurements.rows().len(),
-        "valid_rows": measurements.rows().iter().filter(|row| row.is_valid).count(),
+        "valid_rows": measurements.valid_rows().count(),
         "unique_shapes": shapes(measurements),
         "timestamp": inputs.timestamp,
         "ck_select": {
@@ -234,7 +243,7 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
     })
 }
 
-fn importances(one: &Trained) -> Value {
+fn importances(one: &TrainedForest) -> Value {
     let uses = one.forest.feature_uses();
     one.data.names.iter().zip(uses).map(|(name, used)| (name.clone(), json!(used.splits))).collect()
 }

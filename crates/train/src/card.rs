@@ -9,7 +9,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_data::places::GpuFigures;
 use ck_select_data::trained;
 
-use super::{Efficiency, Plan, Stop, Trained, facts};
+use super::{Efficiency, Plan, Stop, TrainedForest, facts};
 
 /// Contents of a model's files that are not in the data.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct CardInputs {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
     /// How the model learned.
-    pub way: &'static str,
+    pub method: &'static str,
     /// Measured problems.
     pub measured: usize,
     /// Draws of them.
@@ -48,7 +48,7 @@ pub struct CurvePoint {
 pub(super) fn text(
     measurements: &Measurements,
     plan: &Plan,
-    trained: &[Trained],
+    trained: &[TrainedForest],
     inputs: &CardInputs,
 ) -> String {
     let mut card = String::new();
@@ -87,7 +87,7 @@ pub const fn part(only_trains: bool) -> &'static str {
 }
 
 /// What was held out, and how often.
-pub fn held_out_text(trained: &[Trained]) -> String {
+pub fn held_out_text(trained: &[TrainedForest]) -> String {
     let folds = || trained.iter().map(|one| &one.validation.folds);
     let Some(most) = folds().max_by_key(|folds| folds.len()) else { return String::new() };
     let left_out: Vec<&str> = most.iter().filter_map(|fold| fold.left_out.as_deref()).collect();
@@ -112,13 +112,16 @@ pub const fn stopping(stop: Stop) -> &'static str {
 fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
     out.push_str("\n## Data\n\n");
     let rows = measurements.sources().iter().enumerate().map(|(place, source)| {
-        let file =
-            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let digest = inputs.digests.get(place).map_or("", String::as_str);
-        vec![file, source.rows.to_string(), format!("`{digest}`"), part(plan.only_trains(place)).to_owned()]
+        vec![
+            source.file_name(),
+            source.rows.to_string(),
+            format!("`{digest}`"),
+            part(plan.only_trains(place)).to_owned(),
+        ]
     });
     table(out, &["file", "rows", "SHA-256", "part"], rows);
-    let valid = measurements.rows().iter().filter(|row| row.is_valid).count();
+    let valid = measurements.valid_rows().count();
     let _ = writeln!(
         out,
         "\n{} rows, {valid} valid; {} problems, {} kernels.",
@@ -128,7 +131,7 @@ fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &Car
     );
 }
 
-fn forests(out: &mut String, trained: &[Trained]) {
+fn forests(out: &mut String, trained: &[TrainedForest]) {
     out.push_str("\n## Forests\n\n");
     let rows = trained.iter().map(|one| {
         let params = one.goal.params.to_json();
@@ -154,7 +157,7 @@ fn forests(out: &mut String, trained: &[Trained]) {
     }
 }
 
-fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
+fn validation(out: &mut String, plan: &Plan, trained: &[TrainedForest]) {
     out.push_str("\n## Cross-validation\n\n");
     if trained.iter().all(|one| one.validation.folds.is_empty()) {
         out.push_str("None: there were too few problems, or it was not asked for.\n");
@@ -210,7 +213,7 @@ fn table(out: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<Strin
     }
 }
 
-fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
+fn limits(out: &mut String, plan: &Plan, trained: &[TrainedForest], trained_on: &TrainedOn) {
     if let Some(prior) = trained.first().and_then(|one| one.prior) {
         let archs = trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ");
         let (answers, elsewhere) = match plan.extractor.arch {

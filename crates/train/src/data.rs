@@ -11,7 +11,6 @@ use ck_select_model::select::universal_rows;
 use ck_select_types::vocab::Arch;
 
 use ck_select_data::features;
-use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, Row, Run};
 
 use super::TrainError;
@@ -60,34 +59,6 @@ pub struct Item {
     pub only_trains: bool,
 }
 
-/// A row with a value of the target.
-struct Usable {
-    /// The kernel, with its number of parts.
-    kernel: (u32, i32),
-    index: u32,
-    measured: f64,
-    tflops: f64,
-}
-
-/// A run's rows, with the medians of a kernel that was measured more than once in the place of its first row:
-/// it is one candidate, as it is when models are judged.
-fn each_kernel_once(mut rows: Vec<Usable>) -> Vec<Usable> {
-    rows.sort_by_key(|row| (row.kernel, row.index));
-    let median = |same: &[Usable], of: fn(&Usable) -> f64| {
-        let mut values: Vec<f64> = same.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        quantile(&values, 0.5)
-    };
-    let one = |same: &[Usable]| Usable {
-        measured: median(same, |row| row.measured),
-        tflops: median(same, |row| row.tflops),
-        ..same[0]
-    };
-    let mut rows: Vec<Usable> = rows.chunk_by(|one, next| one.kernel == next.kernel).map(one).collect();
-    rows.sort_by_key(|row| row.index);
-    rows
-}
-
 impl TrainingData {
     /// The usable rows for a target: valid, and with a positive value of it. `only_trains` says of each file
     /// whether its problems are only trained on, never held out.
@@ -129,33 +100,20 @@ impl TrainingData {
             names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
             ..Self::default()
         };
-        for Run { problem, rows, .. } in measurements.runs() {
+        let is_usable = |row: &Row| {
+            // A kernel without a time in a tuned table has only lost: its speed is assumed.
+            let is_assumed = row.share.is_some() && row.latency_ms.is_nan();
+            (!is_assumed || target == Target::Relative) && value(row) > 0.0 && value(row).is_finite()
+        };
+        let only_trains = |&row: &u32| only_trains.get(measurements.file_of(row)).is_some_and(|only| *only);
+        for Run { problem, mut rows, .. } in measurements.runs() {
             let start = data.rows.len();
-            let mut is_held_out = false;
-            let mut usable = Vec::with_capacity(rows.len());
-            for index in rows {
-                let row = &measurements.rows()[index as usize];
-                // A kernel without a time in a tuned table has only lost: its speed is assumed.
-                let is_assumed = row.share.is_some() && row.latency_ms.is_nan();
-                if is_assumed && target != Target::Relative {
-                    continue;
-                }
-                let measured = value(row);
-                if !(measured > 0.0 && measured.is_finite()) {
-                    continue;
-                }
-                is_held_out |= !only_trains.get(measurements.file_of(index)).is_some_and(|only| *only);
-                usable.push(Usable {
-                    kernel: (row.kernel, row.split_k),
-                    index,
-                    measured,
-                    tflops: row.tflops,
-                });
-            }
-            for Usable { index, measured, tflops, .. } in each_kernel_once(usable) {
-                data.rows.push(index);
-                data.measured.push(measured);
-                data.tflops.push(tflops);
+            rows.retain(|&row| is_usable(&measurements.rows()[row as usize]));
+            let only_trains = rows.iter().all(only_trains);
+            for one in measurements.configurations(rows) {
+                data.rows.push(one.rows[0]);
+                data.measured.push(measurements.median(&one, value));
+                data.tflops.push(measurements.median(&one, |row| row.tflops));
             }
             let span = start..data.rows.len();
             if !span.is_empty() {
@@ -167,7 +125,7 @@ impl TrainingData {
                 data.efficiency.extend(span.clone().map(efficiency).collect::<Vec<_>>());
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
                 let file = measurements.file_of(data.rows[start]);
-                data.problems.push(Item { problem, arch, file, span, only_trains: !is_held_out });
+                data.problems.push(Item { problem, arch, file, span, only_trains });
             }
         }
         if data.rows.is_empty() {
@@ -292,22 +250,5 @@ impl TrainingData {
             start..end
         };
         problems.iter().map(span).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kernel_that_was_measured_again_counts_once() {
-        let row =
-            |kernel, index, tflops| Usable { kernel: (kernel, 1), index, measured: 2.0 * tflops, tflops };
-        let rows = vec![row(7, 0, 3.0), row(2, 1, 1.0), row(7, 2, 5.0), row(7, 3, 4.5), row(2, 4, 2.0)];
-        let once: Vec<_> = each_kernel_once(rows)
-            .into_iter()
-            .map(|row| (row.kernel.0, row.index, row.measured, row.tflops))
-            .collect();
-        assert_eq!(once, [(7, 0, 9.0, 4.5), (2, 1, 3.0, 1.5)]);
     }
 }

@@ -45,7 +45,7 @@ fn reweigh(
     for (trained, held) in inner_folds(task, problems, INNER_FOLDS) {
         let forest = task.forest(&trained, recipe)?;
         let scores = task.predict(&forest, &trained, &held)?;
-        let first = task.choices(&scores, &held).into_iter().map(|choice| choice.0);
+        let first = task.choices(&scores, &held).into_iter().map(|choice| choice.efficiency);
         choices.extend(held.iter().copied().zip(first));
         watcher.trained();
     }

@@ -11,14 +11,14 @@ use ck_select_types::vocab::GemmLibrary;
 use ck_select_data::measurements::Measurements;
 use ck_select_data::trained;
 
-use super::{Plan, Trained, WarmStart};
+use super::{Plan, TrainedForest, WarmStart};
 
 /// The problems, kernels, architectures and files of the rows of all targets. A forest that was continued
 /// has also seen the architectures of its own training.
 pub(super) fn trained_on(
     measurements: &Measurements,
     plan: &Plan,
-    trained: &[Trained],
+    trained: &[TrainedForest],
     digests: &[String],
 ) -> TrainedOn {
     let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
@@ -28,7 +28,7 @@ pub(super) fn trained_on(
 }
 
 /// The ranges of the features over the rows of all targets.
-pub(super) fn range(trained: &[Trained]) -> TrainedRange {
+pub(super) fn range(trained: &[TrainedForest]) -> TrainedRange {
     let Some(first) = trained.first() else { return TrainedRange::default() };
     let rows = trained.iter().flat_map(|one| (0..one.data.rows.len()).map(|row| one.data.row(row)));
     TrainedRange::of_rows(&first.data.names, rows)
@@ -36,8 +36,7 @@ pub(super) fn range(trained: &[Trained]) -> TrainedRange {
 
 /// Number of problems with a valid row.
 pub(super) fn shapes(measurements: &Measurements) -> usize {
-    let valid = measurements.rows().iter().filter(|row| row.is_valid);
-    valid.map(|row| row.problem).collect::<HashSet<_>>().len()
+    measurements.valid_rows().map(|row| row.problem).collect::<HashSet<_>>().len()
 }
 
 /// Whose GEMM kernels were measured, if all have names of one library, which say it.

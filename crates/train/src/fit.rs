@@ -14,6 +14,7 @@ use crate::lightgbm::{Booster, Matrix};
 
 use super::data::TrainingData;
 use super::lambdarank::Lambdarank;
+use super::metrics::Choice;
 use super::objective::Lists;
 use super::{Objective, Params, TrainError, combine, metrics, tune};
 
@@ -286,7 +287,7 @@ impl<'a> Task<'a> {
     }
 
     /// How well a forest chooses among the kernels of each of these problems.
-    pub(super) fn choices(&self, scores: &[f64], problems: &[usize]) -> Vec<(f64, f64)> {
+    pub(super) fn choices(&self, scores: &[f64], problems: &[usize]) -> Vec<Choice> {
         let speeds: Vec<f64> = self.data.rows_of(problems).map(|row| self.data.tflops[row]).collect();
         metrics::choices(scores, &speeds, &self.data.spans_of(problems))
     }

@@ -25,7 +25,7 @@ pub enum Holdout {
 
 /// The folds of a [`Holdout`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct HoldoutFolds {
     /// By problem.
     pub(super) fold_of: Vec<Option<usize>>,
     /// By fold: the architecture, direction, type or file.
@@ -55,7 +55,11 @@ impl Holdout {
 
     /// The fold of each problem, and what each fold leaves out. Problems that are never judged are in the
     /// training part of each fold, except that of their own value.
-    pub(super) fn folds(&self, measurements: &Measurements, items: &[Item]) -> Result<LeftOut, TrainError> {
+    pub(super) fn folds(
+        &self,
+        measurements: &Measurements,
+        items: &[Item],
+    ) -> Result<HoldoutFolds, TrainError> {
         let problem = |item: &Item| &measurements.problems()[item.problem as usize];
         let fault = |found: String, expected: &str| {
             TrainError::refused(format_args!("--folds {self}: found {found}, expected {expected}"))
@@ -80,7 +84,7 @@ impl Holdout {
                     "problems to judge by",
                 ));
             }
-            return Ok(LeftOut { fold_of, names: vec![self.to_string()] });
+            return Ok(HoldoutFolds { fold_of, names: vec![self.to_string()] });
         }
         let value = |item: &Item| self.value(problem(item), item.file, measurements);
         let values: BTreeSet<String> = items.iter().map(value).collect();
@@ -89,7 +93,7 @@ impl Holdout {
             return Err(fault(format!("only {found}"), "data of at least two"));
         }
         let fold = |item| values.iter().position(|one| *one == value(item));
-        Ok(LeftOut { fold_of: items.iter().map(fold).collect(), names: values.into_iter().collect() })
+        Ok(HoldoutFolds { fold_of: items.iter().map(fold).collect(), names: values.into_iter().collect() })
     }
 }
 
@@ -125,11 +129,11 @@ mod tests {
     use ck_select_types::vocab::Op;
 
     use super::*;
-    use ck_select_data::measurements::Wanted;
+    use ck_select_data::measurements::RowScope;
 
     /// Files of rows, each a problem by its direction and channels.
     fn measured(files: &[(&str, &[(&str, u32)])]) -> (Measurements, Vec<Item>) {
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         for (name, rows) in files {
             let row = |(direction, channels): &(&str, u32)| {
                 format!("grouped_conv_{direction}_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n")

@@ -37,12 +37,12 @@ pub(super) struct Lambdarank {
     discounts: Vec<f64>,
     /// Keys that ascend as scores descend, with the row.
     order: Vec<(u64, usize)>,
-    sorted: Vec<Sorted>,
+    sorted: Vec<RankedRow>,
 }
 
 /// A row in the order of the scores.
 #[derive(Clone, Copy)]
-struct Sorted {
+struct RankedRow {
     score: f64,
     label: f64,
     discount: f64,
@@ -98,7 +98,7 @@ impl Lambdarank {
         self.order.extend(scores.iter().zip(start..).map(|(&score, row)| (key(score), row)));
         self.order.sort_unstable();
         self.sorted.clear();
-        self.sorted.extend(self.order.iter().zip(&self.discounts).map(|(&(_, row), &discount)| Sorted {
+        self.sorted.extend(self.order.iter().zip(&self.discounts).map(|(&(_, row), &discount)| RankedRow {
             score: scores[row - start],
             label: self.labels[row],
             discount,

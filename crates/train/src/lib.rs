@@ -43,7 +43,7 @@ pub use holdout::Holdout;
 pub use metrics::{Efficiency, FoldMetrics};
 pub use objective::Objective;
 pub use params::{MAX_TREES, Params};
-pub use simulation::{Draw, Method, Promising, Simulation};
+pub use simulation::{Draw, Method, PromisingRows, Simulation};
 pub use tune::{own_params, spread_order};
 pub use validate::Validation;
 pub use warm::WarmStart;
@@ -117,6 +117,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The forest that ranks.
+    pub fn ranking<'t>(&self, trained: &'t [TrainedForest]) -> Option<&'t TrainedForest> {
+        trained.iter().find(|one| one.goal.target == self.rank_by)
+    }
+
     /// Whether a file is only trained on.
     pub fn only_trains(&self, file: usize) -> bool {
         self.only_trains.get(file).is_some_and(|only| *only)
@@ -139,7 +144,7 @@ impl Watcher for () {
 
 /// A trained forest.
 #[derive(Debug)]
-pub struct Trained {
+pub struct TrainedForest {
     /// The goal, with the resulting parameters and number of trees.
     pub goal: Goal,
     /// LightGBM's text.
@@ -163,7 +168,7 @@ pub fn train(
     measurements: &Measurements,
     plan: &Plan,
     watcher: &dyn Watcher,
-) -> Result<Vec<Trained>, TrainError> {
+) -> Result<Vec<TrainedForest>, TrainError> {
     for goal in &plan.goals {
         goal.params.validate()?;
     }
@@ -179,7 +184,7 @@ fn one(
     goal: &Goal,
     data: TrainingData,
     watcher: &dyn Watcher,
-) -> Result<Trained, TrainError> {
+) -> Result<TrainedForest, TrainError> {
     let problem = |item: &Item| plan.group_by.key(&measurements.problems()[item.problem as usize]);
     let groups = data.problems.iter().map(problem).collect();
     let mut task = Task::new(&data, goal.target, goal.objective, &plan.categories, groups);
@@ -255,7 +260,7 @@ fn one(
     };
     let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
     let goal = Goal { params: recipe.params, ..goal.clone() };
-    Ok(Trained { goal, text, forest, validation, data, prior, continued, hard_problems })
+    Ok(TrainedForest { goal, text, forest, validation, data, prior, continued, hard_problems })
 }
 
 /// The weight of a problem in a universal training, where pools of thirty and of hundreds of kernels meet:

@@ -8,6 +8,13 @@ use serde_json::{Value, json};
 use ck_select_data::figures::{Spread, mean};
 use ck_select_model::ties;
 
+/// How good a choice is: speeds as shares of the fastest kernel's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Choice {
+    pub(super) efficiency: f64,
+    pub(super) best_of_top3: f64,
+}
+
 /// How good the choices are, over problems.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Efficiency {
@@ -26,16 +33,15 @@ pub struct Efficiency {
 }
 
 impl Efficiency {
-    /// From pairs of the first choice's efficiency and the best among the first three. `None` without
-    /// problems.
-    pub(super) fn new(choices: &[(f64, f64)]) -> Option<Self> {
-        let first = Spread::new(choices.iter().map(|choice| choice.0).collect());
+    /// `None` without problems.
+    pub(super) fn new(choices: &[Choice]) -> Option<Self> {
+        let first = Spread::new(choices.iter().map(|choice| choice.efficiency).collect());
         (first.count > 0).then(|| Self {
             mean: first.mean,
             median: first.p50,
             p10: first.p10,
             min: first.min,
-            best_of_top3: mean(choices.iter().map(|choice| choice.1)),
+            best_of_top3: mean(choices.iter().map(|choice| choice.best_of_top3)),
             problems: first.count,
         })
     }
@@ -51,8 +57,8 @@ impl Efficiency {
     }
 }
 
-/// The efficiency of the first choice in each span, and of the best among the first three.
-pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) -> Vec<(f64, f64)> {
+/// The choice in each span.
+pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) -> Vec<Choice> {
     spans
         .iter()
         .filter_map(|span| {
@@ -62,7 +68,7 @@ pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) ->
             order.sort_by(|&a, &b| ties::order(scores[a], scores[b], true));
             let first = order.first().map_or(0.0, |&place| speeds[place]);
             let best = order.iter().take(3).map(|&place| speeds[place]).fold(0.0, f64::max);
-            (oracle > 0.0).then(|| (first / oracle, best / oracle))
+            (oracle > 0.0).then(|| Choice { efficiency: first / oracle, best_of_top3: best / oracle })
         })
         .collect()
 }
@@ -122,7 +128,7 @@ mod tests {
     fn only(speeds: &[f64], scores: &[f64]) -> Vec<f64> {
         choices(scores, speeds, std::slice::from_ref(&(0..speeds.len())))
             .into_iter()
-            .map(|choice| choice.0)
+            .map(|choice| choice.efficiency)
             .collect()
     }
 
@@ -142,7 +148,8 @@ mod tests {
     #[test]
     fn problems_are_independent() {
         let found = choices(&[1.0, 2.0, 9.0, 8.0], &[10.0, 5.0, 4.0, 4.0], &[0..2, 2..4]);
-        assert_eq!(found, [(0.5, 1.0), (1.0, 1.0)]);
+        let shares: Vec<_> = found.iter().map(|found| (found.efficiency, found.best_of_top3)).collect();
+        assert_eq!(shares, [(0.5, 1.0), (1.0, 1.0)]);
         let summary = Efficiency::new(&found).unwrap();
         assert_eq!((summary.mean, summary.median, summary.min, summary.problems), (0.75, 0.75, 0.5, 2));
         assert!((summary.p10 - 0.55).abs() < 1e-15);

@@ -11,11 +11,11 @@ use parquet::file::properties::WriterProperties;
 
 use ck_select_data::measurements::{Measurements, Row};
 
-use super::{TrainError, Trained, facts};
+use super::{TrainError, TrainedForest, facts};
 
 /// The valid rows with the fold that held each out, and each choosing target's prediction, in the space of
 /// its training.
-pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Result<Vec<u8>, TrainError> {
+pub(super) fn parquet(measurements: &Measurements, trained: &[TrainedForest]) -> Result<Vec<u8>, TrainError> {
     let valid: Vec<u32> = (0u32..)
         .zip(measurements.rows())
         .filter(|(_, row)| row.is_valid && row.tflops > 0.0)
@@ -53,7 +53,7 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Resul
         Arc::new(values.collect::<Float64Array>())
     };
     // Upstream's names differ by operation.
-    let speed = if measurements.wanted().op == Op::Gemm { "measured_tflops" } else { "tflops" };
+    let speed = if measurements.scope().op == Op::Gemm { "measured_tflops" } else { "tflops" };
     columns.push((speed.to_owned(), real(|row| row.tflops)));
     columns.push(("latency_ms".to_owned(), real(|row| row.latency_ms)));
     columns.push(("is_valid".to_owned(), Arc::new(BooleanArray::from(vec![true; valid.len()]))));

@@ -231,11 +231,8 @@ impl Params {
     pub(super) fn to_lightgbm(&self) -> String {
         let pair = |&(name, own, kind): &Known| {
             let value = self.get(name)?;
-            Some(if kind == Kind::Switch {
-                format!("{own}={}", value > 0.0)
-            } else {
-                format!("{own}={value}")
-            })
+            let is_switch = kind == Kind::Switch;
+            Some(if is_switch { format!("{own}={}", value > 0.0) } else { format!("{own}={value}") })
         };
         KNOWN[OURS..].iter().filter_map(pair).collect::<Vec<_>>().join(" ")
     }

@@ -17,14 +17,14 @@ use ck_select_data::measurements::Measurements;
 use super::data::{Item, TrainingData};
 use super::fit::{Recipe, Task};
 use super::folds::in_folds;
-use super::metrics::Efficiency;
+use super::metrics::{Choice, Efficiency};
 use super::tune::{own_params, spread_order};
 use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 
 /// Folds in which measured problems are held out by default, to predict the quality on others.
 const FOLDS: usize = 5;
 /// How many measured problems say what to expect of others, at least.
-const LEAST: usize = 10;
+const MIN_MEASURED: usize = 10;
 
 vocabulary! {
     /// How kernels are learned from a few problems.
@@ -84,17 +84,14 @@ pub struct Draw {
 
 /// The rows of promising kernels, by their indices in measurements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Promising(Vec<bool>);
+pub struct PromisingRows(Vec<bool>);
 
-impl Promising {
+impl PromisingRows {
     /// Whether a row is among them.
     pub fn has(&self, row: usize) -> bool {
         self.0.get(row).copied().unwrap_or(false)
     }
 }
-
-/// A problem that was held out, and its choice.
-type Held = (usize, (f64, f64));
 
 /// Recorded sweeps that replace a GPU.
 pub struct Simulation<'a> {
@@ -147,7 +144,7 @@ impl<'a> Simulation<'a> {
         base: &WarmStart,
         extractor: &Extractor,
         count: usize,
-    ) -> Result<Promising, TrainError> {
+    ) -> Result<PromisingRows, TrainError> {
         let whole = Simulation::new(measurements, base, extractor, Method::Tuned)?;
         let data = &whole.data;
         let items: Vec<usize> = (0..data.problems.len()).collect();
@@ -159,13 +156,13 @@ impl<'a> Simulation<'a> {
             order.sort_by(|&one, &next| ties::order(scores[one], scores[next], true));
             order.into_iter().take(count).for_each(|row| keep[data.rows[row] as usize] = true);
         }
-        Ok(Promising(keep))
+        Ok(PromisingRows(keep))
     }
 
     /// The same, learning only from promising rows of the same measurements; the choices are judged among all
     /// kernels.
     #[must_use]
-    pub fn learning_from(mut self, promising: &Promising) -> Self {
+    pub fn learning_from(mut self, promising: &PromisingRows) -> Self {
         self.learned = Some(self.data.keeping(|row| promising.has(row as usize)));
         self
     }
@@ -214,7 +211,7 @@ impl<'a> Simulation<'a> {
             }
             _ => None,
         };
-        let choices_of = |held: &[Held]| held.iter().map(|held| held.1).collect::<Vec<_>>();
+        let choices_of = |held: &[(usize, Choice)]| held.iter().map(|held| held.1).collect::<Vec<_>>();
         let expected = expected.as_deref().map(choices_of);
         let found = match (rest.is_empty(), &of_part) {
             (false, _) => self.judge(learned, &judged, &measured, &rest)?,
@@ -222,21 +219,22 @@ impl<'a> Simulation<'a> {
             (true, None) => expected.clone(),
         };
         let misled = expected.as_ref().zip(before.as_ref()).is_some_and(|(now, before)| {
-            let gains: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.0 - before.0).collect();
-            gains.len() >= 2 * LEAST && is_clearly_negative(&gains)
+            let gains: Vec<f64> =
+                now.iter().zip(before).map(|(now, before)| now.efficiency - before.efficiency).collect();
+            gains.len() >= 2 * MIN_MEASURED && is_clearly_negative(&gains)
         });
         let expected = expected.and_then(|choices| Efficiency::new(&choices));
         let before = before.and_then(|choices| Efficiency::new(&choices));
         let found = found
             .and_then(|choices| Efficiency::new(&choices))
-            .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: LEAST })?;
+            .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: MIN_MEASURED })?;
         let measured = measured.into_iter().map(|place| self.data.problems[place].problem).collect();
         Ok(Draw { seed, measured, expected, before, misled, found })
     }
 
     /// Whether there are enough problems to hold each out, or others by which to judge.
     pub fn can_hold_out(&self) -> bool {
-        !self.held_back.is_empty() || self.problems() >= LEAST
+        !self.held_back.is_empty() || self.problems() >= MIN_MEASURED
     }
 
     fn problem(&self, item: &Item) -> &'a Problem {
@@ -267,7 +265,7 @@ impl<'a> Simulation<'a> {
         judged: &Task<'_>,
         measured: &[usize],
         rest: &[usize],
-    ) -> Result<Option<Vec<(f64, f64)>>, TrainError> {
+    ) -> Result<Option<Vec<Choice>>, TrainError> {
         let text = match (measured.is_empty(), &self.base) {
             (true, None) => return Ok(None),
             (true, Some((text, ..))) => (*text).to_owned(),
@@ -286,8 +284,8 @@ impl<'a> Simulation<'a> {
         judged: &Task<'_>,
         measured: &[usize],
         seed: u64,
-    ) -> Result<Option<Vec<Held>>, TrainError> {
-        if measured.len() < LEAST {
+    ) -> Result<Option<Vec<(usize, Choice)>>, TrainError> {
+        if measured.len() < MIN_MEASURED {
             return Ok(None);
         }
         let items: Vec<(String, usize)> =

@@ -40,23 +40,23 @@ pub(super) fn alone_params() -> Params {
 
 /// How many problems have to be measured for the forest of these problems alone to count as much as the
 /// adapted model. Chosen on the H200's data.
-const EVEN: f64 = 150.0;
+const EVEN_PROBLEMS: f64 = 150.0;
 
 /// The weight of the scores of a forest of these problems alone, beside those of the adapted model; `sharper`
 /// is how many times as sharp the latter's are.
 pub(super) fn share_of_alone(problems: usize, sharper: f64) -> f64 {
-    problems as f64 / EVEN * sharper
+    problems as f64 / EVEN_PROBLEMS * sharper
 }
 
 /// How many problems have to be measured to halve what the estimate counts more on a GPU that the universal
 /// model has not seen. Chosen on the H200's data.
-const HALVES: f64 = 15.0;
+const HALVING_PROBLEMS: f64 = 15.0;
 
 /// The weight of the estimate in a universal model adapted by so many problems; without any, that of the
 /// universal model itself. The square keeps it there while few problems could mislead.
 pub(super) fn adapted_prior(prior: f64, has_seen_device: bool, problems: usize) -> f64 {
     let more = universal_prior(prior, has_seen_device) - prior;
-    prior + more / (1.0 + (problems as f64 / HALVES).powi(2))
+    prior + more / (1.0 + (problems as f64 / HALVING_PROBLEMS).powi(2))
 }
 
 /// Number of random candidates of which the one farthest from all previous problems is measured next: fewer

@@ -9,7 +9,7 @@ use ck_select_data::figures::Errors;
 use super::decide;
 use super::fit::{Recipe, Rounds, Task};
 use super::folds::group_k_fold;
-use super::metrics::{Efficiency, FoldMetrics};
+use super::metrics::{Choice, Efficiency, FoldMetrics};
 use super::{Stop, TrainError, Watcher};
 
 /// The results of cross-validation.
@@ -58,7 +58,7 @@ struct Fold {
     rounds: Option<Rounds>,
     held: Vec<usize>,
     scores: Vec<f64>,
-    choices: Vec<(f64, f64)>,
+    choices: Vec<Choice>,
 }
 
 /// Trains once for each fold, in parallel on the current rayon pool, and judges each on its held-out
@@ -123,7 +123,7 @@ fn judge(
     trained: &[usize],
     held: &[usize],
     scores: &[f64],
-    choices: &[(f64, f64)],
+    choices: &[Choice],
     trees: usize,
 ) -> FoldMetrics {
     let pairs = task.data.rows_of(held).zip(scores).map(|(row, &score)| (task.labels[row], score));

@@ -63,9 +63,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let rows = &args.rows.filter;
     if rows.run_id.is_some() {
-        return Err(CliError::usage(
-            "--where run_id: rows get the run_id of --run-id; evaluate and train choose by it",
-        ));
+        refuse!("--where run_id: rows get the run_id of --run-id; evaluate and train choose by it");
     }
     let options = Options {
         arch: args.arch,
@@ -81,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
-    let mut shown = Shown {
+    let mut shown = RejectLog {
         bar: Bar::new(0, "rows"),
         count: 0,
         keep: args.rejects.is_some(),
@@ -94,10 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         shown.table.save(path)?;
     }
     if args.strict && shown.count > 0 {
-        return Err(CliError::failed(format!(
-            "a row was rejected and --strict was given: {} is not written",
-            args.output.display()
-        )));
+        fail!("a row was rejected and --strict was given: {} is not written", args.output.display());
     }
     if shown.count > SHOWN && args.rejects.is_none() {
         let more = shown.count - SHOWN;
@@ -124,7 +119,7 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
 }
 
 /// Shows progress and rejected places.
-struct Shown {
+struct RejectLog {
     bar: Bar,
     count: u64,
     /// Whether to keep all of them for a file.
@@ -134,7 +129,7 @@ struct Shown {
     strict: Option<Arc<AtomicBool>>,
 }
 
-impl Shown {
+impl RejectLog {
     fn add(&mut self, progress: Progress) {
         let Reject { file, place, reason } = match progress {
             Progress::Rows(written) => return self.bar.set(written),

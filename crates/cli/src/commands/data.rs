@@ -7,7 +7,7 @@ use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_data::gpus::{MeasuredOn, measured_on};
-use ck_select_data::measurements::{Measurements, Reading, Wanted, files_of, first_row};
+use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, files_of, first_row};
 use ck_select_study::candidates::repeated;
 
 use super::gpu::Gpu;
@@ -39,7 +39,7 @@ impl ChooseOption {
     /// Whether the number of parts is chosen; an error for an operation that has none.
     pub(crate) fn chooses_split(&self, op: Op) -> Result<bool, CliError> {
         if self.choose.is_some() && !Problem::has_split(op) {
-            return Err(CliError::usage(format!("--choose: found split_k, which {op} problems do not have")));
+            refuse!("--choose: found split_k, which {op} problems do not have");
         }
         Ok(self.choose.is_some())
     }
@@ -88,11 +88,9 @@ impl RowFilter {
     /// The first row of each file that counts, for what the command line leaves to the data.
     pub(crate) fn first_rows(&self, files: &[PathBuf]) -> Result<FirstRows, CliError> {
         let mut rows = Vec::new();
-        for path in files {
-            for file in files_of(path)? {
-                if let Some((op, arch)) = first_row(&file, self.op, self.dtype, self.run_id.as_deref())? {
-                    rows.push((file, op, arch));
-                }
+        for file in files.iter().map(|path| files_of(path)).collect::<Result<Vec<_>, _>>()?.concat() {
+            if let Some((op, arch)) = first_row(&file, self.op, self.dtype, self.run_id.as_deref())? {
+                rows.push((file, op, arch));
             }
         }
         Ok(FirstRows(rows))
@@ -109,18 +107,16 @@ impl RowFilter {
     }
 
     /// Which rows are wanted of an operation and an architecture.
-    pub(crate) fn wanted(&self, op: Op, arch: Option<Arch>) -> Result<Wanted, CliError> {
-        match self.direction {
-            Some(direction) if op != Op::Conv => {
-                Err(CliError::usage(format!("--where: found direction={direction}, but rows are of {op}")))
-            }
-            direction => Ok(Wanted { op, direction, dtype: self.dtype, arch }),
+    pub(crate) fn scope(&self, op: Op, arch: Option<Arch>) -> Result<RowScope, CliError> {
+        if let Some(direction) = self.direction.filter(|_| op != Op::Conv) {
+            refuse!("--where: found direction={direction}, but rows are of {op}");
         }
+        Ok(RowScope { op, direction: self.direction, dtype: self.dtype, arch })
     }
 
     /// How rows are read: those of the run that counts.
-    pub(crate) fn reading(&self) -> Reading {
-        Reading { run: self.run_id.clone(), ..Reading::default() }
+    pub(crate) fn options(&self) -> ReadOptions {
+        ReadOptions { run: self.run_id.clone(), ..ReadOptions::default() }
     }
 }
 
@@ -163,9 +159,9 @@ impl FirstRows {
         let mut named = self.0.iter().filter_map(|row| Some((row.0.display(), of(row)?)));
         let Some((first, value)) = named.next() else { return Ok(None) };
         match named.find(|(_, other)| *other != value) {
-            Some((file, other)) => Err(CliError::usage(format!(
-                "{option} is missing: {first} has rows of {value}, {file} of {other}"
-            ))),
+            Some((file, other)) => {
+                refuse!("{option} is missing: {first} has rows of {value}, {file} of {other}")
+            }
             None => Ok(Some(value)),
         }
     }
@@ -177,18 +173,15 @@ pub(crate) fn check_choice(
     op: Option<Op>,
     arch: Option<Arch>,
 ) -> Result<(), CliError> {
-    let Wanted { op: taken, arch: taken_arch, direction, dtype } = *measurements.wanted();
+    let RowScope { op: taken, arch: taken_arch, direction, dtype } = *measurements.scope();
     for source in measurements.sources() {
         let file = source.path.display();
         let other_arches: usize = source.other_arches.iter().map(|(_, rows)| rows).sum();
         if let (None, Some(taken), Some((other, _))) = (arch, taken_arch, source.other_arches.first()) {
-            let message = format!("--arch is missing: {file} has rows of {taken} and of {other}");
-            return Err(CliError::usage(message));
+            refuse!("--arch is missing: {file} has rows of {taken} and of {other}");
         }
         if op.is_none() && direction.is_none() && dtype.is_none() && source.other > other_arches {
-            let message =
-                format!("--where op= is missing: {file} has rows of {taken} and of another operation");
-            return Err(CliError::usage(message));
+            refuse!("--where op= is missing: {file} has rows of {taken} and of another operation");
         }
     }
     Ok(())
@@ -202,12 +195,9 @@ pub(crate) fn serving(model: Model, data: &Data) -> Result<Model, CliError> {
         None if model.spec().prior.is_some() => Some(data.op()?),
         op => op,
     };
-    match op.filter(|&op| op != own) {
-        None => Ok(model),
-        Some(op) => model
-            .for_op(op)
-            .ok_or_else(|| CliError::usage(format!("--where: found op={op}, but the model is for {own}"))),
-    }
+    let Some(op) = op.filter(|&op| op != own) else { return Ok(model) };
+    let Some(model) = model.for_op(op) else { refuse!("--where: found op={op}, but the model is for {own}") };
+    Ok(model)
 }
 
 /// Refuses files without a single row for a model to adapt.
@@ -219,9 +209,9 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
     else {
         return Ok(());
     };
-    let (file, Wanted { op, arch, .. }) = (source.path.display(), measurements.wanted());
+    let (file, RowScope { op, arch, .. }) = (source.path.display(), measurements.scope());
     if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
-        return Err(CliError::failed(format!("{file}: found rows of {other}, expected rows of {arch}")));
+        fail!("{file}: found rows of {other}, expected rows of {arch}");
     }
     let gemms = if *op == Op::Conv { ", or --where op=gemm_universal for GEMMs" } else { "" };
     Err(CliError::failed(format!("{file}: found no row that is wanted, expected rows of {op}{gemms}")))
@@ -232,15 +222,15 @@ impl Data {
     /// architecture unless one is requested.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let (spec, filter) = (model.spec(), &self.rows.filter);
-        let wanted = filter.wanted(spec.op(), model.key().arch.or(arch))?;
-        let (direction, dtype) = (wanted.direction.or(spec.direction), wanted.dtype.or(spec.dtype));
-        self.read(Wanted { direction, dtype, ..wanted })
+        let scope = filter.scope(spec.op(), model.key().arch.or(arch))?;
+        let (direction, dtype) = (scope.direction.or(spec.direction), scope.dtype.or(spec.dtype));
+        self.read(RowScope { direction, dtype, ..scope })
     }
 
     /// Reads rows of one operation, by default that of the first row.
     pub(crate) fn read_all(&self, op: Option<Op>, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let taken = op.map_or_else(|| self.op(), Ok)?;
-        let measurements = self.read(self.rows.filter.wanted(taken, arch)?)?;
+        let measurements = self.read(self.rows.filter.scope(taken, arch)?)?;
         check_choice(&measurements, op, arch)?;
         Ok(measurements)
     }
@@ -258,10 +248,10 @@ impl Data {
         Ok(Gpu::with_profile(self.rows.filter.first_rows(&self.files)?.arch()?))
     }
 
-    fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
-        let chooses_split = self.choose.chooses_split(wanted.op)?;
-        let reading = Reading { chooses_split, ..self.rows.filter.reading() };
-        let mut measurements = Measurements::with(wanted, reading);
+    fn read(&self, scope: RowScope) -> Result<Measurements, CliError> {
+        let chooses_split = self.choose.chooses_split(scope.op)?;
+        let options = ReadOptions { chooses_split, ..self.rows.filter.options() };
+        let mut measurements = Measurements::with(scope, options);
         measurements.add_all(&self.files)?;
         look_over(&measurements)?;
         Ok(measurements)
@@ -319,7 +309,7 @@ pub(crate) fn say_trained_on(measurements: &Measurements, trained: &[bool]) {
 pub(crate) fn say_left_out(measurements: &Measurements) {
     for source in measurements.sources() {
         say_ignored(source.path.display(), &source.unknown);
-        if let Some(left_out) = source.left_out(measurements.wanted()) {
+        if let Some(left_out) = source.left_out(measurements.scope()) {
             say!("ckselect: {left_out}");
         }
     }

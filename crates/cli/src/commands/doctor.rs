@@ -10,6 +10,7 @@ use ck_select::log::Level;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
 use ck_select::registry::{Mode, Options, Overrides};
+use ck_select::tuning::device::Device as _;
 use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
 use ck_select::tuning::store::{Location, Mode as StoreMode, Store};
 use ck_select::vocab::UnknownWord;
@@ -27,10 +28,10 @@ wrong. Nothing is written or measured; only the HIP runtime is loaded.";
 
 /// The variables that the library, its tools and its Python package read, besides those whose values are
 /// judged one by one.
-const OTHERS: [&str; 5] =
+const UNJUDGED: [&str; 5] =
     [Location::VARIABLE, LIBRARY_VARIABLE, "CK_SELECT_LOCK_DIR", "CK_SELECT_LIBRARY", "CK_SELECT_COMMAND"];
 /// Variables that only the project's own builds and tests read.
-const OF_BUILDS: [&str; 7] = [
+const BUILD_VARIABLES: [&str; 7] = [
     "CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_UPDATE_ROWS",
     "CK_SELECT_FREE_THREADED", "CK_SELECT_FAULTS", "CK_SELECT_LICENCES",
 ];
@@ -44,201 +45,211 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// One line of the report: what, its state, what was found, and the effect of it.
-type Finding = [String; 4];
+/// One line of the report.
+struct Finding {
+    what: String,
+    state: &'static str,
+    found: String,
+    effect: String,
+}
 
-fn finding(what: &str, state: &str, found: &dyn Display, effect: &dyn Display) -> Finding {
-    [what.to_owned(), state.to_owned(), found.to_string(), effect.to_string()]
+impl Finding {
+    fn new(what: &str, state: &'static str, found: impl Display, effect: impl Display) -> Self {
+        Self { what: what.to_owned(), state, found: found.to_string(), effect: effect.to_string() }
+    }
 }
 
 fn ok(what: &str, found: impl Display, effect: impl Display) -> Finding {
-    finding(what, "ok", &found, &effect)
+    Finding::new(what, "ok", found, effect)
 }
 
 /// Nothing was found, and nothing was requested.
 fn none(what: &str, found: impl Display, effect: impl Display) -> Finding {
-    finding(what, "none", &found, &effect)
+    Finding::new(what, "none", found, effect)
 }
 
 fn wrong(what: &str, found: impl Display, effect: impl Display) -> Finding {
-    finding(what, "wrong", &found, &effect)
+    Finding::new(what, "wrong", found, effect)
 }
 
+/// In the order of the report.
+const CHECKS: [fn() -> Vec<Finding>; 8] =
+    [library, hip, driver, embedded_models, installed_models, store, variables, unknown_variables];
+
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let mut findings = vec![library()];
-    findings.extend(gpus(&variable));
-    findings.extend(models());
-    findings.push(store());
-    findings.extend(JUDGED.map(|(name, unset, judge)| match variable(name).as_deref().map(judge) {
-        None => none(name, "not set", unset),
-        Some(Ok((found, effect))) => ok(name, found, effect),
-        Some(Err((found, effect))) => wrong(name, found, effect),
-    }));
-    findings.extend(unknown_variables(std::env::vars_os().map(|(name, _)| name)));
     let mut table = Table::new(["what", "state", "found", "effect"]);
-    for finding in &findings {
-        table.push(finding.iter().map(|cell| cell.as_str().into()).collect());
+    let mut wrong = Vec::new();
+    for Finding { what, state, found, effect } in CHECKS.iter().flat_map(|check| check()) {
+        if state == "wrong" {
+            wrong.push(what.clone());
+        }
+        table.push(vec![what.into(), state.into(), found.into(), effect.into()]);
     }
     table.print(args.format)?;
-    let wrong: Vec<&str> =
-        findings.iter().filter(|one| one[1] == "wrong").map(|one| one[0].as_str()).collect();
     if wrong.is_empty() { Ok(()) } else { Err(CliError::Judged(format!("wrong: {}", wrong.join(", ")))) }
 }
 
-fn library() -> Finding {
+fn library() -> Vec<Finding> {
     let trains = if cfg!(feature = "train") { "can train" } else { "without LightGBM: cannot train" };
-    ok("library", env!("CARGO_PKG_VERSION"), trains)
+    vec![ok("library", env!("CARGO_PKG_VERSION"), trains)]
 }
 
-/// The HIP runtime, its devices, and whether this user has access to them.
-fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
+/// The HIP runtime and its devices.
+fn hip() -> Vec<Finding> {
+    let what = "HIP runtime";
     let without = "nothing is measured; models, the store and the estimate still choose";
-    let mut findings = Vec::new();
-    match Hip::get() {
-        Err(error) => {
-            // If a library is named, it must be usable.
-            let is_named = variable(LIBRARY_VARIABLE).is_some();
-            findings.push(match &error {
-                _ if is_named => wrong("HIP runtime", error, without),
-                HipError::NotFound { tried } => {
-                    let names: Vec<&str> = tried.iter().map(|one| one.library.as_str()).collect();
-                    none("HIP runtime", format!("none of {}", names.join(", ")), without)
-                }
-                error => none("HIP runtime", error, without),
-            });
+    let hip = match Hip::get() {
+        Ok(hip) => hip,
+        // A library that is named must be usable.
+        Err(error) if variable(LIBRARY_VARIABLE).is_some() => return vec![wrong(what, error, without)],
+        Err(HipError::NotFound { tried }) => {
+            let names: Vec<&str> = tried.iter().map(|one| one.library.as_str()).collect();
+            return vec![none(what, format!("none of {}", names.join(", ")), without)];
         }
-        Ok(hip) => {
-            let version = hip.version().map_or_else(String::new, |version| {
-                format!(", version {}.{}", version / 10_000_000, version / 100_000 % 100)
-            });
-            let found = format!("{}{version}", hip.library());
-            match hip.device_count() {
-                Ok(count) => {
-                    findings.push(ok("HIP runtime", found, "searches and tuning can measure"));
-                    findings.extend((0..count).map(|index| device(hip, index)));
-                }
-                Err(error) => {
-                    let found = format!("{error}{version}");
-                    findings.push(none("HIP runtime", found, without));
-                }
-            }
-        }
-    }
-    // AMD's driver: without this file there is no AMD GPU; without access to it, the runtime sees none.
-    let driver = Path::new("/dev/kfd");
-    if driver.exists() && access(driver, Access::READ_OK | Access::WRITE_OK).is_err() {
-        let effect = "the runtime sees no device; add the user to the groups render and video";
-        findings.push(wrong("GPU driver", "/dev/kfd: no permission to read and write", effect));
-    }
-    findings
+        Err(error) => return vec![none(what, error, without)],
+    };
+    let version = hip.version().map_or_else(String::new, |version| {
+        format!(", version {}.{}", version / 10_000_000, version / 100_000 % 100)
+    });
+    let count = match hip.device_count() {
+        Ok(count) => count,
+        Err(error) => return vec![none(what, format!("{error}{version}"), without)],
+    };
+    let runtime = ok(what, format!("{}{version}", hip.library()), "searches and tuning can measure");
+    std::iter::once(runtime).chain((0..count).map(|index| device(hip, index))).collect()
 }
 
 fn device(hip: &Hip, index: u32) -> Finding {
     let what = format!("device {index}");
-    match hip.device(index) {
-        Err(error) => wrong(&what, error, "cannot measure"),
-        Ok(device) => {
-            use ck_select::tuning::device::Device as _;
-            let facts = device.facts();
-            let arch = facts.arch();
-            let target = facts.target.as_deref().unwrap_or("no architecture reported");
-            let effect = match arch.map(|arch| (arch, estimate::Device::for_arch(arch))) {
-                None => "the architecture has to be given by the options or by problems".to_owned(),
-                Some((arch, Err(_))) => format!("no profile of {arch}: no estimate without --arch FILE"),
-                Some((arch, Ok(profile))) => {
-                    let known = format!("the estimate and the universal model know {arch}");
-                    let profile = profile.hardware.num_cus;
-                    match facts.all_compute_units() {
-                        Some(units) if i64::from(units) != profile => format!(
-                            "{known} with {profile} compute units instead of {units}: --arch FILE with \
-                             {{\"based_on\": \"{arch}\", \"num_cus\": {units}}} describes this one"
-                        ),
-                        _ => known,
-                    }
-                }
-            };
-            ok(&what, format!("{}, {target}", facts.name), effect)
+    let device = match hip.device(index) {
+        Ok(device) => device,
+        Err(error) => return wrong(&what, error, "cannot measure"),
+    };
+    let facts = device.facts();
+    let target = facts.target.as_deref().unwrap_or("no architecture reported");
+    let found = format!("{}, {target}", facts.name);
+    let Some(arch) = facts.arch() else {
+        return ok(&what, found, "the architecture has to be given by the options or by problems");
+    };
+    let Ok(profile) = estimate::Device::for_arch(arch) else {
+        return ok(&what, found, format!("no profile of {arch}: no estimate without --arch FILE"));
+    };
+    let known = format!("the estimate and the universal model know {arch}");
+    let profile = profile.hardware.num_cus;
+    match facts.all_compute_units().filter(|&units| i64::from(units) != profile) {
+        Some(units) => {
+            let described = format!("{{\"based_on\": \"{arch}\", \"num_cus\": {units}}}");
+            let instead = format!("{profile} compute units instead of {units}");
+            ok(
+                &what,
+                found,
+                format!("{known} with {instead}: --arch FILE with {described} describes this one"),
+            )
         }
+        None => ok(&what, found, known),
     }
 }
 
-/// The models in the library, and those installed beside this program.
-fn models() -> Vec<Finding> {
-    let mut findings: Vec<Finding> = embedded::all()
-        .iter()
-        .map(|embedded| {
-            let what = format!("{}{}", EmbeddedModel::PREFIX, embedded.name());
-            model(&what, embedded.spec().map_err(|error| error.to_string()), "inside the library".to_owned())
-        })
-        .collect();
-    if findings.is_empty() {
-        findings.push(none("embedded models", "built without", "only loaded models choose"));
+/// AMD's driver: without its file there is no AMD GPU; without access to it, the runtime sees none.
+fn driver() -> Vec<Finding> {
+    let driver = Path::new("/dev/kfd");
+    if !driver.exists() || access(driver, Access::READ_OK | Access::WRITE_OK).is_ok() {
+        return Vec::new();
     }
+    let effect = "the runtime sees no device; add the user to the groups render and video";
+    vec![wrong("GPU driver", "/dev/kfd: no permission to read and write", effect)]
+}
+
+fn embedded_models() -> Vec<Finding> {
+    if embedded::all().is_empty() {
+        return vec![none("embedded models", "built without", "only loaded models choose")];
+    }
+    let finding = |embedded: &EmbeddedModel| {
+        let what = format!("{}{}", EmbeddedModel::PREFIX, embedded.name());
+        model(&what, embedded.spec(), "inside the library")
+    };
+    embedded::all().iter().map(finding).collect()
+}
+
+/// The models that were installed with this program.
+fn installed_models() -> Vec<Finding> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).ok();
-    let folder = program.as_deref().and_then(Path::parent).and_then(Path::parent);
-    let Some(folder) = folder.map(|prefix| prefix.join("share/ck-select/models")) else { return findings };
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .map(|entries| entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
-        .unwrap_or_default();
-    paths.sort();
+    let Some(prefix) = program.as_deref().and_then(|program| program.ancestors().nth(2)) else {
+        return Vec::new();
+    };
+    let folder = prefix.join("share/ck-select/models");
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     if paths.is_empty() {
         let found = format!("no model in {}", folder.display());
-        findings.push(none("installed models", found, "models are given by their path"));
+        return vec![none("installed models", found, "models are given by their path")];
     }
-    findings.extend(paths.iter().map(|path| {
-        let loaded = Model::load(path).map(|model| model.spec().clone()).map_err(|error| error.to_string());
-        model("installed model", loaded, path.display().to_string())
-    }));
-    findings
-}
-
-fn model(what: &str, spec: Result<FeatureSpec, String>, found: String) -> Finding {
-    match spec {
-        Err(error) => wrong(what, error, "cannot be loaded"),
-        Ok(spec) => {
-            let direction = spec.direction.map(|word| word.to_string());
-            let dtype = spec.dtype.map(|word| word.to_string());
-            let arch = spec.arch.map(|word| word.to_string());
-            let library = spec.library.map(|word| word.to_string());
-            let of = [Some(spec.op().to_string()), direction, dtype, library, arch];
-            let of: Vec<String> = of.into_iter().flatten().collect();
-            ok(what, found, format!("chooses for {}", of.join(", ")))
-        }
-    }
-}
-
-fn store() -> Finding {
-    let what = "store";
-    let path = match Location::from_environment(None) {
-        Ok(Location::Off) => {
-            return none(what, "off", "measured winners are lost when a process ends");
-        }
-        Ok(Location::File(path)) => path,
-        Err(error) => return wrong(what, error, "winners stay in memory"),
+    paths.sort();
+    let finding = |path: &PathBuf| {
+        model("installed model", Model::load(path).map(|model| model.spec().clone()), path.display())
     };
-    let shown = path.display().to_string();
+    paths.iter().map(finding).collect()
+}
+
+fn model(what: &str, spec: Result<FeatureSpec, impl Display>, found: impl Display) -> Finding {
+    let spec = match spec {
+        Ok(spec) => spec,
+        Err(error) => return wrong(what, error, "cannot be loaded"),
+    };
+    let of = [
+        Some(spec.op().to_string()),
+        spec.direction.map(|word| word.to_string()),
+        spec.dtype.map(|word| word.to_string()),
+        spec.library.map(|word| word.to_string()),
+        spec.arch.map(|word| word.to_string()),
+    ];
+    let of: Vec<String> = of.into_iter().flatten().collect();
+    ok(what, found, format!("chooses for {}", of.join(", ")))
+}
+
+fn store() -> Vec<Finding> {
+    vec![match Location::from_environment(None) {
+        Ok(Location::Off) => none("store", "off", "measured winners are lost when a process ends"),
+        Ok(Location::File(path)) => store_file(&path),
+        Err(error) => wrong("store", error, "winners stay in memory"),
+    }]
+}
+
+fn store_file(path: &Path) -> Finding {
+    let (what, in_memory) = ("store", "winners stay in memory");
+    let shown = path.display();
     if !path.exists() {
-        return match creatable(&path) {
+        return match creatable(path) {
             Ok(()) => none(what, format!("{shown}: no file yet"), "the first measured winner creates it"),
-            Err(reason) => wrong(what, format!("{shown}: {reason}"), "winners stay in memory"),
+            Err(reason) => wrong(what, format!("{shown}: {reason}"), in_memory),
         };
     }
-    let opened = Store::open(&path, StoreMode::ReadOnly).and_then(|store| store.count());
-    match opened {
-        Err(error) => wrong(what, error, "winners stay in memory"),
-        Ok(count) => {
-            let found = format!("{shown}: {count} winners");
-            match writable(&path) {
-                Ok(()) => ok(what, found, "answers what was measured, keeps new winners"),
-                Err(reason) => wrong(
-                    what,
-                    format!("{found}; {reason}"),
-                    "answers what was measured; new winners stay in memory",
-                ),
-            }
+    let count = match Store::open(path, StoreMode::ReadOnly).and_then(|store| store.count()) {
+        Ok(count) => count,
+        Err(error) => return wrong(what, error, in_memory),
+    };
+    let found = format!("{shown}: {count} winners");
+    match writable(path) {
+        Ok(()) => ok(what, found, "answers what was measured, keeps new winners"),
+        Err(reason) => {
+            let effect = "answers what was measured; new winners stay in memory";
+            wrong(what, format!("{found}; {reason}"), effect)
         }
     }
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The variables whose values are judged.
+fn variables() -> Vec<Finding> {
+    let finding = |(name, unset, judge): Variable| match variable(name).as_deref().map(judge) {
+        None => none(name, "not set", unset),
+        Some(Ok((found, effect))) => ok(name, found, effect),
+        Some(Err((found, effect))) => wrong(name, found, effect),
+    };
+    JUDGED.map(finding).into()
 }
 
 /// What a variable's value is, and its effect; or what is wrong with it, and the effect of that.
@@ -293,32 +304,30 @@ fn capture(value: &OsStr) -> Judgement {
 
 fn log(value: &OsStr) -> Judgement {
     let value = value.to_string_lossy().into_owned();
-    let (level, file) =
-        value.split_once(':').map_or((value.as_str(), None), |(level, file)| (level, Some(file)));
+    let (level, to) = value.split_once(':').unwrap_or((&value, "standard error"));
     let nothing = "nothing is logged";
     let level: Level = level.parse().map_err(|error: UnknownWord| (error.to_string(), nothing))?;
-    let to = file.unwrap_or("standard error");
-    if let Some(file) = file {
-        may_write(file.as_ref()).map_err(|reason| (format!("{value}: {reason}"), nothing))?;
+    if value.contains(':') {
+        may_write(to.as_ref()).map_err(|reason| (format!("{value}: {reason}"), nothing))?;
     }
     let effect = format!("{level} goes to {to}");
     Ok((value, effect))
 }
 
 /// Variables with our prefix that nothing reads.
-fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
-    let known = || JUDGED.iter().map(|judged| judged.0).chain(OTHERS);
-    let ours = |name: &String| known().chain(OF_BUILDS).any(|known| known == name);
-    let mut unknown_variables: Vec<String> = names
-        .filter_map(|name| name.into_string().ok())
-        .filter(|name| name.starts_with("CK_SELECT_") && !ours(name))
+fn unknown_variables() -> Vec<Finding> {
+    let known = || JUDGED.iter().map(|judged| judged.0).chain(UNJUDGED);
+    let is_known = |name: &str| known().chain(BUILD_VARIABLES).any(|known| known == name);
+    let mut names: Vec<String> = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| name.starts_with("CK_SELECT_") && !is_known(name))
         .collect();
-    unknown_variables.sort();
+    names.sort();
     let finding = |name: &String| {
         let found = format!("no variable of ck-select{}", Hint::new(name, known()));
         wrong(name, found, "is ignored")
     };
-    unknown_variables.iter().map(finding).collect()
+    names.iter().map(finding).collect()
 }
 
 /// Whether this user may write a file, or create it.

@@ -71,14 +71,14 @@ pub(crate) struct Args {
 }
 
 /// What `--params` says of what the configuration leaves open.
-struct Open {
+struct ConfigParams {
     op: Option<Op>,
     ndim: Option<u8>,
     dtype: Option<Dtype>,
     layout: Option<GemmLayout>,
 }
 
-impl Open {
+impl ConfigParams {
     fn read(words: &[String]) -> Result<Self, CliError> {
         let params = Params::read(words, &["op", "ndim", "dtype", "layout"])?;
         Ok(Self {
@@ -100,9 +100,9 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let to_standard_output = args.output.iter().any(|file| file == Path::new("-"));
     if to_standard_output && (args.list || args.count) {
-        return Err(CliError::usage("--output -: --list and --count write to standard output, too"));
+        refuse!("--output -: --list and --count write to standard output, too");
     }
-    let open = Open::read(&args.params)?;
+    let open = ConfigParams::read(&args.params)?;
     if args.fields {
         return list_fields(open.op, args.format);
     }
@@ -113,10 +113,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (name, config) = match (args.family(), &args.config) {
         (Some(family), _) => (family.to_owned(), Config::Aiter(family.to_owned())),
         (None, Some(path)) => (path.display().to_string(), Config::read(path, open.op)?),
-        (None, None) => return Err(CliError::usage("the configuration is missing")),
+        (None, None) => refuse!("the configuration is missing"),
     };
     if args.family().is_some() && !args.params.is_empty() {
-        return Err(CliError::usage("--params: a family leaves nothing open"));
+        refuse!("--params: a family leaves nothing open");
     }
     check_options(&open, config.op())?;
     let request = request(args, &open, config.op())?;
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         say!("ckselect: warning: {warning}");
     }
     if found.kernels.is_empty() && found.others.is_empty() && !args.count {
-        return Err(CliError::failed(format!("{name}: no kernel is left after all conditions")));
+        fail!("{name}: no kernel is left after all conditions");
     }
     if !args.output.is_empty() {
         check_pool(&found)?;
@@ -171,14 +171,14 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
     }
     let message = format!("{} cannot be part of a pool: they are not implicit GEMMs", left_out.join(" and "));
     if found.kernels.is_empty() {
-        return Err(CliError::failed(format!("{message}; there are no other kernels")));
+        fail!("{message}; there are no other kernels");
     }
     say!("ckselect: {message}, and are left out");
     Ok(())
 }
 
 /// Refuses options that are for other operations.
-fn check_options(open: &Open, op: Op) -> Result<(), CliError> {
+fn check_options(open: &ConfigParams, op: Op) -> Result<(), CliError> {
     let wrong = if op != Op::Gemm && open.dtype.is_some() {
         "--params: dtype is for GEMMs; other types are in the configuration"
     } else if op != Op::Gemm && open.layout.is_some() {
@@ -191,7 +191,7 @@ fn check_options(open: &Open, op: Op) -> Result<(), CliError> {
     Err(CliError::usage(wrong))
 }
 
-fn request(args: &Args, open: &Open, op: Op) -> Result<Request, CliError> {
+fn request(args: &Args, open: &ConfigParams, op: Op) -> Result<Request, CliError> {
     let mut request = Request::new(args.arch.as_str());
     request.ndim = open.ndim;
     request.dtype = open.dtype.unwrap_or(request.dtype);

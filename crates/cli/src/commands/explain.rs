@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
-use ck_select::select::{RankScratch, Ranked, Ranker};
+use ck_select::select::{Comparison, RankScratch, Ranked, Ranker};
 #[cfg(feature = "offline")]
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 #[cfg(feature = "offline")]
 use ck_select_study::page::{self, Explanation};
 
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (ranker, defaults) = args.ranker.load()?;
-    let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
+    let problem = super::parse_problem(ranker.model().spec().op(), &args.problem, &defaults)?;
     let mut scratch = RankScratch::default();
     ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
     let ranking = scratch.ranking();
@@ -88,10 +88,20 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             outside: &outside,
         };
         // The page has no measurements.
-        let none = Measurements::new(Wanted::all(problem.op()));
+        let none = Measurements::new(RowScope::all(problem.op()));
         let made = super::provenance(args.ranker.model.as_deref(), &none)?;
         crate::output::write_file(path, &page::explanation(&explanation, &made))?;
     }
+    if args.format == Format::Table {
+        let [first, second] =
+            [first, second].map(|ranked| problem.named(ranker.name(ranked.index), ranked.split_k));
+        say!("first:  {first}\nsecond: {second}");
+    }
+    table(&comparison, args.top.unwrap_or(usize::MAX)).print(args.format)
+}
+
+/// The parts of both scores, of which the most important features come first.
+fn table(comparison: &Comparison, top: usize) -> Table {
     let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
     let mut push = |name: &str, values: [Option<f64>; 2], parts: [f64; 2]| {
         let [first, second] = parts;
@@ -107,15 +117,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     push("(raw score)", [None; 2], comparison.raw);
     push("(bias)", [None; 2], comparison.parts.each_ref().map(|part| part.bias));
     push("(rounding)", [None; 2], comparison.parts.each_ref().map(|part| part.rounding));
-    for term in comparison.terms.iter().take(args.top.unwrap_or(usize::MAX)) {
+    for term in comparison.terms.iter().take(top) {
         push(term.feature, term.values.map(Some), term.contributions);
     }
-    if args.format == Format::Table {
-        let [first, second] =
-            [first, second].map(|ranked| problem.named(ranker.name(ranked.index), ranked.split_k));
-        say!("first:  {first}\nsecond: {second}");
-    }
-    table.print(args.format)
+    table
 }
 
 /// The best kernel with another score than the first: between equal scores there is nothing to explain.

@@ -123,28 +123,25 @@ impl Gpu {
 
     /// A model on the GPU: a universal one for it, another one with its constants.
     pub(crate) fn model_on(&self, model: Model) -> Result<Model, CliError> {
-        let refused = |arch: Arch, own: Arch| {
-            let message =
-                format!("--arch: found {arch}, but the model is for {own}; --allow untrained uses it anyway");
-            CliError::usage(message)
+        let check = |arch: Option<Arch>, model: &Model| match (arch, model.key().arch) {
+            (Some(arch), Some(own)) if arch != own => {
+                refuse!("--arch: found {arch}, but the model is for {own}; --allow untrained uses it anyway")
+            }
+            _ => Ok(()),
         };
         if model.spec().prior.is_none() {
-            return match (self.arch, model.key().arch) {
-                (Some(arch), Some(own)) if arch != own => Err(refused(arch, own)),
-                _ => self.with_constants(model),
-            };
+            check(self.arch, &model)?;
+            return self.with_constants(model);
         }
         if !self.is_given() {
             return Ok(model);
         }
         let GpuOverride { arch, device } = self.device()?;
         let model = model.on_device(device, Some(arch));
-        match model.key().arch {
-            Some(own) if arch != own => Err(refused(arch, own)),
-            // A model that may rank what it was not trained for accepts architectures that its spec does not.
-            None if model.spec().arch.is_none() => Ok(model.of_arch(arch)),
-            _ => Ok(model),
-        }
+        check(Some(arch), &model)?;
+        // A model that may rank what it was not trained for accepts architectures that its spec does not.
+        let is_any = model.key().arch.is_none() && model.spec().arch.is_none();
+        Ok(if is_any { model.of_arch(arch) } else { model })
     }
 
     /// Refuses to use a universal model for a GPU that nothing names.
@@ -203,12 +200,10 @@ impl Gpu {
 
 /// Refuses a problem of another architecture than the GPU that is named.
 pub(crate) fn check_arch(given: Arch, problem: &Problem) -> Result<(), String> {
-    match problem.arch() {
-        Some(named) if given != named => {
-            Err(format!("the problem's arch is {named}, but the GPU of --arch is {given}"))
-        }
-        _ => Ok(()),
+    if let Some(named) = problem.arch().filter(|&named| named != given) {
+        return Err(format!("the problem's arch is {named}, but the GPU of --arch is {given}"));
     }
+    Ok(())
 }
 
 fn no_gpu(who: &str) -> CliError {
@@ -221,7 +216,7 @@ fn read(path: &Path, own: Hardware) -> Result<Hardware, CliError> {
     let fields = constants_of(path)?;
     if fields.is_empty() {
         let known = Hardware::NAMES.join(", ");
-        return Err(CliError::failed(format!("{name}: found no constants, expected some of {known}")));
+        fail!("{name}: found no constants, expected some of {known}");
     }
     let wrong = |error| CliError::failed(format!("{name}: {error}"));
     let hardware = own.overridden_by(&fields).map_err(wrong)?;

@@ -87,7 +87,7 @@ fn write_spec(directory: &Path, engine: Engine, arch: Arch) -> Result<(), CliErr
     if !directory.is_dir() || path.exists() {
         let why =
             if path.exists() { "is there already" } else { "cannot be written: --model is not a directory" };
-        return Err(CliError::failed(format!("{}: {why}", path.display())));
+        fail!("{}: {why}", path.display());
     }
     Model::load_bare(directory, &spec)?;
     write_file(&path, &format!("{spec:#}\n"))

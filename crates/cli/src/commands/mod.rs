@@ -49,9 +49,9 @@ use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, Model};
 use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::Pool;
-use ck_select::problem::{Checked, GemmRequest, InvalidField, Problem, ProblemDefaults, Splits};
+use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
-use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
+use ck_select::vocab::{Arch, GemmLibrary, Op, UnknownWord};
 use clap::ValueEnum;
 
 pub(crate) use self::gpu::Gpu;
@@ -60,7 +60,7 @@ use crate::error::CliError;
 
 /// What a model does that it otherwise refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Allowed {
+pub(crate) enum Allowance {
     /// Directions, types and architectures that the model was not trained for, where the quality of its
     /// predictions is unknown
     Untrained,
@@ -74,30 +74,26 @@ pub(crate) enum Allowed {
 pub(crate) struct AllowOption {
     /// Let the model answer what it otherwise refuses
     #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
-    allow: Vec<Allowed>,
+    allow: Vec<Allowance>,
 }
 
 impl AllowOption {
-    fn has(&self, what: Allowed) -> bool {
+    fn has(&self, what: Allowance) -> bool {
         self.allow.contains(&what)
     }
 
     /// The model with what it is allowed.
     pub(crate) fn apply(&self, model: Model) -> Model {
-        let model = if self.has(Allowed::Words) {
-            let rules = model.extractor().rules;
-            model.with_rules(Rules { uncoded: Uncoded::Upstream, ..rules })
-        } else {
-            model
-        };
-        if self.has(Allowed::Untrained) { model.forced() } else { model }
+        let rules = Rules { uncoded: Uncoded::Upstream, ..model.extractor().rules };
+        let model = if self.has(Allowance::Words) { model.with_rules(rules) } else { model };
+        if self.has(Allowance::Untrained) { model.forced() } else { model }
     }
 
     /// Whether the estimate is asked, which has nothing to allow.
     pub(crate) fn asks_estimate(&self, model: Option<&Path>) -> Result<bool, CliError> {
         let is_estimate = model == Some(Path::new(ESTIMATE));
         if is_estimate && !self.allow.is_empty() {
-            return Err(CliError::usage("--allow is for models, not for the estimate"));
+            refuse!("--allow is for models, not for the estimate");
         }
         Ok(is_estimate)
     }
@@ -143,12 +139,11 @@ pub(crate) struct Params<'a>(Vec<(&'a str, &'a str)>);
 impl<'a> Params<'a> {
     /// Reads them; each name is one of these, once.
     pub(crate) fn read(words: &'a [String], known: &[&str]) -> Result<Self, CliError> {
-        let refused = |error: String| CliError::usage(format!("--params: {error}"));
-        let read = pairs(words.iter().map(String::as_str)).map_err(refused)?;
-        match read.iter().find(|(name, _)| !known.contains(name)) {
-            Some((name, _)) => Err(refused(unknown_name(name, known))),
-            None => Ok(Self(read)),
-        }
+        let read = pairs(words.iter().map(String::as_str)).and_then(|read| {
+            let unknown = read.iter().find(|(name, _)| !known.contains(name));
+            unknown.map_or(Ok(()), |(name, _)| Err(unknown_name(name, known))).map(|()| Self(read))
+        });
+        read.map_err(|error| CliError::usage(format!("--params: {error}")))
     }
 
     /// The value of a name, if it has one.
@@ -202,13 +197,16 @@ pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
 
 /// Reads `FIGURE=SHARE` with one of these figures.
 #[cfg(feature = "offline")]
-fn share_of(text: &str, figures: &[&'static str]) -> Result<(&'static str, f64), String> {
-    let (name, value) = pair(text)?;
-    let known = figures.iter().find(|figure| **figure == name);
-    let name = known.ok_or_else(|| unknown_name(name, figures))?;
-    match value.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok((name, share)),
-        _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),
+fn share_of(
+    figures: &'static [&'static str],
+) -> impl Fn(&str) -> Result<(&'static str, f64), String> + Clone + Send + Sync + 'static {
+    move |text: &str| {
+        let (name, value) = pair(text)?;
+        let known = figures.iter().find(|figure| **figure == name);
+        let name = known.ok_or_else(|| unknown_name(name, figures))?;
+        let share = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+        let wrong = || format!("{name}: found '{value}', expected a share from 0 to 1");
+        share.map(|share| (*name, share)).ok_or_else(wrong)
     }
 }
 
@@ -311,18 +309,6 @@ impl SplitsOption {
     }
 }
 
-/// A problem with the numbers of parts to choose from; refused if no column would have the chosen one.
-pub(crate) fn with_splits<'p>(
-    problem: &'p Problem,
-    splits: &'p Splits,
-    shows_split: bool,
-) -> Result<Checked<'p>, InvalidField> {
-    if problem.chooses_split() && !shows_split {
-        return Err(InvalidField::new("split_k", "auto", "the number of parts, or --splits for a choice"));
-    }
-    Ok(problem.checked()?.among(splits))
-}
-
 /// What a page says of how it was made: from which model and measurements.
 #[cfg(feature = "offline")]
 fn provenance(
@@ -348,12 +334,8 @@ fn say_ignored(file: impl std::fmt::Display, columns: &[String]) {
 
 /// A model directory, for commands that read its files.
 pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
-    if is_embedded(Path::new(text)) {
-        return Err(
-            "embedded models are inside the library; expected a directory with the model's files".to_owned()
-        );
-    }
-    Ok(text.into())
+    let embedded = "embedded models are inside the library; expected a directory with the model's files";
+    if is_embedded(Path::new(text)) { Err(embedded.to_owned()) } else { Ok(text.into()) }
 }
 
 /// A model that a training continues.
@@ -368,10 +350,7 @@ pub(crate) fn warm_start_of(place: &Path) -> Result<ck_select_train::WarmStart, 
 
 /// The universal model that `tune` continues, for its own operation or one that it serves, too.
 #[cfg(feature = "train")]
-pub(crate) fn start_of(
-    place: &Path,
-    op: ck_select::vocab::Op,
-) -> Result<ck_select_train::WarmStart, CliError> {
+pub(crate) fn start_of(place: &Path, op: Op) -> Result<ck_select_train::WarmStart, CliError> {
     Ok(warm_start_of(place)?.for_op(op)?.to_adapt()?)
 }
 
@@ -401,14 +380,14 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
         let first = all.next()?;
         all.all(|other| other == first).then_some(first)
     }
-    let told = || pool.iter().map(|kernel| kernel.kind.defaults());
-    if let Some(found) = common(told().map(|told| told.direction)).filter(|_| direction) {
+    let own = || pool.iter().map(|kernel| kernel.kind.defaults());
+    if let Some(found) = common(own().map(|own| own.direction)).filter(|_| direction) {
         defaults.direction = found;
     }
-    if let Some(found) = common(told().map(|told| told.dtype)).filter(|_| dtype) {
+    if let Some(found) = common(own().map(|own| own.dtype)).filter(|_| dtype) {
         defaults.dtype = found;
     }
-    if let Some(found) = common(told().map(|told| (told.conv_layout, told.gemm_layout))) {
+    if let Some(found) = common(own().map(|own| (own.conv_layout, own.gemm_layout))) {
         (defaults.conv_layout, defaults.gemm_layout) = found;
     }
     // AITER's tables and its log give extents and types only. Some of its kernels read B in either order.
@@ -426,13 +405,8 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
 }
 
 /// Reads the value of `--problem`; a mistake in it is a usage error.
-pub(crate) fn parse_problem(
-    ranker: &Ranker,
-    text: &str,
-    defaults: &ProblemDefaults,
-) -> Result<Problem, CliError> {
-    Problem::parse(ranker.model().spec().op(), text, defaults)
-        .map_err(|error| CliError::usage(format!("--problem: {error}")))
+pub(crate) fn parse_problem(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Problem, CliError> {
+    Problem::parse(op, text, defaults).map_err(|error| CliError::usage(format!("--problem: {error}")))
 }
 
 #[cfg(test)]

@@ -44,9 +44,7 @@ pub(super) fn of_family(family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<
 
 #[cfg(not(feature = "offline"))]
 fn of_family(family: &str, _: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
-    Err(CliError::usage(format!(
-        "{family}: no such file, and this ckselect was built without AITER's families of kernels"
-    )))
+    refuse!("{family}: no such file, and this ckselect was built without AITER's families of kernels")
 }
 
 pub(super) fn without_arch(family: &str) -> CliError {

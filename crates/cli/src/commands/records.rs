@@ -47,45 +47,44 @@ macro_rules! record {
     };
 }
 
-const RECORDS: &[Record] = &[
+const CHOOSE: &[Record] = &[
     record!(Choose "rank" rank, "model pool problem problems arch top format output"),
     record!(Choose "explain" explain, "model pool problem arch first second top output"),
-    #[cfg(feature = "offline")]
+];
+
+#[cfg(feature = "offline")]
+const OFFLINE: &[Record] = &[
     record!(Measure "enumerate" enumerate, "arch params filter valid-only list count output"),
-    #[cfg(feature = "offline")]
     record!(Measure "shapes" shapes, "set params list direction dtype count output"),
-    #[cfg(feature = "offline")]
     record!(Measure "bench" bench, "pool problems output runner resume cutoff order budget dry-run"),
-    #[cfg(feature = "offline")]
     record!(Measure "report" report, "arch output keep"),
-    #[cfg(feature = "offline")]
     record!(Learn "convert" convert, "output arch where rejects strict"),
-    #[cfg(feature = "offline")]
     record!(Learn "train" train, "data output arch where objective params folds"),
-    #[cfg(feature = "offline")]
     record!(Learn "tune" tune, "simulate runner pool problems arch work budget measure output"),
-    #[cfg(feature = "offline")]
     record!(Learn "evaluate" evaluate, "model pool data arch against require output"),
+    record!(Developer "features" dev::features, "engine model data output list"),
+    record!(Developer "predict" dev::predict),
+    record!(Developer "pack" dev::pack),
+    record!(Developer "completions" dev::completions),
+    record!(Developer "man" dev::man),
+    record!(Hidden "bench-guard" bench::guard),
+    record!(Hidden "bench-worker" bench::worker),
+];
+#[cfg(not(feature = "offline"))]
+const OFFLINE: &[Record] = &[];
+
+const MANAGE: &[Record] = &[
     record!(Look "inspect" inspect),
     record!(Look "doctor" doctor),
     record!(Manage "store" store),
     #[cfg(feature = "offline")]
     record!(Manage "uhd" uhd),
-    #[cfg(feature = "offline")]
-    record!(Developer "features" dev::features, "engine model data output list"),
-    #[cfg(feature = "offline")]
-    record!(Developer "predict" dev::predict),
-    #[cfg(feature = "offline")]
-    record!(Developer "pack" dev::pack),
-    #[cfg(feature = "offline")]
-    record!(Developer "completions" dev::completions),
-    #[cfg(feature = "offline")]
-    record!(Developer "man" dev::man),
-    #[cfg(feature = "offline")]
-    record!(Hidden "bench-guard" bench::guard),
-    #[cfg(feature = "offline")]
-    record!(Hidden "bench-worker" bench::worker),
 ];
+
+/// In the order in which errors and completions show them.
+fn records() -> impl Iterator<Item = &'static Record> {
+    CHOOSE.iter().chain(OFFLINE).chain(MANAGE)
+}
 
 /// The commands of some groups.
 fn commands(of: impl Fn(Group) -> bool) -> impl Iterator<Item = Command> {
@@ -93,7 +92,7 @@ fn commands(of: impl Fn(Group) -> bool) -> impl Iterator<Item = Command> {
         let command = (record.build)(Command::new(record.name));
         brief(command, record.needed).hide(record.group == Group::Hidden)
     };
-    RECORDS.iter().filter(move |record| of(record.group)).map(built)
+    records().filter(move |record| of(record.group)).map(built)
 }
 
 /// The command with two helps: `--help` has everything, `-h` what most calls need, each option in a sentence.
@@ -173,7 +172,7 @@ fn groups() -> String {
 /// Runs the command of a command line.
 pub(crate) fn run(matches: &ArgMatches) -> Result<(), CliError> {
     let Some((name, inner)) = matches.subcommand() else { return Ok(()) };
-    match RECORDS.iter().find(|record| record.name == name) {
+    match records().find(|record| record.name == name) {
         Some(record) => (record.run)(inner),
         None => run(inner),
     }
@@ -210,7 +209,7 @@ mod tests {
     /// The help of `bench` had 95 lines, in which what one needs was hard to find.
     #[test]
     fn a_short_help_fits_on_a_screen() {
-        for record in RECORDS {
+        for record in records() {
             let command = (record.build)(Command::new(record.name));
             for name in record.needed.split_whitespace() {
                 let has = command.get_arguments().any(|arg| arg.get_long() == Some(name));

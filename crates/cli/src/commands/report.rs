@@ -90,8 +90,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn read(args: &Args, files: &[PathBuf]) -> Result<Measurements, CliError> {
     let filter = &args.rows.filter;
-    let wanted = filter.wanted(filter.op_of(files)?, args.arch)?;
-    let mut measurements = Measurements::with(wanted, filter.reading());
+    let scope = filter.scope(filter.op_of(files)?, args.arch)?;
+    let mut measurements = Measurements::with(scope, filter.options());
     measurements.add_all(files)?;
     say_left_out(&measurements);
     Ok(measurements)

@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 /// What the options say of what sets leave open.
-struct Open {
+struct SetOptions {
     direction: Option<Direction>,
     dtype: Option<Dtype>,
     seed: Option<u64>,
@@ -61,7 +61,7 @@ struct Open {
     batches: Option<Vec<i64>>,
 }
 
-impl Open {
+impl SetOptions {
     fn read(args: &Args) -> Result<Self, CliError> {
         let params = Params::read(&args.params, &["seed", "ndim", "batches"])?;
         let batches = |value: &str| value.split(',').map(whole(1..=65536)).collect();
@@ -88,7 +88,7 @@ impl Open {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let open = Open::read(args)?;
+    let open = SetOptions::read(args)?;
     if args.list {
         return list(&open);
     }
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let mut problems = shapes::distinct(problems);
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
-        return Err(CliError::usage("the sets mix operations: one file has one"));
+        refuse!("the sets mix operations: one file has one");
     }
     let found = problems.len();
     if let Some(most) = args.count {
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         problems = shapes::evenly(&problems, most);
     }
     if problems.is_empty() {
-        return Err(CliError::failed("no problem is left after all conditions"));
+        fail!("no problem is left after all conditions");
     }
     let is_json = args.output.as_deref().is_some_and(|path| suffix(path) == "json");
     Output::create(args.output.as_deref())?.filled(|out| {
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// Options that change nothing of what is asked for are mistakes.
-fn check(open: &Open, sets: &[Named]) -> Result<(), CliError> {
+fn check(open: &SetOptions, sets: &[Named]) -> Result<(), CliError> {
     let has = |of: fn(&Set) -> bool| sets.iter().any(|named| of(named.set));
     let rules = [
         ("--direction", open.direction.is_some(), has(|set| set.op() == Op::Conv), "sets of convolutions"),
@@ -132,20 +132,19 @@ fn check(open: &Open, sets: &[Named]) -> Result<(), CliError> {
         ("--params seed", open.seed.is_some(), has(Set::is_drawn), "drawn sets, such as holdout"),
     ];
     match rules.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
-        Some((option, _, _, what)) => Err(CliError::usage(format!("{option} is for {what}"))),
+        Some((option, _, _, what)) => refuse!("{option} is for {what}"),
         None => Ok(()),
     }
 }
 
 /// What a set leaves open, of which upstream's names say a part.
-fn choice_of(open: &Open, named: &Named) -> Result<Choice, CliError> {
+fn choice_of(open: &SetOptions, named: &Named) -> Result<Choice, CliError> {
     let asked = open.choice(named.set.op());
     let Some((direction, ndim)) = named.upstream else { return Ok(asked) };
     let (name, set) = (named.name, named.set.name.as_str());
     if open.direction.is_some_and(|other| other != direction) || open.ndim.is_some_and(|other| other != ndim)
     {
-        let message = format!("--set {name} says direction and dimensions; --set {set} leaves them open");
-        return Err(CliError::usage(message));
+        refuse!("--set {name} says direction and dimensions; --set {set} leaves them open");
     }
     say!(
         "ckselect: {name}: upstream's own problems are not included; these are of the same kind, of the set \
@@ -154,7 +153,7 @@ fn choice_of(open: &Open, named: &Named) -> Result<Choice, CliError> {
     Ok(Choice { direction, ndim, ..asked })
 }
 
-fn list(open: &Open) -> Result<(), CliError> {
+fn list(open: &SetOptions) -> Result<(), CliError> {
     let mut table = Table::new(["set", "problems", "meaning"]);
     for Named { name, set, upstream } in shapes::named()? {
         let asked = open.choice(set.op());

@@ -12,7 +12,7 @@ use clap::Subcommand;
 use super::{duration, list_of_pairs, unknown_name, word};
 #[cfg(feature = "offline")]
 use super::{pools, tuned_table::TunedTable};
-use crate::clash::{self, Named};
+use crate::clash::{self, PathArgument};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -219,7 +219,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
     match location {
-        Location::Off => Err(CliError::failed("the store is switched off: set CK_SELECT_STORE to its file")),
+        Location::Off => fail!("the store is switched off: set CK_SELECT_STORE to its file"),
         Location::File(path) => {
             if mode == Mode::ReadOnly && !path.exists() {
                 say!("ckselect: {}: no store yet", path.display());
@@ -275,8 +275,8 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
 fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
     if let (Some(path), Location::File(store)) = (args.output.as_deref(), location) {
         // The check covers a store that no option names.
-        let store = Named { option: "the store".to_owned(), path: store, is_written: false };
-        clash::refuse(&[store, Named { option: "--output".to_owned(), path, is_written: true }])?;
+        let store = PathArgument { option: "the store".to_owned(), path: store, is_written: false };
+        clash::refuse(&[store, PathArgument { option: "--output".to_owned(), path, is_written: true }])?;
     }
     let records = records(&open(location, Mode::ReadOnly)?, args.filter.filter.as_ref())?;
     #[cfg(feature = "offline")]
@@ -334,7 +334,7 @@ fn run_merge(args: &MergeArgs, location: &Location) -> Result<(), CliError> {
     let mut all = Vec::new();
     for path in &args.files {
         if !path.exists() {
-            return Err(CliError::failed(format!("{}: no such file", path.display())));
+            fail!("{}: no such file", path.display());
         }
         all.extend(records(&Store::open(path, Mode::ReadOnly)?, None)?);
     }
@@ -349,7 +349,7 @@ fn write_counts(merged: Merged) -> Result<(), CliError> {
 
 fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
     let Some(filter) = &args.filter.filter else {
-        return Err(CliError::usage("prune: give at least one condition, such as --where older_than=90d"));
+        refuse!("prune: give at least one condition, such as --where older_than=90d");
     };
     let (header, count) = if args.dry_run {
         ("would_remove", records(&open(location, Mode::ReadOnly)?, Some(filter))?.len())

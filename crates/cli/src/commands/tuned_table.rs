@@ -11,7 +11,7 @@ use ck_select::vocab::{Arch, Dtype};
 
 use crate::error::CliError;
 use crate::output::Output;
-use crate::table::{Cell, Format, Rows};
+use crate::table::{Cell, Format, StreamedTable};
 
 /// The columns of a family's table, as AITER's newest have them.
 fn columns(family: &str) -> Vec<&'static str> {
@@ -35,7 +35,7 @@ pub(super) struct TunedTable<'a> {
     /// The least number of each kernel that a table can name.
     numbers: HashMap<&'a str, usize>,
     seen: HashSet<GemmProblem>,
-    rows: Rows,
+    rows: StreamedTable,
 }
 
 impl<'a> TunedTable<'a> {
@@ -53,7 +53,7 @@ impl<'a> TunedTable<'a> {
             }
         }
         let columns = columns(family);
-        let rows = Rows::new(Format::Csv, output, columns.clone());
+        let rows = StreamedTable::new(Format::Csv, output, columns.clone());
         Self { arch, cu_num, columns, numbers, seen: HashSet::new(), rows }
     }
 
@@ -65,15 +65,11 @@ impl<'a> TunedTable<'a> {
     /// Adds a row for a problem, unless there is one.
     pub(super) fn push(&mut self, problem: &Problem, kernel: &str, us: f64) -> Result<(), CliError> {
         let (Problem::Gemm(problem), Some(number)) = (problem, self.numbers.get(kernel)) else {
-            return Err(CliError::failed(format!(
-                "{kernel}: not a kernel of the family that a table can name"
-            )));
+            fail!("{kernel}: not a kernel of the family that a table can name");
         };
         // The table has the exponent of the number of parts.
         if !problem.split_k.unsigned_abs().is_power_of_two() {
-            let error =
-                format!("split_k: found {}, expected a power of two as AITER's splits are", problem.split_k);
-            return Err(CliError::failed(error));
+            fail!("split_k: found {}, expected a power of two as AITER's splits are", problem.split_k);
         }
         if !self.seen.insert(*problem) {
             return Ok(());

@@ -1,5 +1,6 @@
 //! `ckselect uhd`: models as hipDNN's heuristic descriptors, and back.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use ck_select::files;
@@ -109,8 +110,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 /// The targets for whose scores descriptors have a word.
 const METRICS: [(Target, &str); 2] = [(Target::Tflops, "tflops"), (Target::Latency, "time")];
 
-fn of_file(path: &Path, error: impl std::fmt::Display) -> CliError {
-    CliError::failed(format!("{}: {error}", path.display()))
+/// An error in a file.
+fn of_file<E: Display>(path: &Path) -> impl Fn(E) -> CliError {
+    move |error| CliError::failed(format!("{}: {error}", path.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CliError> {
@@ -118,14 +120,14 @@ fn read(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 fn object(path: &Path) -> Result<Map<String, Value>, CliError> {
-    json::object(&read(path)?).map_err(|error| of_file(path, error))
+    json::object(&read(path)?).map_err(of_file(path))
 }
 
 fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let model = Model::load(&args.model)?;
     let Some(forest) = model.ranking_forest().filter(|_| model.spec().prior.is_none()) else {
-        let error = "a universal model ranks relative to a pool, for which descriptors have no words";
-        return Err(of_file(&args.model, error));
+        let model = args.model.display();
+        fail!("{model}: a universal model ranks relative to a pool, for which descriptors have no words");
     };
     let name = args.output.to_string_lossy();
     let stem = name.strip_suffix(".uhd.json").unwrap_or(&name);
@@ -137,14 +139,14 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
         let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
         let library = read(path)?;
         if !uhd::is_library(&library) {
-            return Err(of_file(path, "not a libck_select.so of this version"));
+            fail!("{}: not a libck_select.so of this version", path.display());
         }
-        uhd::carrying(&library, &text).map_err(|error| of_file(&args.model, error))?
+        uhd::carrying(&library, &text).map_err(of_file(&args.model))?
     } else {
         let training_arches = model.spec().arch.iter().map(ToString::to_string).collect();
         let written = Hgbm::of_forest(forest)
             .and_then(|trees| Hgbm { features_hash: hash.clone(), training_arches, ..trees }.write());
-        written.map_err(|error| of_file(&args.model, error))?
+        written.map_err(of_file(&args.model))?
     };
     let (digest, file) = (sha256(&bytes), output::file_name(&artifact));
     keys.entry("features_hash").or_insert_with(|| hash.clone().into());
@@ -158,8 +160,8 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     };
     keys.insert("adapter".to_owned(), adapter.into());
     keys.insert(adapter.to_owned(), body);
-    let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
-    checked.open(&bytes).map_err(|error| of_file(&descriptor, error))?;
+    let checked = Descriptor::new(keys).map_err(of_file(&descriptor))?;
+    checked.open(&bytes).map_err(of_file(&descriptor))?;
     files::write(&artifact, &bytes).map_err(CliError::io(artifact.display()))?;
     output::write_json(&descriptor, checked.document())
 }
@@ -168,8 +170,8 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
 fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String, Value>, CliError> {
     let (spec, target) = (model.spec(), model.spec().rank_by);
     if forest.objective().transform() != Transform::Identity {
-        let error = "its objective transforms scores, for which descriptors have no words";
-        return Err(of_file(&args.model, error));
+        let model = args.model.display();
+        fail!("{model}: its objective transforms scores, for which descriptors have no words");
     }
     let schema = &spec.extractor.schema;
     let columns: Vec<_> = schema.names().into_iter().zip(schema.scopes()).collect();
@@ -213,10 +215,9 @@ fn uuid(digest: &str) -> String {
 
 /// A descriptor, with the trees of its artifact.
 fn opened(path: &Path) -> Result<(Descriptor, Option<Hgbm>), CliError> {
-    let fault = |error| of_file(path, error);
-    let descriptor = Descriptor::parse(&read(path)?).map_err(fault)?;
-    let trees = match descriptor.artifact(path).map_err(fault)? {
-        Some(artifact) => descriptor.open(&read(&artifact)?).map_err(fault)?,
+    let descriptor = Descriptor::parse(&read(path)?).map_err(of_file(path))?;
+    let trees = match descriptor.artifact(path).map_err(of_file(path))? {
+        Some(artifact) => descriptor.open(&read(&artifact)?).map_err(of_file(path))?,
         None => None,
     };
     Ok((descriptor, trees))
@@ -271,16 +272,15 @@ fn check_row(path: &Path, descriptor: &Descriptor, trees: Option<&Hgbm>) -> Vec<
 
 fn run_import(args: &ImportArgs) -> Result<(), CliError> {
     let (descriptor, trees) = opened(&args.file)?;
+    let file = args.file.display();
     let Some(trees) = trees else {
-        let adapter = descriptor.adapter();
-        return Err(of_file(&args.file, format_args!("adapter: found {adapter}, expected tree_data")));
+        fail!("{file}: adapter: found {}, expected tree_data", descriptor.adapter());
     };
     let (score, ours) = (&descriptor.document()["score"], &descriptor.document()["provenance"]["ck_select"]);
     let spec = ours.get("feature_spec").filter(|spec| spec.is_object());
     let transform = score["transform"].as_str().unwrap_or("identity");
     if spec.is_some() && !["identity", "log1p"].contains(&transform) {
-        let error = format!("score.transform: found '{transform}', expected identity or log1p");
-        return Err(of_file(&args.file, error));
+        fail!("{file}: score.transform: found '{transform}', expected identity or log1p");
     }
     let metric = METRICS.iter().find(|(_, metric)| score["metric"] == *metric);
     let target = match ours["target"].as_str() {
@@ -291,7 +291,7 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
         Some(names) => names.iter().map(|name| name.as_str().unwrap_or_default().to_owned()).collect(),
         None => names(&descriptor),
     };
-    let text = trees.to_text(&columns).map_err(|error| of_file(&args.file, error))?;
+    let text = trees.to_text(&columns).map_err(of_file(&args.file))?;
     let io = |error| CliError::io(args.output.display())(error);
     let staged = Staged::create(&args.output).map_err(io)?;
     staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;

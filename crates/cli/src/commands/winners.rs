@@ -46,14 +46,12 @@ pub(super) fn pools(
     arch: Option<Arch>,
 ) -> Result<Vec<Arc<Pool>>, CliError> {
     if words.len() != 1 && words.len() != tables {
-        let message =
-            format!("--pool: found {} pools for {tables} tables, expected one, or one for each", words.len());
-        return Err(CliError::usage(message));
+        refuse!("--pool: found {} pools for {tables} tables, expected one, or one for each", words.len());
     }
     let pools = words.iter().map(|word| Ok(Arc::new(pools::read(word, || Ok(arch))?)));
     let pools = pools.collect::<Result<Vec<_>, CliError>>()?;
     if pools.iter().any(|pool| pool.op() != pools[0].op()) {
-        return Err(CliError::usage("--pool: the pools are of different operations"));
+        refuse!("--pool: the pools are of different operations");
     }
     Ok(pools)
 }

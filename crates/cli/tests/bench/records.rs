@@ -49,7 +49,7 @@ fn a_log_is_answered_from_with_its_failures_which_a_table_has_as_invalid() {
 }
 
 #[test]
-fn what_is_not_recorded_is_said() {
+fn pairs_without_a_record_are_reported() {
     let fakes = measured();
     let recorded = fakes.rows("a.csv");
     let unknown = "grouped_conv_forward_bf16_2d_16x16x64_compv4_intrawave";

@@ -32,7 +32,7 @@ fn an_output_is_never_lost_by_accident() {
 }
 
 #[test]
-fn wrong_use_is_told() {
+fn misused_options_are_rejected_with_the_reason() {
     let fakes = Fakes::library(2, 1);
     let simulate = "--output a.csv --simulate analytic";
     for (words, message) in [
@@ -129,7 +129,7 @@ fn of_two_that_begin_at_once_one_names_the_other() {
 }
 
 #[test]
-fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
+fn failed_rows_count_until_resume_remeasures_them() {
     let fakes = Fakes::library(3, 2);
     let line = "--runner runner.json --output a.csv --format csv";
     // The library wants a variable that is not set.

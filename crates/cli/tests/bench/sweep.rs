@@ -91,7 +91,7 @@ fn details(fakes: &Fakes, log: &str) -> Vec<Value> {
 }
 
 #[test]
-fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
+fn unstable_rows_are_flagged_and_remeasured_on_request() {
     let fakes = Fakes::library(3, 2);
     let bench = |words: &str, unsteady: &str| {
         let line =

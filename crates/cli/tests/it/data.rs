@@ -154,7 +154,7 @@ fn upstreams_names_of_problem_sets_are_known() {
 
 /// Fewer problems than were asked for came without a word.
 #[test]
-fn a_count_is_reached_or_the_reason_said() {
+fn a_count_is_reached_or_the_shortage_is_reported() {
     let folder = Folder::inside();
     let count = |line: &str| {
         let (out, said) = folder.both(line);

@@ -121,7 +121,7 @@ fn write_ck_dsl(folder: &Folder, name: &str) {
 }
 
 #[test]
-fn a_known_model_is_known_when_it_is_packed_and_another_is_asked_for() {
+fn a_packed_model_is_recognised_and_another_gpu_is_asked_for() {
     let folder = Folder::new();
     let name = "grouped_conv_forward_fp16_gfx942";
     write_ck_dsl(&folder, name);

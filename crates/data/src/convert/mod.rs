@@ -19,7 +19,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 use crate::measurements::{Counts, DataError, Filter, files_of, read_file};
 use crate::sidecar::Sidecar;
 use origin::Origins;
-use rows::{Chunk, Rows};
+use rows::{Chunk, ChunkWriter};
 use schema::Extras;
 
 /// What to write, and for which rows.
@@ -97,14 +97,14 @@ pub fn convert(
     let origins = Origins::read(&files)?;
     let extras = Extras::read(&files)?;
     let target = Target { output, extras: &extras, writer: None };
-    let mut rows = Rows::new(options, target, stop, progress);
+    let mut rows = ChunkWriter::new(options, target, stop, progress);
     let reports = read(&files, &origins, options, &mut rows)?;
     let target = rows.finish()?;
     let sidecar = origins.write(&reports, output)?;
     target.commit()?;
     sidecar
         .map_or(Ok(()), Pending::commit)
-        .map_err(|error| DataError::io(&Sidecar::meta_of(output).display().to_string(), error))?;
+        .map_err(|error| DataError::io(Sidecar::meta_of(output).display(), error))?;
     Ok(reports)
 }
 
@@ -112,7 +112,7 @@ fn read(
     files: &[PathBuf],
     origins: &Origins,
     options: &Options,
-    rows: &mut Rows<'_>,
+    rows: &mut ChunkWriter<'_>,
 ) -> Result<Vec<FileReport>, DataError> {
     let Options { arch, op, direction, dtype, .. } = *options;
     let filter = Filter { op, direction, dtype, arch, ..Filter::default() };
@@ -155,7 +155,7 @@ fn create(output: &Path) -> Result<Pending, DataError> {
         return Pending::standard_output().map_err(|error| DataError::io("standard output", error));
     }
     let begun = std::fs::create_dir_all(files::folder_of(output)).and_then(|()| Pending::create(output));
-    begun.map_err(|error| DataError::io(&output.display().to_string(), error))
+    begun.map_err(|error| DataError::io(output.display(), error))
 }
 
 /// A table in one of the formats.

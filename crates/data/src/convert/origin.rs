@@ -47,7 +47,7 @@ impl Origins {
         };
         let parts: Vec<Value> = reports.iter().zip(&self.0).map(part).collect();
         let meta = json!({ "format": FORMAT, "version": 1, "rows": rows, "parts": parts });
-        let failed = |error: io::Error| DataError::io(&path.display().to_string(), error);
+        let failed = |error: io::Error| DataError::io(path.display(), error);
         let mut pending = Pending::create(&path).map_err(failed)?;
         pending.write_all(format!("{meta:#}\n").as_bytes()).map_err(failed)?;
         Ok(Some(pending))

@@ -10,7 +10,7 @@ use ck_select_types::vocab::Op;
 use md5::{Digest, Md5};
 
 use super::{Options, Progress, Reject, Target};
-use crate::measurements::{DataError, Figures, Measured, Sink, note};
+use crate::measurements::{DataError, Figures, MeasuredRow, Sink, note};
 
 /// Rows of a chunk, which become a row group.
 const ROWS: usize = 1 << 16;
@@ -44,7 +44,7 @@ impl Chunk {
 }
 
 /// Collects rows and writes them chunk by chunk.
-pub(super) struct Rows<'a> {
+pub(super) struct ChunkWriter<'a> {
     options: &'a Options,
     target: Target<'a>,
     stop: &'a AtomicBool,
@@ -54,12 +54,12 @@ pub(super) struct Rows<'a> {
     chunk: Chunk,
     /// The hardware recorded in all files so far, which must be the same.
     hardware: Vec<(&'static str, i64)>,
-    of_file: OfFile,
+    of_file: CurrentFile,
 }
 
 /// The current file.
 #[derive(Default)]
-struct OfFile {
+struct CurrentFile {
     name: String,
     /// The run for rows that record none.
     run: String,
@@ -68,21 +68,21 @@ struct OfFile {
     hardware_changed: bool,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ChunkWriter<'a> {
     pub(super) fn new(
         options: &'a Options,
         target: Target<'a>,
         stop: &'a AtomicBool,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Self {
-        let (chunk, hardware, of_file) = (Chunk::default(), Vec::new(), OfFile::default());
+        let (chunk, hardware, of_file) = (Chunk::default(), Vec::new(), CurrentFile::default());
         Self { options, target, stop, progress, written: 0, op: options.op, chunk, hardware, of_file }
     }
 
     /// Begins the rows of a file.
     pub(super) fn begin(&mut self, path: &Path) -> Result<(), DataError> {
         let (name, run) = (path.display().to_string(), run_of(path));
-        self.of_file = OfFile { name, run, hardware_changed: true, ..OfFile::default() };
+        self.of_file = CurrentFile { name, run, hardware_changed: true, ..CurrentFile::default() };
         self.check_stop()
     }
 
@@ -110,8 +110,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Sink for Rows<'_> {
-    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+impl Sink for ChunkWriter<'_> {
+    fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
         let op = row.problem.op();
         if *self.op.get_or_insert(op) != op {
             let mut found = [self.op.unwrap_or(op), op];

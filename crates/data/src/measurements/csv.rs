@@ -7,14 +7,14 @@ use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator, Trim};
 
 use super::DataError;
 use super::record::Counts;
-use super::rows::Rows;
+use super::rows::FileRows;
 use super::table::Table;
 
 /// The longest row, in bytes: a file without line ends must not fill the memory.
 const LONGEST: u64 = 1 << 20;
 
 /// Reads all rows.
-pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
     let mut records = Records::new(rows.file, reader)?;
     let mut table = Table::new(&records.header, rows)?;
     while let Some((line, record)) = records.next()? {
@@ -24,7 +24,7 @@ pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, D
             Err(reason) => table.rows.reject(place(), reason)?,
         }
     }
-    let Rows { file, counts, .. } = table.rows;
+    let FileRows { file, counts, .. } = table.rows;
     if counts.rows + counts.other + counts.other_runs + counts.rejected == 0 {
         return Err(DataError::format(file, "found no row below the header, expected at least one"));
     }

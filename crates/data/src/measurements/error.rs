@@ -45,8 +45,8 @@ pub enum DataError {
 
 impl DataError {
     /// A file that cannot be read or written.
-    pub fn io(file: &str, source: io::Error) -> Self {
-        Self::Io { file: file.to_owned(), source }
+    pub fn io(file: impl std::fmt::Display, source: io::Error) -> Self {
+        Self::Io { file: file.to_string(), source }
     }
 
     /// A file with something else than expected.

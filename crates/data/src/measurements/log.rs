@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::DataError;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures};
-use super::rows::{Fault, RowOutcome, Rows};
+use super::rows::{Fault, FileRows, RowOutcome};
 
 /// Longest object.
 const MAX_OBJECT: usize = 1 << 20;
@@ -17,7 +17,7 @@ const MAX_OBJECT: usize = 1 << 20;
 const LONGEST: u64 = 2 << 20;
 
 /// Reads all objects.
-pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
     let file = rows.file;
     let mut log = Log { rows, shape: None, open: None };
     let mut bytes = Vec::new();
@@ -47,7 +47,7 @@ fn limited_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usiz
 }
 
 /// An object that is not complete yet.
-struct Open {
+struct PartialObject {
     text: String,
     /// The line where it begins.
     line: u64,
@@ -82,10 +82,10 @@ impl Depth {
 }
 
 struct Log<'a> {
-    rows: Rows<'a>,
+    rows: FileRows<'a>,
     /// The extents of the last header.
     shape: Option<[i64; 3]>,
-    open: Option<Open>,
+    open: Option<PartialObject>,
 }
 
 impl Log<'_> {
@@ -110,7 +110,7 @@ impl Log<'_> {
             None if line.starts_with('{') => {
                 let mut depth = Depth::default();
                 depth.add(line);
-                self.open = Some(Open { text: line.to_owned(), line: number, indent, depth });
+                self.open = Some(PartialObject { text: line.to_owned(), line: number, indent, depth });
             }
             None => return Ok(()),
             Some(open) => {
@@ -131,11 +131,11 @@ impl Log<'_> {
         Ok(())
     }
 
-    fn cut_off(&mut self, open: &Open, reason: &str) -> Result<(), DataError> {
+    fn cut_off(&mut self, open: &PartialObject, reason: &str) -> Result<(), DataError> {
         self.rows.reject(format!("line {}", open.line), reason.to_owned())
     }
 
-    fn object(&mut self, open: &Open) -> Result<(), DataError> {
+    fn object(&mut self, open: &PartialObject) -> Result<(), DataError> {
         let row = match serde_json::from_str::<Strict>(&open.text) {
             Ok(Strict(value)) => self.row(&value),
             Err(error) => Err(Fault::Row(format!("no JSON object: {error}"))),

@@ -28,15 +28,15 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 pub use error::DataError;
 pub use failures::Failure;
 pub use problems::problem_of;
-pub(crate) use record::{Counts, Figures, Measured, Sink};
+pub(crate) use record::{Counts, Figures, MeasuredRow, Sink};
 use row_collector::RowCollector;
 pub(crate) use row_collector::note;
 pub(crate) use rows::Filter;
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, first_row};
-pub use sweeps::{Run, Sweep};
-pub use winners::{Completed, Timed, Tuned, TunedShape, Winners};
+pub use sweeps::{Configuration, Run, Sweep};
+pub use winners::{TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,7 +66,7 @@ pub struct Row {
 
 /// What to take from the files; `None` accepts any value, but not two different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RowScope {
     /// The operation.
     pub op: Op,
     /// Direction of the convolutions.
@@ -77,7 +77,7 @@ pub struct Wanted {
     pub arch: Option<Arch>,
 }
 
-impl Wanted {
+impl RowScope {
     /// Everything of one operation.
     pub const fn all(op: Op) -> Self {
         Self { op, direction: None, dtype: None, arch: None }
@@ -86,7 +86,7 @@ impl Wanted {
 
 /// How rows are read.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct ReadOptions {
     /// The architecture of rows that record none, if any is accepted; others keep theirs.
     pub assumed: Option<Arch>,
     /// The GPU of one architecture's rows, in the place of the profile.
@@ -123,8 +123,13 @@ pub struct Source {
 }
 
 impl Source {
+    /// Its name without a folder.
+    pub fn file_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// What was left out, for people; `None` if nothing was.
-    pub fn left_out(&self, wanted: &Wanted) -> Option<String> {
+    pub fn left_out(&self, wanted: &RowScope) -> Option<String> {
         let arches: usize = self.other_arches.iter().map(|(_, rows)| rows).sum();
         let mut parts: Vec<String> =
             self.other_arches.iter().map(|(arch, rows)| format!("{rows} rows are of {arch}")).collect();
@@ -133,7 +138,7 @@ impl Source {
             *last += wanted.as_str();
         }
         if self.other > arches {
-            let Wanted { op, direction, dtype, .. } = wanted;
+            let RowScope { op, direction, dtype, .. } = wanted;
             let direction = direction.map_or_else(String::new, |direction| format!(" {direction}"));
             let dtype = dtype.map_or_else(String::new, |dtype| format!(" {dtype}"));
             let other = self.other - arches;
@@ -150,7 +155,7 @@ impl Source {
 
 /// A hardware constant that a file records.
 #[derive(Debug, Clone)]
-struct Recorded {
+struct RecordedConstant {
     /// The file's place among the sources.
     file: usize,
     /// The architecture of its rows.
@@ -159,7 +164,7 @@ struct Recorded {
     value: i64,
 }
 
-impl Recorded {
+impl RecordedConstant {
     fn is_of(&self, file: usize, arch: Arch) -> bool {
         self.file == file && self.arch == Some(arch)
     }
@@ -168,8 +173,8 @@ impl Recorded {
 /// Measured rows over distinct problems and kernels, in the order of the files.
 #[derive(Debug, Clone)]
 pub struct Measurements {
-    wanted: Wanted,
-    reading: Reading,
+    scope: RowScope,
+    options: ReadOptions,
     problems: Vec<Problem>,
     kernels: Vec<Kernel>,
     rows: Vec<Row>,
@@ -177,22 +182,22 @@ pub struct Measurements {
     sources: Vec<Source>,
     failures: Vec<Failure>,
     /// Hardware constants recorded in files.
-    hardware: Vec<Recorded>,
+    hardware: Vec<RecordedConstant>,
     problem_index: HashMap<Problem, u32>,
     kernel_index: HashMap<String, u32>,
 }
 
 impl Measurements {
     /// No rows yet.
-    pub fn new(wanted: Wanted) -> Self {
-        Self::with(wanted, Reading::default())
+    pub fn new(scope: RowScope) -> Self {
+        Self::with(scope, ReadOptions::default())
     }
 
-    /// No rows yet; `reading` is how they will be read.
-    pub fn with(wanted: Wanted, reading: Reading) -> Self {
+    /// No rows yet; `options` say how they will be read.
+    pub fn with(scope: RowScope, options: ReadOptions) -> Self {
         Self {
-            wanted,
-            reading,
+            scope,
+            options,
             problems: Vec::new(),
             kernels: Vec::new(),
             rows: Vec::new(),
@@ -217,8 +222,8 @@ impl Measurements {
 
     /// Reads files and folders, in the given order; a folder stands for the files `*.parquet` directly in it,
     /// sorted by name.
-    pub fn read<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
-        let mut measurements = Self::new(wanted);
+    pub fn read<P: AsRef<Path>>(paths: &[P], scope: RowScope) -> Result<Self, DataError> {
+        let mut measurements = Self::new(scope);
         measurements.add_all(paths)?;
         Ok(measurements)
     }
@@ -243,8 +248,8 @@ impl Measurements {
         path: &Path,
         read: impl FnOnce(Filter<'_>, &mut dyn Sink) -> Result<Counts, DataError>,
     ) -> Result<(), DataError> {
-        let Wanted { op, direction, dtype, arch } = self.wanted;
-        let Reading { assumed, run, of_several_ops, .. } = self.reading.clone();
+        let RowScope { op, direction, dtype, arch } = self.scope;
+        let ReadOptions { assumed, run, of_several_ops, .. } = self.options.clone();
         let op = Some(op).filter(|_| !of_several_ops);
         let filter = Filter { op, direction, dtype, arch, assumed, run: run.as_deref() };
         let mut collector = RowCollector::new(self);
@@ -294,8 +299,8 @@ impl Measurements {
     }
 
     /// The requested properties.
-    pub const fn wanted(&self) -> &Wanted {
-        &self.wanted
+    pub const fn scope(&self) -> &RowScope {
+        &self.scope
     }
 
     /// The distinct problems.
@@ -316,7 +321,7 @@ impl Measurements {
 
     /// Whether numbers of parts are to be chosen.
     pub const fn chooses_split(&self) -> bool {
-        self.reading.chooses_split
+        self.options.chooses_split
     }
 
     /// The numbers of parts of all rows.
@@ -333,6 +338,11 @@ impl Measurements {
     /// All rows, valid or not.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// The valid rows.
+    pub fn valid_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.is_valid)
     }
 
     /// The sweeps, in the order of their first rows.
@@ -387,7 +397,7 @@ impl Measurements {
 
     /// The GPU that replaces the profile of its architecture.
     pub const fn described(&self) -> Option<&GpuOverride> {
-        self.reading.gpu.as_ref()
+        self.options.gpu.as_ref()
     }
 
     /// The estimate's device for an architecture: the described one or its profile, with the constants that
@@ -399,14 +409,18 @@ impl Measurements {
     /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the
     /// constants of this file alone.
     pub fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
-        if self.reading.of_several_gpus {
+        if self.options.of_several_gpus {
             return self.device_with(arch, |recorded| recorded.is_of(file, arch));
         }
         self.device(arch)
     }
 
-    fn device_with(&self, arch: Arch, has: impl Fn(&Recorded) -> bool) -> Result<Device, DeviceError> {
-        let own = self.reading.gpu.filter(|described| described.arch == arch);
+    fn device_with(
+        &self,
+        arch: Arch,
+        has: impl Fn(&RecordedConstant) -> bool,
+    ) -> Result<Device, DeviceError> {
+        let own = self.options.gpu.filter(|described| described.arch == arch);
         let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
         for recorded in self.hardware.iter().filter(|recorded| has(recorded)) {
             let _ = device.hardware.set(recorded.name, recorded.value);
@@ -417,8 +431,8 @@ impl Measurements {
     /// A word for the GPU of a file's rows: its architecture, with the constants by which it differs from
     /// other files' GPUs of this architecture.
     pub fn gpu_of_file(&self, file: usize, arch: Arch) -> String {
-        let differs = |recorded: &&Recorded| {
-            let same = |other: &Recorded| (other.arch, other.name) == (recorded.arch, recorded.name);
+        let differs = |recorded: &&RecordedConstant| {
+            let same = |other: &RecordedConstant| (other.arch, other.name) == (recorded.arch, recorded.name);
             self.hardware.iter().any(|other| same(other) && other.value != recorded.value)
         };
         let own = self.hardware.iter().filter(|recorded| recorded.is_of(file, arch)).filter(differs);
@@ -496,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_part_has_the_rows_of_its_problems() {
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         let row =
             |c: i64, kernel: &str| format!("grouped_conv_forward_bf16_2d_{kernel},{c},64,8,8,3,3,0.5,10\n");
         let text = |c: i64| row(c, "16x64x64_compv3") + &row(c, "64x64x64_compv3");

@@ -11,7 +11,7 @@ use super::DataError;
 
 /// One measured row, from any file format.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Measured<'a> {
+pub(crate) struct MeasuredRow<'a> {
     pub(crate) kernel: &'a Kernel,
     pub(crate) problem: &'a Problem,
     pub(crate) figures: Figures,
@@ -57,7 +57,7 @@ impl Figures {
 /// Receives rows.
 pub(crate) trait Sink {
     /// Takes a row.
-    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
+    fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError>;
 
     /// Receives a place that should be a row, but is not. An error, as by default, ends the reading.
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {

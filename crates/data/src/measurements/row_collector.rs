@@ -6,8 +6,8 @@ use ck_select_model::estimate::Device;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::vocab::Arch;
 
-use super::record::{Figures, Measured, Sink};
-use super::{DataError, Measurements, Recorded, Row, Sweep, failures};
+use super::record::{Figures, MeasuredRow, Sink};
+use super::{DataError, Measurements, RecordedConstant, Row, Sweep, failures};
 
 /// Receives the rows of one file.
 pub(super) struct RowCollector<'a> {
@@ -22,23 +22,24 @@ impl<'a> RowCollector<'a> {
     /// Assigns the file's hardware constants to the architectures of its rows; they must not contradict
     /// earlier ones.
     pub(super) fn end(self, file: &str, arches: &BTreeSet<Option<Arch>>) -> Result<(), DataError> {
-        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.reading.of_several_gpus);
+        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.options.of_several_gpus);
         // Without rows, the architecture is the requested one.
-        let wanted = Some(self.into.wanted.arch).filter(|_| arches.is_empty());
+        let wanted = Some(self.into.scope.arch).filter(|_| arches.is_empty());
         for arch in arches.iter().copied().chain(wanted) {
             for &(name, found) in &self.hardware {
                 if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
                     return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
                 }
-                let is_known = |known: &&Recorded| {
+                let is_known = |known: &&RecordedConstant| {
                     (known.arch, known.name) == (arch, name) && (!of_several_gpus || known.file == file_place)
                 };
-                match self.into.hardware.iter().find(is_known) {
-                    None => self.into.hardware.push(Recorded { file: file_place, arch, name, value: found }),
-                    Some(&Recorded { value: expected, .. }) if expected != found => {
-                        return Err(DataError::hardware(file, name, found, expected));
+                match self.into.hardware.iter().find(is_known).map(|known| known.value) {
+                    Some(known) if known == found => {}
+                    Some(expected) => return Err(DataError::hardware(file, name, found, expected)),
+                    None => {
+                        let constant = RecordedConstant { file: file_place, arch, name, value: found };
+                        self.into.hardware.push(constant);
                     }
-                    Some(_) => {}
                 }
             }
         }
@@ -59,9 +60,9 @@ impl<'a> RowCollector<'a> {
 }
 
 impl Sink for RowCollector<'_> {
-    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+    fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
         let leaving = || row.problem.leaving_split();
-        let problem = if self.into.reading.chooses_split { leaving() } else { *row.problem };
+        let problem = if self.into.options.chooses_split { leaving() } else { *row.problem };
         let (kernel, problem) = (self.into.kernel(row.kernel), self.into.problem(&problem));
         let sweep = self.sweep(problem, row.problem_idx);
         let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
@@ -70,7 +71,7 @@ impl Sink for RowCollector<'_> {
             _ => 0,
         };
         let (split_k, share) = (row.problem.split_k(), None);
-        let row = Row {
+        self.into.rows.push(Row {
             problem,
             kernel,
             split_k,
@@ -81,8 +82,7 @@ impl Sink for RowCollector<'_> {
             is_valid,
             failure,
             share,
-        };
-        self.into.rows.push(row);
+        });
         Ok(())
     }
 
@@ -102,10 +102,8 @@ pub(crate) fn note(
 ) -> Result<bool, DataError> {
     match known.iter().find(|(known, _)| *known == name) {
         None => known.push((name, found)),
-        Some(&(_, expected)) if expected != found => {
-            return Err(DataError::hardware(file, name, found, expected));
-        }
-        Some(_) => return Ok(false),
+        Some(&(_, value)) if value == found => return Ok(false),
+        Some(&(_, expected)) => return Err(DataError::hardware(file, name, found, expected)),
     }
     Ok(true)
 }
@@ -134,12 +132,12 @@ mod tests {
     use ck_select_types::vocab::Op;
 
     use super::*;
-    use crate::measurements::Wanted;
+    use crate::measurements::RowScope;
 
     #[test]
     fn what_a_file_records_of_its_gpu_must_fit_its_rows() {
         let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
             let mut collector = RowCollector::new(&mut measurements);
             collector.hardware("a.parquet", name, value)?;

@@ -10,7 +10,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 use super::DataError;
 use super::problems::{OwnedCells, problem_of};
-use super::record::{Counts, Figures, Measured, Sink};
+use super::record::{Counts, Figures, MeasuredRow, Sink};
 
 /// What to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) enum RowOutcome {
 }
 
 /// The rows of a file.
-pub(super) struct Rows<'a> {
+pub(super) struct FileRows<'a> {
     pub(super) file: &'a str,
     pub(super) filter: Filter<'a>,
     pub(super) sink: &'a mut dyn Sink,
@@ -76,7 +76,7 @@ pub(super) struct Rows<'a> {
     kernels: HashMap<Box<str>, Option<Rc<Kernel>>>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> FileRows<'a> {
     pub(super) fn new(file: &'a str, filter: Filter<'a>, sink: &'a mut dyn Sink) -> Self {
         Self { file, filter, sink, counts: Counts::default(), kernels: HashMap::new() }
     }
@@ -143,7 +143,7 @@ impl<'a> Rows<'a> {
     ) -> Result<RowOutcome, Fault> {
         let Some(problem) = self.problem(kernel, cells)? else { return Ok(RowOutcome::Other) };
         let (figures, error) = read(&problem)?;
-        let row = Measured {
+        let row = MeasuredRow {
             kernel,
             problem: &problem,
             figures,
@@ -156,7 +156,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes a row.
-    pub(super) fn take(&mut self, row: &Measured<'_>) -> Result<RowOutcome, Fault> {
+    pub(super) fn take(&mut self, row: &MeasuredRow<'_>) -> Result<RowOutcome, Fault> {
         self.sink.row(row)?;
         self.counts.invalid += usize::from(!row.figures.is_valid);
         self.counts.arches.insert(row.problem.arch());

@@ -9,8 +9,8 @@ use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
 use super::csv::Records;
-use super::record::{Counts, Measured, Sink};
-use super::rows::{Filter, Rows};
+use super::record::{Counts, MeasuredRow, Sink};
+use super::rows::{FileRows, Filter};
 use super::{DataError, csv, json, log, parquet};
 
 const BUFFER: usize = 1 << 20;
@@ -30,11 +30,11 @@ enum Format {
 /// Reads the rows of a file, in any format; text may be compressed with gzip.
 pub(crate) fn read(path: &Path, filter: Filter<'_>, sink: &mut dyn Sink) -> Result<Counts, DataError> {
     let name = path.display().to_string();
-    let rows = Rows::new(&name, filter, sink);
+    let rows = FileRows::new(&name, filter, sink);
     let (opened, format) = open(path)?;
     match opened {
-        Opened::Binary(file) => parquet::read(file, rows),
-        Opened::Text(mut text) => read_as(format, &mut *text, rows),
+        OpenFile::Binary(file) => parquet::read(file, rows),
+        OpenFile::Text(mut text) => read_as(format, &mut *text, rows),
     }
 }
 
@@ -46,10 +46,10 @@ pub(crate) fn read_text(
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
     let format = text_format(Path::new(name), text);
-    read_as(format, &mut text, Rows::new(name, filter, sink))
+    read_as(format, &mut text, FileRows::new(name, filter, sink))
 }
 
-fn read_as(format: Format, text: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
+fn read_as(format: Format, text: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
     match format {
         Format::Csv => csv::read(text, rows),
         Format::Json => json::read(text, rows),
@@ -80,7 +80,7 @@ pub fn first_row(
 struct First(Option<(Op, Option<Arch>)>);
 
 impl Sink for First {
-    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+    fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
         self.0 = Some((row.problem.op(), row.problem.arch()));
         Err(DataError::Stopped)
     }
@@ -95,8 +95,8 @@ pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> 
     let name = path.display().to_string();
     let (opened, format) = open(path)?;
     match (opened, format) {
-        (Opened::Binary(file), _) => parquet::columns(&name, file).map(Some),
-        (Opened::Text(mut text), Format::Csv) => Ok(Some(Records::new(&name, &mut *text)?.header)),
+        (OpenFile::Binary(file), _) => parquet::columns(&name, file).map(Some),
+        (OpenFile::Text(mut text), Format::Csv) => Ok(Some(Records::new(&name, &mut *text)?.header)),
         _ => Ok(None),
     }
 }
@@ -104,19 +104,19 @@ pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> 
 /// A text, which may be compressed with gzip.
 pub(super) fn text_of(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
     match open(path)?.0 {
-        Opened::Text(text) => Ok(text),
-        Opened::Binary(_) => {
+        OpenFile::Text(text) => Ok(text),
+        OpenFile::Binary(_) => {
             Err(DataError::format(&path.display().to_string(), "found parquet, expected a CSV"))
         }
     }
 }
 
-enum Opened {
+enum OpenFile {
     Binary(File),
     Text(Box<dyn BufRead>),
 }
 
-fn open(path: &Path) -> Result<(Opened, Format), DataError> {
+fn open(path: &Path) -> Result<(OpenFile, Format), DataError> {
     let name = path.display().to_string();
     let io_error = |error| DataError::io(&name, error);
     let mut file = files::open(path).map_err(io_error)?;
@@ -124,7 +124,7 @@ fn open(path: &Path) -> Result<(Opened, Format), DataError> {
     file.by_ref().take(4).read_to_end(&mut magic).map_err(io_error)?;
     file.rewind().map_err(io_error)?;
     if magic == b"PAR1" {
-        return Ok((Opened::Binary(file), Format::Parquet));
+        return Ok((OpenFile::Binary(file), Format::Parquet));
     }
     let mut text: Box<dyn BufRead> = if magic.starts_with(&[0x1f, 0x8b]) {
         let size = file.metadata().map_err(io_error)?.len();
@@ -134,7 +134,7 @@ fn open(path: &Path) -> Result<(Opened, Format), DataError> {
         Box::new(BufReader::with_capacity(BUFFER, file))
     };
     let format = text_format(path, text.fill_buf().map_err(io_error)?);
-    Ok((Opened::Text(text), format))
+    Ok((OpenFile::Text(text), format))
 }
 
 /// The format of a text: by its name, otherwise by its beginning.

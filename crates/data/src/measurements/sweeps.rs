@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::{Measurements, Row};
+use crate::figures::Spread;
 
 /// The rows of one file for a problem with one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +29,19 @@ pub struct Run {
     pub rows: Vec<u32>,
 }
 
-/// The kernels of a run, each with its number of parts.
-type Configurations = HashSet<(u32, i32)>;
+/// A kernel with its number of parts, and its rows in a run: it is one candidate, however often it was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// Index into [`Measurements::kernels`].
+    pub kernel: u32,
+    /// The parts into which it split the reduction.
+    pub split_k: i32,
+    /// Indices into [`Measurements::rows`], ascending.
+    pub rows: Vec<u32>,
+}
+
+/// A run, the kernels in it with their numbers of parts, and its GPU.
+type JoinedSweeps = (Run, HashSet<(u32, i32)>, Option<String>);
 
 impl Measurements {
     /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common
@@ -55,15 +67,38 @@ impl Measurements {
         runs
     }
 
+    /// The configurations of some rows of a run, in the order of their first rows.
+    pub fn configurations(&self, mut rows: Vec<u32>) -> Vec<Configuration> {
+        rows.sort_by_key(|&row| (self.configuration(row), row));
+        let same = rows.chunk_by(|&one, &next| self.configuration(one) == self.configuration(next));
+        let mut found: Vec<Configuration> = same
+            .map(|rows| {
+                let (kernel, split_k) = self.configuration(rows[0]);
+                Configuration { kernel, split_k, rows: rows.to_vec() }
+            })
+            .collect();
+        found.sort_by_key(|one| one.rows[0]);
+        found
+    }
+
+    /// The median of a figure over the rows of a configuration.
+    pub fn median(&self, of: &Configuration, figure: impl Fn(&Row) -> f64) -> f64 {
+        Spread::new(of.rows.iter().map(|&row| figure(self.row(row))).collect()).p50
+    }
+
     fn row(&self, index: u32) -> &Row {
         &self.rows()[index as usize]
+    }
+
+    fn configuration(&self, row: u32) -> (u32, i32) {
+        (self.row(row).kernel, self.row(row).split_k)
     }
 
     /// The GPU of a row, if files may be of several GPUs of one architecture.
     fn gpu(&self, row: u32) -> Option<String> {
         let arch = self.problems()[self.row(row).problem as usize]
             .arch()
-            .filter(|_| self.reading.of_several_gpus)?;
+            .filter(|_| self.options.of_several_gpus)?;
         Some(self.gpu_of_file(self.file_of(row), arch))
     }
 
@@ -77,17 +112,15 @@ impl Measurements {
                 None => sweeps.push((sweep, vec![row])),
             }
         }
-        let mut runs: Vec<(Run, Configurations, Option<String>)> = Vec::new();
+        let mut runs: Vec<JoinedSweeps> = Vec::new();
         for (sweep, rows) in sweeps {
-            let kernels: Configurations =
-                rows.iter().map(|&row| (self.row(row).kernel, self.row(row).split_k)).collect();
+            let kernels: HashSet<_> = rows.iter().map(|&row| self.configuration(row)).collect();
             let gpu = rows.first().and_then(|&row| self.gpu(row));
             // Shapes of a tuned table are whole: families of kernels have winners of their own.
             let is_whole = rows.iter().any(|&row| self.row(row).share.is_some());
-            let joins = |(_, known, its): &&mut (Run, Configurations, Option<String>)| {
-                !is_whole && *its == gpu && known.is_disjoint(&kernels)
-            };
-            let joined = runs.iter_mut().find(joins);
+            let joined = runs
+                .iter_mut()
+                .find(|(_, known, its)| !is_whole && *its == gpu && known.is_disjoint(&kernels));
             if let Some((run, known, _)) = joined {
                 known.extend(kernels);
                 run.rows.extend(rows);
@@ -113,7 +146,7 @@ mod tests {
     use ck_select_model::estimate::Device;
 
     use super::*;
-    use crate::measurements::{Reading, Wanted};
+    use crate::measurements::{ReadOptions, RowScope};
 
     const HEADER: &str = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
 
@@ -123,7 +156,7 @@ mod tests {
 
     /// Each file's rows are (number, channels, depth of the kernel's tile); a channel count is a problem.
     fn measured(files: &[&[(u32, u32, u32)]]) -> Measurements {
-        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         for (file, rows) in files.iter().enumerate() {
             let mut text = HEADER.to_owned();
             for (number, channels, depth) in *rows {
@@ -155,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_of_one_architecture_are_told_apart() {
+    fn gpus_of_one_architecture_are_distinguished() {
         let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops,arch,hw_num_cus\n";
         let row = |depth: u32, units: u32| format!("{},16,64,8,8,1,1,0.5,10,gfx942,{units}\n", kernel(depth));
         let add = |measurements: &mut Measurements| {
@@ -164,11 +197,11 @@ mod tests {
                 measurements.add_text(&format!("{file}.csv"), format!("{header}{row}").as_bytes())
             })
         };
-        let mut together = Measurements::new(Wanted::all(Op::Conv));
+        let mut together = Measurements::new(RowScope::all(Op::Conv));
         assert!(add(&mut together).unwrap_err().to_string().contains("hw_num_cus is 304, 228 before"));
         let mut apart = Measurements::with(
-            Wanted::all(Op::Conv),
-            Reading { of_several_gpus: true, ..Reading::default() },
+            RowScope::all(Op::Conv),
+            ReadOptions { of_several_gpus: true, ..ReadOptions::default() },
         );
         add(&mut apart).unwrap();
         // Files of one GPU that are cut by kernel are still one run.
@@ -182,6 +215,17 @@ mod tests {
         apart.add_text("3.csv", plain.as_bytes()).unwrap();
         let profile = Device::for_arch(arch).unwrap();
         assert_eq!(apart.device_of_file(3, arch).unwrap(), profile);
+    }
+
+    #[test]
+    fn a_kernel_that_was_measured_again_counts_once() {
+        let mut again = measured(&[&[(0, 64, 128), (0, 64, 32), (0, 64, 128), (0, 64, 128), (0, 64, 32)]]);
+        for (row, tflops) in again.rows.iter_mut().zip([3.0, 1.0, 5.0, 4.5, 2.0]) {
+            row.tflops = tflops;
+        }
+        let once = again.configurations(again.runs().remove(0).rows);
+        let once = once.iter().map(|one| (one.kernel, &one.rows[..], again.median(one, |row| row.tflops)));
+        assert_eq!(once.collect::<Vec<_>>(), [(0, &[0, 2, 3][..], 4.5), (1, &[1, 4], 1.5)]);
     }
 
     #[test]

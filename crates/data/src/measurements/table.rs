@@ -12,8 +12,8 @@ use ck_select_types::vocab::Dtype;
 
 use super::DataError;
 use super::problems::{check_columns, columns as problem_columns, need_columns};
-use super::record::{Figures, Measured, verdict};
-use super::rows::{Fault, Filter, RowOutcome, Rows};
+use super::record::{Figures, MeasuredRow, verdict};
+use super::rows::{Fault, FileRows, Filter, RowOutcome};
 
 /// The cells of a row by their columns.
 pub(super) type Cells<'a, 'c> = &'a dyn Fn(usize) -> Option<Cell<'c>>;
@@ -189,12 +189,12 @@ pub(super) struct Table<'a> {
     header: Header,
     /// The columns that are read.
     pub(super) used: BTreeSet<usize>,
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: FileRows<'a>,
 }
 
 impl<'a> Table<'a> {
     /// Checks the names of a table's columns.
-    pub(super) fn new(columns: &[String], mut rows: Rows<'a>) -> Result<Self, DataError> {
+    pub(super) fn new(columns: &[String], mut rows: FileRows<'a>) -> Result<Self, DataError> {
         let (file, Filter { op, dtype, .. }) = (rows.file, rows.filter);
         let unknown = check_columns(file, columns, op)?;
         let index = Index::new(file, columns)?;
@@ -243,7 +243,7 @@ impl<'a> Table<'a> {
         let recorded = figures.recorded(cells)?;
         let non_zero = whole("non_zero", some(figures.non_zero))?;
         let error = text(some(figures.error.or(figures.status.filter(|_| recorded == Some(false)))));
-        let measured = Measured {
+        let measured = MeasuredRow {
             kernel: &kernel,
             problem: &problem,
             figures: figures.read(cells, recorded, non_zero, &problem)?,

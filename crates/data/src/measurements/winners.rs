@@ -19,7 +19,7 @@ use super::csv::Records;
 use super::problems::{columns as problem_columns, problem_of};
 use super::source::text_of;
 use super::table::{Cells, Index, ProblemCells, figure, whole};
-use super::{DataError, Measurements, Reading, Recorded, Row, Source, Sweep, Wanted};
+use super::{DataError, Measurements, ReadOptions, RecordedConstant, Row, RowScope, Source, Sweep};
 
 /// Shapes of tuned tables.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +42,8 @@ pub struct TunedShape {
     /// Compute units of the GPU, if the table says them.
     pub units: Option<i64>,
     /// The rows' configurations, each once.
-    pub timed: Vec<Timed>,
-    /// Index of the winner into `timed`; `None` if the table marks winners, but none of these.
+    pub configs: Vec<TunedConfig>,
+    /// Index of the winner into `configs`; `None` if the table marks winners, but none of these.
     pub winner: Option<usize>,
     /// How many shapes of its pair it stands for, see [`Winners::thinned`].
     pub stands_for: f64,
@@ -52,7 +52,7 @@ pub struct TunedShape {
 
 /// A configuration in a row of a shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timed {
+pub struct TunedConfig {
     /// Index into [`Winners::kernels`].
     pub kernel: u32,
     /// The table's split.
@@ -65,21 +65,21 @@ pub struct Timed {
     marked: bool,
 }
 
-impl Timed {
+impl TunedConfig {
     /// Of a shape without rows, which no table has.
     const NONE: Self = Self { kernel: 0, split: 0, us: f64::NAN, line: 0, marked: false };
 }
 
 /// A GPU of tuned tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Tuned {
+pub struct TunedGpu {
     /// The architecture, if the tables say it.
     pub arch: Option<Arch>,
     /// Its compute units, if they say them.
     pub units: Option<i64>,
 }
 
-impl std::fmt::Display for Tuned {
+impl std::fmt::Display for TunedGpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let arch = self.arch.map_or_else(|| "any".to_owned(), |arch| arch.to_string());
         match self.units {
@@ -89,7 +89,7 @@ impl std::fmt::Display for Tuned {
     }
 }
 
-impl Tuned {
+impl TunedGpu {
     /// The estimate's device: the profile of the architecture, with these compute units.
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
         let mut device = Device::for_arch(arch)?;
@@ -100,8 +100,8 @@ impl Tuned {
 
 impl TunedShape {
     /// The GPU.
-    pub fn gpu(&self) -> Tuned {
-        Tuned { arch: self.problem.arch(), units: self.units }
+    pub fn gpu(&self) -> TunedGpu {
+        TunedGpu { arch: self.problem.arch(), units: self.units }
     }
 
     /// The pair that the shape belongs to, over which a weight is spread: `N_K` of a GEMM.
@@ -113,20 +113,20 @@ impl TunedShape {
     }
 
     /// The winner; where another library won, the fastest of the rows.
-    pub fn fastest(&self) -> Timed {
-        let least = self.timed.iter().min_by(|one, other| one.us.total_cmp(&other.us));
-        self.winner.map(|place| &self.timed[place]).or(least).copied().unwrap_or(Timed::NONE)
+    pub fn fastest(&self) -> TunedConfig {
+        let least = self.configs.iter().min_by(|one, other| one.us.total_cmp(&other.us));
+        self.winner.map(|place| &self.configs[place]).or(least).copied().unwrap_or(TunedConfig::NONE)
     }
 
     /// The least time of a kernel in any split; `None` without a time.
     pub fn us_of(&self, kernel: u32) -> Option<f64> {
-        let of = self.timed.iter().filter(|timed| timed.kernel == kernel && timed.us > 0.0);
+        let of = self.configs.iter().filter(|timed| timed.kernel == kernel && timed.us > 0.0);
         of.map(|timed| timed.us).min_by(f64::total_cmp)
     }
 
     /// The least time of all.
     pub fn least_us(&self) -> Option<f64> {
-        self.timed.iter().map(|timed| timed.us).filter(|us| *us > 0.0).min_by(f64::total_cmp)
+        self.configs.iter().map(|timed| timed.us).filter(|us| *us > 0.0).min_by(f64::total_cmp)
     }
 }
 
@@ -210,15 +210,15 @@ impl Winners {
                 self.shapes.push(TunedShape {
                     problem,
                     units,
-                    timed: Vec::new(),
+                    configs: Vec::new(),
                     winner: None,
                     stands_for: 1.0,
                     file: place,
                 });
                 self.shapes.len() - 1
             });
-            let rows = &mut self.shapes[shape].timed;
-            let is_same = |other: &&Timed| (other.kernel, other.split) == (timed.kernel, timed.split);
+            let rows = &mut self.shapes[shape].configs;
+            let is_same = |other: &&TunedConfig| (other.kernel, other.split) == (timed.kernel, timed.split);
             if let Some(other) = rows.iter().find(is_same) {
                 let message =
                     format!("the configuration of line {} again, expected one row of it", other.line);
@@ -230,7 +230,7 @@ impl Winners {
             return Err(DataError::format(file, "found no row below the header, expected at least one"));
         }
         for shape in &mut self.shapes[first..] {
-            shape.winner = winner(&shape.timed, columns.mark.is_some())
+            shape.winner = winner(&shape.configs, columns.mark.is_some())
                 .map_err(|(line, message)| row_error(file, line, message))?;
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Winners {
         line: u64,
         op: Op,
         assumed: Option<Arch>,
-    ) -> Result<(Key, Timed), String> {
+    ) -> Result<(Key, TunedConfig), String> {
         let some = |column: Option<usize>| column.and_then(cells);
         let whole = |name: &str, column| whole(name, some(column)).map_err(|error| error.to_string());
         let Some(Cell::Word(name)) = cells(columns.kernel) else {
@@ -274,7 +274,7 @@ impl Winners {
         };
         let mark = some(columns.mark).map(|cell| cell.flag("is_latest_winner")).transpose();
         let marked = mark.map_err(|error| error.to_string())?.unwrap_or(false);
-        Ok(((problem, units), Timed { kernel, split, us, line, marked }))
+        Ok(((problem, units), TunedConfig { kernel, split, us, line, marked }))
     }
 
     fn kernel(&mut self, name: &str, op: Op) -> Result<u32, String> {
@@ -292,7 +292,7 @@ impl Winners {
     }
 
     /// The files, each with its GPUs, in order.
-    pub fn gpus(&self) -> Vec<(&Path, Tuned)> {
+    pub fn gpus(&self) -> Vec<(&Path, TunedGpu)> {
         let all: BTreeSet<_> = self.shapes.iter().map(|shape| (shape.file, shape.gpu())).collect();
         all.into_iter().map(|(file, gpu)| (self.files[file].as_path(), gpu)).collect()
     }
@@ -360,7 +360,7 @@ impl Winners {
         let mut fits = faults.iter().map(Option::is_none).collect::<Vec<_>>().into_iter();
         self.shapes.retain(|_| fits.next() == Some(true));
         match faults.into_iter().flatten().next() {
-            Some(first) if lacking as f64 > MOST_RETIRED * all as f64 => Err(first),
+            Some(first) if lacking as f64 > MAX_RETIRED_SHARE * all as f64 => Err(first),
             first => Ok((self, first.map(|first| (lacking, first)))),
         }
     }
@@ -369,7 +369,7 @@ impl Winners {
     /// neighbours have the same winner, and some pairs have thousands of rows, others a handful.
     #[must_use]
     pub fn thinned(mut self, most: usize) -> Self {
-        let mut pairs: BTreeMap<(usize, Tuned, String), Vec<usize>> = BTreeMap::new();
+        let mut pairs: BTreeMap<(usize, TunedGpu, String), Vec<usize>> = BTreeMap::new();
         for (place, shape) in self.shapes.iter().enumerate() {
             pairs.entry((shape.file, shape.gpu(), shape.pair())).or_default().push(place);
         }
@@ -392,11 +392,12 @@ impl Winners {
     /// Measurements to train on: a row for each kernel of a shape's pool that computes it, with a time where
     /// there is one. There is a pool for each file, or one for all. Each file's rows on a GPU are those of a
     /// file.
-    pub fn completed(&self, wanted: Wanted, pools: &[&Pool]) -> Result<Completed, DataError> {
+    pub fn completed(&self, wanted: RowScope, pools: &[&Pool]) -> Result<WinnerRows, DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
-        let mut all = Measurements::with(wanted, Reading { of_several_gpus: true, ..Reading::default() });
+        let mut all =
+            Measurements::with(wanted, ReadOptions { of_several_gpus: true, ..ReadOptions::default() });
         let mut shapes = Vec::new();
-        let mut sources: BTreeMap<(usize, Tuned), Vec<usize>> = BTreeMap::new();
+        let mut sources: BTreeMap<(usize, TunedGpu), Vec<usize>> = BTreeMap::new();
         for (place, shape) in self.shapes.iter().enumerate() {
             sources.entry((shape.file, shape.gpu())).or_default().push(place);
         }
@@ -404,7 +405,7 @@ impl Winners {
             let before = all.rows.len();
             let arch = gpu.arch.or(wanted.arch);
             if let Some(value) = gpu.units {
-                all.hardware.push(Recorded { file: all.sources.len(), arch, name: "num_cus", value });
+                all.hardware.push(RecordedConstant { file: all.sources.len(), arch, name: "num_cus", value });
             }
             for place in own {
                 let shape = &self.shapes[place];
@@ -422,7 +423,7 @@ impl Winners {
                 unknown: Vec::new(),
             });
         }
-        Ok(Completed { measurements: all, shapes })
+        Ok(WinnerRows { measurements: all, shapes })
     }
 
     /// An error about a row of a shape.
@@ -432,18 +433,18 @@ impl Winners {
 }
 
 /// The share of shapes whose winner a pool may lack.
-const MOST_RETIRED: f64 = 0.05;
+const MAX_RETIRED_SHARE: f64 = 0.05;
 
 /// Winners as measurements.
 #[derive(Debug)]
-pub struct Completed {
+pub struct WinnerRows {
     /// A row for each kernel of a shape's pool that computes it.
     pub measurements: Measurements,
     /// The shape of each sweep.
     shapes: Vec<usize>,
 }
 
-impl Completed {
+impl WinnerRows {
     /// The shape of a row, by its index.
     pub fn shape_of(&self, row: u32) -> Option<usize> {
         self.shapes.get(self.measurements.rows().get(row as usize)?.sweep as usize).copied()
@@ -465,7 +466,7 @@ const UNTIMED: f64 = 1e-3;
 impl Measurements {
     fn add_shape(&mut self, shape: &TunedShape, pool: &Pool, places: &[Option<usize>], winner: usize) {
         let mut times = vec![f64::NAN; pool.len()];
-        for timed in &shape.timed {
+        for timed in &shape.configs {
             if let Some(place) = places[timed.kernel as usize] {
                 times[place] = times[place].min(timed.us);
             }
@@ -528,24 +529,24 @@ fn row_error(file: &str, line: u64, message: impl std::fmt::Display) -> DataErro
 }
 
 /// The winner's place: the row that is marked, else the fastest, else the only one.
-fn winner(timed: &[Timed], marks: bool) -> Result<Option<usize>, (u64, String)> {
-    let two = |one: &Timed, other: &Timed, why: &str| {
+fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, String)> {
+    let two = |one: &TunedConfig, other: &TunedConfig, why: &str| {
         (
             other.line,
             format!("a second winner beside that of line {}{why}, expected one for a shape", one.line),
         )
     };
     if marks {
-        let mut marked = (0..timed.len()).filter(|&place| timed[place].marked);
+        let mut marked = (0..configs.len()).filter(|&place| configs[place].marked);
         let first = marked.next();
         return match (first, marked.next()) {
-            (Some(first), Some(second)) => Err(two(&timed[first], &timed[second], "")),
+            (Some(first), Some(second)) => Err(two(&configs[first], &configs[second], "")),
             _ => Ok(first),
         };
     }
     let mut best = 0;
-    for place in 1..timed.len() {
-        let (one, other) = (&timed[best], &timed[place]);
+    for place in 1..configs.len() {
+        let (one, other) = (&configs[best], &configs[place]);
         if other.us.is_nan() || one.us.is_nan() {
             return Err(two(one, other, ", and not both have a time"));
         }
@@ -553,8 +554,8 @@ fn winner(timed: &[Timed], marks: bool) -> Result<Option<usize>, (u64, String)> 
             best = place;
         }
     }
-    match timed.iter().find(|other| other.line != timed[best].line && other.us == timed[best].us) {
-        Some(other) => Err(two(&timed[best], other, " in the same time")),
+    match configs.iter().find(|other| other.line != configs[best].line && other.us == configs[best].us) {
+        Some(other) => Err(two(&configs[best], other, " in the same time")),
         None => Ok(Some(best)),
     }
 }
@@ -598,7 +599,7 @@ mod tests {
             gfx942,80,32,512,1024,fp8,ck,rows@,0,12.5,0\n\
             gfx942,80,32,512,1024,torch.int8,ck,rows@,0,12.5,1\n";
         let winners = read(&text.replace("rows@", ROWS)).unwrap();
-        let of = |shape: &TunedShape| (shape.gpu().to_string(), shape.timed.len(), shape.winner);
+        let of = |shape: &TunedShape| (shape.gpu().to_string(), shape.configs.len(), shape.winner);
         let found: Vec<_> = winners.shapes.iter().map(of).collect();
         // Rows of int8 are problems of their own, and a shape without a mark was won by another library.
         let expected = [
@@ -636,7 +637,7 @@ mod tests {
             pools.push(Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap());
         }
         let pools: Vec<&Pool> = pools.iter().collect();
-        let measurements = winners.completed(Wanted::all(Op::Gemm), &pools).unwrap().measurements;
+        let measurements = winners.completed(RowScope::all(Op::Gemm), &pools).unwrap().measurements;
         assert_eq!(measurements.problems().len(), 1);
         let rows: Vec<_> = measurements.runs().into_iter().map(|run| run.rows).collect();
         assert_eq!(rows, [[0, 1], [2, 3]]);
@@ -653,7 +654,7 @@ mod tests {
         let text = format!("M,N,K,kernel\n32,512,1024,{0}\n32,384,1024,{0}\n", names[1]);
         winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).unwrap();
         let pool = Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap();
-        let measurements = winners.completed(Wanted::all(Op::Gemm), &[&pool]).unwrap().measurements;
+        let measurements = winners.completed(RowScope::all(Op::Gemm), &[&pool]).unwrap().measurements;
         assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
     }
 

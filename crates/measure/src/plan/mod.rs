@@ -24,7 +24,7 @@ pub struct Pair {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedProblem {
     /// The problem as it was requested.
-    pub asked: RequestedProblem,
+    pub requested: RequestedProblem,
     /// Indices of the kernels that can run it, in pool order.
     pub kernels: Vec<u32>,
 }
@@ -45,11 +45,11 @@ impl Plan {
         let kernels: Vec<Kernel> =
             pool.iter().filter(|kernel| names.insert(kernel.name.as_str())).cloned().collect();
         let mut left_out = 0;
-        let problems = problems.problems.iter().map(|asked| {
-            let fits = |&place: &u32| asked.for_kernel(&kernels[place as usize]).is_some();
+        let problems = problems.problems.iter().map(|requested| {
+            let fits = |&place: &u32| requested.for_kernel(&kernels[place as usize]).is_some();
             let fitting: Vec<u32> = (0..kernels.len() as u32).filter(fits).collect();
             left_out += kernels.len() - fitting.len();
-            PlannedProblem { asked: asked.clone(), kernels: fitting }
+            PlannedProblem { requested: requested.clone(), kernels: fitting }
         });
         let problems = problems.collect();
         Self { kernels, problems, left_out, left_out_by_order: 0 }
@@ -63,6 +63,11 @@ impl Plan {
     /// The problems, in order.
     pub fn problems(&self) -> &[PlannedProblem] {
         &self.problems
+    }
+
+    /// How many problems have a kernel that is to be measured.
+    pub fn used_problems(&self) -> usize {
+        self.problems.iter().filter(|planned| !planned.kernels.is_empty()).count()
     }
 
     /// The kernels that are to be measured on at least one problem.
@@ -100,14 +105,14 @@ impl Plan {
     }
 
     /// The problem of a pair of this plan, as it was requested.
-    pub fn asked(&self, pair: Pair) -> &RequestedProblem {
-        &self.problems[pair.problem as usize].asked
+    pub fn requested(&self, pair: Pair) -> &RequestedProblem {
+        &self.problems[pair.problem as usize].requested
     }
 
     /// The problem of a pair of this plan as its kernel runs it.
     pub fn problem(&self, pair: Pair) -> Problem {
-        let asked = self.asked(pair);
-        asked.for_kernel(self.kernel(pair)).unwrap_or(asked.problem)
+        let requested = self.requested(pair);
+        requested.for_kernel(self.kernel(pair)).unwrap_or(requested.problem)
     }
 
     /// How many pairs were left out because of their places in an order.
@@ -128,7 +133,7 @@ impl Plan {
     /// Finds pairs by the kernel's name and the problem's number, as the log has them.
     pub fn index(&self) -> impl Fn(&str, u64) -> Option<Pair> {
         let kernels = (0_u32..).zip(&self.kernels).map(|(place, kernel)| (kernel.name.as_str(), place));
-        let problems = (0_u32..).zip(&self.problems).map(|(place, planned)| (planned.asked.idx, place));
+        let problems = (0_u32..).zip(&self.problems).map(|(place, planned)| (planned.requested.idx, place));
         let (kernels, problems): (HashMap<_, _>, HashMap<_, _>) = (kernels.collect(), problems.collect());
         move |kernel, idx| Some(Pair { problem: *problems.get(&idx)?, kernel: *kernels.get(kernel)? })
     }
@@ -144,7 +149,7 @@ impl Plan {
             add(&kernel.name);
         }
         for planned in &self.problems {
-            let RequestedProblem { idx, problem, stated } = &planned.asked;
+            let RequestedProblem { idx, problem, stated } = &planned.requested;
             add(&format!("{idx} {problem} {stated:?}"));
             let places: Vec<String> = planned.kernels.iter().map(u32::to_string).collect();
             add(&places.join(","));

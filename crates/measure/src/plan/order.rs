@@ -8,7 +8,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
 
-use super::Plan;
+use super::{Pair, Plan};
 use crate::error::MeasureError;
 use crate::outcome::{FailureClass, Outcome};
 use crate::runner::OutcomeSource;
@@ -30,13 +30,11 @@ impl Plan {
     pub fn within(&self, estimator: &Estimator, factor: f64) -> Self {
         let mut plan = self.clone();
         let shapes: Vec<_> = self.kernels.iter().map(|kernel| estimator.shape(&kernel.kind).ok()).collect();
-        for planned in &mut plan.problems {
-            let asked = &planned.asked;
+        for (problem, planned) in (0..).zip(&mut plan.problems) {
             let time = |kernel: u32| -> f64 {
-                let place = kernel as usize;
-                let problem = asked.for_kernel(&self.kernels[place]).unwrap_or(asked.problem);
+                let problem = self.problem(Pair { problem, kernel });
                 let time = |shape| estimator.time(&estimator.load(&problem), shape);
-                shapes[place].as_ref().map_or(f64::INFINITY, time)
+                shapes[kernel as usize].as_ref().map_or(f64::INFINITY, time)
             };
             let mut times: Vec<(f64, u32)> =
                 planned.kernels.iter().map(|&kernel| (time(kernel), kernel)).collect();
@@ -70,15 +68,13 @@ impl Plan {
         // By kernel: its place, and which of the rankings it is in.
         let mut places = vec![usize::MAX; self.kernels.len()];
         let mut ranking_of = vec![0; self.kernels.len()];
-        for planned in &mut plan.problems {
+        for (problem, planned) in (0..).zip(&mut plan.problems) {
             let mut problems: Vec<Problem> = Vec::new();
-            for place in planned.kernels.iter().map(|&kernel| kernel as usize) {
-                let problem = planned.asked.for_kernel(&self.kernels[place]).unwrap_or(planned.asked.problem);
-                ranking_of[place] =
-                    problems.iter().position(|known| *known == problem).unwrap_or_else(|| {
-                        problems.push(problem);
-                        problems.len() - 1
-                    });
+            for &kernel in &planned.kernels {
+                let problem = self.problem(Pair { problem, kernel });
+                let known = problems.iter().position(|known| *known == problem);
+                ranking_of[kernel as usize] = known.unwrap_or(problems.len());
+                problems.extend(known.is_none().then_some(problem));
             }
             places.fill(usize::MAX);
             let mut refused = None;
@@ -95,7 +91,7 @@ impl Plan {
             planned.kernels.sort_by_key(|&kernel| places[kernel as usize]);
             if planned.kernels.first().is_some_and(|&kernel| places[kernel as usize] == usize::MAX) {
                 let why = refused.unwrap_or_else(|| "the model ranks none of its kernels".to_owned());
-                return Err(MeasureError::new(format!("{}: {why}", planned.asked.problem)));
+                return Err(MeasureError::new(format!("{}: {why}", planned.requested.problem)));
             }
         }
         Ok(plan)
@@ -120,7 +116,7 @@ impl Plan {
             let planned = plan.problems.get(place)?;
             let outcome = |&kernel: &u32| {
                 let kernel = &plan.kernels[kernel as usize];
-                Some(answers.answer(kernel, &planned.asked.for_kernel(kernel)?))
+                Some(answers.answer(kernel, &planned.requested.for_kernel(kernel)?))
             };
             planned.kernels.iter().map(outcome).collect()
         };
@@ -147,7 +143,7 @@ mod tests {
     use super::super::tests::plan;
     use super::*;
     use crate::outcome::Measurement;
-    use crate::runner::Recorded;
+    use crate::runner::RecordedOutcomes;
 
     #[test]
     fn the_estimate_orders_kernels_and_leaves_out_slow_ones() {
@@ -183,7 +179,7 @@ mod tests {
         assert_eq!(by_default(&many(&[32, 64])), 7);
 
         // By the pool's order the first kernel is the fastest, by the estimate's it is left out or not.
-        let mut answers = Recorded::new("records");
+        let mut answers = RecordedOutcomes::new("records");
         for (place, pair) in plan.pairs().enumerate() {
             let outcome = Outcome::Measured(Measurement::new((place % 3 + 1) as f64, 1.0));
             answers.insert(&plan.kernel(pair).name, &plan.problem(pair), outcome);
@@ -196,7 +192,7 @@ mod tests {
         let expected = places.iter().map(|place| 1.0 / (place + 1.0)).sum::<f64>() / 2.0;
         assert_eq!(first.kept_speed(&plan, &answers), Some((expected, 2)));
         assert_eq!(ordered.kept_speed(&plan, &answers), Some((1.0, 2)));
-        assert_eq!(first.kept_speed(&plan, &Recorded::new("nothing")), None);
+        assert_eq!(first.kept_speed(&plan, &RecordedOutcomes::new("nothing")), None);
         let failed = plan.pairs().find(|pair| pair.problem == 1).unwrap();
         let outcome = Outcome::failed(FailureClass::NotRecorded, "");
         answers.insert(&plan.kernel(failed).name, &plan.problem(failed), outcome);

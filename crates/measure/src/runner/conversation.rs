@@ -7,7 +7,7 @@ use super::{BatchEnd, Context, Report};
 use crate::config::DeviceKind;
 use crate::error::MeasureError;
 use crate::outcome::{Failure, FailureClass};
-use crate::process::{self, Ended, Process, Wake};
+use crate::process::{self, Process, ProcessEnd, Wake};
 use crate::protocol::{Answer, Item, Request, VERSION};
 
 /// The time a worker may take to start and to find its device: the first start of a GPU runtime is slow on a
@@ -91,7 +91,7 @@ impl Conversation<'_> {
                 Wake::Output => {}
                 Wake::Stopped(reason) => return Ok(BatchEnd::Stopped(reason)),
                 Wake::Deadline => {
-                    if let Ended::Stuck(process) = self.end()? {
+                    if let ProcessEnd::Stuck(process) = self.end()? {
                         let message = format!("worker {process} cannot be killed: the device hangs");
                         return Err(MeasureError::new(message));
                     }
@@ -105,12 +105,12 @@ impl Conversation<'_> {
         }
     }
 
-    fn end(&mut self) -> Result<Ended, MeasureError> {
+    fn end(&mut self) -> Result<ProcessEnd, MeasureError> {
         self.process.end().map_err(|error| MeasureError::about(&self.program, error))
     }
 
     fn exited(&mut self) -> Result<BatchEnd, MeasureError> {
-        let Ended::Exited(status) = self.end()? else { return Ok(BatchEnd::Done) };
+        let ProcessEnd::Exited(status) = self.end()? else { return Ok(BatchEnd::Done) };
         if status.success() && self.ready && self.began.is_none() {
             return Ok(BatchEnd::Done);
         }

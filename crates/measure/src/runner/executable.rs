@@ -15,7 +15,7 @@ use super::{BatchEnd, Best, Context, Job, Report, Runner, Settings, report, stea
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
-use crate::process::{self, Ended};
+use crate::process::{self, ProcessEnd};
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
@@ -93,7 +93,7 @@ impl ExecutableRunner {
         job: &Job<'_>,
         gpu: &Gpu,
         context: Context<'_>,
-    ) -> Result<Result<Measurement, Failure>, Early> {
+    ) -> Result<Result<Measurement, Failure>, EarlyEnd> {
         let command = self.command(job, gpu, context.settings);
         let timeout = Duration::from_secs_f64(context.settings.timeout_s);
         let finished = match process::run(command, timeout, FLOOD, context.guard, context.stop) {
@@ -111,21 +111,21 @@ impl ExecutableRunner {
             text.into_owned()
         };
         let failure = match finished.ended {
-            Ended::Stopped(reason) => return Err(Ok(BatchEnd::Stopped(reason))),
-            Ended::Stuck(process) => {
+            ProcessEnd::Stopped(reason) => return Err(Ok(BatchEnd::Stopped(reason))),
+            ProcessEnd::Stuck(process) => {
                 return Err(Err(MeasureError::new(format!(
                     "process {process} of kernel '{}' cannot be killed: the device hangs",
                     job.kernel.name
                 ))));
             }
-            Ended::TimedOut => Failure::new(
+            ProcessEnd::TimedOut => Failure::new(
                 FailureClass::Timeout,
                 format!("not done after {} s", context.settings.timeout_s),
             ),
-            Ended::Flooded => {
+            ProcessEnd::Flooded => {
                 Failure::new(FailureClass::Flood, format!("it printed more than {FLOOD} bytes"))
             }
-            Ended::Exited(status) if status.success() => {
+            ProcessEnd::Exited(status) if status.success() => {
                 match report::parse(&finished.stdout, &job.kernel.name, &job.problem) {
                     Ok(measurement) => return Ok(Ok(measurement)),
                     Err(failure) if failure.class == FailureClass::Garbage && is_refusal(&said()) => {
@@ -134,7 +134,7 @@ impl ExecutableRunner {
                     Err(failure) => failure,
                 }
             }
-            Ended::Exited(status) => {
+            ProcessEnd::Exited(status) => {
                 if let Some(reason) = context.stop.reason_behind(status) {
                     return Err(Ok(BatchEnd::Stopped(reason)));
                 }
@@ -156,7 +156,7 @@ impl ExecutableRunner {
         gpu: &Gpu,
         best_ms: Option<f64>,
         context: Context<'_>,
-    ) -> Result<Outcome, Early> {
+    ) -> Result<Outcome, EarlyEnd> {
         if let Some(failure) = Self::dropped(&job.problem) {
             return Ok(Outcome::Failed(failure));
         }
@@ -178,7 +178,7 @@ impl ExecutableRunner {
 }
 
 /// How a batch ends before all of its jobs are done.
-type Early = Result<BatchEnd, MeasureError>;
+type EarlyEnd = Result<BatchEnd, MeasureError>;
 
 /// Whether a program reports, in the words of CK's programs, that it does not support the problem.
 fn is_refusal(said: &str) -> bool {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use analytic::Analytic;
 pub use executable::ExecutableRunner;
-pub use simulate::{ModelAnswers, OutcomeSource, Recorded, SimulatedRunner};
+pub use simulate::{ModelAnswers, OutcomeSource, RecordedOutcomes, SimulatedRunner};
 pub use worker::WorkerRunner;
 
 use crate::error::MeasureError;

@@ -66,12 +66,12 @@ impl Runner for SimulatedRunner {
 
 /// Outcomes by kernel name and by the problem as that kernel ran it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Recorded {
+pub struct RecordedOutcomes {
     source: String,
     outcomes: HashMap<String, HashMap<Problem, Outcome>>,
 }
 
-impl Recorded {
+impl RecordedOutcomes {
     /// No records yet; the sidecar names their source.
     pub fn new(source: impl Into<String>) -> Self {
         Self { source: source.into(), outcomes: HashMap::new() }
@@ -84,7 +84,7 @@ impl Recorded {
     }
 }
 
-impl OutcomeSource for Recorded {
+impl OutcomeSource for RecordedOutcomes {
     fn describe(&self) -> Value {
         json!({ "records": self.source })
     }

@@ -13,8 +13,8 @@ use crate::gpu::Gpu;
 use crate::log::Log;
 use crate::outcome::Outcome;
 use crate::plan::{Pair, Plan};
-use crate::row::Columns;
-use crate::sidecar::{Details, Files, Meta, PlanFacts, Session};
+use crate::row::{Columns, LogRow};
+use crate::sidecar::{Details, Files, Meta, PlanFacts, session};
 
 /// The open files, and what is in them.
 pub(super) struct Ledger<'a> {
@@ -49,50 +49,15 @@ impl<'a> Ledger<'a> {
     fn read(
         sweep: &Sweep<'a>,
         files: &Files,
-        mut log: Log,
+        log: Log,
         how: Value,
         max_cv: f64,
     ) -> Result<Self, MeasureError> {
-        let &Sweep { plan, retry, start, .. } = sweep;
-        let facts = PlanFacts::new(plan, sweep.shard);
-        let columns = Columns::new(plan);
-        let known = match start {
-            Start::Fresh => {
-                check_free(&files.log)?;
-                None
-            }
-            Start::Overwrite => {
-                log.cut(0)?;
-                remove(&files.details)?;
-                remove(&files.meta)?;
-                None
-            }
-            Start::Resume => Meta::read(&files.meta)?,
-        };
-        let (meta, log, rows) = match known {
-            Some(meta) => {
-                meta.check(&files.meta, &facts, &how)?;
-                let rows = log.rows(&columns.names(), |row| {
-                    row.failure().is_some_and(|class| retry.contains(&class))
-                })?;
-                let (log, rows) = rows.ok_or_else(|| in_use(files))?;
-                (meta, log, rows)
-            }
-            None if !log.is_empty() => {
-                let missing = files.meta.display();
-                let reason = format!("cannot be resumed without {missing}, which records its plan");
-                return Err(MeasureError::file(&files.log, reason));
-            }
-            None => {
-                let meta = Meta::new(facts, how);
-                meta.write(&files.meta)?;
-                log.begin(&columns.header())?;
-                (meta, log, Vec::new())
-            }
-        };
+        let columns = Columns::new(sweep.plan);
+        let (log, meta, rows) = begun(sweep, files, log, &columns, how)?;
         let (details, unstable) = Details::open(&files.details)?;
         let mut ledger = Self {
-            plan,
+            plan: sweep.plan,
             columns,
             files: files.clone(),
             made: Vec::new(),
@@ -105,28 +70,33 @@ impl<'a> Ledger<'a> {
             tally: Tally::default(),
             written: 0,
         };
-        let (index, names) = (plan.index(), ledger.columns.names());
+        ledger.take(rows, &unstable)?;
+        Ok(ledger)
+    }
+
+    /// Takes the rows of the log, which must be of the plan.
+    fn take(&mut self, rows: Vec<LogRow>, unstable: &HashSet<(String, u64)>) -> Result<(), MeasureError> {
+        let (index, names) = (self.plan.index(), self.columns.names());
         for row in rows {
             let fault = |reason: &str| {
                 let what = format!("kernel '{}' on problem {}", row.kernel, row.problem_idx);
-                MeasureError::file(&files.log, format!("{what}{reason}"))
+                MeasureError::file(&self.files.log, format!("{what}{reason}"))
             };
             let pair = index(&row.kernel, row.problem_idx).ok_or_else(|| fault(" is not in the plan"))?;
-            let cells = ledger.columns.problem(&plan.problem(pair));
-            let asked: Vec<String> =
-                names[2..].iter().zip(cells).map(|(name, cell)| format!("{name}={cell}")).collect();
-            let asked = asked.join(",");
-            if asked != row.problem {
-                return Err(fault(&format!(": found {}, the plan's problem is {asked}", row.problem)));
+            let cells = self.columns.problem(&self.plan.problem(pair));
+            let cells = names[2..].iter().zip(cells).map(|(name, cell)| format!("{name}={cell}"));
+            let problem = cells.collect::<Vec<_>>().join(",");
+            if problem != row.problem {
+                return Err(fault(&format!(": found {}, the plan's problem is {problem}", row.problem)));
             }
-            if ledger.has(pair) {
+            if self.has(pair) {
                 return Err(fault(": found two rows, expected one"));
             }
-            ledger.note(pair, row.latency_ms);
+            self.note(pair, row.latency_ms);
             let unstable = unstable.contains(&(row.kernel.clone(), row.problem_idx));
-            ledger.tally.add(pair, row.latency_ms.map(|_| row.tflops), row.failure(), unstable);
+            self.tally.add(pair, row.latency_ms.map(|_| row.tflops), row.failure(), unstable);
         }
-        Ok(ledger)
+        Ok(())
     }
 
     fn note(&mut self, pair: Pair, latency_ms: Option<f64>) {
@@ -175,30 +145,25 @@ impl<'a> Ledger<'a> {
         self.log.sync()
     }
 
-    pub(super) fn begin(&mut self, session: Session) -> Result<(), MeasureError> {
-        self.meta.sessions.push(session);
+    pub(super) fn begin(&mut self) -> Result<(), MeasureError> {
+        self.meta.sessions.push(session());
         self.meta.write(&self.files.meta)
     }
 
     /// Records what the runtime reports about a GPU. New facts are written at once, for observers of the
     /// file.
     pub(super) fn device(&mut self, gpu: &Gpu, facts: Value) -> Result<(), MeasureError> {
-        let session = self.meta.sessions.last_mut();
-        let Some(Value::Object(gpus)) = session.map(|session| &mut session.gpus) else { return Ok(()) };
-        if gpus.get(&gpu.host) == Some(&facts) {
-            return Ok(());
-        }
-        gpus.insert(gpu.host.clone(), facts);
-        self.meta.write(&self.files.meta)
+        let Some(session) = self.meta.sessions.last_mut() else { return Ok(()) };
+        let before = session.gpus.get_or_insert_default().insert(gpu.host.clone(), facts.clone());
+        if before == Some(facts) { Ok(()) } else { self.meta.write(&self.files.meta) }
     }
 
     pub(super) fn end(&mut self, end: String) -> Result<(), MeasureError> {
         self.sync()?;
-        let rows = self.written;
         if let Some(session) = self.meta.sessions.last_mut() {
             session.ended = Some(crate::sidecar::now());
             session.end = Some(end);
-            session.rows = rows;
+            session.rows = self.written as u64;
         }
         self.meta.write(&self.files.meta)
     }
@@ -215,6 +180,46 @@ impl<'a> Ledger<'a> {
     pub(super) fn into_tally(self) -> (Tally, usize) {
         (self.tally, self.written)
     }
+}
+
+/// The log to continue, with its sidecar and rows, or an empty one.
+fn begun(
+    sweep: &Sweep<'_>,
+    files: &Files,
+    mut log: Log,
+    columns: &Columns,
+    how: Value,
+) -> Result<(Log, Meta, Vec<LogRow>), MeasureError> {
+    let facts = PlanFacts::new(sweep.plan, sweep.shard);
+    let known = match sweep.start {
+        Start::Fresh => {
+            check_free(&files.log)?;
+            None
+        }
+        Start::Overwrite => {
+            log.cut(0)?;
+            remove(&files.details)?;
+            remove(&files.meta)?;
+            None
+        }
+        Start::Resume => Meta::read(&files.meta)?,
+    };
+    if let Some(meta) = known {
+        meta.check(&files.meta, &facts, &how)?;
+        let is_retried = |row: &LogRow| row.failure().is_some_and(|class| sweep.retry.contains(&class));
+        let rows = log.rows(&columns.names(), is_retried)?;
+        let (log, rows) = rows.ok_or_else(|| in_use(files))?;
+        return Ok((log, meta, rows));
+    }
+    if !log.is_empty() {
+        let missing = files.meta.display();
+        let reason = format!("cannot be resumed without {missing}, which records its plan");
+        return Err(MeasureError::file(&files.log, reason));
+    }
+    let meta = Meta::new(facts, how);
+    meta.write(&files.meta)?;
+    log.begin(&columns.header())?;
+    Ok((log, meta, Vec::new()))
 }
 
 /// Removes what can be removed: the error that led to this is the one to report.

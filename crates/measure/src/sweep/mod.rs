@@ -18,7 +18,7 @@ use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
 use crate::runner::{Context, Runner, Settings};
 use crate::shard::Shard;
-use crate::sidecar::{Files, Session};
+use crate::sidecar::Files;
 use crate::stop::StopReason;
 use ledger::Ledger;
 use workers::Workers;
@@ -148,7 +148,7 @@ impl Sweep<'_> {
     /// Measures what is missing from the log.
     pub fn run(
         &self,
-        runner: &mut dyn Runner,
+        runner: &dyn Runner,
         context: Context<'_>,
         observer: &Observer<'_>,
     ) -> Result<Summary, MeasureError> {
@@ -158,7 +158,7 @@ impl Sweep<'_> {
         if ledger.tally().rows() > 0 {
             observer(&Event::Resumed(ledger.tally()));
         }
-        ledger.begin(Session::begin())?;
+        ledger.begin()?;
         let left = self.plan.filtered(|pair| !ledger.has(pair));
         let measured = self.measure(&left, &mut ledger, runner, context, observer);
         let end = match &measured {
@@ -182,7 +182,7 @@ impl Sweep<'_> {
         &self,
         left: &Plan,
         ledger: &mut Ledger<'_>,
-        runner: &mut dyn Runner,
+        runner: &dyn Runner,
         context: Context<'_>,
         observer: &Observer<'_>,
     ) -> Result<Option<StopReason>, MeasureError> {

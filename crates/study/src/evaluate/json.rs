@@ -12,7 +12,7 @@ impl Evaluation {
         let name = |kernel: u32| measurements.kernels()[kernel as usize].name.as_str();
         let Spread { count, mean, p50, p10, min } = self.efficiency;
         let errors = self.errors;
-        let op = measurements.wanted().op;
+        let op = measurements.scope().op;
         let per_shape: Vec<Value> = self
             .outcomes
             .iter()

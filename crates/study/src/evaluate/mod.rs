@@ -118,7 +118,7 @@ fn chosen(
 
 /// Why no row is left.
 fn no_rows(measurements: &Measurements) -> StudyError {
-    let wanted = measurements.wanted();
+    let wanted = measurements.scope();
     let left_out = measurements.sources().iter().filter_map(|source| source.left_out(wanted));
     let left_out = left_out.collect::<Vec<_>>().join("; ");
     let text = if left_out.is_empty() { "the files have none".to_owned() } else { left_out };

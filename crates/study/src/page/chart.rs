@@ -8,11 +8,11 @@ use super::text::{count, escape, number, percent, short};
 use crate::survey::Roofline;
 
 /// Maximum number of places of a chart that say their values.
-const SAYING: usize = 120;
+const MAX_LABELLED_PLACES: usize = 120;
 /// About how many ticks an axis has; more would touch each other on a phone.
 const TICKS: f64 = 5.0;
 /// Minimum distance between ticks that are not evenly spaced.
-const APART: f64 = 0.11;
+const MIN_TICK_GAP: f64 = 0.11;
 /// Up to this many points of a line are drawn as dots as well.
 const DOTS: usize = 20;
 /// Colours of series.
@@ -79,7 +79,8 @@ impl Axis {
         let range = range(values, unit);
         let mut ticks = Ticks::new(range, unit).within(range);
         // Counts often begin at 1, which is no multiple of anything.
-        let near = ticks.first().is_some_and(|first| first.0 - range[0] < (range[1] - range[0]) * APART);
+        let near =
+            ticks.first().is_some_and(|first| first.0 - range[0] < (range[1] - range[0]) * MIN_TICK_GAP);
         if unit == Unit::Count && range[0].fract() == 0.0 && !near {
             ticks.insert(0, (range[0], unit.say(range[0])));
         }
@@ -119,7 +120,7 @@ impl Axis {
         let round = (0..16).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
         for value in round.filter(|value| low < *value && *value < high) {
             let before = ticks.last().map_or(low, |last| last.0);
-            if axis.at(value) - axis.at(before) > APART && 1.0 - axis.at(value) > APART {
+            if axis.at(value) - axis.at(before) > MIN_TICK_GAP && 1.0 - axis.at(value) > MIN_TICK_GAP {
                 ticks.push((value, Unit::Count.say(value)));
             }
         }
@@ -277,7 +278,7 @@ pub(super) fn series(label: &str, x: &Axis, y: (&str, Unit), all: &[Series]) -> 
     let mut places: Vec<f64> = all.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let each = places.len().div_ceil(SAYING).max(1);
+    let each = places.len().div_ceil(MAX_LABELLED_PLACES).max(1);
     let shown: Vec<f64> = places.into_iter().step_by(each).collect();
     for (place, &at) in shown.iter().enumerate() {
         let border = |other: Option<&f64>, end| other.map_or(end, |&other| x.between(other, at));

@@ -95,9 +95,9 @@ fn headline(
     let Spread { count: problems, mean, p50, p10, min } = evaluation.efficiency;
     let mut figures = efficiencies([mean, p50, p10, min, evaluation.best_of_top(3)]);
     figures.extend([
-        ("ndcg_at_1", "oracle chosen", percent(evaluation.hit_rate(1))),
-        ("num_shapes", counted_as(&evaluation.trials), count(problems)),
-        ("num_rows", "measurements", count(evaluation.rows)),
+        Figure::new("ndcg_at_1", "oracle chosen", percent(evaluation.hit_rate(1))),
+        Figure::new("num_shapes", counted_as(&evaluation.trials), count(problems)),
+        Figure::new("num_rows", "measurements", count(evaluation.rows)),
     ]);
     page.figures(&figures);
     page.text("Efficiency is the measured speed of the chosen kernel over that of the fastest measured one.");
@@ -122,7 +122,7 @@ fn headline(
 }
 
 /// Key figures of efficiency, in the order of `Efficiency::shares`.
-pub(super) fn efficiencies(shares: [f64; 5]) -> Vec<Figure<'static>> {
+pub(super) fn efficiencies(shares: [f64; 5]) -> Vec<Figure> {
     let names = [
         ("efficiency_mean", "mean efficiency"),
         ("efficiency_p50", "median"),
@@ -130,7 +130,7 @@ pub(super) fn efficiencies(shares: [f64; 5]) -> Vec<Figure<'static>> {
         ("efficiency_min", "worst"),
         ("best_of_top3_mean", "best of 3"),
     ];
-    names.into_iter().zip(shares).map(|((id, label), share)| (id, label, percent(share))).collect()
+    names.into_iter().zip(shares).map(|((id, label), share)| Figure::new(id, label, percent(share))).collect()
 }
 
 /// What is judged beside choices without a model.

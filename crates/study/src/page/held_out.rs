@@ -11,16 +11,16 @@ use crate::evaluate::Evaluation;
 use crate::judge::Order;
 use ck_select_data::measurements::{Measurements, Row};
 
-use ck_select_train::{Objective, Plan, Trained};
+use ck_select_train::{Objective, Plan, TrainedForest};
 
 /// Judges the choices by out-of-fold predictions. Each row is a candidate, as in the figures of the folds.
 /// `None` if the target that ranks does not choose, or if nothing was held out.
 pub(crate) fn evaluation(
     measurements: &Measurements,
     plan: &Plan,
-    trained: &[Trained],
+    trained: &[TrainedForest],
 ) -> Option<Evaluation> {
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by)?;
+    let ranking = plan.ranking(trained)?;
     ranking.validation.efficiency.as_ref()?;
     let speeds = trained.iter().find(|one| one.goal.target == Target::Tflops).map(speeds).unwrap_or_default();
     let data = &ranking.data;
@@ -53,7 +53,7 @@ pub(crate) fn evaluation(
 }
 
 /// Out-of-fold predictions of rows, in TFLOPS.
-fn speeds(one: &Trained) -> HashMap<u32, f64> {
+fn speeds(one: &TrainedForest) -> HashMap<u32, f64> {
     let predictions = one.data.rows.iter().zip(&one.validation.predictions);
     predictions
         .filter_map(|(&row, prediction)| Some((row, value(one.goal.objective, (*prediction)?))))

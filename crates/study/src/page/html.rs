@@ -13,8 +13,19 @@ const LONG: usize = 40;
 /// Number of sections from which a page begins with a list of them.
 const MANY: usize = 4;
 
-/// The id of a figure, by which programs find it, its label and its value.
-pub(super) type Figure<'a> = (&'a str, &'a str, String);
+/// A key figure of a page.
+pub(super) struct Figure {
+    /// By which programs find it.
+    id: &'static str,
+    label: &'static str,
+    value: String,
+}
+
+impl Figure {
+    pub(super) const fn new(id: &'static str, label: &'static str, value: String) -> Self {
+        Self { id, label, value }
+    }
+}
 
 /// A page under construction.
 pub(super) struct Page {
@@ -76,9 +87,9 @@ impl Page {
     }
 
     /// The key figures.
-    pub(super) fn figures(&mut self, figures: &[Figure<'_>]) {
+    pub(super) fn figures(&mut self, figures: &[Figure]) {
         self.raw("<dl class=\"figures\">\n");
-        for (id, label, value) in figures {
+        for Figure { id, label, value } in figures {
             self.raw(&format!("<div><dt>{}</dt><dd id=\"{id}\">{value}</dd></div>\n", escape(label)));
         }
         self.raw("</dl>\n");

@@ -25,14 +25,14 @@ const EXACT_LEVELS: u16 = 10_000;
 const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
 /// The kernels and problems that a page shows: the rows of its tables, and of the map.
-pub(super) struct Shown {
+pub(super) struct Excerpt {
     /// Those that win most often first.
     pub(super) kernels: Vec<u32>,
     /// In the order of the measurements.
     pub(super) trials: Vec<u32>,
 }
 
-impl Shown {
+impl Excerpt {
     pub(super) fn new(survey: &Survey) -> Self {
         let mut kernels: Vec<u32> = (0..).take(survey.kernels.len()).collect();
         let figures = |kernel: u32| &survey.kernels[kernel as usize];

@@ -1,6 +1,6 @@
 //! How far a sweep is that still runs, as the head of its page.
 
-use super::html::Page;
+use super::html::{Figure, Page};
 use super::provenance;
 use super::text::{code, count, duration, escape, number, percent};
 use ck_select_data::measurements::Measurements;
@@ -34,6 +34,7 @@ pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurem
     let rate = progress.rate.filter(|rate| *rate > 0.0);
     let left = rate.map(|rate| duration(planned.saturating_sub(rows) as f64 / rate * 1e3));
     let unknown = || "–".to_owned();
+    let a_minute = rate.map(|rate| count((rate * 60.0).round() as usize));
     page.again(AGAIN);
     page.raw(&format!("<p class=\"lead\">Running. This page is updated every {AGAIN} seconds.</p>\n"));
     page.raw(&format!(
@@ -43,18 +44,17 @@ pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurem
         escape(&share)
     ));
     page.figures(&[
-        ("rows", "rows", format!("{} of {}", count(rows), count(planned))),
-        ("share", "done", share),
-        ("rate", "rows a minute", rate.map_or_else(unknown, |rate| count((rate * 60.0).round() as usize))),
-        ("left", "time left", left.unwrap_or_else(unknown)),
-        ("best", "fastest so far", fastest(measurements).unwrap_or_else(unknown)),
+        Figure::new("rows", "rows", format!("{} of {}", count(rows), count(planned))),
+        Figure::new("share", "done", share),
+        Figure::new("rate", "rows a minute", a_minute.unwrap_or_else(unknown)),
+        Figure::new("left", "time left", left.unwrap_or_else(unknown)),
+        Figure::new("best", "fastest so far", fastest(measurements).unwrap_or_else(unknown)),
     ]);
 }
 
 /// The highest speed of all rows, and its kernel.
 fn fastest(measurements: &Measurements) -> Option<String> {
-    let valid = measurements.rows().iter().filter(|row| row.is_valid);
-    let row = valid.max_by(|a, b| a.tflops.total_cmp(&b.tflops))?;
+    let row = measurements.valid_rows().max_by(|a, b| a.tflops.total_cmp(&b.tflops))?;
     let kernel = code(&measurements.kernels()[row.kernel as usize].name);
     Some(format!("{} TFLOPS <small>{kernel}</small>", number(row.tflops)))
 }

@@ -7,7 +7,7 @@ use ck_select_model::model::{EmbeddedModel, FeatureSpec, Model, Target};
 use super::html::Page;
 use super::text::{count, escape, name};
 use ck_select_data::digest;
-use ck_select_data::measurements::{DataError, Measurements, Source};
+use ck_select_data::measurements::{DataError, Measurements};
 use ck_select_data::trained::digests;
 
 /// The sources of a page, and when it was made.
@@ -44,13 +44,8 @@ impl Provenance {
                     model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
                 }
                 Some(ModelPlace::Directory(model)) => {
-                    let digested = |name: String| {
-                        let path = model.join(&name);
-                        let digest = digest::of_file(&path);
-                        let digest =
-                            digest.map_err(|error| DataError::io(&path.display().to_string(), error));
-                        Ok((name, digest?))
-                    };
+                    let digested =
+                        |name: String| digest::of_file(&model.join(&name)).map(|digest| (name, digest));
                     files_of(model).into_iter().map(digested).collect::<Result<_, DataError>>()?
                 }
                 None => Vec::new(),
@@ -86,11 +81,6 @@ pub(super) fn line(page: &mut Page, at: &str) {
         time.replace('T', " "),
         env!("CARGO_PKG_VERSION")
     ));
-}
-
-/// The name of a file of measurements, without its folder.
-pub(super) fn file_name(source: &Source) -> String {
-    source.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A digest, which breaks anywhere.

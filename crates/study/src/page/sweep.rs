@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
-use super::html::Page;
-use super::map::Shown;
+use super::html::{Figure, Page};
+use super::map::Excerpt;
 use super::progress::{self, Progress};
 use super::provenance::{self, Provenance};
 use super::text::{brief, code, count, duration, escape, name, number, percent};
@@ -25,7 +25,7 @@ pub fn sweep(
     progress: Option<Progress>,
 ) -> String {
     let name = match measurements.sources() {
-        [one] => provenance::file_name(one),
+        [one] => one.file_name(),
         more => format!("{} files", more.len()),
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
@@ -34,7 +34,7 @@ pub fn sweep(
         progress::write(&mut page, progress, measurements);
     }
     headline(&mut page, survey, measurements);
-    let shown = Shown::new(survey);
+    let shown = Excerpt::new(survey);
     page.section("Kernels by problems", |page| {
         if let Some(text) = shown.left_out(survey) {
             page.text(&text);
@@ -56,7 +56,7 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let coverage = &survey.coverage;
     let kernels = measurements.kernels();
     let steps = &survey.pool.steps;
-    let failed = coverage.rows - measurements.rows().iter().filter(|row| row.is_valid).count();
+    let failed = coverage.rows - measurements.valid_rows().count();
     let mut lead = vec![format!(
         "{} of {} kernels are the fastest on at least one of {} {}.",
         count(survey.winners()),
@@ -73,18 +73,20 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     }
     let lead = lead.join(" ");
     page.raw(&format!("<p class=\"lead\">{}</p>\n", name(&lead)));
+    let measured = coverage.measured as f64 / coverage.possible as f64;
+    let best = steps.first().map_or(f64::NAN, |step| step.share);
     let mut figures = vec![
-        ("num_problems", "problems", count(measurements.problems().len())),
-        ("num_kernels", "kernels", count(kernels.len())),
-        ("num_rows", "rows", count(coverage.rows)),
-        ("measured", "pairs measured", percent(coverage.measured as f64 / coverage.possible as f64)),
-        ("winners", "kernels that win", count(survey.winners())),
-        ("best_single", "best single kernel", percent(steps.first().map_or(f64::NAN, |step| step.share))),
-        ("random", "a random kernel", percent(survey.random())),
-        ("failed", "rows without a time", count(failed)),
+        Figure::new("num_problems", "problems", count(measurements.problems().len())),
+        Figure::new("num_kernels", "kernels", count(kernels.len())),
+        Figure::new("num_rows", "rows", count(coverage.rows)),
+        Figure::new("measured", "pairs measured", percent(measured)),
+        Figure::new("winners", "kernels that win", count(survey.winners())),
+        Figure::new("best_single", "best single kernel", percent(best)),
+        Figure::new("random", "a random kernel", percent(survey.random())),
+        Figure::new("failed", "rows without a time", count(failed)),
     ];
     if survey.trials.len() != measurements.problems().len() {
-        figures.insert(1, ("num_runs", "runs of problems", count(survey.trials.len())));
+        figures.insert(1, Figure::new("num_runs", "runs of problems", count(survey.trials.len())));
     }
     page.figures(&figures);
     let without = measurements.problems().len() - survey.problems();
@@ -99,7 +101,7 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     }
 }
 
-fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Excerpt) {
     let never = survey.kernels.iter().filter(|kernel| kernel.ran > 0 && kernel.wins == 0);
     let (never, near) = never.fold((0, 0), |(all, near), one| (all + 1, near + usize::from(one.near > 0)));
     page.text(&format!(
@@ -162,7 +164,7 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
 }
 
 /// Names of problems, without common defaults. Problems that were measured again are numbered.
-fn names(survey: &Survey, measurements: &Measurements, shown: &Shown) -> Vec<String> {
+fn names(survey: &Survey, measurements: &Measurements, shown: &Excerpt) -> Vec<String> {
     let mut before: Vec<usize> = Vec::with_capacity(survey.trials.len());
     for (place, trial) in survey.trials.iter().enumerate() {
         let again = place > 0 && survey.trials[place - 1].problem == trial.problem;
@@ -179,7 +181,7 @@ fn names(survey: &Survey, measurements: &Measurements, shown: &Shown) -> Vec<Str
     shown.trials.iter().map(name).collect()
 }
 
-fn problems(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+fn problems(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Excerpt) {
     page.text("Click a problem for its ranking.");
     let near = format!("within {} %", ((1.0 - NEAR) * 100.0).round());
     let mut header = vec!["problem", "kernels", &near, "TFLOPS", "time, µs", "fastest kernel"];
@@ -212,7 +214,7 @@ fn problems(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
     );
 }
 
-fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Excerpt) {
     let roofline = match &survey.roofline {
         Ok(roofline) => roofline,
         Err(reason) => {

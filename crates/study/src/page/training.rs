@@ -4,13 +4,14 @@
 use crate::evaluate::Evaluation;
 use ck_select_data::measurements::Measurements;
 use ck_select_train::{
-    CardInputs, CurvePoint, Efficiency, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping,
+    CardInputs, CurvePoint, Efficiency, FoldMetrics, Plan, TrainedForest, held_out_text, part, purpose,
+    stopping,
 };
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::evaluation::{choices, efficiencies, importances, regret, slices, worst};
 use super::held_out::evaluation;
-use super::html::Page;
+use super::html::{Figure, Page};
 use super::provenance;
 use super::text::{count, escape, number, percent};
 
@@ -18,7 +19,7 @@ use super::text::{count, escape, number, percent};
 pub fn training(
     measurements: &Measurements,
     plan: &Plan,
-    trained: &[Trained],
+    trained: &[TrainedForest],
     inputs: &CardInputs,
 ) -> String {
     let mut page = Page::new(&format!("{}: training", inputs.name));
@@ -39,8 +40,6 @@ pub fn training(
             page.text("How good the choices on held-out problems are.");
             slices(page, &found.slices);
         });
-    }
-    if let Some(found) = &found {
         page.section("Worst problems", |page| worst(page, found, measurements));
     }
     page.section("What the forests split on", |page| forests(page, trained));
@@ -52,27 +51,27 @@ fn headline(
     page: &mut Page,
     measurements: &Measurements,
     plan: &Plan,
-    trained: &[Trained],
+    trained: &[TrainedForest],
     inputs: &CardInputs,
     found: Option<&Evaluation>,
 ) {
-    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let ranking = plan.ranking(trained);
     let mut figures = Vec::new();
     if let (Some(one), Some(found)) = (ranking.and_then(|one| one.validation.efficiency.as_ref()), found) {
         figures = efficiencies(one.shares());
         figures.extend([
-            ("ndcg_at_1", "oracle chosen", percent(found.hit_rate(1))),
-            ("num_shapes", "problems held out", count(one.problems)),
+            Figure::new("ndcg_at_1", "oracle chosen", percent(found.hit_rate(1))),
+            Figure::new("num_shapes", "problems held out", count(one.problems)),
         ]);
     }
     let learned = inputs.curve.iter().rev().find(|point| point.measured > 0);
     if let (Some(point), true) = (learned, figures.is_empty()) {
         figures = efficiencies(point.efficiency.shares());
-        figures.push(("num_measured", "measured problems", count(point.measured)));
+        figures.push(Figure::new("num_measured", "measured problems", count(point.measured)));
     }
     let judged = !figures.is_empty();
-    let rows = measurements.rows().iter().filter(|row| row.is_valid).count();
-    figures.push(("num_rows", "valid measurements", count(rows)));
+    let rows = measurements.valid_rows().count();
+    figures.push(Figure::new("num_rows", "valid measurements", count(rows)));
     page.figures(&figures);
     if !judged {
         page.text(
@@ -108,28 +107,28 @@ fn measured(page: &mut Page, inputs: &CardInputs) {
     ] {
         let x = inputs.curve.iter().map(|point| point.measured as f64);
         let x = Axis::of_counts("measured problems", x);
-        let all = ways(&inputs.curve, of);
+        let all = by_method(&inputs.curve, of);
         let picture = chart::series("efficiency by measured problems", &x, ("efficiency", Unit::Share), &all);
         page.raw(&format!("<h3>{title}</h3>\n{picture}"));
     }
     page.table(
         &["way", "measured", "draws", "judged", "mean", "median", "P10", "worst", "best of 3"],
-        inputs.curve.iter().map(|CurvePoint { way, measured, draws, efficiency }| {
+        inputs.curve.iter().map(|CurvePoint { method, measured, draws, efficiency }| {
             let counts = [*measured, *draws, efficiency.problems].map(count);
             let shares = efficiency.shares().map(percent);
-            std::iter::once((*way).to_owned()).chain(counts).chain(shares).collect()
+            std::iter::once((*method).to_owned()).chain(counts).chain(shares).collect()
         }),
     );
 }
 
-/// A figure of the points of each way, in their order.
-fn ways(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<Series> {
+/// A figure of the points of each method, in their order.
+fn by_method(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for point in points {
         let at = (point.measured as f64, of(point));
-        match all.iter_mut().find(|known| known.name == point.way) {
+        match all.iter_mut().find(|known| known.name == point.method) {
             Some(known) => known.points.push(at),
-            None => all.push(Series::new(point.way, Mark::Line, [at])),
+            None => all.push(Series::new(point.method, Mark::Line, [at])),
         }
     }
     for one in &mut all {
@@ -138,11 +137,11 @@ fn ways(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<Series> {
     all
 }
 
-fn forest_title(page: &mut Page, one: &Trained) {
+fn forest_title(page: &mut Page, one: &TrainedForest) {
     page.raw(&format!("<h3>Forest of {}, objective {}</h3>\n", one.goal.target, one.goal.objective));
 }
 
-fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
+fn folds(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
     let apart = plan.group_by.promise(plan.holdout.is_some());
     page.text(&format!("{}; {apart}. {}", held_out_text(trained), stopping(plan.stop)));
     for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
@@ -184,7 +183,7 @@ fn fold_name(fold: &FoldMetrics) -> String {
 }
 
 /// How the number of trees was chosen.
-fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
+fn trees(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
     if trained.iter().all(|one| one.validation.rounds.iter().all(Option::is_none)) {
         page.text(stopping(plan.stop));
     }
@@ -231,7 +230,7 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     );
 }
 
-fn forests(page: &mut Page, trained: &[Trained]) {
+fn forests(page: &mut Page, trained: &[TrainedForest]) {
     for one in trained {
         forest_title(page, one);
         let names: Vec<&str> = one.data.names.iter().map(String::as_str).collect();
@@ -252,7 +251,7 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
         &["file", "rows", "SHA-256", "part"],
         measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(place, (source, digest))| {
             vec![
-                escape(&provenance::file_name(source)),
+                escape(&source.file_name()),
                 count(source.rows),
                 provenance::hash(digest),
                 part(plan.only_trains(place)).to_owned(),

@@ -13,7 +13,7 @@ use crate::candidates::{Trial, distinct_problems, random_choice, trials};
 use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
-pub use noise::{Noise, Repeated};
+pub use noise::{Noise, RepeatedPair};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
 pub use winners::KernelFigures;
@@ -34,8 +34,8 @@ pub struct Coverage {
 
 impl Coverage {
     fn new(measurements: &Measurements) -> Self {
-        let valid = measurements.rows().iter().filter(|row| row.is_valid);
-        let mut pairs: Vec<(u32, u32)> = valid.map(|row| (row.problem, row.kernel)).collect();
+        let mut pairs: Vec<(u32, u32)> =
+            measurements.valid_rows().map(|row| (row.problem, row.kernel)).collect();
         pairs.sort_unstable();
         pairs.dedup();
         Self {
@@ -48,7 +48,7 @@ impl Coverage {
 
 /// Rows of one class of failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailureFigures {
     /// The name of the class.
     pub class: String,
     /// Rows.
@@ -77,7 +77,7 @@ pub struct Survey {
     /// How stable the times are.
     pub noise: Noise,
     /// What failed, the most frequent class first; invalid rows without a recorded reason are `not said`.
-    pub failures: Vec<Failed>,
+    pub failures: Vec<FailureFigures>,
     /// Milliseconds of one run of each row that has a time.
     pub run_ms: f64,
     /// The share of the slowest tenth of these rows.
@@ -125,14 +125,13 @@ impl Survey {
 }
 
 fn slowest_tenth(measurements: &Measurements) -> f64 {
-    let mut times: Vec<f64> =
-        measurements.rows().iter().filter(|row| row.is_valid).map(|row| row.latency_ms).collect();
+    let mut times: Vec<f64> = measurements.valid_rows().map(|row| row.latency_ms).collect();
     times.sort_by(|a, b| b.total_cmp(a));
     let slowest: f64 = times[..times.len().div_ceil(10)].iter().sum();
     slowest / times.iter().sum::<f64>()
 }
 
-fn failures(measurements: &Measurements) -> Vec<Failed> {
+fn failures(measurements: &Measurements) -> Vec<FailureFigures> {
     let mut classes: BTreeMap<u16, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
     for row in measurements.rows().iter().filter(|row| !row.is_valid) {
         let (kernels, problems) = classes.entry(row.failure).or_default();
@@ -149,9 +148,9 @@ fn failures(measurements: &Measurements) -> Vec<Failed> {
         let (class, last) = known.map_or(("not said", ""), |known| (&known.class, &known.last));
         let rows = kernels.len();
         let (class, last) = (class.to_owned(), last.to_owned());
-        Failed { class, rows, kernels: distinct(kernels), problems: distinct(problems), last }
+        FailureFigures { class, rows, kernels: distinct(kernels), problems: distinct(problems), last }
     };
-    let mut failures: Vec<Failed> = classes.into_iter().map(of).collect();
+    let mut failures: Vec<FailureFigures> = classes.into_iter().map(of).collect();
     failures.sort_by(|a, b| b.rows.cmp(&a.rows).then_with(|| a.class.cmp(&b.class)));
     failures
 }

@@ -5,7 +5,7 @@ use ck_select_data::measurements::Measurements;
 
 /// A kernel that was measured more than once on a problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Repeated {
+pub struct RepeatedPair {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
     /// Index into [`Measurements::kernels`].
@@ -29,7 +29,7 @@ pub struct Noise {
     /// The ninetieth percentile.
     pub p90: f64,
     /// The worst of them.
-    pub worst: Vec<Repeated>,
+    pub worst: Vec<RepeatedPair>,
 }
 
 impl Noise {
@@ -39,7 +39,7 @@ impl Noise {
             (0u32..).zip(rows).filter(|(_, row)| row.is_valid).map(|(place, _)| place).collect();
         let pair = |place: u32| (rows[place as usize].problem, rows[place as usize].kernel);
         places.sort_unstable_by_key(|&place| pair(place));
-        let mut repeated: Vec<Repeated> = places
+        let mut repeated: Vec<RepeatedPair> = places
             .chunk_by(|&a, &b| pair(a) == pair(b))
             .filter(|same| same.len() > 1)
             .map(|same| {
@@ -47,7 +47,7 @@ impl Noise {
                 let (slowest, fastest) =
                     times.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
                 let (problem, kernel) = pair(same[0]);
-                Repeated { problem, kernel, times: same.len(), ratio: fastest / slowest }
+                RepeatedPair { problem, kernel, times: same.len(), ratio: fastest / slowest }
             })
             .collect();
         repeated.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));

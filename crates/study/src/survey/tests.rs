@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use ck_select_types::vocab::Op;
 
 use super::*;
-use ck_select_data::measurements::Wanted;
+use ck_select_data::measurements::RowScope;
 
 const HEADER: &str = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops,error_msg\n";
 
@@ -13,7 +13,7 @@ fn kernel(depth: u32) -> String {
 
 /// Rows of (number, channels, depth of the tile, TFLOPS or the reason why there are none).
 pub(crate) fn measured(name: &str, rows: &[(u32, u32, u32, Result<f64, &str>)]) -> Measurements {
-    let wanted = Wanted { arch: Some("gfx942".parse().unwrap()), ..Wanted::all(Op::Conv) };
+    let wanted = RowScope { arch: Some("gfx942".parse().unwrap()), ..RowScope::all(Op::Conv) };
     let mut text = HEADER.to_owned();
     for (number, channels, depth, speed) in rows {
         let (latency, tflops, error) = match speed {

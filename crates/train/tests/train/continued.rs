@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use ck_select_model::model::Target;
-use ck_select_train::{CardInputs, Directory, Objective, Plan, TrainError, Trained, WarmStart, train};
+use ck_select_train::{CardInputs, Directory, Objective, Plan, TrainError, TrainedForest, WarmStart, train};
 use ck_select_types::vocab::Dtype;
 
 use crate::sweep::inputs;
 use crate::sweep::{goal, measurements, plan};
 
 /// A small model of TFLOPS on 300 rows, in a directory.
-fn base(folder: &Path, trees: &str) -> (Plan, Vec<Trained>) {
+fn base(folder: &Path, trees: &str) -> (Plan, Vec<TrainedForest>) {
     let measurements = measurements(25);
     let mut plan = plan(vec![goal(Target::Tflops, Objective::Log1p, &[("n_estimators", trees)])]);
     plan.categories = Vec::new();
@@ -25,7 +25,7 @@ fn base(folder: &Path, trees: &str) -> (Plan, Vec<Trained>) {
     (plan, trained)
 }
 
-fn rmse(one: &Trained) -> f64 {
+fn rmse(one: &TrainedForest) -> f64 {
     let squares = (0..one.data.rows.len()).map(|row| {
         let predicted = one.forest.predict(one.data.row(row)).unwrap().exp_m1();
         (predicted - one.data.measured[row]).powi(2)

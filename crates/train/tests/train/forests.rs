@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ck_select_model::model::Target;
 use ck_select_train::lightgbm::{Booster, Output};
-use ck_select_train::{Objective, Stop, Trained, train};
+use ck_select_train::{Objective, Stop, TrainedForest, train};
 use ck_select_types::vocab::Op;
 
 use crate::sweep::{csv, goal, measurements, plan, read};
@@ -14,7 +14,7 @@ fn bits(values: impl IntoIterator<Item = f64>) -> Vec<u64> {
 }
 
 /// LightGBM's predictions for the rows that a forest was trained on, and ours.
-fn both(one: &Trained) -> (Vec<u64>, Vec<u64>) {
+fn both(one: &TrainedForest) -> (Vec<u64>, Vec<u64>) {
     let rows = 0..one.data.rows.len();
     let values: Vec<f64> = rows.clone().flat_map(|row| one.data.row(row)).copied().collect();
     let theirs = Booster::from_text(&one.text).unwrap().predict(&values, Output::Prediction).unwrap();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Target;
 use ck_select_train::{Method, Simulation, TrainingData, WarmStart};
@@ -19,7 +19,7 @@ fn root(path: &str) -> PathBuf {
 #[test]
 fn columns_of_promising_kernels_are_those_of_all() {
     let arch: Arch = "sm_90".parse().unwrap();
-    let wanted = Wanted { arch: Some(arch), ..Wanted::all(Op::Conv) };
+    let wanted = RowScope { arch: Some(arch), ..RowScope::all(Op::Conv) };
     let whole = Measurements::read(&[root("data/h100/forward.unseen11.parquet")], wanted).unwrap();
     let base = WarmStart::load(&root("models/universal")).unwrap().to_adapt().unwrap();
     let extractor = Extractor {

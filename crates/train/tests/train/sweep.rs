@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_model::features::{Extractor, Rules, Schema};
 use ck_select_model::model::Target;
-use ck_select_train::{CardInputs, Goal, GroupBy, Objective, Params, Plan, Stop, Trained, train};
+use ck_select_train::{CardInputs, Goal, GroupBy, Objective, Params, Plan, Stop, TrainedForest, train};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::vocab::{Direction, Dtype, Op};
 
@@ -53,7 +53,7 @@ pub(crate) fn csv(problems: usize) -> String {
 
 /// The rows of files, by their names and texts.
 pub(crate) fn read(op: Op, files: &[(&str, &str)]) -> Measurements {
-    let wanted = Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(op) };
+    let wanted = RowScope { arch: Some("gfx950".parse().unwrap()), ..RowScope::all(op) };
     let mut measurements = Measurements::new(wanted);
     for (name, text) in files {
         measurements.add_text(name, text.as_bytes()).unwrap();
@@ -121,7 +121,7 @@ pub(crate) fn inputs(measurements: &Measurements) -> CardInputs {
 }
 
 /// A model that ranks, with a forest of TFLOPS beside it.
-pub(crate) fn made() -> (Measurements, Plan, Vec<Trained>) {
+pub(crate) fn made() -> (Measurements, Plan, Vec<TrainedForest>) {
     let measurements = measurements(30);
     let goals = vec![
         goal(Target::Relative, Objective::Listwise, &[]),

@@ -53,7 +53,7 @@ impl<'a> Bar<'a> {
                     && !self.progress.is_drawn()
                     && self.is_news(*pair, failure.class)
                 {
-                    let (kernel, idx) = (&self.plan.kernel(*pair).name, self.plan.asked(*pair).idx);
+                    let (kernel, idx) = (&self.plan.kernel(*pair).name, self.plan.requested(*pair).idx);
                     say!("ckselect: problem {idx}, {kernel}: {failure}");
                 }
                 self.progress.advance(Some(self.message(tally)));

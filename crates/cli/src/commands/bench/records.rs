@@ -3,22 +3,21 @@
 use std::path::Path;
 
 use ck_select::pool::Pool;
-use ck_select_data::measurements::{Measurements, Row, Wanted};
+use ck_select_data::measurements::{Measurements, Row, RowScope};
 use ck_select_measure::outcome::{FailureClass, Measurement, Outcome};
-use ck_select_measure::runner::Recorded;
+use ck_select_measure::runner::RecordedOutcomes;
 
 use crate::error::CliError;
 
 /// Reads the records of the pool's kernels.
-pub(super) fn read(path: &Path, pool: &Pool) -> Result<Recorded, CliError> {
-    let measurements = Measurements::read(&[path], Wanted::all(pool.op()))?;
+pub(super) fn read(path: &Path, pool: &Pool) -> Result<RecordedOutcomes, CliError> {
+    let measurements = Measurements::read(&[path], RowScope::all(pool.op()))?;
     // A time on one GPU says nothing about another, and no option here selects one.
     if let Err(mixed) = measurements.common_arch() {
         let file = path.display();
-        let message = format!("{file}: {mixed}; bench has no such option, `ckselect convert` has");
-        return Err(CliError::failed(message));
+        fail!("{file}: {mixed}; bench has no such option, `ckselect convert` has");
     }
-    let mut recorded = Recorded::new(path.display().to_string());
+    let mut recorded = RecordedOutcomes::new(path.display().to_string());
     for row in measurements.rows() {
         let kernel = &measurements.kernels()[row.kernel as usize].name;
         if pool.position(kernel).is_some() {

@@ -15,7 +15,7 @@ use crate::output;
 use crate::timestamp::timestamp;
 
 /// The shortest time between two pages.
-const LEAST: Duration = Duration::from_secs(5);
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
 /// Building pages takes at most this fraction (one in `SHARE`) of a core's time.
 const SHARE: u32 = 50;
 
@@ -51,7 +51,7 @@ struct Maker {
 impl Maker {
     fn run(&self, is_over: &Receiver<()>) {
         let mut took = Duration::ZERO;
-        while is_over.recv_timeout(LEAST.max(took * SHARE)) == Err(RecvTimeoutError::Timeout) {
+        while is_over.recv_timeout(MIN_INTERVAL.max(took * SHARE)) == Err(RecvTimeoutError::Timeout) {
             let began = Instant::now();
             // A row that is being written may look cut off; the next page has it.
             let _ = self.report(&["--running"]);

@@ -10,11 +10,11 @@ use ck_select_study::sheet::Sheet;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
 use super::super::gpu::Gpu;
-use super::super::{AllowOption, Allowed, load_model, say_ignored};
+use super::super::{AllowOption, Allowance, load_model, say_ignored};
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
-use crate::table::{Cell, Format, Rows, Table};
+use crate::table::{Cell, Format, StreamedTable, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect dev features --engine conv97 --data rows.csv --output features.csv
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.list {
         return list(&extractor, args);
     }
-    let Some(input) = &args.data else { return Err(CliError::usage("--data is missing")) };
+    let Some(input) = &args.data else { refuse!("--data is missing") };
     let (name, source) = input::open(input)?;
     let mut sheet = Sheet::new(&name, source)?;
     let op = extractor.schema.op();
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
-    let mut rows = Rows::new(Format::Csv, out, header);
+    let mut rows = StreamedTable::new(Format::Csv, out, header);
     let mut row = vec![0.0; names.len()];
     let mut any = false;
     while sheet.next()? {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         any = true;
     }
     if !any {
-        return Err(CliError::failed(format!("{name}: found no row, expected at least one")));
+        fail!("{name}: found no row, expected at least one");
     }
     rows.finish()
 }
@@ -106,9 +106,9 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
             let extractor = Extractor::of_engine(engine);
             Extractor { hardware: args.arch.hardware_over(extractor.hardware)?, ..extractor }
         }
-        (None, None) => return Err(CliError::usage("give --engine or --model")),
+        (None, None) => refuse!("give --engine or --model"),
     };
-    if args.allow.has(Allowed::Words) {
+    if args.allow.has(Allowance::Words) {
         extractor.rules.uncoded = Uncoded::Upstream;
     }
     Ok(extractor)

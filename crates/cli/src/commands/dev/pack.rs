@@ -36,7 +36,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let model = Model::load(&args.model)?;
     if args.output.symlink_metadata().is_ok() {
-        return Err(CliError::failed(format!("{}: already exists", args.output.display())));
+        fail!("{}: already exists", args.output.display());
     }
     let staged = Staged::create(&args.output).map_err(CliError::io(args.output.display()))?;
     forests(args, &model, &staged)?;

@@ -15,7 +15,7 @@ use super::super::is_embedded;
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
-use crate::table::{Format, Rows};
+use crate::table::{Format, StreamedTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect dev predict --model models/M --data rows.csv --output predictions.csv
@@ -63,7 +63,7 @@ impl Source {
             return Ok(Self { forest, model: Some((model, target)) });
         }
         if args.target.is_some() {
-            return Err(CliError::usage("--target: a single LightGBM file has one forest"));
+            refuse!("--target: a single LightGBM file has one forest");
         }
         Ok(Self { forest: Arc::new(Forest::load(&args.model)?), model: None })
     }
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let forest = &source.forest;
     let (name, stream) = input::open(&args.data)?;
     let mut sheet = Sheet::new(&name, stream)?;
-    let mut rows = Rows::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
+    let mut rows = StreamedTable::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
     let mut row = vec![0.0; forest.num_features()];
     let mut order: Option<Vec<usize>> = None;
     while sheet.next()? {

@@ -16,10 +16,6 @@ use crate::error::CliError;
 use crate::output::{Output, suffix, write_json};
 use crate::table::{Cell, Format, Table};
 
-pub(super) fn loss(text: &str) -> Result<(&'static str, f64), String> {
-    super::super::share_of(text, &["mean", "median", "p10", "problem"])
-}
-
 fn limits(args: &Args) -> Limits {
     let mut limits = Limits::UPSTREAM;
     for &(figure, share) in &args.max_loss {
@@ -39,7 +35,7 @@ fn sides(args: &Args, old: &Path) -> Result<[Chooser; 2], CliError> {
     let op = sides.iter().flatten().find_map(Chooser::model).map(|model| model.spec().op());
     let takes_gpu = |side: &Option<Chooser>| side.as_ref().is_none_or(Chooser::is_universal);
     if args.arch.is_given() && !sides.iter().any(takes_gpu) {
-        return Err(CliError::usage("--arch is for the estimate and for universal models"));
+        refuse!("--arch is for the estimate and for universal models");
     }
     let [old, new] = sides.map(|side| side.map_or_else(|| Chooser::estimate(args, op), Ok));
     Ok([old?, new?])
@@ -77,7 +73,7 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
     let pairs = pairs.filter_map(|(trial, (old, new))| Some([outcome(trial, old)?, outcome(trial, new)?]));
     let pairs: Vec<[Outcome; 2]> = pairs.collect();
     if pairs.is_empty() {
-        return Err(CliError::failed("none of the measured problems is ranked by both"));
+        fail!("none of the measured problems is ranked by both");
     }
     let comparison = Comparison::new(&pairs, lost, &limits(args));
     for path in &args.output {
@@ -90,12 +86,17 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
         Format::Table => Output::report()?.filled(|out| write_table(&comparison, out))?,
         format => criteria(&comparison).print_beside(format, || document(&comparison))?,
     }
+    check(&comparison, trials.len())
+}
+
+/// Why the new model may not replace the old one.
+fn check(comparison: &Comparison, problems: usize) -> Result<(), CliError> {
     if comparison.accepted() {
         return Ok(());
     }
-    if lost > 0 {
-        let message =
-            format!("not accepted: the new model ranks no kernel of {lost} of {} problems", trials.len());
+    if comparison.lost > 0 {
+        let lost = comparison.lost;
+        let message = format!("not accepted: the new model ranks no kernel of {lost} of {problems} problems");
         return Err(CliError::Judged(message));
     }
     let broken: Vec<String> = comparison

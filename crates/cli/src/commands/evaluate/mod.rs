@@ -13,7 +13,7 @@ use ck_select_study::page;
 use self::chooser::{Chooser, read_predictions};
 use super::data::{Data, check_choice, say_trained_on};
 use super::gpu::Gpu;
-use super::{AllowOption, pools};
+use super::{AllowOption, pools, share_of};
 use crate::error::CliError;
 use crate::output;
 use crate::table::{Cell, Format, Table};
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     allow: AllowOption,
     /// Required minimum figures: any of mean, median, p10, min and match, the share of problems whose fastest
     /// kernel is chosen
-    #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
+    #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = share_of(&["mean", "median", "p10", "min", "match"]), value_delimiter = ',')]
     require: Vec<(&'static str, f64)>,
     /// Compare with another model: a directory, embedded:NAME, `estimate`, or a CSV of choices
     #[arg(long, value_name = "OLD", conflicts_with_all = ["pool", "require", "winners"])]
@@ -88,7 +88,7 @@ pub(crate) struct Args {
         long,
         value_name = "FIGURE=SHARE,…",
         requires = "against",
-        value_parser = against::loss,
+        value_parser = share_of(&["mean", "median", "p10", "problem"]),
         value_delimiter = ','
     )]
     max_loss: Vec<(&'static str, f64)>,
@@ -104,17 +104,10 @@ pub(crate) struct Args {
 
 /// Refuses files that an option does not write, before the work for them.
 fn check_suffixes(args: &Args, option: &str, known: &[&str]) -> Result<(), CliError> {
-    match args.output.iter().find(|path| !known.contains(&output::suffix(path))) {
-        Some(path) => {
-            let known = known.join(" or .");
-            Err(CliError::usage(format!("--output {}: {option} writes .{known}", path.display())))
-        }
-        None => Ok(()),
+    if let Some(path) = args.output.iter().find(|path| !known.contains(&output::suffix(path))) {
+        refuse!("--output {}: {option} writes .{}", path.display(), known.join(" or ."));
     }
-}
-
-fn requirement(text: &str) -> Result<(&'static str, f64), String> {
-    super::share_of(text, &["mean", "median", "p10", "min", "match"])
+    Ok(())
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -140,7 +133,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
     if chooser.model().is_none()
         && (args.pool.is_some() || args.arch.is_given() || args.output.iter().any(is_page))
     {
-        return Err(CliError::usage("--pool, --arch and pages are for models, not for a file of choices"));
+        refuse!("--pool, --arch and pages are for models, not for a file of choices");
     }
     // A family has other kernels on each architecture.
     let own = chooser.model().and_then(|model| model.spec().arch);
@@ -281,7 +274,7 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(orders).collect();
     outcomes.sort_by(|(a, _), (b, _)| a.efficiency.total_cmp(&b.efficiency));
     let name = |kernel: u32| Cell::from(measurements.kernels()[kernel as usize].name.as_str());
-    let op = measurements.wanted().op;
+    let op = measurements.scope().op;
     for (outcome, (order, trial)) in outcomes {
         let unmeasured = order.unmeasured.as_deref().map(Cell::from);
         let mut row = vec![

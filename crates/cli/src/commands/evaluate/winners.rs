@@ -8,7 +8,7 @@ use ck_select::pool::Pool;
 use ck_select::vocab::{Arch, Op};
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
-use ck_select_study::winners::placed;
+use ck_select_study::winners::winner_places;
 use serde_json::{Value, json};
 
 use super::super::{load_model, pools, winners};
@@ -19,7 +19,7 @@ use crate::output;
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     super::check_suffixes(args, "--winners", &["json"])?;
     let Some(pool) = &args.pool else {
-        return Err(CliError::usage("--winners needs --pool: the kernels among which they won"));
+        refuse!("--winners needs --pool: the kernels among which they won");
     };
     let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
     let model = if is_estimate { None } else { Some(args.allow.apply(load_model(&args.model)?)) };
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         judge(args, model.as_ref(), &tables, &pool, &mut all)?;
     }
     if all.is_empty() {
-        return Err(CliError::failed("the tables have no winner on the GPU that was asked for"));
+        fail!("the tables have no winner on the GPU that was asked for");
     }
     let document = json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
     for path in &args.output {
@@ -60,7 +60,7 @@ fn judge(
     for (file, gpu) in tables.gpus() {
         let Some(arch) = gpu.arch else {
             let file = file.display();
-            return Err(CliError::usage(format!("{file}: the table does not record its GPU: give --arch")));
+            refuse!("{file}: the table does not record its GPU: give --arch");
         };
         let mut device = gpu.device(arch)?;
         if args.arch.file().is_some() {
@@ -71,7 +71,7 @@ fn judge(
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
             Some(model) => model.clone().with_hardware(device.hardware),
         };
-        let placed = placed(model, tables, (file, gpu), pool)?;
+        let placed = winner_places(model, tables, (file, gpu), pool)?;
         let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
         all.extend(GpuFigures::new(format!("{file}{gpu}"), pool.len(), &placed));
     }

@@ -5,12 +5,13 @@ use ck_select::embedded;
 use ck_select::model::{Model, ModelKey};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, Splits};
-use ck_select::select::{RankError, RankScratch, Ranker};
+use ck_select::select::{RankScratch, Ranker};
 use ck_select::vocab::Op;
 
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
-use super::{Args, Problems};
+use super::model::hardware;
+use super::{Args, NO_PROBLEM, Problems, Query};
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -27,7 +28,7 @@ pub(super) fn model(pool: &Pool) -> Result<Option<Model>, CliError> {
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(family) = pools::family(&args.ranker.pool) else {
-        return Err(CliError::usage("--format aiter: --pool has to be the family whose table it is"));
+        refuse!("--format aiter: --pool has to be the family whose table it is");
     };
     let (model, pool) = super::model_and_pool(args)?;
     let arch = args.ranker.arch_of_pool(model.as_ref())?.ok_or_else(|| pools::without_arch(family))?;
@@ -45,16 +46,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
              80)",
         ));
     }
-    let hardware = model.device().map_or(model.extractor().hardware, |(device, _)| device.hardware);
+    let hardware = hardware(&ranker);
+    let query = Query::new(args, ranker.pool(), defaults)?;
     let table = |output| TunedTable::new(family, &kernels, (arch, hardware.num_cus), output);
-    if let Some(text) = &args.problem {
-        let problem = super::super::parse_problem(&ranker, text, &defaults)?;
+    if let Some(problem) = query.problem {
         let mut table = table(Output::create(args.output.as_deref())?);
         push(&mut table, &ranker, &problem, args.splits.list())?;
         return table.finish();
     }
-    let Some(path) = &args.problems else { return Err(CliError::usage("give --problem or --problems")) };
-    let mut problems = Problems::open(path, Op::Gemm, &defaults, hardware)?;
+    let path = args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
+    let mut problems = Problems::open(path, Op::Gemm, &query.defaults, hardware)?;
     let mut table = table(Output::create(args.output.as_deref())?);
     while let Some((_, problem)) = problems.next()? {
         push(&mut table, &ranker, &problem, args.splits.list()).map_err(|error| match error {
@@ -75,10 +76,9 @@ fn push(
     splits: &Splits,
 ) -> Result<(), CliError> {
     let mut scratch = RankScratch::default();
-    let checked = super::with_splits(problem, splits, true).map_err(RankError::from)?;
-    ranker.ranking(checked, None, usize::MAX, &mut scratch)?;
+    ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, &mut scratch)?;
     match scratch.ranking().iter().find(|one| table.names(ranker.name(one.index))) {
         Some(one) => table.push(&problem.with_split(one.split_k), ranker.name(one.index), f64::INFINITY),
-        None => Err(CliError::failed("no kernel that a table can name")),
+        None => fail!("no kernel that a table can name"),
     }
 }

@@ -3,24 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::model::{Model, Target};
+use ck_select::hardware::Hardware;
+use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::problem::{Problem, Splits};
-use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
+use ck_select::problem::{Checked, InvalidField, Problem, ProblemDefaults};
+use ck_select::vocab::Op;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rayon::prelude::*;
 
-use self::notes::{Notes, say_misfits};
-use super::{ModelAndPool, SplitsOption, with_splits};
+use self::notes::Notes;
+use super::{ModelAndPool, SplitsOption, parse_problem};
 use crate::error::CliError;
 use crate::input::Problems;
 use crate::output::Output;
-use crate::table::{Cell, Format, Rows};
+use crate::table::{Cell, Format, StreamedTable};
 
 #[cfg(feature = "offline")]
 mod aiter;
 mod estimate;
+mod model;
 mod notes;
 
 const EXAMPLES: &str = "Examples:
@@ -116,213 +118,149 @@ fn model_and_pool(args: &Args) -> Result<(Option<Model>, Pool), CliError> {
     Ok((if serves { Some(universal.load()?) } else { None }, pool))
 }
 
-/// How many rows are ranked in one parallel block, and how many problems at most.
-const BLOCK: usize = 1 << 16;
-const MOST: usize = 1 << 12;
-/// How many problems a thread takes at a time, at most: as many rows as the forest predicts together.
-const TASK: usize = 32;
-
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
     #[cfg(feature = "offline")]
     if args.format.is_none() {
         return aiter::run(args);
     }
-    let format = args.format.unwrap_or(Format::Csv);
-    let (model, pool) = model_and_pool(args)?;
-    let Some(model) = model else { return estimate::run(args, format, pool, top) };
-    let (ranker, defaults) = args.ranker.ranker(model, pool)?;
-    let others = other_targets(&ranker);
-    let one =
-        args.problem.as_deref().map(|text| super::parse_problem(&ranker, text, &defaults)).transpose()?;
-    let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
-    let (header, before) = header(args, shows_split, &others);
-    let splits = args.splits.list();
-    let ranking =
-        Ranking { ranker: &ranker, splits, shows_split, others, notes: Notes::new(&ranker), top, before };
-    let output = || Ok::<_, CliError>(Rows::new(format, Output::create(args.output.as_deref())?, header));
-    match (one, &args.problems) {
-        (Some(problem), _) => {
-            super::say_out_of_range(&ranker, &problem)?;
-            let every = ranker.rank(&problem)?;
-            let left_out = ranker.left_out().iter().map(|one| one.index);
-            let given = ranker.model().device().and_then(|(_, arch)| arch);
-            let placed = problem.on(problem.arch().or(given));
-            say_misfits(ranker.pool(), &placed, every.iter().map(|one| one.index), left_out);
-            let ranked = ranking.rows(&[(None, problem)], &mut Memory::default())?;
-            let mut rows = output()?;
-            ranked.into_iter().try_for_each(|row| rows.push(row))?;
-            rows.finish()
-        }
-        (None, Some(path)) => {
-            let model = ranker.model();
-            let hardware = model.device().map_or(model.extractor().hardware, |(device, _)| device.hardware);
-            let mut problems = Problems::open(path, model.spec().op(), &defaults, hardware)?;
-            let mut rows = output()?;
-            let at_once =
-                (BLOCK / top.min(ranker.pool().len()).max(1)).min(MOST).max(2 * rayon::current_num_threads());
-            let mut read = || -> Result<Vec<_>, CliError> {
-                let next = || problems.next().transpose();
-                let block = std::iter::from_fn(next).take(at_once);
-                block.map(|next| next.map(|(label, problem)| (Some(label), problem))).collect()
-            };
-            // In file order, regardless of which thread ranked which.
-            let mut write = |ranked: Vec<Result<Vec<Vec<Cell>>, CliError>>| {
-                ranked
-                    .into_iter()
-                    .try_for_each(|ranked| ranked?.into_iter().try_for_each(|row| rows.push(row)))
-            };
-            let mut block = read()?;
-            let mut before = Vec::new();
-            while !block.is_empty() {
-                let task = (block.len() / (4 * rayon::current_num_threads())).clamp(1, TASK);
-                let mut ranked = Vec::new();
-                let (written, next) = rayon::in_place_scope(|scope| {
-                    scope.spawn(|_| {
-                        let tasks = block.par_chunks(task);
-                        let rank = |memory: &mut _, task| ranking.rows(task, memory);
-                        ranked = tasks.map_init(Memory::default, rank).collect();
-                    });
-                    (write(std::mem::take(&mut before)), read())
-                });
-                written?;
-                before = ranked;
-                block = match next {
-                    Ok(next) => next,
-                    Err(error) => {
-                        write(before)?;
-                        return Err(error);
-                    }
-                };
-            }
-            write(before)?;
-            problems.finish();
-            ranking.notes.say(&path.display().to_string())?;
-            rows.finish()
-        }
-        (None, None) => Err(CliError::usage("give --problem or --problems")),
+    match model_and_pool(args)? {
+        (Some(model), pool) => model::run(args, model, pool),
+        (None, pool) => estimate::run(args, pool),
     }
 }
 
-/// The targets that do not rank.
-fn other_targets(ranker: &Ranker) -> Vec<TargetScorer> {
-    let others = [Target::Tflops, Target::Latency, Target::Bandwidth].into_iter();
-    others
-        .filter(|&target| target != ranker.model().spec().rank_by)
-        .filter_map(|target| ranker.target(target))
-        .collect()
+/// A problem, with its label if it is one of a file.
+type LabelledProblem = (Option<String>, Problem);
+
+/// The rows of the output, by a model or by the estimate.
+trait Ranking: Sync {
+    /// Buffers that a thread reuses for each problem.
+    type Memory: Default;
+
+    /// Prints what the rows of the only problem do not say.
+    fn say_of(&self, problem: &Problem) -> Result<(), CliError>;
+
+    /// All rows of some problems. Problems with a label may be skipped.
+    fn rows(&self, problems: &[LabelledProblem], memory: &mut Self::Memory) -> Result<TableRows, CliError>;
 }
 
-/// The columns, and how many are before those of the other targets.
-fn header(args: &Args, shows_split: bool, others: &[TargetScorer]) -> (Vec<&'static str>, usize) {
-    let mut header = place_columns(args, shows_split);
-    header.push("score");
-    let before = header.len();
-    header.extend(others.iter().map(|scorer| match scorer.target() {
-        Target::Latency => "latency_ms",
-        Target::Bandwidth => "bandwidth_gb_s",
-        other => other.as_str(),
-    }));
-    header.extend(Notes::COLUMNS);
-    (header, before)
-}
+type TableRows = Vec<Vec<Cell>>;
 
-/// The columns of a place in a ranking.
-fn place_columns(args: &Args, shows_split: bool) -> Vec<&'static str> {
-    let problem = args.problems.is_some().then_some("problem");
-    problem.into_iter().chain(["rank", "kernel"]).chain(shows_split.then_some("split_k")).collect()
-}
-
-/// Their cells.
-fn place_cells(label: Option<&str>, place: usize, kernel: &str, split_k: Option<i32>) -> Vec<Cell> {
-    let split_k = split_k.map(|split_k| Cell::from(split_k as usize));
-    label.map(Cell::from).into_iter().chain([(place + 1).into(), kernel.into()]).chain(split_k).collect()
-}
-
-/// Turns problems into output rows.
-struct Ranking<'a> {
-    ranker: &'a Ranker,
-    /// The numbers of parts to choose from, and whether a column has the chosen one.
-    splits: &'a Splits,
+/// What is asked of a ranking.
+struct Query<'a> {
+    args: &'a Args,
+    defaults: ProblemDefaults,
+    op: Op,
+    /// How many kernels there are.
+    kernels: usize,
+    notes: Notes,
+    /// The only problem; without it, those of a file are ranked.
+    problem: Option<Problem>,
+    /// Whether a column has the chosen number of parts.
     shows_split: bool,
-    /// The targets that do not rank, one column each.
-    others: Vec<TargetScorer>,
-    notes: Notes<'a>,
     /// How many kernels of a problem are shown at most.
     top: usize,
-    /// Number of columns before those of the other targets.
-    before: usize,
 }
 
-impl Ranking<'_> {
-    /// All rows of some problems. Problems with a label may be skipped.
-    fn rows(
+impl<'a> Query<'a> {
+    fn new(args: &'a Args, pool: &Pool, defaults: ProblemDefaults) -> Result<Self, CliError> {
+        let (op, kernels) = (pool.op(), pool.len());
+        let problem = args.problem.as_deref().map(|text| parse_problem(op, text, &defaults)).transpose()?;
+        let shows_split =
+            args.splits.splits.is_some() || problem.is_some_and(|problem| problem.chooses_split());
+        let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
+        Ok(Self { args, defaults, op, kernels, notes: Notes::new(op), problem, shows_split, top })
+    }
+
+    /// A problem with the numbers of parts to choose from; refused if no column would have the chosen one.
+    fn checked<'p>(&'p self, problem: &'p Problem) -> Result<Checked<'p>, InvalidField> {
+        if problem.chooses_split() && !self.shows_split {
+            let expected = "the number of parts, or --splits for a choice";
+            return Err(InvalidField::new("split_k", "auto", expected));
+        }
+        Ok(problem.checked()?.among(self.args.splits.list()))
+    }
+
+    /// The columns of a place in a ranking.
+    fn columns(&self) -> Vec<&'static str> {
+        let problem = self.problem.is_none().then_some("problem");
+        problem.into_iter().chain(["rank", "kernel"]).chain(self.shows_split.then_some("split_k")).collect()
+    }
+
+    /// Their cells.
+    fn cells(&self, label: Option<&str>, place: usize, kernel: &str, split_k: i32) -> Vec<Cell> {
+        let split_k = self.shows_split.then_some(Cell::from(split_k as usize));
+        label.map(Cell::from).into_iter().chain([(place + 1).into(), kernel.into()]).chain(split_k).collect()
+    }
+
+    /// Ranks the problem or those of the file, and writes all rows under their header. Rows of a file that
+    /// name other constants than those of `hardware` are errors.
+    fn write(
         &self,
-        problems: &[(Option<String>, Problem)],
-        memory: &mut Memory,
-    ) -> Result<Vec<Vec<Cell>>, CliError> {
-        let mut rows = Vec::new();
-        memory.asked.clear();
-        for (label, problem) in problems {
-            rows.extend(self.rank(label.as_deref(), problem, memory)?);
-        }
-        let Memory { predictions, asked, .. } = memory;
-        for (at, scorer) in self.others.iter().enumerate() {
-            self.ranker.predict_rows(scorer, asked, predictions)?;
-            put(&mut rows, self.before + at, predictions);
-        }
-        Ok(rows)
+        ranking: &impl Ranking,
+        header: Vec<&'static str>,
+        hardware: Hardware,
+    ) -> Result<(), CliError> {
+        let rows = || {
+            let output = Output::create(self.args.output.as_deref())?;
+            Ok::<_, CliError>(StreamedTable::new(self.args.format.unwrap_or(Format::Csv), output, header))
+        };
+        let Some(problem) = self.problem else { return self.write_file(ranking, rows()?, hardware) };
+        ranking.say_of(&problem)?;
+        let ranked = ranking.rows(&[(None, problem)], &mut Default::default())?;
+        let mut rows = rows()?;
+        ranked.into_iter().try_for_each(|row| rows.push(row))?;
+        rows.finish()
     }
 
-    /// The rows of a problem without the other targets, and what to predict of them.
-    fn rank(
+    /// Ranks a block of problems while the next one is read and the previous one's rows are written, in file
+    /// order.
+    fn write_file(
         &self,
-        label: Option<&str>,
-        problem: &Problem,
-        memory: &mut Memory,
-    ) -> Result<Vec<Vec<Cell>>, CliError> {
-        let (ranker, Memory { scratch, asked, .. }) = (self.ranker, memory);
-        // One more than is shown, since the last one may tie with the next.
-        let count = self.top.saturating_add(1);
-        let ranked = with_splits(problem, self.splits, self.shows_split)
-            .map_err(RankError::from)
-            .and_then(|problem| ranker.ranking(problem, None, count, scratch).map(drop));
-        if let Err(error) = ranked {
-            if label.is_none() {
-                return Err(error.into());
-            }
-            self.notes.pass_over(error)?;
-            return Ok(Vec::new());
+        ranking: &impl Ranking,
+        mut rows: StreamedTable,
+        hardware: Hardware,
+    ) -> Result<(), CliError> {
+        let path = self.args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
+        let mut problems = Problems::open(path, self.op, &self.defaults, hardware)?;
+        let threads = rayon::current_num_threads();
+        let at_once = BLOCK_ROWS / self.top.min(self.kernels).max(1);
+        let at_once = at_once.min(BLOCK_PROBLEMS).max(2 * threads);
+        let mut read = || -> Result<Vec<LabelledProblem>, CliError> {
+            let block = std::iter::from_fn(|| problems.next().transpose()).take(at_once);
+            block.map(|next| next.map(|(label, problem)| (Some(label), problem))).collect()
+        };
+        let mut write = |ranked: Vec<Result<TableRows, CliError>>| {
+            ranked.into_iter().try_for_each(|ranked| ranked?.into_iter().try_for_each(|row| rows.push(row)))
+        };
+        let (mut block, mut ranked) = (read()?, Vec::new());
+        while !block.is_empty() {
+            let task = (block.len() / (4 * threads)).clamp(1, TASK_PROBLEMS);
+            let before = std::mem::take(&mut ranked);
+            let (written, next) = rayon::in_place_scope(|scope| {
+                scope.spawn(|_| {
+                    let rank = |memory: &mut _, task| ranking.rows(task, memory);
+                    ranked = block.par_chunks(task).map_init(Default::default, rank).collect();
+                });
+                (write(before), read())
+            });
+            written?;
+            // What was read before a fault is written.
+            block = match next {
+                Ok(next) => next,
+                Err(fault) => return write(ranked).and(Err(fault)),
+            };
         }
-        let out_of_range = self.notes.problem(scratch);
-        let shown = scratch.ranking().iter().enumerate().take(self.top);
-        asked.extend(shown.clone().map(|(_, ranked)| (problem.with_split(ranked.split_k), ranked.index)));
-        let rows = shown
-            .map(|(place, ranked)| {
-                let split_k = self.shows_split.then_some(ranked.split_k);
-                let mut row = place_cells(label, place, ranker.name(ranked.index), split_k);
-                row.push(ranked.score.into());
-                row.extend(self.notes.cells(scratch.ranking(), place, &out_of_range));
-                row
-            })
-            .collect();
-        Ok(rows)
+        write(ranked)?;
+        problems.finish();
+        self.notes.say(&path.display().to_string())?;
+        rows.finish()
     }
 }
 
-/// Inserts a column into the rows.
-fn put(rows: &mut [Vec<Cell>], column: usize, values: &[f64]) {
-    for (row, &value) in rows.iter_mut().zip(values) {
-        row.insert(column, value.into());
-    }
-}
-
-/// Buffers that a thread reuses for each problem.
-#[derive(Default)]
-struct Memory {
-    scratch: RankScratch,
-    /// Predictions of one of the other targets.
-    predictions: Vec<f64>,
-    /// The pairs of problem and kernel to predict by rows.
-    asked: Vec<(Problem, usize)>,
-}
+const NO_PROBLEM: &str = "give --problem or --problems";
+/// How many rows, and how many problems at most, are ranked in one parallel block.
+const BLOCK_ROWS: usize = 1 << 16;
+const BLOCK_PROBLEMS: usize = 1 << 12;
+/// How many problems a thread takes at a time, at most: as many rows as the forest predicts together.
+const TASK_PROBLEMS: usize = 32;

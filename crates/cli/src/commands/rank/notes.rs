@@ -1,39 +1,32 @@
-//! Notes of `ckselect rank` besides the scores: ties, kernels unlike the measured ones, problems out of
-//! range.
+//! Notes of `ckselect rank` besides the scores: ties, kernels that are not ranked, problems out of range or
+//! skipped.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ck_select::pool::Pool;
 use ck_select::problem::{FieldSet, Problem};
-use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
+use ck_select::select::Ranked;
 use ck_select::vocab::Op;
 
 use super::super::reasons::Reasons;
+use super::TableRows;
 use crate::error::CliError;
 use crate::table::Cell;
 
-/// The error for a file of which every problem is skipped.
-pub(super) fn none_ranked(skipped: &Reasons, file: &str) -> CliError {
-    CliError::failed(format!("{file}: no problem can be ranked: {}", skipped.first()))
+/// The mark of a place whose score one beside it has, so that the order of both says nothing. The ranking has
+/// one place more than is shown.
+pub(super) fn tie(ranking: &[Ranked], place: usize) -> Cell {
+    let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
+    let mut scores = beside.filter_map(|other| ranking.get(other)).map(|other| other.score);
+    scores.any(|score| score == ranking[place].score).then_some("=").into()
 }
 
-/// Whether a place of a ranking has the score of one beside it, so that the order of both says nothing.
-pub(super) fn is_tied(place: usize, score: impl Fn(usize) -> Option<f64>) -> bool {
-    let same = |other: Option<f64>| other.is_some() && other == score(place);
-    same(place.checked_sub(1).and_then(&score)) || same(score(place + 1))
-}
-
-/// Prints how many kernels of the pool are not ranked for the only problem, and why. `left_out` are those
-/// that are ranked for no problem, which were printed before.
-pub(super) fn say_misfits(
-    pool: &Pool,
-    problem: &Problem,
-    ranked: impl Iterator<Item = usize>,
-    left_out: impl Iterator<Item = usize>,
-) {
-    let said: HashSet<usize> = ranked.chain(left_out).collect();
-    let others = pool.iter().enumerate().filter(|(index, _)| !said.contains(index));
+/// Prints how many kernels of the pool are not ranked for the only problem, and why. `known` are those that are
+/// ranked, and those that are ranked for no problem, which were printed before.
+pub(super) fn say_misfits(pool: &Pool, problem: &Problem, known: impl Iterator<Item = usize>) {
+    let known: HashSet<usize> = known.collect();
+    let others = pool.iter().enumerate().filter(|(index, _)| !known.contains(index));
     let reasons: Reasons = others
         .map(|(_, kernel)| {
             let elsewhere = || {
@@ -50,8 +43,8 @@ pub(super) fn say_misfits(
 }
 
 /// Counts over the problems of a file, for all threads.
-pub(super) struct Notes<'a> {
-    ranker: &'a Ranker,
+pub(super) struct Notes {
+    op: Op,
     counts: Mutex<Counts>,
 }
 
@@ -64,25 +57,19 @@ struct Counts {
     skipped: Reasons,
 }
 
-impl<'a> Notes<'a> {
-    /// The columns that [`Notes::cells`] fills.
-    pub(super) const COLUMNS: [&'static str; 3] = ["tie", "unmeasured", "out_of_range"];
-
-    pub(super) fn new(ranker: &'a Ranker) -> Self {
-        Self { ranker, counts: Mutex::default() }
+impl Notes {
+    pub(super) fn new(op: Op) -> Self {
+        Self { op, counts: Mutex::default() }
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn op(&self) -> Op {
-        self.ranker.model().spec().op()
-    }
-
-    /// Counts a ranked problem; returns the cell of its column `out_of_range`.
-    pub(super) fn problem(&self, scratch: &RankScratch) -> Cell {
-        let outside: Vec<&str> = scratch.outside().names(self.op()).collect();
+    /// Counts a ranked problem, with the fields in which it is outside of the training range; returns the cell
+    /// that names them.
+    pub(super) fn count(&self, outside: FieldSet) -> Cell {
+        let outside: Vec<&str> = outside.names(self.op).collect();
         let mut counts = self.counts();
         counts.ranked += 1;
         counts.outside += usize::from(!outside.is_empty());
@@ -92,34 +79,25 @@ impl<'a> Notes<'a> {
         (!outside.is_empty()).then(|| outside.join(" ")).into()
     }
 
-    /// The cells of one place of the ranking, which has one place more than is shown.
-    pub(super) fn cells(&self, ranking: &[Ranked], place: usize, out_of_range: &Cell) -> [Cell; 3] {
-        let score = |place: usize| ranking.get(place).map(|ranked| ranked.score);
-        let unmeasured = ranking.get(place).map(|ranked| self.ranker.unmeasured(ranked.index));
-        let unmeasured = unmeasured.filter(|words| !words.is_empty());
-        [is_tied(place, score).then_some("=").into(), unmeasured.into(), out_of_range.clone()]
-    }
-
-    /// Counts a problem that the model or the pool does not support; returns any other error.
-    pub(super) fn pass_over(&self, error: RankError) -> Result<(), RankError> {
-        use RankError::{Device, NoArch, NoKernel, NotFor, ProblemTerms};
-        if !matches!(error, NotFor { .. } | NoKernel { .. } | ProblemTerms(_) | NoArch | Device(_)) {
-            return Err(error);
+    /// Counts a problem of a file that is not ranked, and has no rows; an error for the only problem.
+    pub(super) fn skip(&self, label: Option<&str>, reason: String) -> Result<TableRows, CliError> {
+        if label.is_none() {
+            return Err(CliError::Failed(reason));
         }
-        self.counts().skipped.count(error.to_string());
-        Ok(())
+        self.counts().skipped.count(reason);
+        Ok(Vec::new())
     }
 
     /// Prints the counts. It is an error if no problem of the file could be ranked.
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
         let Counts { ranked, outside, fields, skipped } = &*self.counts();
         if *ranked == 0 {
-            return Err(none_ranked(skipped, file));
+            fail!("{file}: no problem can be ranked: {}", skipped.first());
         }
         skipped.say_skipped(file);
         if *outside > 0 {
             let count = |name| Some(format!("{name} ({})", fields.get(name)?));
-            let fields: Vec<String> = FieldSet::fields(self.op()).filter_map(count).collect();
+            let fields: Vec<String> = FieldSet::fields(self.op).filter_map(count).collect();
             say!(
                 "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, \
                  in {}",

@@ -141,8 +141,8 @@ fn prior_weight(text: &str) -> Result<f64, String> {
 /// Any command that trains.
 #[cfg(not(feature = "train"))]
 pub(crate) fn run<A>(_: &A) -> Result<(), CliError> {
-    Err(CliError::usage(
+    refuse!(
         "this ckselect was built without LightGBM, so it cannot train; build it with `make ckselect` or, \
-         with CMake 3.28 and libclang, `cargo build --release -p ckselect --features train`",
-    ))
+         with CMake 3.28 and libclang, `cargo build --release -p ckselect --features train`"
+    )
 }

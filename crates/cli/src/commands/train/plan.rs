@@ -16,7 +16,7 @@ use crate::error::CliError;
 
 /// The features for winners: those that need no number of a word, because tables have kernels of pipelines
 /// that no trainer numbers, and not N and K, by which a forest would know its pairs by heart.
-const OF_WINNERS: [&str; 48] = [
+const WINNER_FEATURES: [&str; 48] = [
     "M", "integers", "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m",
     "warp_tile_k", "pad_n", "pad_k", "num_warps", "tile_volume", "tile_mn", "lds_usage_estimate",
     "num_tiles_m", "num_tiles_n", "num_tiles_k", "total_output_tiles", "tile_eff_m", "tile_eff_n",
@@ -36,7 +36,7 @@ pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<bool>), CliError> 
     for (paths, only) in [(&args.data, false), (&args.extra_data, true)] {
         for file in paths.iter().map(|path| files_of(path)).collect::<Result<Vec<_>, _>>()?.concat() {
             if files.contains(&file) {
-                return Err(CliError::usage(format!("{} is given twice", file.display())));
+                refuse!("{} is given twice", file.display());
             }
             files.push(file);
             only_trains.push(only);
@@ -106,13 +106,21 @@ impl Settings {
     }
 }
 
-/// The forests to train.
-pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<Goal>, Target), CliError> {
-    let objective: Objective = match &args.objective {
+fn objective(args: &Args, warm_start: Option<&WarmStart>) -> Result<Objective, CliError> {
+    let objective = match &args.objective {
         Some(word) => word.parse().map_err(|error| CliError::usage(format!("--objective: {error}")))?,
         None if args.universal => Objective::Listwise,
         None => warm_start.and_then(WarmStart::objective).unwrap_or(Objective::Lambdarank),
     };
+    if args.prior.is_some() && !matches!(objective, Objective::Listwise | Objective::Lambdarank) {
+        refuse!("--prior: found --objective {objective}, expected listwise or lambdarank");
+    }
+    Ok(objective)
+}
+
+/// The forests to train; the first ranks.
+fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<Vec<Goal>, CliError> {
+    let objective = objective(args, warm_start)?;
     let mut goals: Vec<Goal> = Vec::new();
     let ranks = objective.only_ranks();
     if ranks {
@@ -123,23 +131,17 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
         };
         goals.push(Goal { target: Target::Relative, objective, params });
     }
-    if args.prior.is_some() && !matches!(objective, Objective::Listwise | Objective::Lambdarank) {
-        let message = format!("--prior: found --objective {objective}, expected listwise or lambdarank");
-        return Err(CliError::usage(message));
-    }
     let only_ranks = args.universal || args.prior.is_some();
-    let targets = if only_ranks { &[][..] } else { &args.targets };
-    for word in targets {
+    for word in args.targets.iter().filter(|_| !only_ranks) {
         let target: Target = word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")))?;
         if target == Target::Relative {
             if ranks {
                 continue;
             }
-            let message = "--targets: relative needs an objective that ranks, such as --objective relative";
-            return Err(CliError::usage(message));
+            refuse!("--targets: relative needs an objective that ranks, such as --objective relative");
         }
         if goals.iter().any(|goal| goal.target == target) {
-            return Err(CliError::usage(format!("--targets: {target} appears twice")));
+            refuse!("--targets: {target} appears twice");
         }
         // Upstream never takes logarithms of times.
         let objective = match (objective, target) {
@@ -150,11 +152,15 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
         let params = Params::new(if ranks { Objective::Relative } else { objective });
         goals.push(Goal { target, objective, params });
     }
+    set_params(&mut goals, args)?;
+    Ok(goals)
+}
+
+/// Sets what `--params` says of the forests.
+fn set_params(goals: &mut [Goal], args: &Args) -> Result<(), CliError> {
     let usage = |error: TrainError| CliError::usage(format!("--params: {error}"));
-    for goal in &mut goals {
-        if args.warm_start.is_some() {
-            goal.params.set("n_estimators", WARM_TREES).map_err(usage)?;
-        }
+    if args.warm_start.is_some() {
+        goals.iter_mut().try_for_each(|goal| goal.params.set("n_estimators", WARM_TREES)).map_err(usage)?;
     }
     for Param { text, only, name, value } in params(&args.params)? {
         if only.is_none() && Settings::NAMES.contains(&name) {
@@ -170,64 +176,64 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
             used = true;
         }
         if !used {
-            return Err(CliError::usage(format!("--params: no forest of this training uses '{text}'")));
+            refuse!("--params: no forest of this training uses '{text}'");
         }
     }
-    for goal in &goals {
-        goal.params.validate().map_err(usage)?;
-    }
-    let rank_by = goals.first().map_or(Target::Tflops, |goal| goal.target);
-    Ok((goals, rank_by))
+    goals.iter().try_for_each(|goal| goal.params.validate()).map_err(usage)
 }
 
 /// Feature columns, rules and hardware.
 fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     let op = op(args);
+    let universal = |option| {
+        Schema::universal::<&str>(op, None).map_err(|error| CliError::usage(format!("{option}: {error}")))
+    };
     if args.universal {
-        let schema = Schema::universal::<&str>(op, None)
-            .map_err(|error| CliError::usage(format!("--universal: {error}")))?;
+        let schema = universal("--universal")?;
         return Ok(Extractor { schema, ..Extractor::of_engine(Engine::of_op(op)) });
     }
-    let forward = matches!(args.rows.filter.direction, None | Some(Direction::Forward));
-    let default = match (op, ranks) {
-        (Op::Conv, true) if forward => Engine::ConvSelect,
-        (op, true) => Engine::of_op(op),
-        (op, false) => Engine::of_upstream(op),
-    };
-    let (schema, mut rules) = match &args.features {
-        None if !args.winners.is_empty() && op == Op::Gemm => {
-            let schema = Schema::by_names(op, &OF_WINNERS).map_err(CliError::usage)?;
-            (schema, Rules::of_upstream(&OF_WINNERS))
-        }
-        None => (Schema::of_engine(default), default.rules()),
-        Some(list) => match list.parse::<Engine>() {
-            Ok(engine) if engine.op() == op => (Schema::of_engine(engine), engine.rules()),
-            Ok(engine) => {
-                let message =
-                    format!("--features: {} is for {}, the data is for {op}", engine.as_str(), engine.op());
-                return Err(CliError::usage(message));
-            }
-            Err(_) => {
-                let names: Vec<&str> =
-                    list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-                let schema = Schema::by_names(op, &names)
-                    .map_err(|error| CliError::usage(format!("--features: {error}")))?;
-                (schema, Rules::of_upstream(&names))
-            }
-        },
-    };
+    let (mut schema, mut rules) = schema(args, op, ranks)?;
+    if args.prior.is_some() {
+        schema = universal("--prior")?.followed_by(schema);
+    }
     if op == Op::Gemm {
         rules.mem_pads = MemPads::All;
     }
-    let direction = args.rows.filter.direction.unwrap_or(Direction::Forward);
     Ok(Extractor {
         schema,
         rules,
         hardware: Hardware::default(),
         arch: args.gpu.arch,
-        direction,
+        direction: args.rows.filter.direction.unwrap_or(Direction::Forward),
         is_ours: true,
     })
+}
+
+/// The features that --features names, else the best for the data.
+fn schema(args: &Args, op: Op, ranks: bool) -> Result<(Schema, Rules), CliError> {
+    let named = |names: &[&str]| {
+        let schema = Schema::by_names(op, names);
+        let schema = schema.map_err(|error| CliError::usage(format!("--features: {error}")))?;
+        Ok((schema, Rules::of_upstream(names)))
+    };
+    let engine = match args.features.as_deref().map(|list| (list, list.parse::<Engine>())) {
+        Some((_, Ok(engine))) => engine,
+        Some((list, Err(_))) => {
+            let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+            return named(&names.collect::<Vec<_>>());
+        }
+        None if !args.winners.is_empty() => return named(&WINNER_FEATURES),
+        None if !ranks => Engine::of_upstream(op),
+        None if op == Op::Conv && args.rows.filter.direction.is_none_or(|it| it == Direction::Forward) => {
+            Engine::ConvSelect
+        }
+        None => Engine::of_op(op),
+    };
+    if engine.op() != op {
+        let (engine, its) = (engine.as_str(), engine.op());
+        refuse!("--features: {engine} is for {its}, the data is for {op}");
+    }
+    Ok((Schema::of_engine(engine), engine.rules()))
 }
 
 /// The operation, which [`super::run`] takes from the data where the options have none.
@@ -237,37 +243,24 @@ pub(super) fn op(args: &Args) -> Op {
 
 /// Everything except what the data itself records.
 pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> Result<Plan, CliError> {
-    let holdout = match &args.folds {
-        Folds::Count(_) => None,
-        Folds::Each(_) if settings.fold_seed.is_some() || settings.group_by.is_some() => {
-            return Err(CliError::usage("--params: fold_seed and group_by are for a number of --folds"));
-        }
-        Folds::Each(word) if !args.winners.is_empty() => {
-            return Err(CliError::usage(format!("--folds: found {word}, expected a number with --winners")));
-        }
-        Folds::Each(word) => Some(Holdout::from_word(word)),
-    };
+    let holdout = holdout(args, settings)?;
     let warm_start = args.warm_start.as_deref().map(warm_start_of).transpose()?;
-    let (goals, rank_by) = goals(args, warm_start.as_ref())?;
-    let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
+    let goals = goals(args, warm_start.as_ref())?;
+    let rank_by = goals[0].target;
+    let ranks = rank_by == Target::Relative;
     let mut extractor = extractor(args, ranks)?;
-    if args.prior.is_some() {
-        let columns = Schema::universal::<&str>(op(args), None)
-            .map_err(|error| CliError::usage(format!("--prior: {error}")))?;
-        extractor.schema = columns.followed_by(extractor.schema);
-    }
     extractor.hardware = args.gpu.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
     if let (Some(warm), None) = (&warm_start, &args.features) {
         // Forests continue with the features that they were trained with.
-        let old = warm.extractor();
-        extractor = Extractor { arch: args.gpu.arch, ..old.clone() };
+        extractor = Extractor { arch: args.gpu.arch, ..warm.extractor().clone() };
     }
-    let schema = &extractor.schema;
-    let sees_split = schema.universal_columns().is_some() || schema.names().contains(&"split_k");
+    let names = extractor.schema.names();
+    let sees_split = extractor.schema.universal_columns().is_some() || names.contains(&"split_k");
     if args.choose.chooses_split(op(args))? && !sees_split {
-        let message = "--choose: none of the features is split_k: add it to --features, or train with \
-                       --prior or --universal";
-        return Err(CliError::usage(message));
+        refuse!(
+            "--choose: none of the features is split_k: add it to --features, or train with \
+                       --prior or --universal"
+        );
     }
     // LightGBM's ranking losses are too coarse to say when to stop.
     let coarse = goals.iter().any(|goal| goal.objective == Objective::Lambdarank);
@@ -276,22 +269,17 @@ pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> 
         (false, true) => Stop::Inner,
         (false, false) => Stop::HeldOut,
     });
-    let of_universal = goals.first().filter(|_| args.universal).map(|goal| goal.params.sharpness());
-    let prior = of_universal.or(args.prior);
     if warm_start.as_ref().is_some_and(|warm| args.universal || warm.prior().is_some()) {
-        return Err(CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`"));
+        refuse!("--warm-start: a universal model is adapted by `ckselect tune`");
     }
     // Columns that upstream's engines train as categories.
-    let names = extractor.schema.names();
     let categories = Engine::categories(op(args)).iter().filter(|name| names.contains(name));
     Ok(Plan {
         categories: categories.map(|&name| name.to_owned()).collect(),
-        extractor,
-        goals,
         rank_by,
         folds: if let Folds::Count(count) = args.folds { count.into() } else { 5 },
         holdout,
-        prior,
+        prior: if args.universal { Some(goals[0].params.sharpness()) } else { args.prior },
         group_by: settings.group_by.unwrap_or(match args.winners.is_empty() {
             true if args.universal => GroupBy::Sizes,
             true => GroupBy::Problem,
@@ -304,7 +292,20 @@ pub(super) fn plan(args: &Args, settings: &Settings, only_trains: Vec<bool>) -> 
         only_trains,
         warm_start,
         adapts: false,
+        extractor,
+        goals,
     })
+}
+
+fn holdout(args: &Args, settings: &Settings) -> Result<Option<Holdout>, CliError> {
+    let Folds::Each(word) = &args.folds else { return Ok(None) };
+    if settings.fold_seed.is_some() || settings.group_by.is_some() {
+        refuse!("--params: fold_seed and group_by are for a number of --folds");
+    }
+    if !args.winners.is_empty() {
+        refuse!("--folds: found {word}, expected a number with --winners");
+    }
+    Ok(Some(Holdout::from_word(word)))
 }
 
 /// Features are computed with the GPU constants of a file, else with those that the data records, else with
@@ -330,10 +331,10 @@ pub(super) fn adopt_hardware(
         (Some(hardware), _) => plan.extractor.hardware = hardware,
         (None, Some(arch)) if plan.warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
             let known = Hardware::PROFILES.join(", ");
-            return Err(CliError::failed(format!(
+            fail!(
                 "--arch: there is no profile of {arch}, only of {known}, and the data records no constants \
                  of the GPU: give --arch a file (docs/estimate.md)"
-            )));
+            );
         }
         _ => {}
     }

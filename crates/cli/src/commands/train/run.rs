@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ck_select::estimate::GpuOverride;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Direction, Dtype, Op};
-use ck_select_data::measurements::{Completed, Measurements, Reading, Wanted, Winners};
-use ck_select_data::places::{GpuFigures, Placed};
+use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, WinnerRows, Winners};
+use ck_select_data::places::{GpuFigures, WinnerPlace};
 use ck_select_study::page;
-use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, Trained, Watcher, train};
+use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, TrainedForest, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
@@ -30,45 +31,16 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let mut plan = plan::plan(args, &settings, only_trains)?;
     Directory::check_free(&args.output, args.overwrite)?;
     let tables = tables(args)?;
-    let (arch, assumed) = if args.universal { (None, args.gpu.arch) } else { (args.gpu.arch, None) };
-    let wanted = args.rows.filter.wanted(plan::op(args), arch)?;
-    let has_prior = args.universal || args.prior.is_some();
-    let reading = Reading {
-        assumed,
-        gpu: if has_prior { args.gpu.file_override()? } else { None },
-        of_several_gpus: args.universal,
-        of_several_ops: args.universal && given.rows.filter.op.is_none() && plan::op(args) != Op::Fmha,
-        chooses_split: args.choose.chooses_split(wanted.op)?,
-        ..args.rows.filter.reading()
+    let scope = args.rows.filter.scope(plan::op(args), args.gpu.arch.filter(|_| !args.universal))?;
+    let winner_rows = tables.as_ref().map(|tables| tables.completed(scope)).transpose()?;
+    let measurements = match &winner_rows {
+        Some(rows) => &rows.measurements,
+        None => &read(given, args, &files, scope)?,
     };
-    let mut measurements = Measurements::with(wanted, reading);
-    measurements.add_all(&files)?;
-    let completed = tables.as_ref().map(|tables| tables.completed(wanted)).transpose()?;
-    if let Some(completed) = &completed {
-        measurements = completed.measurements.clone();
-        plan.only_trains.clear();
-    }
-    check_choice(&measurements, given.rows.filter.op, given.gpu.arch)?;
-    check_described(&measurements)?;
-    let gpus = super::super::data::look_over(&measurements)?;
-    if gpus.len() > 1 && !args.universal && tables.is_none() {
-        let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
-        say!(
-            "ckselect: the data was measured on several GPUs, which are taken for one: {}",
-            names.join(", ")
-        );
-    }
-    plan::adopt_hardware(&mut plan, &measurements, args)?;
-    // A universal model is for all directions and types, whatever it was trained on.
-    let (direction, dtype) = if args.universal {
-        (None, None)
-    } else if tables.is_some() {
-        // Winners may be of fp8 and int8, and of families of several types.
-        (None, measurements.common_dtype().ok().flatten())
-    } else {
-        (measurements.common_direction()?, measurements.common_dtype()?)
-    };
-    let mut inputs = card(&args.output, &measurements, direction, dtype)?;
+    check(measurements, given)?;
+    plan::adopt_hardware(&mut plan, measurements, args)?;
+    let (direction, dtype) = direction_and_dtype(measurements, args)?;
+    let mut inputs = card(&args.output, measurements, direction, dtype)?;
     if let Some(warm) = &plan.warm_start {
         warm.check(&plan, inputs.dtype)?;
     }
@@ -76,21 +48,63 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let workers =
         rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build().map_err(TrainError::refused)?;
     let bar = Progress::new(0, "trainings");
-    let trained = workers.install(|| train(&measurements, &plan, &bar));
+    let trained = workers.install(|| train(measurements, &plan, &bar));
     bar.end();
     let trained = trained?;
-    if let (Some(tables), Some(completed)) = (&tables, &completed) {
-        inputs.places = tables.judged(completed, &trained);
+    if let (Some(tables), Some(rows)) = (&tables, &winner_rows) {
+        inputs.places = tables.judged(rows, &trained);
     }
-    let mut directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
-    directory.add_page(page::training(&measurements, &plan, &trained, &inputs));
-    // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::default())?;
-    }
+    let mut directory = Directory::new(measurements, &plan, &trained, &inputs)?;
+    directory.add_page(page::training(measurements, &plan, &trained, &inputs));
     drop(space);
     write(&directory, args)?;
     if tables.is_some() { winners::table(&inputs.places).print(args.format) } else { report(args, &trained) }
+}
+
+/// The rows of --data and --extra-data.
+fn read(given: &Args, args: &Args, files: &[PathBuf], scope: RowScope) -> Result<Measurements, CliError> {
+    let has_prior = args.universal || args.prior.is_some();
+    let options = ReadOptions {
+        assumed: args.gpu.arch.filter(|_| args.universal),
+        gpu: if has_prior { args.gpu.file_override()? } else { None },
+        of_several_gpus: args.universal,
+        of_several_ops: args.universal && given.rows.filter.op.is_none() && scope.op != Op::Fmha,
+        chooses_split: args.choose.chooses_split(scope.op)?,
+        ..args.rows.filter.options()
+    };
+    let mut measurements = Measurements::with(scope, options);
+    measurements.add_all(files)?;
+    Ok(measurements)
+}
+
+fn check(measurements: &Measurements, given: &Args) -> Result<(), CliError> {
+    check_choice(measurements, given.rows.filter.op, given.gpu.arch)?;
+    check_described(measurements)?;
+    let gpus = super::super::data::look_over(measurements)?;
+    if gpus.len() > 1 && !given.universal && given.winners.is_empty() {
+        let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
+        say!(
+            "ckselect: the data was measured on several GPUs, which are taken for one: {}",
+            names.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// What a model is for; `None` for all.
+fn direction_and_dtype(
+    measurements: &Measurements,
+    args: &Args,
+) -> Result<(Option<Direction>, Option<Dtype>), CliError> {
+    Ok(if args.universal {
+        // Whatever it was trained on.
+        (None, None)
+    } else if !args.winners.is_empty() {
+        // Winners may be of fp8 and int8, and of families of several types.
+        (None, measurements.common_dtype().ok().flatten())
+    } else {
+        (measurements.common_direction()?, measurements.common_dtype()?)
+    })
 }
 
 /// What the card of a model says of its data and of this process.
@@ -119,12 +133,12 @@ fn tables(args: &Args) -> Result<Option<Tables>, CliError> {
     }
     let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
     let tables = winners::read(&args.winners, pools[0].op(), args.gpu.arch)?;
-    let winners = winners::among(tables, &pools)?.thinned(MOST_SHAPES);
+    let winners = winners::among(tables, &pools)?.thinned(MAX_SHAPES_PER_PAIR);
     Ok(Some(Tables { winners, pools }))
 }
 
 /// Shapes of a pair that are trained on.
-const MOST_SHAPES: usize = 40;
+const MAX_SHAPES_PER_PAIR: usize = 40;
 
 struct Tables {
     winners: Winners,
@@ -132,18 +146,18 @@ struct Tables {
 }
 
 impl Tables {
-    fn completed(&self, wanted: Wanted) -> Result<Completed, CliError> {
+    fn completed(&self, scope: RowScope) -> Result<WinnerRows, CliError> {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
-        let completed = self.winners.completed(wanted, &pools)?;
+        let completed = self.winners.completed(scope, &pools)?;
         if completed.measurements.rows().is_empty() {
-            return Err(CliError::failed("the tables have no shape of the architecture that was asked for"));
+            fail!("the tables have no shape of the architecture that was asked for");
         }
         Ok(completed)
     }
 
     /// Where the winners of held-out pairs stand.
-    fn judged(&self, completed: &Completed, trained: &[Trained]) -> Vec<GpuFigures> {
-        let mut placed: BTreeMap<String, (usize, Vec<Placed>)> = BTreeMap::new();
+    fn judged(&self, completed: &WinnerRows, trained: &[TrainedForest]) -> Vec<GpuFigures> {
+        let mut placed: BTreeMap<String, (usize, Vec<WinnerPlace>)> = BTreeMap::new();
         let Some(ranking) = trained.iter().find(|one| one.goal.target == Target::Relative) else {
             return Vec::new();
         };
@@ -168,7 +182,7 @@ impl Tables {
             let name = format!("{} {}", winners::stem(self.winners.file(shape)), shape.gpu());
             let (kernels, all) = placed.entry(name).or_default();
             *kernels = self.pools[Winners::pool_among(shape, self.pools.len())].len();
-            all.push(Placed::new(shape, before, us));
+            all.push(WinnerPlace::new(shape, before, us));
         }
         placed.into_iter().filter_map(|(name, (kernels, all))| GpuFigures::new(name, kernels, &all)).collect()
     }
@@ -181,12 +195,10 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     if !args.winners.is_empty() {
         args.gpu = args.gpu.with_arch(args.gpu.named_arch()?);
         if args.rows.filter.run_id.is_some() {
-            return Err(CliError::usage("--where: found run_id, which --winners does not have"));
+            refuse!("--where: found run_id, which --winners does not have");
         }
         if args.gpu.arch.is_none() {
-            return Err(CliError::usage(
-                "--winners needs --arch: a model of winners is for one architecture",
-            ));
+            refuse!("--winners needs --arch: a model of winners is for one architecture");
         }
         args.rows.filter.op = Some(Op::Gemm);
         args.prior = args.prior.or(Some(1.0));
@@ -208,11 +220,15 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
 /// Writes the model. If that fails in spite of the reserved space, the model is kept elsewhere, since it may
 /// have taken hours.
 fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
+    // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
     let Err(error) = directory.write(&args.output, args.overwrite) else { return Ok(()) };
     let name = format!("ckselect-{}-{}", file_name(&args.output), std::process::id());
     let aside = std::env::temp_dir().join(name);
     match directory.write(&aside, false) {
-        Ok(()) => Err(CliError::failed(format!("{error}; the trained model is in {}", aside.display()))),
+        Ok(()) => fail!("{error}; the trained model is in {}", aside.display()),
         Err(_) => Err(error.into()),
     }
 }
@@ -220,14 +236,14 @@ fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
 /// Refuses a GPU of --arch that no row was measured on.
 fn check_described(measurements: &Measurements) -> Result<(), CliError> {
     let archs: BTreeSet<_> = measurements.problems().iter().filter_map(Problem::arch).collect();
-    match measurements.described() {
-        Some(described) if !archs.is_empty() && !archs.contains(&described.arch) => {
-            let archs: Vec<_> = archs.iter().map(ToString::to_string).collect();
-            let (arch, archs) = (described.arch, archs.join(", "));
-            Err(CliError::failed(format!("--arch: found a GPU of {arch}, but the rows are of {archs}")))
-        }
-        _ => Ok(()),
+    if let Some(GpuOverride { arch, .. }) = measurements.described()
+        && !archs.is_empty()
+        && !archs.contains(arch)
+    {
+        let archs: Vec<_> = archs.iter().map(ToString::to_string).collect();
+        fail!("--arch: found a GPU of {arch}, but the rows are of {}", archs.join(", "));
     }
+    Ok(())
 }
 
 /// Progress of the target being trained.
@@ -242,7 +258,7 @@ impl Watcher for Progress {
 }
 
 /// The results of cross-validation: a line per fold or what was left out, and one over all problems.
-fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
+fn report(args: &Args, trained: &[TrainedForest]) -> Result<(), CliError> {
     let mut table = Table::new([
         "target", "fold", "problems", "trees", "rmse", "r2", "mean", "median", "p10", "min", "best_of_top3",
     ]);

@@ -4,53 +4,51 @@ use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
 use super::super::word;
 use super::Args;
-use super::recorded::{Recorded, base, medians, point};
+use super::recorded::{TuningData, base, medians, point};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 
 /// Numbers of measured problems, besides all.
-const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
+const DEFAULT_COUNTS: [usize; 6] = [0, 5, 10, 20, 40, 80];
 
 pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
-    refuse_repeats("--params ways", &args.settings.ways)?;
-    let ways = args.settings.ways.iter().map(|way| word(way)).collect::<Result<Vec<Method>, _>>();
-    let ways = ways.map_err(|error| CliError::usage(format!("--params ways: {error}")))?;
+    refuse_repeats("--params ways", &args.settings.methods)?;
+    let methods = args.settings.methods.iter().map(|method| word(method)).collect::<Result<Vec<Method>, _>>();
+    let methods = methods.map_err(|error| CliError::usage(format!("--params ways: {error}")))?;
     refuse_repeats("--counts", counts)?;
     let base = base(args)?;
-    let recorded = Recorded::in_simulation(args, &base)?;
+    let recorded = TuningData::in_simulation(args, &base)?;
     let mut points = Vec::new();
-    for way in ways {
-        let simulation = recorded.simulation(way)?.holding_back(args.settings.holdout.as_deref())?;
+    for method in methods {
+        let simulation = recorded.simulation(method)?.holding_back(args.settings.holdout.as_deref())?;
         let simulation = simulation.in_folds(args.settings.folds as usize);
         for measured in numbers(counts, &simulation)? {
             // Without measurements there is nothing to learn from except the universal model.
-            if measured == 0 && way != Method::Tuned {
+            if measured == 0 && method != Method::Tuned {
                 continue;
             }
             let draws = if measured == 0 { 1 } else { u64::from(args.settings.draws.unwrap_or(5)) };
             let draws = (0..draws)
                 .map(|draw| simulation.draw(measured, args.settings.seed + draw))
                 .collect::<Result<Vec<Draw>, _>>()?;
-            let found = medians(&draws).map(|found| point(way.as_str(), measured, &found));
+            let found = medians(&draws).map(|found| point(method.as_str(), measured, &found));
             points.extend(found.map(|point| CurvePoint { draws: draws.len(), ..point }));
         }
     }
     if points.is_empty() {
-        return Err(CliError::usage(
+        refuse!(
             "--counts: found only 0, expected at least one number above 0: without measurements, only \
-             `tuned` knows anything",
-        ));
+             `tuned` knows anything"
+        );
     }
     table(&points).print(args.format)
 }
 
 fn refuse_repeats(option: &str, words: &[String]) -> Result<(), CliError> {
-    match words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
-        Some((_, word)) => {
-            Err(CliError::usage(format!("{option}: found '{word}' twice, expected each once")))
-        }
-        None => Ok(()),
+    if let Some((_, word)) = words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
+        refuse!("{option}: found '{word}' twice, expected each once");
     }
+    Ok(())
 }
 
 /// The numbers of problems to measure, of those that there are.
@@ -58,15 +56,15 @@ fn numbers(counts: &[String], simulation: &Simulation<'_>) -> Result<Vec<usize>,
     let available = simulation.problems();
     if counts.is_empty() {
         let all = simulation.can_hold_out().then_some(available);
-        return Ok(USUAL.into_iter().filter(|count| *count < available).chain(all).collect());
+        return Ok(DEFAULT_COUNTS.into_iter().filter(|count| *count < available).chain(all).collect());
     }
     let number = |count: &String| match count.parse() {
         Err(_) => Ok(available),
         Ok(count) if count <= available => Ok(count),
-        Ok(count) => Err(CliError::usage(format!(
+        Ok(count) => refuse!(
             "--counts: found {count}, expected at most {available}, the number of problems that can be \
              measured, or `all`"
-        ))),
+        ),
     };
     counts.iter().map(number).collect()
 }
@@ -76,8 +74,9 @@ pub(super) fn table(points: &[CurvePoint]) -> Table {
     let header = ["way", "measured", "draws", "judged", "mean", "median", "p10", "min", "best_of_top3"];
     let mut table = Table::new(header);
     for point in points {
-        let CurvePoint { way, measured, draws, efficiency } = point;
-        let mut row = vec![Cell::from(*way), (*measured).into(), (*draws).into(), efficiency.problems.into()];
+        let CurvePoint { method, measured, draws, efficiency } = point;
+        let mut row =
+            vec![Cell::from(*method), (*measured).into(), (*draws).into(), efficiency.problems.into()];
         row.extend(efficiency.shares().map(Cell::from));
         table.push(row);
     }

@@ -10,18 +10,18 @@ use ck_select_measure::problems::ProblemSet;
 use ck_select_train::{CurvePoint, WarmStart, spread_order};
 
 use super::Args;
-use super::recorded::{Recorded, described, point};
+use super::recorded::{TuningData, described, point};
 use super::sweep::{BATCH, Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
 use crate::error::CliError;
 
 /// How many kernels of a problem are measured: a tenth of the pool, within these bounds. Of 30, ten keep
 /// 99.8 % of the best speed; of 546, thirty keep 100.00 % (docs/results.md).
-const USUAL: std::ops::RangeInclusive<usize> = 10..=30;
+const DEFAULT_FIRST: std::ops::RangeInclusive<usize> = 10..=30;
 /// With this many problems, the expected quality for others is known well enough to decide whether to stop.
-const ENOUGH: usize = 40;
+const ENOUGH_PROBLEMS: usize = 40;
 /// Measuring ends when twice as many problems raise the expected mean by less than this.
-const LITTLE: f64 = 5e-4;
+const MIN_GAIN: f64 = 5e-4;
 
 /// Measures until the budget is spent, everything is measured, or there is little left to gain. Measurements
 /// of an earlier call are kept. Also returns the expected quality at each decision.
@@ -30,9 +30,9 @@ pub(super) fn measure<'a>(
     pool: &Path,
     kernels: &Pool,
     base: &'a WarmStart,
-) -> Result<(Recorded<'a>, Vec<CurvePoint>), CliError> {
+) -> Result<(TuningData<'a>, Vec<CurvePoint>), CliError> {
     let (Some(list), Some(work)) = (&args.problems, &args.work) else {
-        return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
+        refuse!("give --pool, --problems and --work, or --simulate");
     };
     let all = problems(args, list, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
@@ -40,14 +40,14 @@ pub(super) fn measure<'a>(
     if described(args)?.is_none() {
         Device::for_arch(args.arch()?).map_err(|error| CliError::usage(format!("--arch: {error}")))?;
     }
-    let usual = (kernels.len() / 10).clamp(*USUAL.start(), *USUAL.end());
+    let usual = (kernels.len() / 10).clamp(*DEFAULT_FIRST.start(), *DEFAULT_FIRST.end());
     let first = args.first.map_or(usual, |count| count as usize).min(kernels.len());
     let order = spread_order(&all, all.len(), args.settings.seed);
     claim(work, args.arch()?, first)?;
     let sweep = Sweep::new(args, pool, kernels);
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.
-    let mut asked: (usize, Option<f64>) = (0, None);
+    let mut previous: (usize, Option<f64>) = (0, None);
     let mut curve = Vec::new();
     let mut little_to_gain = false;
     for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
@@ -65,31 +65,31 @@ pub(super) fn measure<'a>(
         })?;
         files.push(file);
         let count = (number + 1) * BATCH;
-        if args.measure.is_none() && count >= ENOUGH && count >= 2 * asked.0 {
-            let measured = Recorded::read(args, base, &with_rows(&files))?;
+        if args.measure.is_none() && count >= ENOUGH_PROBLEMS && count >= 2 * previous.0 {
+            let measured = TuningData::read(args, base, &with_rows(&files))?;
             let expected = measured.draw_all(args)?.and_then(|draw| draw.expected);
             let problems = measured.measurements.problems().len();
             curve.extend(expected.as_ref().map(|of| point("expected", problems, of)));
             let expected = expected.map(|expected| expected.mean);
-            if let (Some(before), Some(now)) = (asked.1, expected)
-                && now - before < LITTLE
+            if let (Some(before), Some(now)) = (previous.1, expected)
+                && now - before < MIN_GAIN
             {
                 say!(
                     "ckselect: measuring stops after {count} of {most} problems: the expected mean is \
                      {now:.4} now and was {before:.4} after {}, so little is left to gain",
-                    asked.0
+                    previous.0
                 );
                 little_to_gain = true;
                 break;
             }
-            asked = (count, expected);
+            previous = (count, expected);
         }
     }
     if args.first.is_none() && first < kernels.len() && !little_to_gain {
         sweep.measure_the_rest(work, &mut files)?;
     }
     let files = with_rows(&files);
-    let mut measured = Recorded::read(args, base, &files)?;
+    let mut measured = TuningData::read(args, base, &files)?;
     measured.measurements = sweep.finished(measured.measurements, first);
     if measured.measurements.rows().iter().any(|row| row.is_valid) {
         return Ok((measured, curve));
@@ -106,16 +106,16 @@ pub(super) fn measure<'a>(
 fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, CliError> {
     let set = ProblemSet::read(path, kernels.op())?;
     let (mut all, mut known, mut without) = (Vec::new(), HashSet::new(), Vec::new());
-    for asked in &set.problems {
+    for requested in &set.problems {
         let mut is_computed = false;
-        for problem in kernels.iter().filter_map(|kernel| asked.for_kernel(kernel)) {
+        for problem in kernels.iter().filter_map(|kernel| requested.for_kernel(kernel)) {
             is_computed = true;
             if known.insert(problem) {
                 all.push(problem);
             }
         }
         if !is_computed {
-            without.push(asked.problem);
+            without.push(requested.problem);
         }
     }
     let file = path.display();
@@ -126,20 +126,16 @@ fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, Cl
         );
     }
     if all.is_empty() {
-        return Err(CliError::failed(format!("{file}: {}", set.misfit(kernels))));
+        fail!("{file}: {}", set.misfit(kernels));
     }
     let taken = args.arch()?;
     if let Some(other) = all.iter().find(|problem| problem.arch().is_some_and(|arch| arch != taken)) {
-        return Err(CliError::failed(format!(
-            "{file}: found a problem of another architecture than --arch {taken}: {other}"
-        )));
+        fail!("{file}: found a problem of another architecture than --arch {taken}: {other}");
     }
     let kinds: BTreeSet<String> = all.iter().filter_map(kind).collect();
     if kinds.len() > 1 {
         let found = kinds.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(CliError::usage(format!(
-            "--pool, --problems: found {found}; a model is adapted to one direction and type"
-        )));
+        refuse!("--pool, --problems: found {found}; a model is adapted to one direction and type");
     }
     Ok(all)
 }

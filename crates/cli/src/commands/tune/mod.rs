@@ -136,7 +136,7 @@ pub(crate) struct Args {
 struct Settings {
     seed: u64,
     draws: Option<u32>,
-    ways: Vec<String>,
+    methods: Vec<String>,
     folds: u32,
     /// A file that is held out instead.
     holdout: Option<PathBuf>,
@@ -162,9 +162,10 @@ impl Settings {
         let is_file = |value: &String| !value.bytes().all(|byte| byte.is_ascii_digit());
         let holdout = folds.filter(is_file).map(PathBuf::from);
         let folds = if holdout.is_some() { None } else { params.get("folds", whole(2..=1000))? };
-        let ways = ways.as_deref().unwrap_or("tuned,alone,upstream").split(',').map(str::to_owned).collect();
+        let methods =
+            ways.as_deref().unwrap_or("tuned,alone,upstream").split(',').map(str::to_owned).collect();
         let seed = params.get("seed", whole(0..=u64::MAX))?.unwrap_or(1);
-        Ok(Self { seed, draws, ways, folds: folds.unwrap_or(5), holdout })
+        Ok(Self { seed, draws, methods, folds: folds.unwrap_or(5), holdout })
     }
 }
 
@@ -181,9 +182,9 @@ impl Args {
     /// How many problems to measure, of those that there are.
     fn at_most(&self, available: usize) -> Result<Option<usize>, CliError> {
         match self.measure.map(|count| count as usize) {
-            Some(count) if count > available => Err(CliError::usage(format!(
+            Some(count) if count > available => refuse!(
                 "--measure: found {count}, expected at most {available}, as many problems as there are"
-            ))),
+            ),
             count => Ok(count),
         }
     }

@@ -7,24 +7,26 @@ use ck_select::features::{Engine, Extractor};
 use ck_select::vocab::Op;
 use ck_select_data::figures::Spread;
 use ck_select_data::gpus::{check_one_gpu, measured_on};
-use ck_select_data::measurements::{Measurements, Reading};
-use ck_select_train::{CurvePoint, Draw, Efficiency, Method, Promising, Simulation, TrainError, WarmStart};
+use ck_select_data::measurements::{Measurements, ReadOptions};
+use ck_select_train::{
+    CurvePoint, Draw, Efficiency, Method, PromisingRows, Simulation, TrainError, WarmStart,
+};
 
 use super::super::data::{check_choice, look_over, say_trained_on};
 use super::Args;
 use crate::error::CliError;
 
 /// Measurements of one GPU, and the universal model that they adapt.
-pub(super) struct Recorded<'a> {
+pub(super) struct TuningData<'a> {
     pub(super) base: &'a WarmStart,
     pub(super) measurements: Measurements,
     /// The features of a model for one GPU, which is the one that was measured.
     pub(super) extractor: Extractor,
     /// What is learned from, if less than all.
-    pub(super) promising: Option<Promising>,
+    pub(super) promising: Option<PromisingRows>,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> TuningData<'a> {
     /// All that files have.
     pub(super) fn read(args: &Args, base: &'a WarmStart, files: &[PathBuf]) -> Result<Self, CliError> {
         let (op, arch) = (base.extractor().schema.op(), args.arch()?);
@@ -44,8 +46,8 @@ impl<'a> Recorded<'a> {
         Ok(all)
     }
 
-    pub(super) fn simulation(&self, way: Method) -> Result<Simulation<'_>, CliError> {
-        let simulation = Simulation::new(&self.measurements, self.base, &self.extractor, way)?;
+    pub(super) fn simulation(&self, method: Method) -> Result<Simulation<'_>, CliError> {
+        let simulation = Simulation::new(&self.measurements, self.base, &self.extractor, method)?;
         Ok(match &self.promising {
             Some(promising) => simulation.learning_from(promising),
             None => simulation,
@@ -71,9 +73,9 @@ pub(super) fn base(args: &Args) -> Result<WarmStart, CliError> {
 /// Reads measurements of the device. What `ckselect bench` has just printed about its own measurements is not
 /// repeated.
 fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
-    let wanted = args.rows.filter.wanted(op, Some(args.arch()?))?;
-    let reading = Reading { gpu: described(args)?, ..args.rows.filter.reading() };
-    let mut measurements = Measurements::with(wanted, reading);
+    let scope = args.rows.filter.scope(op, Some(args.arch()?))?;
+    let options = ReadOptions { gpu: described(args)?, ..args.rows.filter.options() };
+    let mut measurements = Measurements::with(scope, options);
     measurements.add_all(files)?;
     if !args.simulate.is_empty() {
         check_choice(&measurements, args.rows.filter.op, args.gpu.arch)?;
@@ -93,8 +95,8 @@ pub(super) fn described(args: &Args) -> Result<Option<GpuOverride>, CliError> {
 }
 
 /// The expected or actual quality after this many measured problems.
-pub(super) fn point(way: &'static str, measured: usize, of: &Efficiency) -> CurvePoint {
-    CurvePoint { way, measured, draws: 1, efficiency: of.clone() }
+pub(super) fn point(method: &'static str, measured: usize, of: &Efficiency) -> CurvePoint {
+    CurvePoint { method, measured, draws: 1, efficiency: of.clone() }
 }
 
 /// The median of each figure over draws.

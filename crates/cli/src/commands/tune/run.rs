@@ -14,13 +14,13 @@ use ck_select_train::{
 
 use super::super::pools;
 use super::super::train::card;
-use super::recorded::{Recorded, base, medians, point};
+use super::recorded::{TuningData, base, medians, point};
 use super::{Args, curve, measure};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 
 /// How many problems a simulation measures by default.
-const USUAL: usize = 10;
+const DEFAULT_MEASURED: usize = 10;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(output) = &args.output {
@@ -31,21 +31,21 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     match &args.counts {
         Some(counts) => curve::run(args, counts),
-        None => simulate(args, &Recorded::in_simulation(args, &base(args)?)?),
+        None => simulate(args, &TuningData::in_simulation(args, &base(args)?)?),
     }
 }
 
-fn simulate(args: &Args, recorded: &Recorded<'_>) -> Result<(), CliError> {
+fn simulate(args: &Args, recorded: &TuningData<'_>) -> Result<(), CliError> {
     let draws = args.settings.draws.unwrap_or(1);
     if draws > 1 && args.output.is_some() {
-        return Err(CliError::usage(format!(
+        refuse!(
             "--params draws: found {draws}, expected 1 with --output: a model is of one simulation, which \
              --params seed chooses"
-        )));
+        );
     }
     let simulation = recorded.simulation(Method::Tuned)?;
     let available = simulation.problems();
-    let count = args.at_most(available)?.unwrap_or(USUAL.min(available));
+    let count = args.at_most(available)?.unwrap_or(DEFAULT_MEASURED.min(available));
     let draws = (0..u64::from(draws))
         .map(|draw| simulation.draw(count, args.settings.seed + draw))
         .collect::<Result<Vec<Draw>, _>>()?;
@@ -54,7 +54,9 @@ fn simulate(args: &Args, recorded: &Recorded<'_>) -> Result<(), CliError> {
         check(first)?;
         let mut curve = vec![point("found", 0, &simulation.draw(0, args.settings.seed)?.found)];
         let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
-        curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
+        curve.extend(
+            learned.into_iter().filter_map(|(method, of)| Some(point(method, first.measured.len(), of?))),
+        );
         let is_kept = |row: usize| recorded.promising.as_ref().is_none_or(|promising| promising.has(row));
         let is_measured = |problem: u32| first.measured.contains(&problem);
         let measured = recorded.measurements.keeping(|index, row| is_measured(row.problem) && is_kept(index));
@@ -91,14 +93,14 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
 /// Refuses to write a model if holding out what was measured shows that the universal model chooses better.
 fn check(draw: &Draw) -> Result<(), CliError> {
     match (draw.misled, &draw.expected, &draw.before) {
-        (true, Some(now), Some(before)) => Err(CliError::failed(format!(
+        (true, Some(now), Some(before)) => fail!(
             "no model is written: on the {} measured problems, each held out in turn, adapting lowers the \
              mean efficiency from {:.4} (universal model) to {:.4}. The measured times may be wrong (see \
              `ckselect report`), or too few problems were measured",
             draw.measured.len(),
             before.mean,
             now.mean
-        ))),
+        ),
         _ => Ok(()),
     }
 }
@@ -133,7 +135,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
 /// Trains on everything that was measured, and writes the model.
 fn write(
     args: &Args,
-    of: &Recorded<'_>,
+    of: &TuningData<'_>,
     measured: &Measurements,
     curve: Vec<CurvePoint>,
 ) -> Result<(), CliError> {

@@ -9,21 +9,22 @@ use std::time::{Duration, Instant};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_data::gpus::{MeasuredOn, measured_on};
-use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::StopReason;
 
-use super::super::bench::{self, Keep, Order};
+use super::super::bench;
+use super::super::bench::order::{Keep, Order};
 use super::Args;
 use crate::error::CliError;
 
 /// Number of problems per file.
 pub(super) const BATCH: usize = 5;
 /// How often an unstable time is measured again: a single one misleads all that is learned of a problem.
-const AGAIN: u32 = 3;
+const REMEASURE: u32 = 3;
 
 /// Measurements of a pool until the budget is spent.
 pub(super) struct Sweep<'a> {
@@ -90,7 +91,7 @@ impl<'a> Sweep<'a> {
             resume: Some(if all_failed { FailureClass::ALL.to_vec() } else { Vec::new() }),
             overwrite: false,
             cutoff: None,
-            params: vec![format!("remeasure={AGAIN}"), format!("batch={together}")],
+            params: vec![format!("remeasure={REMEASURE}"), format!("batch={together}")],
             order: Some(Order::Model(Keep::First(first))),
             model: Some(args.model.clone()),
             arch: args.gpu.with_arch(Some(args.arch()?)),
@@ -110,8 +111,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn read(&self, file: &Path) -> Result<Measurements, CliError> {
-        let wanted = Wanted { arch: Some(self.args.arch()?), ..Wanted::all(self.kernels.op()) };
-        Ok(Measurements::read(&[file], wanted)?)
+        let scope = RowScope { arch: Some(self.args.arch()?), ..RowScope::all(self.kernels.op()) };
+        Ok(Measurements::read(&[file], scope)?)
     }
 
     fn has_a_time(&self, file: &Path) -> Result<bool, CliError> {
@@ -128,11 +129,11 @@ impl<'a> Sweep<'a> {
             let mut known = self.gpu.borrow_mut();
             let known = known.get_or_insert_with(|| gpu.clone());
             if *known != gpu {
-                return Err(CliError::failed(format!(
+                fail!(
                     "{}: measured on {gpu}, the files before on {known}: remove this file and those that \
                      begin with its name, or begin another folder",
                     file.display()
-                )));
+                );
             }
         }
         Ok(())

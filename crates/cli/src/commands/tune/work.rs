@@ -37,10 +37,10 @@ pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliErro
         // Measurements from elsewhere may be of any architecture.
         if work.join(FIRST).exists() {
             let work = work.display();
-            return Err(CliError::failed(format!(
+            fail!(
                 "{work}: found {FIRST} and no {FILE}, which says on which architecture it was measured; \
                  expected a new folder, or one that this command made"
-            )));
+            );
         }
         return write(&path, &format!("{}\n", json!({ "arch": arch.as_str(), "first": first })));
     };
@@ -50,10 +50,10 @@ pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliErro
         let found = record.get(field);
         if found != Some(&expected) {
             let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
-            return Err(CliError::failed(format!(
+            fail!(
                 "{name}: {field}: found {found}, expected {expected} as in --{field} or its default: other \
                  measurements need another folder"
-            )));
+            );
         }
     }
     Ok(())
@@ -64,11 +64,11 @@ pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
     match known(list)? {
         None => write(list, text),
         Some(known) if known == text => Ok(()),
-        Some(_) => Err(CliError::failed(format!(
+        Some(_) => fail!(
             "{}: found other problems than --problems and --params seed give; expected those with which the \
              folder was begun, or a new folder",
             list.display()
-        ))),
+        ),
     }
 }
 

@@ -20,10 +20,10 @@ use serde_json::{Map, Value};
 use super::DataError;
 use super::problems::{OwnedCells, plain};
 use super::record::{Counts, Figures};
-use super::rows::{Fault, RowOutcome, Rows};
+use super::rows::{Fault, FileRows, RowOutcome};
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
-pub(super) fn read(reader: &mut dyn BufRead, rows: Rows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
     let mut results = Results { rows, known_keys: Vec::new(), arch: None, failed: None };
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
     let read = Root(&mut results).deserialize(&mut deserializer).and_then(|()| deserializer.end());
@@ -48,7 +48,7 @@ const PROBLEM: [&str; 10] = ["M", "m", "N", "n", "K", "k", "split_k", "batch", "
 const NAMES: [&str; 3] = ["kernel", "kernel_name", "name"];
 
 /// What else the problem of a GEMM's benchmark has; the kernel's name says it, too.
-const OF_KERNEL: [&str; 12] = [
+const KERNEL_KEYS: [&str; 12] = [
     "dtype_a", "dtype_b", "dtype_c", "dtype_acc", "layout_a", "layout_b", "layout_c", "stride_a", "stride_b",
     "stride_c", "structured_sparsity", "arch",
 ];
@@ -69,7 +69,7 @@ const SPEEDS: &[(&str, f64)] = &[("tflops", 1.0), ("measured_tflops", 1.0)];
 const TIMES: &[(&str, f64)] = &[("avg_time_ms", 1.0), ("latency_ms", 1.0), ("latency_us", 1e-3)];
 
 struct Results<'a> {
-    rows: Rows<'a>,
+    rows: FileRows<'a>,
     /// The keys of the last benchmark whose keys were checked; usually all have the same.
     known_keys: Vec<String>,
     /// The architecture of all results, as in the file.
@@ -214,7 +214,7 @@ fn error_of(result: &Value) -> Option<String> {
 /// benchmarks.
 fn flat(result: &Value, sizes: &Map<String, Value>) -> Result<Value, String> {
     let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
-    if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &keys, &OF_KERNEL) {
+    if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &keys, &KERNEL_KEYS) {
         return Err(format!("problem: {}", unknown(&wrong)));
     }
     let beside = |key: &str| key != "problem" && key != "perf_result" && !NAMES.contains(&key);

@@ -26,14 +26,14 @@ const BATCH: usize = 1 << 14;
 pub(super) struct Batches<'a> {
     /// Its name in errors.
     name: &'a str,
-    file: Bounded,
+    file: BoundedFile,
     metadata: ArrowReaderMetadata,
 }
 
 impl<'a> Batches<'a> {
     pub(super) fn open(name: &'a str, file: File) -> Result<Self, DataError> {
         let length = file.metadata().map_err(|error| DataError::io(name, error))?.len();
-        let file = Bounded { file: Arc::new(file), length };
+        let file = BoundedFile { file: Arc::new(file), length };
         let metadata = guarded(|| {
             let stored = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
             let options = ArrowReaderOptions::new().with_schema(with_dictionaries(stored.schema()));
@@ -145,18 +145,18 @@ fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
 
 /// A file that is never read beyond its end.
 #[derive(Clone)]
-struct Bounded {
+struct BoundedFile {
     file: Arc<File>,
     length: u64,
 }
 
-impl Length for Bounded {
+impl Length for BoundedFile {
     fn len(&self) -> u64 {
         self.length
     }
 }
 
-impl ChunkReader for Bounded {
+impl ChunkReader for BoundedFile {
     type T = <File as ChunkReader>::T;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {

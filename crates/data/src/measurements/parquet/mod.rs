@@ -10,12 +10,12 @@ use std::fs::File;
 
 use super::DataError;
 use super::record::Counts;
-use super::rows::Rows;
+use super::rows::FileRows;
 use super::table::Table;
 use batches::Batches;
 
 /// Reads all rows.
-pub(super) fn read(file: File, rows: Rows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<Counts, DataError> {
     let batches = Batches::open(rows.file, file)?;
     if batches.rows() == 0 {
         return Ok(Counts::default());
