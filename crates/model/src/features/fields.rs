@@ -4,6 +4,7 @@
 //! [`Upstream`](super::Uncoded::Upstream) does exactly that, for parity; [`Error`](super::Uncoded::Error)
 //! refuses both.
 
+use super::engine::Engines;
 use super::named::Named;
 use super::reader::Reader;
 use super::schema::Picked;
@@ -20,9 +21,8 @@ impl Extractor {
     /// cells.
     pub fn fill_row(&self, cells: &dyn Fields, row: &mut [f64]) -> Result<(), FieldError> {
         let (named, reader) = (Named::read(self, cells)?, Reader::new(self, cells));
-        // Upstream's C++ header for attention assumes a profile of zeros.
-        let zeros = self.schema.op() == Op::Fmha && reader.is_lenient();
-        let hardware = reader.hardware(self.hardware, i64::from(!zeros))?;
+        let least = if reader.is_lenient() { Engines::get(self.schema.op()).least_constant } else { 1 };
+        let hardware = reader.hardware(self.hardware, least)?;
         self.fill_cells(cells, named, &hardware, row)
     }
 
