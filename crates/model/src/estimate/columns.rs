@@ -11,10 +11,10 @@ use super::formula::{
     EstimatedKernel, Formula, KernelEstimate as _, LoadFor, OperationEstimate, ShapeFor, UniversalColumn,
 };
 use super::{Device, Estimator, Load};
+use crate::column::Column;
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
-use crate::scoring::Column;
 use crate::vocab::Op;
 use ck_select_types::operation::VariantOf as _;
 use ck_select_types::{each_operation, map_operation, operation_enum};

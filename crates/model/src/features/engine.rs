@@ -95,10 +95,30 @@ pub(super) struct Telltale {
 /// features, in upstream's order if the schema is upstream's.
 pub(super) type EngineRecord = (Engine, Rules, fn() -> Vec<&'static str>);
 
+/// What columns need. A word without a number is an error only for a model that uses the number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Needs {
+    pub(super) dtype: bool,
+    pub(super) pipeline: bool,
+    pub(super) scheduler: bool,
+    pub(super) epilogue: bool,
+    pub(super) layout: bool,
+    pub(super) vector: bool,
+    /// What only a GEMM kernel's name says, and no cells.
+    pub(super) build: bool,
+    /// The values that our own features of pairs start from.
+    pub(super) own: bool,
+}
+
 /// Problems of an operation, for which there are engines.
 pub(super) trait OperationEngines {
     /// What is said about them.
     const ENGINES: Engines;
+
+    /// What only columns of this operation need; `has` says which they are.
+    fn needs(_has: impl Fn(&str) -> bool) -> Needs {
+        Needs::default()
+    }
 }
 
 impl Engines {

@@ -11,7 +11,7 @@ use super::schema::Picked;
 use super::{Extractor, FieldError, KernelFeatures as _, KernelTerms, OperationTerms, ProblemTerms, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
-use crate::problem::{InvalidField, Problem, ProblemDefaults};
+use crate::problem::{InvalidField, Problem};
 use crate::vocab::Op;
 use ck_select_types::each_operation;
 use ck_select_types::operation::OperationProblem;
@@ -127,11 +127,4 @@ fn check_op(op: Op, row: &dyn Fields) -> Result<(), FieldError> {
         }
     }
     Ok(())
-}
-
-/// The problem of a row where absent cells are errors: read and validated as everywhere else.
-pub(crate) fn asked_problem(extractor: &Extractor, row: &dyn Fields) -> Result<Problem, FieldError> {
-    let op = extractor.schema.op();
-    let defaults = ProblemDefaults { direction: extractor.direction, ..ProblemDefaults::new(op) };
-    Problem::from_fields(op, row, &defaults)
 }

@@ -1,7 +1,7 @@
 //! The engines of grouped convolutions.
 
 use super::{FEATURES, work};
-use crate::features::engine::{Engines, NamedEngine, OperationEngines, Telltale};
+use crate::features::engine::{Engines, NamedEngine, Needs, OperationEngines, Telltale};
 use crate::features::{Engine, Rules};
 use crate::hardware::Hardware;
 use crate::problem::ConvProblem;
@@ -30,6 +30,10 @@ impl OperationEngines for ConvProblem {
             (Engine::ConvWork, Rules::SUPERSET, || own(&[]).chain(["is_mem"]).collect()),
         ],
     };
+
+    fn needs(has: impl Fn(&str) -> bool) -> Needs {
+        Needs { own: work::FEATURES.iter().any(|feature| has(feature.name)), ..Needs::default() }
+    }
 }
 
 /// Names that only the 113 line of upstream's engines has.

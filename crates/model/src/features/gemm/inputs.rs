@@ -1,7 +1,7 @@
 //! What features know about a GEMM and its kernels, from values and from cells.
 
 use super::super::claims::{Claims, NameClaim};
-use super::super::conv::PipelineFlags;
+use super::super::hardware::halves_lds;
 use super::super::named::agree;
 use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
@@ -109,7 +109,7 @@ impl KernelFeatures for GemmKernel {
             wave: triple(self.wave),
             warp_tile: triple(self.warp_tile),
             pipeline_code: extractor.pipeline_code(self.pipeline.as_str())?,
-            half_lds: PipelineFlags::new(self.pipeline.as_str()).half_lds,
+            half_lds: halves_lds(self.pipeline.as_str()),
             scheduler_code: if extractor.schema.needs.scheduler {
                 coded_word("scheduler", self.scheduler.as_str(), SCHEDULERS, extractor.rules.uncoded)?
             } else {
@@ -140,7 +140,7 @@ impl KernelFeatures for GemmKernel {
         let (pipeline_code, half_lds) = match pipeline {
             None if reader.is_lenient() => (1.0, false),
             None => return Err(Reader::absent("pipeline", "a word")),
-            Some(word) => (reader.pipeline_code(extractor, word)?, PipelineFlags::new(word).half_lds),
+            Some(word) => (reader.pipeline_code(extractor, word)?, halves_lds(word)),
         };
         let epilogue = reader.word("epilogue", "cshuffle")?;
         let vector = with_vector.then(|| reader.vector_widths()).transpose()?;

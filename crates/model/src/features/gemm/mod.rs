@@ -9,7 +9,7 @@ pub(super) mod vector;
 pub use pair::GemmPair;
 pub use terms::{GemmBuild, GemmKernelTerms, GemmTerms};
 
-use super::engine::{Engines, NamedEngine, OperationEngines, Telltale};
+use super::engine::{Engines, NamedEngine, Needs, OperationEngines, Telltale};
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
 use super::{Engine, Feature, PipelineCodes, Rules, features, hardware_features};
@@ -188,6 +188,10 @@ impl OperationEngines for GemmProblem {
             (Engine::Gemm78Vec, Rules::CONV97, || names(FEATURES).chain(names(VECTOR)).collect()),
         ],
     };
+
+    fn needs(has: impl Fn(&str) -> bool) -> Needs {
+        Needs { vector: names(VECTOR).any(&has), build: names(BUILD).any(&has), ..Needs::default() }
+    }
 }
 
 const RULES_55: Rules = Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 };
