@@ -20,7 +20,7 @@ pub use universal::{most_of_forest, universal_prior, universal_rows, universal_s
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::estimate::GpuOverride;
+use crate::estimate::{GpuOverride, Place};
 use crate::features::ProblemTerms;
 use crate::kernel::Kernel;
 use crate::model::{Model, ModelKey, Predictions};
@@ -90,8 +90,6 @@ pub struct Ranker {
     model: Arc<Model>,
     key: ModelKey,
     pool: Arc<Pool>,
-    /// The index in the pool of each ranked kernel, ascending.
-    places: Vec<usize>,
     left_out: Vec<LeftOut>,
     /// Parts that no measured kernel had, by index in the pool; empty for most.
     unmeasured: Vec<String>,
@@ -159,9 +157,8 @@ impl Ranker {
             return Err(RankError::NothingToRank { kernels: pool.len(), first: first.name.clone(), reason });
         }
         let known = Arc::new(Known::new(&model));
-        let (places, left_out, unmeasured) = Default::default();
-        let (segments, ties) = Default::default();
-        let mut ranker = Self { model, key, pool, places, left_out, unmeasured, segments, known, ties };
+        let (left_out, unmeasured, segments, ties) = Default::default();
+        let mut ranker = Self { model, key, pool, left_out, unmeasured, segments, known, ties };
         ranker.compile(0..ranker.pool.len(), described)?;
         ranker.ties = ranker.ties(0..ranker.pool.len(), priority);
         Ok(ranker)
@@ -179,9 +176,7 @@ impl Ranker {
         let mut next = Self { pool, ..self.clone() };
         // A segment that is not full grows.
         next.segments.retain(|one| one.indices.start == 0 || one.indices.len() == ADDED);
-        let last = next.segments.last()?;
-        let (start, places) = (last.indices.end, last.places.end);
-        next.places.truncate(places);
+        let start = next.segments.last()?.indices.end;
         next.left_out.retain(|one| one.index < start);
         next.unmeasured.truncate(start);
         for start in (start..next.pool.len()).step_by(ADDED) {
@@ -193,7 +188,7 @@ impl Ranker {
 
     /// Describes the kernels of the pool at these indices, and compiles the model for them.
     fn compile(&mut self, indices: Range<usize>, described: Option<GpuOverride>) -> Result<(), RankError> {
-        let Self { model, key, pool, places, left_out, unmeasured, .. } = self;
+        let Self { model, key, pool, left_out, unmeasured, segments, .. } = self;
         let extractor = model.extractor();
         // A universal model has columns of its own, which features may follow.
         let own = match extractor.schema.universal_columns() {
@@ -201,7 +196,7 @@ impl Ranker {
             None => &Some(extractor.clone()),
         };
         let trained = model.spec().trained_on.as_ref();
-        let (mut kernels, mut sides, first_place) = (Vec::new(), Vec::new(), places.len());
+        let (mut ranked, mut kernels, mut sides) = (Vec::new(), Vec::new(), Vec::new());
         for index in indices.clone() {
             let Some(kernel) = pool.kernels().get(index) else { break };
             let unmeasured_parts = trained.and_then(|trained| trained.unmeasured(&kernel.kind));
@@ -215,13 +210,15 @@ impl Ranker {
             match side {
                 Ok(side) => {
                     sides.extend(side);
-                    places.push(index);
+                    ranked.push(index);
                     kernels.push(Arc::clone(kernel));
                 }
                 Err(reason) => left_out.push(LeftOut { index, reason }),
             }
         }
-        if let (true, Some(LeftOut { index, reason })) = (places.is_empty(), left_out.first()) {
+        if let (true, Some(LeftOut { index, reason })) =
+            (ranked.is_empty() && segments.is_empty(), left_out.first())
+        {
             return Err(RankError::NothingToRank {
                 kernels: pool.len(),
                 first: pool.get(*index).map_or_else(String::new, |kernel| kernel.name.clone()),
@@ -231,10 +228,9 @@ impl Ranker {
         if kernels.is_empty() {
             return Ok(());
         }
-        let first = self.segments.first().map(AsRef::as_ref);
-        let places = first_place..places.len();
-        let segment = Segment::new(model, described, (indices, places), kernels.into(), sides, first)?;
-        self.segments.push(Arc::new(segment));
+        let first = segments.first().map(AsRef::as_ref);
+        let segment = Segment::new(model, described, (indices, ranked), kernels.into(), sides, first)?;
+        segments.push(Arc::new(segment));
         Ok(())
     }
 
@@ -254,7 +250,8 @@ impl Ranker {
 
     /// The kernels that are ranked, each with its index in the pool.
     pub fn kernels(&self) -> impl Iterator<Item = (usize, &Kernel)> {
-        self.places.iter().filter_map(|&index| Some((index, self.pool.get(index)?)))
+        let ranked = self.segments.iter().flat_map(|segment| &segment.ranked);
+        ranked.filter_map(|&index| Some((index, self.pool.get(index)?)))
     }
 
     /// Kernels of the pool that are not ranked, with the reasons.
@@ -359,9 +356,8 @@ impl Ranker {
         let RankScratch { arch, floor, ranking, values, is_shortlist, .. } = scratch;
         let counts = counts(segment, universal, &problem, *arch);
         let (wanted, finish, split_k) = ((count, *floor), |sum| self.score(sum), problem.split_k());
-        let places = self.places.get(segment.places.clone()).unwrap_or_default();
-        let push = |at: usize, score| {
-            ranking.extend(places.get(at).map(|&index| Ranked { index, split_k, score }));
+        let push = |place: Place, score| {
+            ranking.extend(segment.ranked.get(place.get()).map(|&index| Ranked { index, split_k, score }));
         };
         let values = &mut values[number].universal;
         let is_listed = universal.shortlist((&problem, *arch), counts, wanted, finish, values, push)?;
@@ -463,7 +459,6 @@ impl Ranker {
     ) -> Result<(), RankError> {
         let segment = &self.segments[number];
         let RankScratch { values, scratch, scores, ranking, arch, .. } = scratch;
-        let places = self.places.get(segment.places.clone()).unwrap_or_default();
         let values = &mut values[number];
         let mut push = |index, score| ranking.push(Ranked { index, split_k: problem.split_k(), score });
         match &segment.form {
@@ -471,15 +466,16 @@ impl Ranker {
                 let (device, values) = (own.on(&problem, *arch)?, &mut values.universal);
                 if own.score_all(device, |sum| self.score(sum), values, scratch)? {
                     // A kernel that does not answer the problem, or has no estimate, has none.
-                    let scores = places.iter().zip(Universal::scores(device, values)).zip(&values.log_times);
+                    let scores =
+                        segment.ranked.iter().zip(Universal::scores(device, values)).zip(&values.log_times);
                     let timed = scores.filter(|(_, time)| !time.is_nan());
                     timed.for_each(|((&index, score), _)| push(index, score));
                 }
             }
             Form::Trained { scorer, .. } => {
-                scores.resize(places.len(), 0.0);
+                scores.resize(segment.ranked.len(), 0.0);
                 scorer.score(&values.own.uniform, &values.own.pair, scratch, scores)?;
-                let all = places.iter().zip(&*segment.kernels).zip(&*scores);
+                let all = segment.ranked.iter().zip(&*segment.kernels).zip(&*scores);
                 for ((&index, _), &sum) in all.filter(|((_, kernel), _)| self.ranks(kernel, &problem)) {
                     push(index, self.score(sum));
                 }
@@ -552,8 +548,7 @@ impl Ranker {
         self.ties.rank(ranking, count, higher_is_better, times, |tied, times| {
             for (segment, values) in self.segments.iter().zip(&*values) {
                 let own = tied.iter().filter(|ranked| segment.indices.contains(&ranked.index));
-                let own =
-                    own.filter_map(|&Ranked { index, .. }| Some((index, self.place_in(segment, index)?)));
+                let own = own.filter_map(|&Ranked { index, .. }| Some((index, segment.place(index)?)));
                 Self::fill_times((&problem, *arch), segment, own, values, times);
             }
         });
@@ -565,33 +560,26 @@ impl Ranker {
     fn fill_times(
         (problem, arch): (&Problem, Option<Arch>),
         segment: &Segment,
-        of: impl Iterator<Item = (usize, usize)>,
+        of: impl Iterator<Item = (usize, Place)>,
         values: &segment::Values,
         times: &mut [f64],
     ) {
         if let Form::Universal(_) = segment.form {
             let log_times = &values.universal.log_times;
-            of.for_each(|(index, at)| times[index] = log_times.get(at).copied().unwrap_or(0.0));
+            of.for_each(|(index, place)| times[index] = log_times.get(place.get()).copied().unwrap_or(0.0));
         } else if let Some(estimated) = segment.estimated(problem, arch) {
             let load = estimated.estimator().load(problem);
-            of.for_each(|(index, at)| times[index] = estimated.time(&load, at));
+            of.for_each(|(index, place)| times[index] = estimated.time(&load, place.get()));
         } else {
             of.for_each(|(index, _)| times[index] = 0.0);
         }
     }
 
-    /// The place of a kernel of the pool among those of its segment.
-    fn place_in(&self, segment: &Segment, index: usize) -> Option<usize> {
-        // Mostly all kernels are ranked.
-        let is_same = self.places.get(index) == Some(&index);
-        let place = if is_same { index } else { self.places.binary_search(&index).ok()? };
-        place.checked_sub(segment.places.start)
-    }
-
-    /// The number of the segment of a kernel of the pool, and the kernel's place in it.
-    fn segment_of(&self, index: usize) -> Option<(usize, usize)> {
+    /// The segment of a kernel of the pool, and the kernel's place in it.
+    fn segment_of(&self, index: usize) -> Option<(&Segment, Place)> {
         let number = self.segments.partition_point(|segment| segment.indices.end <= index);
-        Some((number, self.place_in(self.segments.get(number)?, index)?))
+        let segment = self.segments.get(number)?;
+        Some((segment, segment.place(index)?))
     }
 
     /// Lists the kernels of a segment that can be among the first places, from the values in the scratch;
@@ -616,7 +604,7 @@ impl Ranker {
             return Ok(false);
         }
         ranking.extend(of_scorer.shortlist().iter().filter_map(|listed| {
-            let &index = self.places.get(segment.places.start + listed.kernel)?;
+            let &index = segment.ranked.get(listed.kernel)?;
             Some(Ranked { index, split_k: problem.split_k(), score: self.score(listed.score) })
         }));
         (scratch.is_shortlist, scratch.beyond) = (true, Some(self.score(of_scorer.beyond())));
@@ -656,16 +644,16 @@ impl Ranker {
 
     /// The columns of one kernel among those of the pool, and what the estimate adds to its score.
     fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<(Vec<f64>, f64), RankError> {
-        let (number, at) = self.segment_of(index).ok_or_else(|| self.not_ranked(index))?;
-        let (segment, mut values) = (&self.segments[number], segment::Values::default());
+        let (segment, place) = self.segment_of(index).ok_or_else(|| self.not_ranked(index))?;
+        let mut values = segment::Values::default();
         self.fill(segment, problem, None, &mut values)?;
         let values = &values.universal;
-        let time = values.log_times.get(at).filter(|time| !time.is_nan());
+        let time = values.log_times.get(place.get()).filter(|time| !time.is_nan());
         let (Some(_), Form::Universal(universal)) = (time, &segment.form) else {
             return Err(self.no_kernel(&problem));
         };
         let device = universal.on(&problem, None)?;
-        Ok(device.row(at, values))
+        Ok(device.row(place, values))
     }
 
     fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, RankError> {
@@ -673,8 +661,8 @@ impl Ranker {
     }
 
     fn row(&self, problem: &ProblemTerms, index: usize) -> Result<Vec<f64>, RankError> {
-        let side = self.segment_of(index).and_then(|(number, at)| match &self.segments[number].form {
-            Form::Trained { sides, .. } => sides.get(at),
+        let side = self.segment_of(index).and_then(|(segment, place)| match &segment.form {
+            Form::Trained { sides, .. } => sides.get(place.get()),
             Form::Universal(_) => None,
         });
         let kernel = side.ok_or_else(|| self.not_ranked(index))?;
@@ -712,10 +700,13 @@ fn counts<'c>(
     universal: &Universal,
     problem: &'c Problem,
     arch: Option<Arch>,
-) -> impl Fn(usize) -> bool + 'c {
+) -> impl Fn(Place) -> bool + 'c {
     let arch_of_gpu = universal.arch_for(problem, arch);
-    move |at| {
-        segment.kernels.get(at).is_some_and(|kernel| kernel.matches(problem) && kernel.runs_on(arch_of_gpu))
+    move |place| {
+        segment
+            .kernels
+            .get(place.get())
+            .is_some_and(|kernel| kernel.matches(problem) && kernel.runs_on(arch_of_gpu))
     }
 }
 
