@@ -76,8 +76,8 @@ fn push(
 ) -> Result<(), CliError> {
     let mut scratch = RankScratch::default();
     let checked = super::with_splits(problem, splits, true).map_err(RankError::from)?;
-    ranker.ranking(checked, None, usize::MAX, &mut scratch)?;
-    match scratch.ranking().iter().find(|one| table.names(ranker.name(one.index))) {
+    let ranking = ranker.ranking(checked, None, usize::MAX, &mut scratch)?;
+    match ranking.places().iter().find(|one| table.names(ranker.name(one.index))) {
         Some(one) => table.push(&problem.with_split(one.split_k), ranker.name(one.index), f64::INFINITY),
         None => Err(CliError::failed("no kernel that a table can name")),
     }

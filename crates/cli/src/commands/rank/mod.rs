@@ -286,23 +286,24 @@ impl Ranking<'_> {
         let count = self.top.saturating_add(1);
         let ranked = with_splits(problem, self.splits, self.shows_split)
             .map_err(RankError::from)
-            .and_then(|problem| ranker.ranking(problem, None, count, scratch).map(drop));
-        if let Err(error) = ranked {
-            if label.is_none() {
-                return Err(error.into());
+            .and_then(|problem| ranker.ranking(problem, None, count, scratch));
+        let ranking = match ranked {
+            Ok(ranking) => ranking,
+            Err(error) if label.is_none() => return Err(error.into()),
+            Err(error) => {
+                self.notes.pass_over(error)?;
+                return Ok(Vec::new());
             }
-            self.notes.pass_over(error)?;
-            return Ok(Vec::new());
-        }
-        let out_of_range = self.notes.problem(scratch);
-        let shown = scratch.ranking().iter().enumerate().take(self.top);
+        };
+        let out_of_range = self.notes.problem(ranking.outside());
+        let shown = ranking.places().iter().enumerate().take(self.top);
         asked.extend(shown.clone().map(|(_, ranked)| (problem.with_split(ranked.split_k), ranked.index)));
         let rows = shown
             .map(|(place, ranked)| {
                 let split_k = self.shows_split.then_some(ranked.split_k);
                 let mut row = place_cells(label, place, ranker.name(ranked.index), split_k);
                 row.push(ranked.score.into());
-                row.extend(self.notes.cells(scratch.ranking(), place, &out_of_range));
+                row.extend(self.notes.cells(ranking.places(), place, &out_of_range));
                 row
             })
             .collect();

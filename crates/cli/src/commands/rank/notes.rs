@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ck_select::pool::Pool;
 use ck_select::problem::{FieldSet, Problem};
-use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
+use ck_select::select::{RankError, Ranked, Ranker};
 use ck_select::vocab::Op;
 
 use super::super::reasons::Reasons;
@@ -81,8 +81,8 @@ impl<'a> Notes<'a> {
     }
 
     /// Counts a ranked problem; returns the cell of its column `out_of_range`.
-    pub(super) fn problem(&self, scratch: &RankScratch) -> Cell {
-        let outside: Vec<&str> = scratch.outside().names(self.op()).collect();
+    pub(super) fn problem(&self, outside: FieldSet) -> Cell {
+        let outside: Vec<&str> = outside.names(self.op()).collect();
         let mut counts = self.counts();
         counts.ranked += 1;
         counts.outside += usize::from(!outside.is_empty());

@@ -4,7 +4,7 @@ use super::columns::{Columns, Listed, Values};
 use super::{FEW, OnDevice, RankError, Universal};
 use crate::estimate::{ClassIndex, Place};
 use crate::problem::Problem;
-use crate::vocab::Arch;
+use crate::select::ranking::{FirstPlaces, Query};
 
 /// Most places that a shortlist finds.
 const MOST_PLACES: usize = FEW;
@@ -24,20 +24,20 @@ impl Universal {
     /// `false` if all kernels have to be scored.
     pub(in crate::select) fn shortlist(
         &self,
-        (problem, arch): (&Problem, Option<Arch>),
+        Query { problem, arch }: Query<'_>,
         counts: impl Fn(Place) -> bool,
-        (count, floor): (usize, f64),
+        FirstPlaces { count, floor }: FirstPlaces,
         finish: impl Fn(f64) -> f64,
         values: &mut Values,
         mut push: impl FnMut(Place, f64),
     ) -> Result<bool, RankError> {
-        let device = self.on(problem, arch)?;
+        let device = self.on(&problem, arch)?;
         let Columns { pool, members, classes, .. } = &device.columns;
         let is_worth_it = (1..=MOST_PLACES).contains(&count) && pool.distinct() >= SHORTLIST_FROM;
         if !is_worth_it || self.most == f64::INFINITY || device.prior <= 0.0 {
             return Ok(false);
         }
-        pool.times(problem, &mut values.of_classes);
+        pool.times(&problem, &mut values.of_classes);
         values.log_times.resize(classes.len(), f64::NAN);
         let mut candidates = std::mem::take(&mut values.candidates);
         candidates.clear();
@@ -66,7 +66,7 @@ impl Universal {
                 continue;
             }
             size = TOGETHER;
-            self.score_listed((device, problem), (count, last), &finish, values);
+            self.score_listed((device, &problem), (count, last), &finish, values);
             last = last.max(last_of(count, &mut values.best));
         }
         values.candidates = candidates;

@@ -47,12 +47,12 @@ fn a_shortlist_begins_as_the_whole_ranking() {
         for (problem, arch) in [(one, "sm_90"), (one, "gfx942"), (one.leaving_split(), "sm_90")] {
             let arch = Some(arch.parse().unwrap());
             let checked = || problem.checked().unwrap();
-            ranker.ranking(checked(), arch, usize::MAX, &mut whole).unwrap();
-            let all: Vec<_> = whole.ranking().iter().map(bits).collect();
+            let whole = ranker.ranking(checked(), arch, usize::MAX, &mut whole).unwrap();
+            let all: Vec<_> = whole.places().iter().map(bits).collect();
             for count in [1, 4, 32] {
                 let ranking = ranker.ranking(checked(), arch, count, &mut part).unwrap();
-                assert_eq!(ranking.scratch.ranking().len(), count);
-                let found: Vec<_> = ranking.map(|one| bits(&one)).collect();
+                assert_eq!(ranking.places().len(), count);
+                let found: Vec<_> = ranking.map(|one| bits(&one.unwrap())).collect();
                 assert_eq!(found, all, "{problem} {count}");
             }
         }
@@ -119,13 +119,35 @@ fn random_forests_choose_among_random_pools_as_if_all_were_scored() {
             ranker.ranking(problem.checked().unwrap(), arch, usize::MAX, &mut whole).unwrap();
             for count in [1, 3, 20] {
                 ranker.ranking(problem.checked().unwrap(), arch, count, &mut part).unwrap();
-                assert!(part.is_shortlist);
-                let [found, all] =
-                    [&part, &whole].map(|one| one.ranking()[..count].iter().map(bits).collect::<Vec<_>>());
+                assert!(part.list.is_first());
+                let [found, all] = [&part, &whole]
+                    .map(|one| one.list.places()[..count].iter().map(bits).collect::<Vec<_>>());
                 assert_eq!(found, all, "forest {seed}, {problem}, {count}");
             }
         }
     }
+}
+
+/// It looked like the end of the ranking.
+#[test]
+#[cfg_attr(miri, ignore = "reads files")]
+fn a_rest_that_cannot_be_ranked_ends_in_its_error() {
+    let names = [16, 32, 64, 128, 256].map(|m| [16, 32, 64, 128, 256].map(|n| [32, 64].map(|k| (m, n, k))));
+    let ranker = shipped(named(names.as_flattened().as_flattened().iter().flat_map(|(m, n, k)| {
+        ["compv3_default", "compv4_default"].map(|pipeline| {
+            format!(
+                "gemm_universal_fp16_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}\
+                 _2x2x1_16x16x16"
+            )
+        })
+    })));
+    let problem: Problem = GemmProblem::new(512, 512, 512).of(Dtype::Fp16).into();
+    let (arch, mut scratch) = (Some("gfx942".parse().unwrap()), RankScratch::default());
+    let mut ranking = ranker.ranking(problem.checked().unwrap(), arch, 1, &mut scratch).unwrap();
+    assert!(ranking.next().unwrap().is_ok());
+    ranking.query.arch = None;
+    assert_eq!(ranking.next(), Some(Err(RankError::NoArch)));
+    assert_eq!((ranking.next(), ranking.places()), (None, &[][..]));
 }
 
 /// Few kernels that the GPU cannot compute were refused for the number of their columns.
@@ -172,9 +194,9 @@ fn scores_are_the_forests_and_what_was_learned_elsewhere_counts_less() {
         let adapted = (prior == 10.0).then_some((&adapted, None));
         for (model, asked) in [(&model, Some(arch)), (&placed, None)].into_iter().chain(adapted) {
             let ranker = Ranker::new(Arc::clone(model), Arc::clone(&pool)).unwrap();
-            ranker.ranking(checked(), asked, usize::MAX, &mut scratch).unwrap();
-            assert_eq!(scratch.ranking().len(), pool.len());
-            for ranked in scratch.ranking() {
+            let ranking = ranker.ranking(checked(), asked, usize::MAX, &mut scratch).unwrap();
+            assert_eq!(ranking.places().len(), pool.len());
+            for ranked in ranking.places() {
                 let row = &rows[4 * ranked.index..][..4];
                 assert!(asked.is_some() || row == ranker.features(checked(), ranked.index).unwrap());
                 assert_eq!(row[2], c as f64);
