@@ -1,38 +1,20 @@
 //! Indices, a type for each order: an index of one order means nothing in another.
 
-/// Declares a type of index.
-macro_rules! index {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub(super) struct $name(u32);
-
-        impl $name {
-            /// There are fewer than 2^32 of anything that has indices.
-            pub(super) const fn new(index: usize) -> Self {
-                Self(index as u32)
-            }
-
-            pub(super) const fn get(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
+use ck_select_types::index;
 
 index! {
     /// Of a kernel among those of a registry, in the order of registration.
-    KernelIndex
+    pub(super) KernelIndex
 }
 
 index! {
     /// Of a model among those of a state.
-    ModelIndex
+    pub(super) ModelIndex
 }
 
 index! {
     /// Of a name among all that a registry ever had.
-    NameIndex
+    pub(super) NameIndex
 }
 
 /// A kernel, and the parts into which it splits a problem's reduction.

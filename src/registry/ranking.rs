@@ -53,7 +53,7 @@ impl Registry {
         })?;
         let outside = ranked.ranking.outside();
         let mut places: Vec<Place<'_>> = Vec::new();
-        while let Some((choice, entry, found)) = ranked.next_fitting(call) {
+        while let Some((choice, entry, found)) = ranked.next_fitting(call)? {
             let tied = places.last().is_some_and(|before| before.score == found.score);
             if let (true, Some(before)) = (tied, places.last_mut()) {
                 before.tied = true;

@@ -12,6 +12,7 @@ mod estimate;
 mod features;
 mod fmha;
 mod forest;
+mod layers;
 mod model_files;
 mod pools;
 mod rank;

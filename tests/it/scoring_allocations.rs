@@ -91,7 +91,7 @@ fn a_universal_model_does_not_allocate_once_it_has_chosen() {
     let mut scratch = RankScratch::default();
     let arch = Some("gfx942".parse().unwrap());
     let mut choose = |problem: &Problem| {
-        ranker.ranking(problem.checked().unwrap(), arch, 4, &mut scratch).unwrap().next().unwrap();
+        ranker.ranking(problem.checked().unwrap(), arch, 4, &mut scratch).unwrap().next().unwrap().unwrap();
     };
     problems.iter().for_each(&mut choose);
     let before = ALLOCATIONS.get();

@@ -78,13 +78,13 @@ fn a_model_ranks_pairs_as_it_ranks_each_number() {
             for count in [1, 3, usize::MAX] {
                 let mut scratch = RankScratch::default();
                 let checked = auto.checked().unwrap().among(&splits);
-                let places: Vec<Ranked> =
-                    ranker.ranking(checked, None, count, &mut scratch).unwrap().collect();
+                let places = ranker.ranking(checked, None, count, &mut scratch).unwrap();
+                let places: Vec<Ranked> = places.collect::<Result<_, _>>().unwrap();
                 assert_eq!(places, expected, "{} {m} {count}", ranker.model().name());
             }
         }
         assert_eq!(
-            ranker.best(&gemm(16, AUTO)).unwrap(),
+            ranker.rank(&gemm(16, AUTO)).unwrap()[0],
             merged(|one| ranker.rank(one).unwrap(), 16, &Splits::USUAL, false)[0]
         );
     }
@@ -202,7 +202,7 @@ fn a_model_that_was_not_trained_to_choose_leaves_the_choice_to_the_next_source()
         assert!(split_k.is_none_or(|parts| parts == chosen.split_k), "the smallest of equal ones");
         assert_eq!(registry.select(&gemm(16, 2)).unwrap().source, Source::Model);
         let ranker = Ranker::new(model, Arc::new(pool())).unwrap();
-        let ranked = ranker.best(&gemm(16, AUTO));
+        let ranked = ranker.rank(&gemm(16, AUTO));
         assert_eq!(ranked.is_err(), split_k.is_none());
         if let Err(error) = ranked {
             let expected = "split_k is auto, the model is for a given number: it was not trained with \

@@ -16,6 +16,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod column;
 pub mod estimate;
 pub mod features;
 pub mod forest;

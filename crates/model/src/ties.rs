@@ -136,6 +136,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn order_is_descending_with_nan_last() {
+        let mut scores = [1.0, f64::NAN, 3.0, -0.0, 0.0, f64::NEG_INFINITY, f64::INFINITY];
+        scores.sort_by(|&a, &b| order(a, b, true));
+        let bits: Vec<u64> = scores.iter().map(|score| score.to_bits()).collect();
+        let expected = [f64::INFINITY, 3.0, 1.0, -0.0, 0.0, f64::NEG_INFINITY, f64::NAN];
+        assert_eq!(bits, expected.map(f64::to_bits).to_vec());
+        scores.sort_by(|&a, &b| order(a, b, false));
+        assert_eq!((scores[0], scores[5], scores[6].is_nan()), (f64::NEG_INFINITY, f64::INFINITY, true));
+    }
+
+    #[test]
     fn each_criterion_decides_only_where_those_before_it_are_equal() {
         // By kernel: its place, whether it was measured, its priority and its time; the best first.
         let kernels = [

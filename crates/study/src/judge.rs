@@ -115,26 +115,24 @@ impl Judge {
         let measured: HashMap<(usize, i32), usize> = candidates
             .filter_map(|(place, one)| Some(((self.in_pool[one.kernel as usize]?, one.split_k), place)))
             .collect();
-        let rank = |ranker: &Ranker, scratch: &mut RankScratch| {
-            ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, scratch).map(|_| ())
-        };
-        match rank(&self.ranker, scratch) {
+        let checked = problem.checked().map_err(RankError::from).map_err(fault)?.among(splits);
+        let ranking = match self.ranker.ranking(checked, None, usize::MAX, scratch) {
             Err(RankError::NoKernel { .. }) if self.has_pool => return Ok(None),
             ranked => ranked.map_err(fault)?,
-        }
-        let outside = scratch.outside();
-        let ranked = scratch.ranking();
+        };
+        let (outside, ranked) = (ranking.outside(), ranking.places());
         let place = |ranked: &Ranked| measured.get(&(ranked.index, ranked.split_k)).copied();
         let places = ranked.iter().filter_map(place).collect();
         let chosen = ranked.first().filter(|first| self.has_pool && place(first).is_none());
         let unmeasured = chosen.map(|first| problem.named(self.ranker.name(first.index), first.split_k));
-        if let Some(absolute) = &self.absolute {
-            rank(absolute, scratch).map_err(fault)?;
-        }
+        let absolute = match &self.absolute {
+            Some(absolute) => Some(absolute.ranking(checked, None, usize::MAX, scratch).map_err(fault)?),
+            None => Some(ranking).filter(|_| self.ranker.model().spec().rank_by == Target::Tflops),
+        };
         let mut predicted = Vec::new();
-        if self.absolute.is_some() || self.ranker.model().spec().rank_by == Target::Tflops {
+        if let Some(absolute) = absolute {
             predicted.resize(trial.candidates.len(), f64::NAN);
-            for ranked in scratch.ranking() {
+            for ranked in absolute.places() {
                 if let Some(place) = place(ranked) {
                     predicted[place] = if self.clamped { ranked.score.max(0.0) } else { ranked.score };
                 }

@@ -27,8 +27,9 @@ pub fn winner_places(
     let one = |scratch: &mut RankScratch, shape: &&TunedShape| -> Result<WinnerPlace, StudyError> {
         let (_, winner) = winners.pool_of(shape, &places, &[pool]).map_err(StudyError::new)?;
         let fault = |source: RankError| StudyError::about(shape.problem, source);
-        ranker.rank_with(&shape.problem, scratch).map_err(fault)?;
-        let order = scratch.ranking();
+        let problem = shape.problem.checked().map_err(RankError::from).map_err(fault)?;
+        let ranking = ranker.ranking(problem, None, usize::MAX, scratch).map_err(fault)?;
+        let order = ranking.places();
         let is_first =
             |place: &Option<usize>| place.is_some() && *place == order.first().map(|first| first.index);
         let chosen = places[0].iter().position(is_first).and_then(|kernel| shape.us_of(kernel as u32));

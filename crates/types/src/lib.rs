@@ -27,6 +27,7 @@ pub mod fmha;
 pub mod gemm;
 mod grammar;
 pub mod hardware;
+mod index;
 pub mod inputs;
 mod invalid;
 pub mod json;

@@ -52,6 +52,11 @@ pub trait OperationProblem: Record + Copy {
     /// Whether a text begins like a name of one of the kernels.
     fn begins_a_name(text: &str) -> bool;
 
+    /// Whether a text begins so that it can hardly be anything but a kernel's name.
+    fn hardly_else_than_a_name(text: &str) -> bool {
+        Self::begins_a_name(text)
+    }
+
     /// Reads a kernel's name.
     fn kernel_of_name(name: &str) -> Result<Self::Kernel, NameError>;
 }

@@ -50,15 +50,17 @@ impl Ranked<'_, '_> {
     pub(in crate::registry) fn next_fitting<'s>(
         &mut self,
         call: Call<'_, 's>,
-    ) -> Option<(Choice, &'s Entry, crate::select::Ranked)> {
-        loop {
-            let ranked = self.ranking.next()?;
-            let Some(kernel) = self.model.kernel(ranked.index) else { continue };
-            let entry = call.state.entry(kernel)?;
-            if call.is_eligible(entry) {
-                return Some((Choice { kernel, split_k: ranked.split_k }, entry, ranked));
+    ) -> Result<Option<(Choice, &'s Entry, crate::select::Ranked)>, RankError> {
+        for ranked in &mut self.ranking {
+            let ranked = ranked?;
+            let kernel = self.model.kernel(ranked.index);
+            if let Some((kernel, entry)) = kernel.and_then(|kernel| Some((kernel, call.state.entry(kernel)?)))
+                && call.is_eligible(entry)
+            {
+                return Ok(Some((Choice { kernel, split_k: ranked.split_k }, entry, ranked)));
             }
         }
+        Ok(None)
     }
 }
 
@@ -71,7 +73,7 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r
 fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<Selection<'r>> {
     let mut ranked = rank(call, FIRST, scratch).ok()?;
     let mut unsupported = 0;
-    while let Some((choice, entry, place)) = ranked.next_fitting(call) {
+    while let Some((choice, entry, place)) = ranked.next_fitting(call).ok()? {
         if !call.supports(entry, choice.split_k) {
             unsupported += 1;
             continue;
@@ -97,7 +99,7 @@ fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<
 pub(super) fn best(call: Call<'_, '_>, count: usize) -> Vec<Choice> {
     let mut scratch = RankScratch::default();
     let Ok(mut ranked) = rank(call, usize::MAX, &mut scratch) else { return Vec::new() };
-    std::iter::from_fn(|| ranked.next_fitting(call))
+    std::iter::from_fn(|| ranked.next_fitting(call).ok()?)
         .filter(|(choice, entry, _)| call.supports(entry, choice.split_k))
         .map(|(choice, ..)| choice)
         .take(count)
@@ -158,7 +160,7 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
     }
     let entry =
         |ranked: &crate::select::Ranked| model.kernel(ranked.index).and_then(|index| call.state.entry(index));
-    let left = ranking.filter_map(|ranked| Some((entry(&ranked)?, ranked)));
+    let left = ranking.places().iter().filter_map(|ranked| Some((entry(ranked)?, ranked)));
     for (place, (entry, ranked)) in (1..).zip(left) {
         let note = if !call.is_eligible(entry) {
             ", computes something else"

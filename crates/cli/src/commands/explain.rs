@@ -60,8 +60,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (ranker, defaults) = args.ranker.load()?;
     let problem = super::parse_problem(ranker.model().spec().op(), &args.problem, &defaults)?;
     let mut scratch = RankScratch::default();
-    ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
-    let ranking = scratch.ranking();
+    let ranking =
+        ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
+    let ranking = ranking.places();
     super::say_out_of_range(&ranker, &problem)?;
     let named = |flag, name: &Option<String>| {
         let index = find(&ranker, flag, name.as_deref())?;

@@ -6,7 +6,7 @@ use ck_select::estimate::Estimator;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::{RankScratch, Ranker};
+use ck_select::select::Ranker;
 
 use super::{Pair, Plan};
 use crate::error::MeasureError;
@@ -63,7 +63,6 @@ impl Plan {
         let unusable = |error: &dyn std::fmt::Display| MeasureError::new(error.to_string());
         let pool = Pool::new(self.kernels.clone()).map_err(|error| unusable(&error))?;
         let ranker = Ranker::new(Arc::new(model), Arc::new(pool)).map_err(|error| unusable(&error))?;
-        let mut scratch = RankScratch::default();
         let mut plan = self.clone();
         // By kernel: its place, and which of the rankings it is in.
         let mut places = vec![usize::MAX; self.kernels.len()];
@@ -79,11 +78,14 @@ impl Plan {
             places.fill(usize::MAX);
             let mut refused = None;
             for (ranking, problem) in problems.iter().enumerate() {
-                if let Err(error) = ranker.rank_with(problem, &mut scratch) {
-                    refused = Some(error.to_string());
-                    continue;
-                }
-                let ranked = scratch.ranking().iter().map(|ranked| ranked.index);
+                let ranked = match ranker.rank(problem) {
+                    Ok(ranked) => ranked,
+                    Err(error) => {
+                        refused = Some(error.to_string());
+                        continue;
+                    }
+                };
+                let ranked = ranked.iter().map(|ranked| ranked.index);
                 let of_it = ranked.filter(|&kernel| ranking_of[kernel] == ranking);
                 of_it.enumerate().for_each(|(place, kernel)| places[kernel] = place);
             }

@@ -11,17 +11,27 @@ use super::formula::{
     EstimatedKernel, Formula, KernelEstimate as _, LoadFor, OperationEstimate, ShapeFor, UniversalColumn,
 };
 use super::{Device, Estimator, Load};
+use crate::column::Column;
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
-use crate::scoring::Column;
 use crate::vocab::Op;
 use ck_select_types::operation::VariantOf as _;
-use ck_select_types::{each_operation, map_operation, operation_enum};
+use ck_select_types::{each_operation, index, map_operation, operation_enum};
 
 /// All columns of an operation, in the order of a model that does not name its columns.
 pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
     each_operation!(op, Own => <LoadFor<Own> as Formula>::COLUMNS)
+}
+
+index! {
+    /// Of a kernel among those for which columns are computed, or a model is compiled.
+    pub Place
+}
+
+index! {
+    /// Of a class of kernels that the estimate cannot tell apart.
+    pub ClassIndex
 }
 
 /// The kernels of a pool on a device, for universal models. Those that the estimate cannot tell apart are a
@@ -32,7 +42,7 @@ pub struct UniversalPool {
     isa: Isa,
     shapes: Shapes,
     /// The class of each kernel; `None` for one without an estimate.
-    classes: Vec<Option<u32>>,
+    classes: Vec<Option<ClassIndex>>,
 }
 
 operation_enum! {
@@ -62,16 +72,16 @@ impl UniversalPool {
     }
 
     /// The class of each kernel; 0 for one without an estimate, which has no time.
-    pub fn classes(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.classes.iter().map(|class| class.unwrap_or_default())
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = ClassIndex> {
+        self.classes.iter().map(|class| class.unwrap_or(ClassIndex::new(0)))
     }
 
     /// The kernels of each class; those without an estimate are of none.
-    pub fn members(&self) -> Vec<Vec<u32>> {
+    pub fn members(&self) -> Vec<Vec<Place>> {
         let mut members = vec![Vec::new(); self.distinct()];
-        for (kernel, class) in (0..).zip(&self.classes) {
-            if let Some(members) = class.and_then(|class| members.get_mut(class as usize)) {
-                members.push(kernel);
+        for (kernel, class) in self.classes.iter().enumerate() {
+            if let Some(members) = class.and_then(|class| members.get_mut(class.get())) {
+                members.push(Place::new(kernel));
             }
         }
         members
@@ -107,7 +117,7 @@ impl UniversalPool {
         &self,
         columns: &[&'static UniversalColumn],
         problem: &Problem,
-        counts: impl Fn(usize) -> bool,
+        counts: impl Fn(Place) -> bool,
         values: &mut Vec<f64>,
         (log_times, of_classes): (&mut Vec<f64>, &mut Vec<f64>),
     ) {
@@ -115,7 +125,8 @@ impl UniversalPool {
         of_classes.resize(self.distinct(), f64::NAN);
         log_times.clear();
         log_times.extend(self.classes.iter().enumerate().map(|(kernel, class)| {
-            let time = class.and_then(|class| of_classes.get_mut(class as usize)).filter(|_| counts(kernel));
+            let time = class.and_then(|class| of_classes.get_mut(class.get()));
+            let time = time.filter(|_| counts(Place::new(kernel)));
             time.map_or(f64::NAN, |time| {
                 *time = 0.0;
                 0.0
@@ -124,7 +135,7 @@ impl UniversalPool {
         let load = self.estimator.load(problem);
         self.columns(columns, Column::Pair, &load, values, Wanted::Timed(of_classes));
         for (time, class) in log_times.iter_mut().zip(self.classes()).filter(|(time, _)| !time.is_nan()) {
-            *time = of_classes[class as usize];
+            *time = of_classes[class.get()];
         }
     }
 
@@ -138,7 +149,7 @@ impl UniversalPool {
         &self,
         columns: &[&'static UniversalColumn],
         problem: &Problem,
-        classes: &[u32],
+        classes: &[ClassIndex],
         values: &mut Vec<f64>,
     ) {
         let load = self.estimator.load(problem);
@@ -180,7 +191,7 @@ fn shapes<'k, P: OperationEstimate>(
     device: &Device,
     kernels: impl Iterator<Item = &'k KernelKind>,
     apart: impl Fn(usize) -> u32,
-    classes: &mut Vec<Option<u32>>,
+    classes: &mut Vec<Option<ClassIndex>>,
 ) -> ShapesFor<P> {
     let mut known = Classes::new();
     classes.extend(kernels.enumerate().map(|(index, kernel)| {
@@ -195,7 +206,7 @@ enum Wanted<'a> {
     /// All, but for blocks whose times are all NaN; the others receive the logarithms of their times.
     Timed(&'a mut [f64]),
     /// These.
-    Some(&'a [u32]),
+    Some(&'a [ClassIndex]),
 }
 
 impl Wanted<'_> {
@@ -226,7 +237,7 @@ fn in_blocks<'a, L: Formula>(
         // Places after the last kernel repeat it.
         let block: [_; BLOCK] = std::array::from_fn(|place| {
             let number = (first + place).min(count - 1);
-            let class = if let Wanted::Some(classes) = &wanted { classes[number] as usize } else { number };
+            let class = if let Wanted::Some(classes) = &wanted { classes[number].get() } else { number };
             see(&shapes[class])
         });
         let seen = &block[..places.len()];
@@ -245,7 +256,7 @@ fn in_blocks<'a, L: Formula>(
 #[derive(Debug)]
 struct Classes<S> {
     all: Vec<(S, u32)>,
-    found: HashMap<[u64; 3], Vec<u32>>,
+    found: HashMap<[u64; 3], Vec<ClassIndex>>,
 }
 
 impl<S: PartialEq> Classes<S> {
@@ -253,11 +264,11 @@ impl<S: PartialEq> Classes<S> {
         Self { all: Vec::new(), found: HashMap::new() }
     }
 
-    fn class_of(&mut self, tile: [f64; 3], one: (S, u32)) -> u32 {
+    fn class_of(&mut self, tile: [f64; 3], one: (S, u32)) -> ClassIndex {
         let alike = self.found.entry(tile.map(f64::to_bits)).or_default();
-        let known = alike.iter().copied().find(|&class| self.all[class as usize] == one);
+        let known = alike.iter().copied().find(|&class| self.all[class.get()] == one);
         known.unwrap_or_else(|| {
-            let class = self.all.len() as u32;
+            let class = ClassIndex::new(self.all.len());
             alike.push(class);
             self.all.push(one);
             class
@@ -286,16 +297,16 @@ mod tests {
         estimator: Estimator,
         problem: &Problem,
         kernels: &[&Kernel],
-        counts: impl Fn(usize) -> bool,
+        counts: impl Fn(Place) -> bool,
     ) -> Vec<(Vec<f64>, f64)> {
         let pool = UniversalPool::new(estimator, kernels.iter().map(|kernel| &kernel.kind), |_| 0);
         let columns: Vec<_> = universal_columns(problem.op()).iter().collect();
         let (mut values, mut times, mut working) = (Vec::new(), Vec::new(), Vec::new());
         pool.fill(&columns, problem, counts, &mut values, (&mut times, &mut working));
         let of_classes = pool.of_classes(&columns);
-        let row = |(class, time): (u32, f64)| {
-            let mut of_kernel = of_classes.iter().skip(class as usize).step_by(pool.distinct());
-            let mut of_pair = values.iter().skip(class as usize).step_by(pool.distinct());
+        let row = |(class, time): (ClassIndex, f64)| {
+            let mut of_kernel = of_classes.iter().skip(class.get()).step_by(pool.distinct());
+            let mut of_pair = values.iter().skip(class.get()).step_by(pool.distinct());
             let next = |column: &&UniversalColumn| match column.scope {
                 Column::Kernel => of_kernel.next(),
                 _ => of_pair.next(),
@@ -340,7 +351,7 @@ mod tests {
         for (problem, names) in [(convolution(16, 256, 128, 28, 3), CONV), (attention, FMHA)] {
             let kernels = named(&names);
             let kernels: Vec<&Kernel> = kernels.iter().collect();
-            let rows = filled(on("gfx950"), &problem, &kernels, |kernel| kernel != 1);
+            let rows = filled(on("gfx950"), &problem, &kernels, |kernel| kernel != Place::new(1));
             let timed = rows.iter().map(|(_, time)| time.is_finite()).collect::<Vec<_>>();
             assert_eq!(timed, [true, false, true], "{problem}");
             assert!(rows[0].0[0] > 0.0 && rows[2].0[0] > 0.0, "{problem}: {rows:?}");

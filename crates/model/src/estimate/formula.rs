@@ -8,9 +8,9 @@ use ck_select_types::operation::{OperationProblem, VariantOf};
 use super::device::{Device, Library};
 use super::shape::ShapeError;
 use super::terms::{Cause, Terms};
+use crate::column::Column;
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
-use crate::scoring::Column;
 
 /// Problems of an operation, as the estimate sees them.
 pub trait OperationEstimate:
@@ -124,7 +124,7 @@ macro_rules! columns {
             &[$($crate::estimate::UniversalColumn {
                 name: stringify!($name),
                 doc: $doc,
-                scope: $crate::scoring::Column::$scope,
+                scope: $crate::column::Column::$scope,
                 place: Place::$name as usize,
             }),+]
         };

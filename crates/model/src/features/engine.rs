@@ -69,24 +69,60 @@ pub(crate) struct Engines {
     pub(super) categories: &'static [&'static str],
     /// The constants of the GPU that upstream's tools assume.
     pub(super) hardware: Hardware,
+    /// The least that upstream's tools take for one: some assume a profile of zeros.
+    pub(super) least_constant: i64,
+    /// The key of `ck_select` and its word for forests that upstream's trainers write without a spec; `None`
+    /// if they write none.
+    pub(super) bare: Option<[&'static str; 2]>,
+    /// By what the columns of a model that records no rules give them away.
+    pub(super) telltales: &'static [Telltale],
     /// Those that a spec names.
     pub(super) named: &'static [NamedEngine],
     /// All of them.
     pub(super) all: &'static [EngineRecord],
 }
 
+/// Columns that only an engine with other rules than [`Rules::CONV97`] has.
+pub(super) struct Telltale {
+    /// Any of them is enough,
+    pub(super) names: &'static [&'static str],
+    /// if the model has so many columns.
+    pub(super) columns: Option<usize>,
+    pub(super) rules: Rules,
+}
+
 /// An engine; the rules of the upstream version that it comes from, our own following the newest; and its
 /// features, in upstream's order if the schema is upstream's.
 pub(super) type EngineRecord = (Engine, Rules, fn() -> Vec<&'static str>);
+
+/// What columns need. A word without a number is an error only for a model that uses the number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Needs {
+    pub(super) dtype: bool,
+    pub(super) pipeline: bool,
+    pub(super) scheduler: bool,
+    pub(super) epilogue: bool,
+    pub(super) layout: bool,
+    pub(super) vector: bool,
+    /// What only a GEMM kernel's name says, and no cells.
+    pub(super) build: bool,
+    /// The values that our own features of pairs start from.
+    pub(super) own: bool,
+}
 
 /// Problems of an operation, for which there are engines.
 pub(super) trait OperationEngines {
     /// What is said about them.
     const ENGINES: Engines;
+
+    /// What only columns of this operation need; `has` says which they are.
+    fn needs(_has: impl Fn(&str) -> bool) -> Needs {
+        Needs::default()
+    }
 }
 
 impl Engines {
-    fn get(op: Op) -> &'static Self {
+    pub(super) fn get(op: Op) -> &'static Self {
         each_operation!(op, Own => &<Own as OperationEngines>::ENGINES)
     }
 }
@@ -94,6 +130,18 @@ impl Engines {
 /// The engines that specs name; a spec that names none is for the first.
 pub(crate) fn named() -> impl Iterator<Item = &'static NamedEngine> {
     Op::ALL.iter().flat_map(|op| Engines::get(*op).named)
+}
+
+impl Rules {
+    /// The rules of a model that records none, from its feature names.
+    pub fn of_upstream<S: AsRef<str>>(names: &[S]) -> Self {
+        let tells = |one: &&Telltale| {
+            one.columns.is_none_or(|columns| columns == names.len())
+                && names.iter().any(|name| one.names.contains(&name.as_ref()))
+        };
+        let mut telltales = Op::ALL.iter().rev().flat_map(|op| Engines::get(*op).telltales);
+        telltales.find(tells).map_or(Self::CONV97, |one| one.rules)
+    }
 }
 
 impl Engine {
@@ -140,6 +188,12 @@ impl Engine {
     /// The constants of the GPU that upstream's tools assume with it.
     pub fn hardware(self) -> Hardware {
         Engines::get(self.op()).hardware
+    }
+
+    /// The key of `ck_select` and its word for a forest without a spec; `None` if upstream writes no such
+    /// forests.
+    pub(crate) fn bare(self) -> Option<[&'static str; 2]> {
+        Engines::get(self.op()).bare
     }
 
     /// The features, in upstream's order if the schema is upstream's.

@@ -4,13 +4,14 @@
 //! [`Upstream`](super::Uncoded::Upstream) does exactly that, for parity; [`Error`](super::Uncoded::Error)
 //! refuses both.
 
+use super::engine::Engines;
 use super::named::Named;
 use super::reader::Reader;
 use super::schema::Picked;
 use super::{Extractor, FieldError, KernelFeatures as _, KernelTerms, OperationTerms, ProblemTerms, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
-use crate::problem::{InvalidField, Problem, ProblemDefaults};
+use crate::problem::{InvalidField, Problem};
 use crate::vocab::Op;
 use ck_select_types::each_operation;
 use ck_select_types::operation::OperationProblem;
@@ -20,9 +21,8 @@ impl Extractor {
     /// cells.
     pub fn fill_row(&self, cells: &dyn Fields, row: &mut [f64]) -> Result<(), FieldError> {
         let (named, reader) = (Named::read(self, cells)?, Reader::new(self, cells));
-        // Upstream's C++ header for attention assumes a profile of zeros.
-        let zeros = self.schema.op() == Op::Fmha && reader.is_lenient();
-        let hardware = reader.hardware(self.hardware, i64::from(!zeros))?;
+        let least = if reader.is_lenient() { Engines::get(self.schema.op()).least_constant } else { 1 };
+        let hardware = reader.hardware(self.hardware, least)?;
         self.fill_cells(cells, named, &hardware, row)
     }
 
@@ -127,11 +127,4 @@ fn check_op(op: Op, row: &dyn Fields) -> Result<(), FieldError> {
         }
     }
     Ok(())
-}
-
-/// The problem of a row where absent cells are errors: read and validated as everywhere else.
-pub(crate) fn asked_problem(extractor: &Extractor, row: &dyn Fields) -> Result<Problem, FieldError> {
-    let op = extractor.schema.op();
-    let defaults = ProblemDefaults { direction: extractor.direction, ..ProblemDefaults::new(op) };
-    Problem::from_fields(op, row, &defaults)
 }

@@ -2,6 +2,11 @@
 
 use crate::hardware::Hardware;
 
+/// Whether features assume half of the shared memory for a pipeline, a word that is known or not.
+pub(super) fn halves_lds(pipeline: &str) -> bool {
+    pipeline.starts_with("compv4")
+}
+
 /// Shared memory for the ratio: 32 KiB for compv4 on every architecture, otherwise the hardware's.
 pub(super) fn lds_capacity(half: bool, hardware: &Hardware) -> i64 {
     if half { 32768 } else { hardware.lds_capacity }

@@ -6,10 +6,11 @@ use super::sides::{KernelFeatures as _, NameCell};
 use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded, asked_problem};
 use crate::cells::{Cell, Fields};
 use crate::inputs;
-use crate::kernel::{GemmKernel, Kernel, KernelKind};
+use crate::kernel::{Kernel, KernelKind};
 use crate::problem::{InvalidField, Problem};
-use crate::vocab::{ConvLayout, Direction};
+use crate::vocab::{ConvLayout, Direction, Op};
 use ck_select_types::each_operation;
+use ck_select_types::operation::OperationProblem as _;
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
@@ -167,10 +168,8 @@ fn same_layout(one: &str, other: Option<&str>) -> bool {
 impl NamedProblem {
     fn new(kernel: &KernelKind) -> Self {
         let mut claims = each_operation!(kernel, KernelKind(own) => own.of_problems(0));
-        if matches!(kernel, KernelKind::Conv(kernel) if kernel.ndim < 3) {
-            let neutral = [("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];
-            claims.extend(neutral.map(|(cell, number)| (cell, NameClaim::Number(number))));
-        }
+        let absent = each_operation!(kernel, KernelKind(own) => own.absent_axes());
+        claims.extend(absent.iter().map(|&(cell, neutral)| (cell, NameClaim::Number(neutral))));
         Self(claims)
     }
 
@@ -207,7 +206,7 @@ fn claims_on_kernel(kernel: &KernelKind) -> Claims {
 
 /// Whether a text can hardly be anything but a kernel's name.
 fn begins_like_a_kernel(name: &str) -> bool {
-    ["grouped_conv_", "fmha_"].iter().any(|start| name.starts_with(start)) || GemmKernel::begins_a_name(name)
+    Op::ALL.iter().any(|op| each_operation!(op, Own => Own::hardly_else_than_a_name(name)))
 }
 
 pub(super) fn agree(

@@ -4,7 +4,7 @@ use super::schema::SCHEDULERS;
 use super::{Extractor, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
-use crate::problem::InvalidField;
+use crate::problem::{InvalidField, Problem, ProblemDefaults};
 use crate::table::Row;
 use crate::vocab::Pipeline;
 
@@ -159,4 +159,11 @@ impl<'a> Reader<'a> {
         }
         Err(InvalidField::new(name, format_args!("'{word}'"), format!("one of {}", SCHEDULERS.join(", "))))
     }
+}
+
+/// The problem of a row where absent cells are errors: read and validated as everywhere else.
+pub(crate) fn asked_problem(extractor: &Extractor, row: &dyn Fields) -> Result<Problem, FieldError> {
+    let op = extractor.schema.op();
+    let defaults = ProblemDefaults { direction: extractor.direction, ..ProblemDefaults::new(op) };
+    Problem::from_fields(op, row, &defaults)
 }

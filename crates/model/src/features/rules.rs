@@ -6,7 +6,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::problem::InvalidField;
-use crate::vocab::{Op, Pipeline};
 
 /// Which depth of a tile the K-features of convolutions use (`tile_volume`, `lds_usage_*`, `num_tiles_k`,
 /// `tile_eff_k`, `overall_tile_efficiency`, `ratio_gemm_k_to_tile_k`, `problem_smaller_than_tile_k`).
@@ -77,16 +76,6 @@ pub enum MemPads {
     All,
 }
 
-impl MemPads {
-    /// The padding of a kernel, whose name says `named`.
-    pub(super) fn of(self, pipeline: &str, named: [bool; 3]) -> [bool; 3] {
-        match self {
-            Self::All if pipeline == Pipeline::Mem.as_str() => [true; 3],
-            _ => named,
-        }
-    }
-}
-
 /// Which encoding of attention a model has: element bytes, numbers of words, and exact integers or floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -135,19 +124,6 @@ impl Rules {
     /// The rules of convolution models of the 113 line.
     pub const SUPERSET: Self =
         Self { k_tile: KTile::GemmKPerBlock, kernel_mapping: KernelMapping::Tile, ..Self::CONV97 };
-
-    /// The rules of a model that records none, from its feature names: 55 GEMM features are the first
-    /// engine's, and `gemm_k_per_block`, `K_per_C` or one of the fourteen log and wave features indicates the
-    /// 113 line.
-    pub fn of_upstream<S: AsRef<str>>(names: &[S]) -> Self {
-        if names.iter().any(|name| super::conv::ONLY_IN_SUPERSET.contains(&name.as_ref())) {
-            Self::SUPERSET
-        } else if names.len() == 55 && names.iter().any(|name| name.as_ref() == "log2_MNK") {
-            Self { pipeline_codes: PipelineCodes::PythonFirst, ..Self::CONV97 }
-        } else {
-            Self::CONV97
-        }
-    }
 }
 
 impl PipelineCodes {
@@ -186,24 +162,18 @@ pub(super) fn coded_or(
     }
 }
 
-/// Bytes of one element, for arithmetic intensity and shared-memory use.
-pub(super) fn coded_element_bytes(op: Op, word: &str, rules: Rules) -> Result<f64, InvalidField> {
+/// Bytes of one element, for arithmetic intensity and shared-memory use; `other` is upstream's for words that
+/// it does not know.
+pub(super) fn coded_element_bytes(other: f64, word: &str, uncoded: Uncoded) -> Result<f64, InvalidField> {
     match word {
         "fp32" => Ok(4.0),
         "fp16" | "bf16" => Ok(2.0),
         "fp8" | "bf8" | "int8" => Ok(1.0),
-        "int4" if op == Op::Conv && rules.element_bytes == ElementBytes::Header => Ok(2.0),
         "int4" => Ok(0.5),
         // Upstream's engines never met it.
-        "pk_fp4" if rules.uncoded == Uncoded::Error => Ok(0.5),
-        _ => match (rules.uncoded, op, rules.element_bytes) {
-            (Uncoded::Error, ..) => {
-                let known = ["fp32", "fp16", "bf16", "fp8", "bf8", "int8", "int4", "pk_fp4"];
-                Err(no_number("dtype", word, &known))
-            }
-            (Uncoded::Upstream, Op::Gemm, ElementBytes::Python) => Ok(1.0),
-            (Uncoded::Upstream, ..) => Ok(2.0),
-        },
+        "pk_fp4" if uncoded == Uncoded::Error => Ok(0.5),
+        _ if uncoded == Uncoded::Upstream => Ok(other),
+        _ => Err(no_number("dtype", word, &["fp32", "fp16", "bf16", "fp8", "bf8", "int8", "int4", "pk_fp4"])),
     }
 }
 

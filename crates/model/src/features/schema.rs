@@ -2,11 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::gemm::{BUILD, VECTOR};
+use super::engine::{Needs, OperationEngines};
 use super::rules::coded_word;
 use super::{
-    Engine, FeatureOf, KernelTerms, OperationTerms, PairWith as _, ProblemTerms, Rules, Value, conv_work,
-    hardware,
+    Engine, FeatureOf, KernelTerms, OperationTerms, PairWith as _, ProblemTerms, Rules, Value, hardware,
 };
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
@@ -91,20 +90,6 @@ enum Columns {
     Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
 }
 
-/// Encodings that the columns use. A word without a number is an error only for a model that uses the number.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Needs {
-    pub(super) dtype: bool,
-    pub(super) pipeline: bool,
-    pub(super) scheduler: bool,
-    pub(super) epilogue: bool,
-    pub(super) layout: bool,
-    pub(super) vector: bool,
-    /// Those of a GEMM kernel's description, which cells do not have.
-    pub(super) build: bool,
-    pub(super) own: bool,
-}
-
 impl Schema {
     /// The columns with these names, in this order.
     pub fn by_names<S: AsRef<str>>(op: Op, names: &[S]) -> Result<Self, SchemaError> {
@@ -117,9 +102,7 @@ impl Schema {
             scheduler: needs("scheduler"),
             epilogue: needs("epilogue"),
             layout: needs("layout"),
-            vector: VECTOR.iter().any(|feature| needs(feature.name)),
-            build: BUILD.iter().any(|feature| needs(feature.name)),
-            own: op == Op::Conv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
+            ..each_operation!(op, Own => <Own as OperationEngines>::needs(needs))
         };
         Ok(Self { columns: Columns::Picked(columns), needs })
     }

@@ -43,6 +43,11 @@ pub trait KernelFeatures: Record {
         claims(self, &Self::BESIDE.iter().chain(cells).copied().collect::<Vec<_>>())
     }
 
+    /// Cells of axes that its problems do not have, each with the number that has no effect.
+    fn absent_axes(&self) -> &'static [(&'static str, i64)] {
+        &[]
+    }
+
     /// Cells that upstream's converters derive from the name besides.
     fn converted(&self) -> Claims {
         Claims::new()

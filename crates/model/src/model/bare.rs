@@ -5,29 +5,24 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{FeatureSpec, Model, ModelError, Target};
-use crate::features::{Engine, FmhaEncoding};
-use crate::vocab::{Arch, Op};
+use crate::features::Engine;
+use crate::vocab::Arch;
 
 impl FeatureSpec {
-    /// The spec that upstream's trainer would have written for a forest of these columns, as a document. Only
-    /// attention's trainers write none. Its forests have 68 columns, encoded as in training, and the target
-    /// ln(1 + TFLOPS).
+    /// The spec that upstream's trainer would have written for a forest of these columns with the target
+    /// ln(1 + TFLOPS), as a document; `None` where trainers write specs, which all but attention's do.
     ///
-    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is evaluated as it was trained,
-    /// unlike in upstream's header.
+    /// `fmha68` names the columns, and so does `fmha68_python`.
     pub fn of_bare(engine: Engine, arch: Arch) -> Option<Value> {
-        if engine.op() != Op::Fmha {
-            return None;
-        }
-        let hardware = engine.hardware();
+        let ([key, word], op, hardware) = (engine.bare()?, engine.op(), engine.hardware());
         Some(json!({
-            "op_type": Op::Fmha.as_str(),
+            "op_type": op.as_str(),
             "feature_names": engine.feature_names(),
-            "categorical_features": Engine::categories(Op::Fmha),
+            "categorical_features": Engine::categories(op),
             "log_targets": [Target::Tflops.as_str()],
             "arch": arch.as_str(),
             "hardware": { "num_cus": hardware.num_cus, "lds_capacity": hardware.lds_capacity },
-            "ck_select": { "fmha_encoding": FmhaEncoding::Python },
+            "ck_select": { key: word },
         }))
     }
 }
@@ -49,9 +44,11 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::FmhaEncoding;
     use crate::forest::texts;
     use crate::kernel::Kernel;
     use crate::problem::FmhaProblem;
+    use crate::vocab::Op;
 
     /// One split, at `tile_m0`, column 21.
     fn forest() -> String {

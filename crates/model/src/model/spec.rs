@@ -67,7 +67,7 @@ struct File {
     feature_engine: Option<String>,
     #[serde(default, deserialize_with = "without_repeats")]
     hardware: Option<Map<String, Value>>,
-    /// The name of upstream's attention trainer for the hardware.
+    /// Another name for the hardware, of one of upstream's trainers.
     #[serde(default, deserialize_with = "without_repeats")]
     hw_profile: Option<Map<String, Value>>,
     feature_encoding_version: Option<i64>,
@@ -275,13 +275,11 @@ fn kind(file: &File) -> Result<&'static NamedEngine, InvalidField> {
         }),
     };
     let by_class = find("feature_engine", &file.feature_engine, |kind| kind.class)?;
-    // Upstream's trainer of attention uses the key `op`, with a word of its own.
-    let attention = [&file.op_type, &file.op].iter().any(|name| name.as_deref() == Some("fmha_fwd"));
-    let by_op = if attention {
-        find("op_type", &Some(Op::Fmha.to_string()), |kind| kind.op_type)?
-    } else {
-        find("op_type", &file.op_type, |kind| kind.op_type)?
-    };
+    // A trainer may use the key `op`, with a word of its own for the operation.
+    let mut names = [&file.op_type, &file.op].into_iter().flatten();
+    let op = names.find_map(|name| name.parse().ok().filter(|op: &Op| op.as_str() != name));
+    let op_type = op.map(|op| op.to_string()).or_else(|| file.op_type.clone());
+    let by_op = find("op_type", &op_type, |kind| kind.op_type)?;
     let Some(kind) = by_class.or(by_op).or_else(|| named_engines().next()) else {
         unreachable!("there are engines")
     };

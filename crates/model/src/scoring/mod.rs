@@ -35,7 +35,8 @@ mod wide;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub use compile::lanes::{Column, PoolTable};
+pub use crate::column::Column;
+pub use compile::lanes::PoolTable;
 pub use features::{CallValues, MixedPool, PoolFeatures, PoolRows};
 pub use rows::{RowMajor, RowScorer, Rows};
 pub use scratch::{Listed, Scratch};

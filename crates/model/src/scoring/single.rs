@@ -15,10 +15,11 @@ use std::hint::select_unpredictable;
 
 use super::Values;
 use super::compile::ladder::{Ladders, Numbers};
-use super::compile::lanes::{Column, Lanes};
+use super::compile::lanes::Lanes;
 use super::compile::stair::Stair;
 use super::scratch::{Answer, Ends, Scratch, grow};
 use super::unchecked::{get, set};
+use crate::column::Column;
 use crate::forest::{Forest, Target};
 
 /// Walks at once.

@@ -1,5 +1,7 @@
 //! Which parts of a problem are outside a model's training range.
 
+use super::segment::{Form, Values};
+use super::{RankError, Ranker};
 use crate::forest::FeatureInfo;
 use crate::model::{Model, TrainedFields};
 use crate::problem::{FieldSet, Problem};
@@ -86,6 +88,29 @@ fn ranges(model: &Model) -> Vec<Range> {
             Some(Range { feature, place, field, min, max })
         })
         .collect()
+}
+
+impl Ranker {
+    /// The parts of a problem that are outside the model's training range: its fields, then features of them.
+    /// `arch` is for problems that name none.
+    pub fn out_of_range(&self, problem: &Problem, arch: Option<Arch>) -> Result<Vec<OutOfRange>, RankError> {
+        problem.validate()?;
+        // Whatever number of parts is chosen, the rest is the same.
+        let problem = if problem.chooses_split() { problem.with_split(1) } else { *problem };
+        let mut values = [Values::default()];
+        if let Form::Trained { features, .. } = &self.first_segment().form {
+            features.fill(&self.problem_side(&problem)?, &mut values[0].own);
+        }
+        Ok(self.known.describe(&problem, arch, self.uniform(&values)))
+    }
+
+    /// The features that have a training range. Those of a universal model are ratios and have none.
+    pub(super) fn uniform<'v>(&self, values: &'v [Values]) -> &'v [f64] {
+        match (&self.first_segment().form, values.first()) {
+            (Form::Trained { .. }, Some(values)) => &values.own.uniform,
+            (_, _) => &[],
+        }
+    }
 }
 
 /// A field of a problem, or a feature of its fields, that is outside a model's training range.

@@ -1,92 +1,279 @@
-//! A ranking, read place by place.
+//! A ranking, read place by place: the first places, all of them, and those of several numbers of parts.
 
-use super::{Ranker, segment};
-use crate::problem::{Checked, FieldSet};
+use super::{RankError, Ranker, segment};
+use crate::problem::{Checked, FieldSet, Problem};
 use crate::scoring::Scratch;
-use crate::ties::Ranked;
+use crate::ties::{Ranked, order};
 use crate::vocab::Arch;
 
 /// The ranking of a pool for one problem, best first: an iterator over its places. The first ones, as many as
 /// were asked for, are known; in a large pool they take a fraction of the time of all, and the rest is ranked
-/// if it is reached.
+/// if it is reached. If that fails, the error is the last item.
 #[derive(Debug)]
 pub struct Ranking<'r, 'w> {
-    pub(super) ranker: &'r Ranker,
-    pub(super) problem: Checked<'r>,
-    pub(super) scratch: &'w mut RankScratch,
-    pub(super) next: usize,
-    /// Whether all places are in the scratch.
-    pub(super) is_whole: bool,
+    ranker: &'r Ranker,
+    pub(super) query: Query<'r>,
+    scratch: &'w mut RankScratch,
+    next: usize,
+}
+
+/// A problem, and the architecture that the caller names for problems without one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Query<'p> {
+    pub(super) problem: Checked<'p>,
+    pub(super) arch: Option<Arch>,
+}
+
+/// The places that are wanted now: so many, and of a universal model's none with lower scores.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FirstPlaces {
+    pub(super) count: usize,
+    pub(super) floor: f64,
+}
+
+impl FirstPlaces {
+    pub(super) const fn new(count: usize) -> Self {
+        Self { count, floor: f64::NEG_INFINITY }
+    }
 }
 
 impl Ranking<'_, '_> {
+    /// The places that are known: as many as were asked for, unless there are fewer; all once the iterator
+    /// has passed those.
+    pub fn places(&self) -> &[Ranked] {
+        self.scratch.list.places()
+    }
+
     /// The fields of the problem that are outside the model's training range.
     pub const fn outside(&self) -> FieldSet {
-        self.scratch.outside
+        self.scratch.list.outside
     }
 }
 
 impl Iterator for Ranking<'_, '_> {
-    type Item = Ranked;
+    type Item = Result<Ranked, RankError>;
 
-    fn next(&mut self) -> Option<Ranked> {
-        if self.next == self.scratch.ordered && !self.is_whole {
-            self.is_whole = true;
-            self.ranker.rank_rest(self.problem, self.scratch).ok()?;
+    fn next(&mut self) -> Option<Self::Item> {
+        let list = &self.scratch.list;
+        if self.next == list.ordered
+            && !list.is_whole()
+            && let Err(error) = self.ranker.rank_rest(self.query, self.scratch)
+        {
+            self.scratch.list.clear();
+            return Some(Err(error));
         }
-        let ranked = self.scratch.ranking().get(self.next).copied();
+        let ranked = self.places().get(self.next).copied()?;
         self.next += 1;
-        ranked
+        Some(Ok(ranked))
     }
 }
 
-/// Working memory for one call at a time; calls after the first do not allocate. Works with any ranker.
+/// Working memory for one ranking at a time; those after the first do not allocate. Works with any ranker.
 #[derive(Debug, Default)]
 pub struct RankScratch {
     /// By segment.
     pub(super) values: Vec<segment::Values>,
-    pub(super) scratch: Scratch,
-    pub(super) scores: Vec<f64>,
-    /// All kernels, or a shortlist.
+    pub(super) list: List,
+    /// Kernels with numbers of parts, where these are chosen, each with its place among those of its number.
+    pairs: Vec<(u32, Ranked)>,
+}
+
+/// The kernels of a ranking.
+#[derive(Debug, Default)]
+pub(super) struct List {
     pub(super) ranking: Vec<Ranked>,
-    pub(super) is_shortlist: bool,
-    /// No kernel that is not on the shortlist has a better score than this, if any is left out for its score.
-    pub(super) beyond: Option<f64>,
+    pub(super) extent: Extent,
     /// How many places are in order; the rest are worse.
     pub(super) ordered: usize,
     pub(super) outside: FieldSet,
-    /// Kernels with numbers of parts, where these are chosen, each with its place among those of its number.
-    pub(super) pairs: Vec<(u32, Ranked)>,
-    /// Places with lower scores are not wanted.
-    pub(super) floor: f64,
-    /// The architecture that the caller named for the problem, and the times of kernels of equal scores, by
-    /// index in the pool.
-    pub(super) arch: Option<Arch>,
+    pub(super) scratch: Scratch,
+    pub(super) scores: Vec<f64>,
+    /// The times of kernels of equal scores, by index in the pool.
     pub(super) times: Vec<f64>,
 }
 
-impl RankScratch {
-    /// The ranking of the last call, best first.
-    pub fn ranking(&self) -> &[Ranked] {
+/// Which kernels are in a list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Extent {
+    /// All that compute the problem.
+    #[default]
+    Whole,
+    /// Those that can be among the first places. No other kernel has a better score than `beyond`, if any is
+    /// left out for its score.
+    First { beyond: Option<f64> },
+}
+
+impl List {
+    /// The places that are in order, best first.
+    pub(super) fn places(&self) -> &[Ranked] {
         self.ranking.get(..self.ordered).unwrap_or_default()
     }
 
-    /// Begins a ranking.
-    pub(super) fn start(&mut self, arch: Option<Arch>, segments: usize) {
-        (self.arch, self.is_shortlist, self.beyond) = (arch, false, None);
+    pub(super) const fn is_first(&self) -> bool {
+        matches!(self.extent, Extent::First { .. })
+    }
+
+    /// Whether all places are known.
+    const fn is_whole(&self) -> bool {
+        !self.is_first() && self.ordered == self.ranking.len()
+    }
+
+    pub(super) fn clear(&mut self) {
         self.ranking.clear();
-        if self.values.len() < segments {
-            self.values.resize_with(segments, Default::default);
-        }
+        (self.extent, self.ordered) = (Extent::Whole, 0);
     }
 
     pub(super) fn truncate(&mut self, count: usize) {
         self.ranking.truncate(count);
         self.ordered = self.ranking.len();
     }
+}
 
-    /// The fields of the last call's problem that are outside the model's training range.
-    pub const fn outside(&self) -> FieldSet {
-        self.outside
+impl Ranker {
+    /// All kernels that compute the problem, best first; equal scores in the order of
+    /// [`Ties`](crate::ties::Ties), NaN last.
+    pub fn rank(&self, problem: &Problem) -> Result<Vec<Ranked>, RankError> {
+        let mut scratch = RankScratch::default();
+        self.ranking(problem.checked()?, None, usize::MAX, &mut scratch)?;
+        Ok(scratch.list.ranking)
+    }
+
+    /// The ranking, of which the first `count` places are found now. `arch` is for problems that name none.
+    pub fn ranking<'r, 'w>(
+        &'r self,
+        problem: Checked<'r>,
+        arch: Option<Arch>,
+        count: usize,
+        scratch: &'w mut RankScratch,
+    ) -> Result<Ranking<'r, 'w>, RankError> {
+        self.check_key(&problem, arch)?;
+        let query = Query { problem, arch };
+        if problem.chooses_split() {
+            self.rank_splits(query, count, scratch)?;
+        } else {
+            self.rank_first(query, FirstPlaces::new(count), scratch)?;
+        }
+        Ok(Ranking { ranker: self, query, scratch, next: 0 })
+    }
+
+    /// Ranks the first places of a problem whose number of parts is known.
+    fn rank_first(
+        &self,
+        query: Query<'_>,
+        first: FirstPlaces,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        let RankScratch { values, list, .. } = scratch;
+        list.clear();
+        if values.len() < self.segments.len() {
+            values.resize_with(self.segments.len(), Default::default);
+        }
+        for (segment, values) in self.segments.iter().zip(&mut *values) {
+            if !self.list_first(segment, query, first, values, list)? {
+                self.list_all(segment, query, values, list)?;
+            }
+        }
+        list.outside = self.known.outside(&query.problem, query.arch, self.uniform(values));
+        self.order(query, first.count, values, list);
+        if let Extent::First { beyond } = list.extent {
+            if beyond.is_some_and(|beyond| self.may_lack(first.count, beyond, list)) {
+                self.list_every(query, values, list)?;
+                self.order(query, first.count, values, list);
+            } else {
+                list.truncate(first.count);
+            }
+        }
+        if list.ranking.is_empty() && first.floor == f64::NEG_INFINITY {
+            return Err(self.no_kernel(&query.problem));
+        }
+        Ok(())
+    }
+
+    /// Ranks the first `count` of all pairs of a kernel and a number of parts: as many of each number,
+    /// merged. The smaller number goes first where nothing but the estimate distinguishes two pairs.
+    fn rank_splits(
+        &self,
+        query: Query<'_>,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        let higher_is_better = self.model.spec().rank_by.higher_is_better();
+        let before = |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better);
+        let mut pairs = std::mem::take(&mut scratch.pairs);
+        pairs.clear();
+        let (mut outside, mut best, mut fault) = (FieldSet::NONE, None::<Ranked>, None);
+        let (mut first, mut extent) = (FirstPlaces::new(count), Extent::Whole);
+        for definite in query.problem.each_split() {
+            let query = Query { problem: query.problem.in_parts(&definite), ..query };
+            if let Err(error) = self.rank_first(query, first, scratch) {
+                fault.get_or_insert(error);
+                continue;
+            }
+            let list = &scratch.list;
+            if !list.is_whole() {
+                extent = Extent::First { beyond: None };
+            }
+            if let Some(last) = count.checked_sub(1).and_then(|last| list.places().get(last)) {
+                first.floor = first.floor.max(last.score);
+            }
+            let head = list.places().first().copied();
+            if head.is_some_and(|head| best.is_none_or(|best| before(&head, &best).is_lt())) {
+                (best, outside) = (head, list.outside);
+            }
+            pairs.extend((0_u32..).zip(list.places().iter().copied()));
+        }
+        // Pairs of one number are in order already.
+        pairs.sort_unstable_by(|(place, a), (other, b)| {
+            before(a, b)
+                .then_with(|| self.ties.before_times(a.index, b.index))
+                .then_with(|| (a.split_k, place).cmp(&(b.split_k, other)))
+        });
+        let list = &mut scratch.list;
+        list.ranking.clear();
+        list.ranking.extend(pairs.iter().map(|(_, ranked)| *ranked));
+        (scratch.pairs, list.outside, list.extent) = (pairs, outside, extent);
+        list.truncate(count);
+        if list.ranking.is_empty() {
+            return Err(fault.unwrap_or_else(|| self.no_kernel(&query.problem)));
+        }
+        Ok(())
+    }
+
+    /// Ranks all places, after a ranking of the first ones left its values in the scratch. They begin with
+    /// those.
+    fn rank_rest(&self, query: Query<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
+        if query.problem.chooses_split() {
+            return self.rank_splits(query, usize::MAX, scratch);
+        }
+        let RankScratch { values, list, .. } = scratch;
+        if list.is_first() {
+            for (segment, values) in self.segments.iter().zip(&mut *values) {
+                if let segment::Form::Universal(_) = segment.form {
+                    self.fill(segment, query, values)?;
+                }
+            }
+            self.list_every(query, values, list)?;
+        }
+        self.order(query, usize::MAX, values, list);
+        Ok(())
+    }
+
+    /// Refuses a problem that the model is not for.
+    pub(super) fn check_key(&self, problem: &Problem, arch: Option<Arch>) -> Result<(), RankError> {
+        if self.key.fit(problem, arch).is_none() {
+            return Err(RankError::NotFor { key: self.key, misfits: self.key.misfits(problem, arch) });
+        }
+        Ok(())
+    }
+
+    pub(super) fn no_kernel(&self, problem: &Problem) -> RankError {
+        let first = self.pool.get(0);
+        let why = first.and_then(|kernel| kernel.misfit(problem));
+        RankError::NoKernel {
+            kernels: self.pool.len(),
+            asked: problem.summary(),
+            first: self.name(0).to_owned(),
+            why: why.unwrap_or_else(|| "it has no estimate there".to_owned()),
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::RankError;
 use super::gpu::PerGpu;
 use super::universal::{self, Universal};
-use crate::estimate::{Device, EstimatedKernels, GpuOverride};
+use crate::estimate::{Device, EstimatedKernels, GpuOverride, Place};
 use crate::features::KernelTerms;
 use crate::kernel::Kernel;
 use crate::model::Model;
@@ -20,9 +20,9 @@ use crate::vocab::Arch;
 pub(super) struct Segment {
     /// Where they are in the pool.
     pub(super) indices: Range<usize>,
-    /// Where those that are ranked are among those of the ranker.
-    pub(super) places: Range<usize>,
-    /// Those that are ranked.
+    /// The index in the pool of each that is ranked, by place, ascending.
+    pub(super) ranked: Vec<usize>,
+    /// Those that are ranked, by place.
     pub(super) kernels: Arc<[Arc<Kernel>]>,
     pub(super) form: Form,
     /// The kernels on each GPU, for their times. A universal model has them already.
@@ -57,7 +57,7 @@ impl Segment {
     pub(super) fn new(
         model: &Model,
         described: Option<GpuOverride>,
-        (indices, places): (Range<usize>, Range<usize>),
+        (indices, ranked): (Range<usize>, Vec<usize>),
         kernels: Arc<[Arc<Kernel>]>,
         sides: Vec<KernelTerms>,
         first: Option<&Self>,
@@ -73,11 +73,20 @@ impl Segment {
             }
             first => compile(model, sides, first.is_some())?,
         };
-        let segment = Self { indices, places, kernels, form, estimated };
+        let segment = Self { indices, ranked, kernels, form, estimated };
         if let Some(first) = first {
             segment.prepare_gpus_of(first);
         }
         Ok(segment)
+    }
+
+    /// The place of a kernel of the pool, if it is ranked here.
+    pub(super) fn place(&self, index: usize) -> Option<Place> {
+        let place = index.checked_sub(self.indices.start)?;
+        // Mostly all kernels are ranked.
+        let is_same = self.ranked.get(place) == Some(&index);
+        let place = if is_same { place } else { self.ranked.binary_search(&index).ok()? };
+        Some(Place::new(place))
     }
 
     /// Prepares for the GPUs that another one was used on.

@@ -78,8 +78,8 @@ mod tests {
         let (mut scratch, mut predictions) = (RankScratch::default(), Vec::new());
         for count in [1, 5, usize::MAX] {
             let problem: Problem = GemmProblem::new(300, 4096, 512).into();
-            ranker.ranking(problem.checked().unwrap(), None, count, &mut scratch).unwrap();
-            let asked: Vec<_> = scratch.ranking().iter().map(|place| (problem, place.index)).collect();
+            let ranking = ranker.ranking(problem.checked().unwrap(), None, count, &mut scratch).unwrap();
+            let asked: Vec<_> = ranking.places().iter().map(|place| (problem, place.index)).collect();
             for target in [Target::Latency, Target::Bandwidth] {
                 let scorer = ranker.target(target).unwrap();
                 for _ in 0..2 {

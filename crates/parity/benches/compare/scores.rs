@@ -131,6 +131,9 @@ impl Inputs {
     fn compare(&self, case: &Case, options: &Options, report: &mut Report) {
         let values: Vec<CallValues> = self.problems.iter().map(|problem| self.values(problem)).collect();
         let (mut scratch, mut rank_scratch) = (Scratch::new(), RankScratch::default());
+        let mut rank = |problem: &Problem, count| {
+            self.ranker.ranking(problem.checked()?, None, count, &mut rank_scratch).map(drop)
+        };
         let mut scores = vec![0.0; self.sides.len()];
         let mut times = Times::default();
         let mut exact = true;
@@ -143,14 +146,10 @@ impl Inputs {
                 .expect("values that fit");
             }
             for problem in &self.problems {
-                time(&mut times.ranking, || self.ranker.rank_with(problem, &mut rank_scratch))
-                    .expect("a ranking");
+                time(&mut times.ranking, || rank(problem, usize::MAX)).expect("a ranking");
             }
             for problem in &self.problems {
-                time(&mut times.best, || {
-                    self.ranker.ranking(problem.checked()?, None, 1, &mut rank_scratch).map(|_| ())
-                })
-                .expect("a best kernel");
+                time(&mut times.best, || rank(problem, 1)).expect("a best kernel");
             }
             for number in 0..case.share {
                 exact &= self.lightgbm(next, number == 0, &values[next], &mut times);
@@ -179,7 +178,9 @@ impl Inputs {
             .expect("values that fit");
         let equal = theirs.iter().zip(&ours).all(|(a, b)| a.to_bits() == b.to_bits());
         let ranking = self.ranker.rank(&self.problems[number]).expect("a ranking");
-        let best = self.ranker.best(&self.problems[number]).expect("a best kernel");
+        let (checked, mut scratch) = (self.problems[number].checked(), RankScratch::default());
+        let best = self.ranker.ranking(checked.expect("a valid problem"), None, 1, &mut scratch);
+        let best = best.expect("a best kernel").places()[0];
         let model = self.ranker.model();
         let of_theirs = |index: usize| model.score(model.spec().rank_by, theirs[index]).to_bits();
         let ranked = ranking.iter().all(|place| place.score.to_bits() == of_theirs(place.index));

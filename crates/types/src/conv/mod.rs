@@ -108,7 +108,7 @@ impl OperationProblem for ConvProblem {
     }
 
     fn begins_a_name(text: &str) -> bool {
-        text.starts_with("grouped_conv_")
+        text.starts_with(ConvKernel::NAME_PREFIX)
     }
 
     fn kernel_of_name(name: &str) -> Result<ConvKernel, NameError> {

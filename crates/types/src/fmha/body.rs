@@ -6,9 +6,6 @@ use crate::grammar::{Form, Part};
 use crate::scan::{NameError, Scan};
 use crate::vocab::{Dtype, FmhaFamily, FmhaMode, FmhaPipeline};
 
-/// The beginning of every name.
-const PREFIX: &str = "fmha_";
-
 pub(super) const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
     Part::new(FmhaKernel::FIELDS, tag, field, form)
 }
@@ -42,6 +39,9 @@ pub(super) fn types(scan: &mut Scan<'_>) -> Result<(Dtype, FmhaMode), NameError>
 }
 
 impl FmhaKernel {
+    /// The beginning of every name.
+    pub(crate) const NAME_PREFIX: &str = "fmha_";
+
     /// Reads a kernel's name in any of the grammars that say what it is.
     ///
     /// | after `fmha_` | grammar |
@@ -54,7 +54,7 @@ impl FmhaKernel {
     /// refused with that reason.
     pub fn parse_name(name: &str) -> Result<Self, NameError> {
         let scan = &mut Scan::whole(name)?;
-        if !scan.eat(PREFIX) {
+        if !scan.eat(Self::NAME_PREFIX) {
             return Err(scan.fail("expected 'fmha_'"));
         }
         let family = scan.word(FmhaFamily::WORDS)?;

@@ -98,7 +98,7 @@ impl OperationProblem for FmhaProblem {
     }
 
     fn begins_a_name(text: &str) -> bool {
-        text.starts_with("fmha_")
+        text.starts_with(FmhaKernel::NAME_PREFIX)
     }
 
     fn kernel_of_name(name: &str) -> Result<FmhaKernel, NameError> {

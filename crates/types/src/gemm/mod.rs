@@ -118,6 +118,10 @@ impl OperationProblem for GemmProblem {
             || Dtype::WORDS.iter().any(|start| text.starts_with(start))
     }
 
+    fn hardly_else_than_a_name(text: &str) -> bool {
+        GemmKernel::begins_a_name(text)
+    }
+
     fn kernel_of_name(name: &str) -> Result<GemmKernel, NameError> {
         if is_a_name(name) {
             GemmKernel::parse_name(name).map(|parsed| parsed.kernel)

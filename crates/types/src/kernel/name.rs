@@ -1,8 +1,8 @@
 //! Reads any kernel name.
 
 #[cfg(doc)]
-use super::{ConvKernel, FmhaKernel, GemmKernel};
-use super::{Kernel, KernelKind, NameError};
+use super::GemmKernel;
+use super::{ConvKernel, FmhaKernel, Kernel, KernelKind, NameError};
 use crate::each_operation;
 use crate::operation::OperationProblem as _;
 use crate::scan::Scan;
@@ -38,8 +38,10 @@ impl Kernel {
     pub fn from_name(name: &str) -> Result<Self, NameError> {
         if !Self::begins_a_name(name) {
             return Err(Scan::whole(name)?.fail(format!(
-                "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another family of \
-                 GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, with a dtype: {}",
+                "begins neither with '{}' nor with '{}' nor with 'gemm_' or another family of GEMM kernels \
+                 nor, as the dispatcher's identifiers of GEMMs do, with a dtype: {}",
+                ConvKernel::NAME_PREFIX,
+                FmhaKernel::NAME_PREFIX,
                 Dtype::ELEMENTS.join(", ")
             )));
         }

@@ -76,8 +76,8 @@ fn push(
     splits: &Splits,
 ) -> Result<(), CliError> {
     let mut scratch = RankScratch::default();
-    ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, &mut scratch)?;
-    match scratch.ranking().iter().find(|one| table.names(ranker.name(one.index))) {
+    let ranking = ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, &mut scratch)?;
+    match ranking.places().iter().find(|one| table.names(ranker.name(one.index))) {
         Some(one) => table.push(&problem.with_split(one.split_k), ranker.name(one.index), f64::INFINITY),
         None => fail!("no kernel that a table can name"),
     }

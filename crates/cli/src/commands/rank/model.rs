@@ -104,15 +104,15 @@ impl ModelRanking<'_> {
         // One more than is shown, since the last one may tie with the next.
         let count = query.top.saturating_add(1);
         let ranked = query.checked(problem).map_err(RankError::from);
-        match ranked.and_then(|problem| ranker.ranking(problem, None, count, scratch).map(drop)) {
+        let ranking = match ranked.and_then(|problem| ranker.ranking(problem, None, count, scratch)) {
             // The model or the pool is not for the problem.
             Err(error @ (NotFor { .. } | NoKernel { .. } | ProblemTerms(_) | NoArch | Device(_))) => {
                 return query.notes.skip(label, error.to_string());
             }
             ranked => ranked?,
-        }
-        let out_of_range = query.notes.count(scratch.outside());
-        let ranking = scratch.ranking();
+        };
+        let out_of_range = query.notes.count(ranking.outside());
+        let ranking = ranking.places();
         let shown = ranking.iter().enumerate().take(query.top);
         pairs.extend(shown.clone().map(|(_, one)| (problem.with_split(one.split_k), one.index)));
         let row = |(place, one): (usize, &Ranked)| {

@@ -1,7 +1,7 @@
 //! The engines of grouped convolutions.
 
-use super::{FEATURES, ONLY_IN_SUPERSET, work};
-use crate::features::engine::{Engines, NamedEngine, OperationEngines};
+use super::{FEATURES, work};
+use crate::features::engine::{Engines, NamedEngine, Needs, OperationEngines, Telltale};
 use crate::features::{Engine, Rules};
 use crate::hardware::Hardware;
 use crate::problem::ConvProblem;
@@ -12,6 +12,9 @@ impl OperationEngines for ConvProblem {
         upstream: Engine::Conv97,
         categories: &["pipeline"],
         hardware: Hardware::USUAL,
+        least_constant: 1,
+        bare: None,
+        telltales: &[Telltale { names: ONLY_IN_SUPERSET, columns: None, rules: Rules::SUPERSET }],
         named: &[NamedEngine::new("grouped_conv", "GroupedConvFeatureEngine", Engine::Conv97, 0)],
         all: &[
             (Engine::Conv74, Rules::CONV97, || without(&[ONLY_IN_SUPERSET, NEW_IN_97, NEW_IN_91, NEW_IN_83])),
@@ -27,8 +30,19 @@ impl OperationEngines for ConvProblem {
             (Engine::ConvWork, Rules::SUPERSET, || own(&[]).chain(["is_mem"]).collect()),
         ],
     };
+
+    fn needs(has: impl Fn(&str) -> bool) -> Needs {
+        Needs { own: work::FEATURES.iter().any(|feature| has(feature.name)), ..Needs::default() }
+    }
 }
 
+/// Names that only the 113 line of upstream's engines has.
+const ONLY_IN_SUPERSET: &[&str] = &[
+    "K_per_C", "gemm_k_per_block", "log_gemm_m_n_ratio", "log_total_output_tiles", "log_num_tiles_m",
+    "is_mem_x_log_num_tiles_m", "log_gemm_m_raw", "gemm_m_lt_num_cus", "log_gemm_m_over_num_cus",
+    "is_mem_x_log_gemm_m_raw", "log_cu_fill", "k_tiles_over_mn_tiles", "waves_per_max_occ",
+    "wave_quant_efficiency", "log_k_per_active_cu", "is_subwave",
+];
 const NEW_IN_97: &[&str] = &["is_intrawave", "has_dsb", "has_si", "is_basic", "is_compv6", "is_mem"];
 const NEW_IN_91: &[&str] = &["is_3d", "Di", "Z", "Do", "stride_d", "pad_d", "dilation_h", "dilation_w"];
 const NEW_IN_83: &[&str] = &[

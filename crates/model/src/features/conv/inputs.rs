@@ -5,13 +5,15 @@ use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::coded_element_bytes;
 use super::super::sides::{KernelFeatures, NameCell};
-use super::super::{Extractor, Feature, FieldError, KTile, KernelMapping, SideError, asked_problem};
+use super::super::{
+    ElementBytes, Extractor, Feature, FieldError, KTile, KernelMapping, Rules, SideError, asked_problem,
+};
 use super::tile_cells::{self, TILE_CELLS};
 use super::{ConvKernelTerms, ConvTerms, PipelineFlags};
 use crate::cells::{Cell, Fields};
 use crate::kernel::{ConvKernel, Mnk};
 use crate::problem::{ConvProblem, InvalidField, Problem};
-use crate::vocab::{Direction, Op, Scheduler};
+use crate::vocab::{Direction, Scheduler};
 
 impl OperationTerms for ConvProblem {
     type Terms = ConvTerms;
@@ -31,7 +33,7 @@ impl OperationTerms for ConvProblem {
             let field = ["stride_d", "stride_h", "stride_w"][axis];
             return Err(InvalidField::new(field, self.stride[axis], "at least 1"));
         }
-        let element_bytes = coded_element_bytes(Op::Conv, self.dtype_in.as_str(), extractor.rules)?;
+        let element_bytes = element_bytes(self.dtype_in.as_str(), extractor.rules)?;
         Ok(ConvTerms::new(self, element_bytes))
     }
 
@@ -52,7 +54,7 @@ impl OperationTerms for ConvProblem {
             pad_right: pad,
             ..Self::USUAL
         };
-        let element_bytes = coded_element_bytes(Op::Conv, reader.word("dtype", "bf16")?, extractor.rules)?;
+        let element_bytes = element_bytes(reader.word("dtype", "bf16")?, extractor.rules)?;
         for (axis, name) in ["stride_d", "stride_h", "stride_w"].into_iter().enumerate() {
             if problem.stride[axis] == 0 {
                 return Err(InvalidField::new(name, 0, "a number other than 0"));
@@ -133,11 +135,23 @@ impl KernelFeatures for ConvKernel {
         Err(InvalidField::new(fields.join(", "), numbers.join(", "), expected))
     }
 
+    fn absent_axes(&self) -> &'static [(&'static str, i64)] {
+        let depth = &[("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];
+        if self.ndim < 3 { depth } else { &[] }
+    }
+
     fn converted(&self) -> Claims {
         let Mnk { m, n, k } = self.tile;
         let numbers = [("block_size", m), ("gemm_m_per_block", n), ("gemm_n_per_block", k)];
         let numbers = numbers.map(|(cell, number)| (cell, NameClaim::Number(number.into())));
         numbers.into_iter().chain([("dtype", NameClaim::Word(self.dtype_in.as_str()))]).collect()
+    }
+}
+
+fn element_bytes(word: &str, rules: Rules) -> Result<f64, InvalidField> {
+    match (word, rules.element_bytes) {
+        ("int4", ElementBytes::Header) => Ok(2.0),
+        _ => coded_element_bytes(2.0, word, rules.uncoded),
     }
 }
 
@@ -230,9 +244,10 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::features::{Engine, KernelTerms, ProblemTerms, Rules, Uncoded};
+    use crate::features::{Engine, KernelTerms, ProblemTerms, Uncoded};
     use crate::kernel::Kernel;
     use crate::problem::{CONV_COLUMNS, ConvProblem};
+    use crate::vocab::Op;
 
     /// Cells that record which names were read.
     #[derive(Default)]

@@ -23,14 +23,6 @@ fn log_gemm_m(p: &ConvTerms) -> f64 {
     float(max1(p.gemm_m)).ln()
 }
 
-/// Names that only the 113 line of upstream's engines has.
-pub(super) const ONLY_IN_SUPERSET: &[&str] = &[
-    "K_per_C", "gemm_k_per_block", "log_gemm_m_n_ratio", "log_total_output_tiles", "log_num_tiles_m",
-    "is_mem_x_log_num_tiles_m", "log_gemm_m_raw", "gemm_m_lt_num_cus", "log_gemm_m_over_num_cus",
-    "is_mem_x_log_gemm_m_raw", "log_cu_fill", "k_tiles_over_mn_tiles", "waves_per_max_occ",
-    "wave_quant_efficiency", "log_k_per_active_cu", "is_subwave",
-];
-
 /// Every feature that this crate has for grouped convolutions: upstream's, then our own.
 pub fn all() -> impl Iterator<Item = &'static Feature<ConvTerms, ConvKernelTerms>> + Clone {
     FEATURES.iter().chain(work::FEATURES)

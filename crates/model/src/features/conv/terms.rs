@@ -1,6 +1,7 @@
 //! What features know about a convolution, and about a kernel.
 
 use crate::features::exact::{float, product, ratio};
+use crate::features::hardware::halves_lds;
 use crate::problem::{ConvProblem, floor_div};
 use crate::vocab::Direction;
 
@@ -201,7 +202,7 @@ impl PipelineFlags {
             compv6: word == "compv6",
             mem: word == "mem",
             basic: word.starts_with("basic_v"),
-            half_lds: word.starts_with("compv4"),
+            half_lds: halves_lds(word),
         }
     }
 }

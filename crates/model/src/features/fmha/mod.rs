@@ -288,6 +288,11 @@ impl OperationEngines for FmhaProblem {
         categories: &["dtype", "pipeline", "mask", "bias", "qscale"],
         // Attention's tools do not know that an MI355X has 256 compute units.
         hardware: Hardware { num_cus: 304, ..Hardware::USUAL },
+        // The C++ header does.
+        least_constant: 0,
+        // A forest is evaluated as it was trained, unlike in upstream's header.
+        bare: Some(["fmha_encoding", "python"]),
+        telltales: &[],
         named: &[NamedEngine::new("fmha", "FmhaFwdFeatureEngine", Engine::Fmha68Python, 0)],
         all: &[
             (Engine::Fmha68, Rules { fmha_encoding: FmhaEncoding::Header, ..Rules::CONV97 }, names),

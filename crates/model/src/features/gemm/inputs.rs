@@ -1,14 +1,14 @@
 //! What features know about a GEMM and its kernels, from values and from cells.
 
 use super::super::claims::{Claims, NameClaim};
-use super::super::conv::PipelineFlags;
+use super::super::hardware::halves_lds;
 use super::super::named::agree;
 use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::{coded_element_bytes, coded_word};
 use super::super::schema::SCHEDULERS;
 use super::super::sides::{KernelFeatures, NameCell};
-use super::super::{Extractor, Feature, FieldError, asked_problem};
+use super::super::{ElementBytes, Extractor, Feature, FieldError, MemPads, Rules, asked_problem};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{GemmBuild, GemmKernelTerms, GemmTerms};
 use crate::cells::Fields;
@@ -52,7 +52,7 @@ impl OperationTerms for GemmProblem {
             n: self.n,
             k: self.k,
             split_k: self.split_k.into(),
-            element_bytes: coded_element_bytes(Op::Gemm, self.dtype_a.as_str(), extractor.rules)?,
+            element_bytes: element_bytes(self.dtype_a.as_str(), extractor.rules)?,
             layout_code,
             integers: self.dtype_a == Dtype::Int8,
             vector: extractor.schema.needs_vector().then(|| vector_problem(extractor, self)).transpose()?,
@@ -78,7 +78,7 @@ impl OperationTerms for GemmProblem {
             n: extents[1],
             k: extents[2],
             split_k: reader.int("split_k", 1)?,
-            element_bytes: coded_element_bytes(Op::Gemm, reader.word("dtype", "fp8")?, *rules)?,
+            element_bytes: element_bytes(reader.word("dtype", "fp8")?, *rules)?,
             layout_code: coded_word(
                 "layout",
                 reader.word("layout", "rcr")?,
@@ -120,14 +120,14 @@ impl KernelFeatures for GemmKernel {
             wave: triple(self.wave),
             warp_tile: triple(self.warp_tile),
             pipeline_code: extractor.pipeline_code(self.pipeline.as_str())?,
-            half_lds: PipelineFlags::new(self.pipeline.as_str()).half_lds,
+            half_lds: halves_lds(self.pipeline.as_str()),
             scheduler_code: if extractor.schema.needs.scheduler {
                 coded_word("scheduler", self.scheduler.as_str(), SCHEDULERS, extractor.rules.uncoded)?
             } else {
                 0.0
             },
             epilogue_code: epilogue_code(extractor, self.epilogue)?,
-            pad: extractor.rules.mem_pads.of(self.pipeline.as_str(), self.pad),
+            pad: seen_pads(extractor.rules.mem_pads, self.pipeline.as_str(), self.pad),
             persistent: self.persistent,
             vector,
             build: GemmBuild::new(self),
@@ -151,7 +151,7 @@ impl KernelFeatures for GemmKernel {
         let (pipeline_code, half_lds) = match pipeline {
             None if reader.is_lenient() => (1.0, false),
             None => return Err(Reader::absent("pipeline", "a word")),
-            Some(word) => (reader.pipeline_code(extractor, word)?, PipelineFlags::new(word).half_lds),
+            Some(word) => (reader.pipeline_code(extractor, word)?, halves_lds(word)),
         };
         let epilogue = reader.word("epilogue", "cshuffle")?;
         let vector = with_vector.then(|| reader.vector_widths()).transpose()?;
@@ -171,7 +171,8 @@ impl KernelFeatures for GemmKernel {
                 Some(VectorWidths { epilogue: Epilogue::Tdm, .. }) => 0.0,
                 _ => coded_word("epilogue", epilogue, EPILOGUES, rules.uncoded)?,
             },
-            pad: rules.mem_pads.of(
+            pad: seen_pads(
+                rules.mem_pads,
                 pipeline.unwrap_or_default(),
                 [reader.flag("pad_m")?, reader.flag("pad_n")?, reader.flag("pad_k")?],
             ),
@@ -194,6 +195,16 @@ impl KernelFeatures for GemmKernel {
     fn converted(&self) -> Claims {
         pads(self).into_iter().chain(self.of_problems(0)).collect()
     }
+}
+
+fn element_bytes(word: &str, rules: Rules) -> Result<f64, InvalidField> {
+    let other = if rules.element_bytes == ElementBytes::Python { 1.0 } else { 2.0 };
+    coded_element_bytes(other, word, rules.uncoded)
+}
+
+/// The padding that features see of a kernel, whose name says `named`.
+fn seen_pads(mem_pads: MemPads, pipeline: &str, named: [bool; 3]) -> [bool; 3] {
+    if mem_pads == MemPads::All && pipeline == Pipeline::Mem.as_str() { [true; 3] } else { named }
 }
 
 fn pads(kernel: &GemmKernel) -> Claims {

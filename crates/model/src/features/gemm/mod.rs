@@ -9,7 +9,7 @@ pub(super) mod vector;
 pub use pair::GemmPair;
 pub use terms::{GemmBuild, GemmKernelTerms, GemmTerms};
 
-use super::engine::{Engines, NamedEngine, OperationEngines};
+use super::engine::{Engines, NamedEngine, Needs, OperationEngines, Telltale};
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
 use super::{Engine, Feature, PipelineCodes, Rules, features, hardware_features};
@@ -173,19 +173,28 @@ impl OperationEngines for GemmProblem {
         upstream: Engine::Gemm72,
         categories: &["layout", "pipeline", "scheduler", "epilogue"],
         hardware: Hardware::USUAL,
+        least_constant: 1,
+        bare: None,
+        telltales: &[Telltale { names: &["log2_MNK"], columns: Some(55), rules: RULES_55 }],
         named: &[
             NamedEngine::new("gemm_universal", "GemmUniversalFeatureEngine", Engine::Gemm72, 0),
             NamedEngine::new("gemm_universal_vec", "GemmUniversalVecFeatureEngine", Engine::Gemm78Vec, 1),
         ],
         all: &[
-            (Engine::Gemm55, Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 }, || {
+            (Engine::Gemm55, RULES_55, || {
                 names(FEATURES).filter(|name| !ONLY_IN_72.contains(name)).collect()
             }),
             (Engine::Gemm72, Rules::CONV97, || names(FEATURES).collect()),
             (Engine::Gemm78Vec, Rules::CONV97, || names(FEATURES).chain(names(VECTOR)).collect()),
         ],
     };
+
+    fn needs(has: impl Fn(&str) -> bool) -> Needs {
+        Needs { vector: names(VECTOR).any(&has), build: names(BUILD).any(&has), ..Needs::default() }
+    }
 }
+
+const RULES_55: Rules = Rules { pipeline_codes: PipelineCodes::PythonFirst, ..Rules::CONV97 };
 
 const ONLY_IN_72: &[&str] = &[
     "ratio_M_to_tile_m", "ratio_N_to_tile_n", "ratio_K_to_tile_k", "problem_smaller_than_tile_m",

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::ladder::Ladders;
-use super::lanes::{Column, Lanes};
+use super::lanes::Lanes;
+use crate::column::Column;
 
 /// The lanes that answer each question about kernels alone with yes.
 #[derive(Debug)]

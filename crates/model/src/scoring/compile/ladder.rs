@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::column::Column;
 use crate::forest::{CategorySets, Forest, Missing, Split, ZERO_THRESHOLD};
-use crate::scoring::compile::lanes::Column;
 
 /// The number of a question in a forest. Equal questions of different nodes share it.
 pub(in crate::scoring) type Question = u16;

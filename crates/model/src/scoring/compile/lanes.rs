@@ -2,35 +2,12 @@
 
 use std::cmp::Ordering;
 
+use crate::column::Column;
 use crate::forest::{Forest, Tree};
 use crate::scoring::PoolError;
 
 /// Maximum number of lanes of a narrow pool.
 pub(in crate::scoring) const LANES: usize = 32;
-
-/// What a forest's column depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// The problem or the hardware: one value per call.
-    Uniform,
-    /// The kernel alone: one value per kernel, known when the pool is compiled.
-    Kernel,
-    /// Problem and kernel: one value per class of kernels and call.
-    Pair,
-}
-
-impl Column {
-    /// The place of each column among those with the same dependency.
-    pub(crate) fn places(columns: &[Column]) -> Vec<usize> {
-        let mut counts = [0; 3];
-        let place = |column: &Column| {
-            let count = &mut counts[*column as usize];
-            *count += 1;
-            *count - 1
-        };
-        columns.iter().map(place).collect()
-    }
-}
 
 /// The kernels of a pool as seen by a forest.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use super::ladder::{Ladder, Ladders};
-use super::lanes::Column;
+use crate::column::Column;
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::scoring::unchecked::get;
 

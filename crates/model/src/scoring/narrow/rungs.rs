@@ -9,11 +9,12 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::{BEHIND, Narrow};
+use crate::column::Column;
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::isa::Avx512;
 use crate::scoring::compile::cells::fetch_line;
 use crate::scoring::compile::ladder::{Ladder, Ladders};
-use crate::scoring::compile::lanes::{Column, LANES, Lanes};
+use crate::scoring::compile::lanes::{LANES, Lanes};
 use crate::scoring::{Values, low_bits};
 
 /// Thresholds per vector.

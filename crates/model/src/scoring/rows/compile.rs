@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::column::Column;
 use crate::forest::{Forest, Node as Split, Target, Tree};
 use crate::isa::Isa;
 use crate::scoring::compile::ladder::{Ladders, Numbers};
-use crate::scoring::compile::lanes::Column;
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::narrow::Form;
 use crate::scoring::single::Walks;

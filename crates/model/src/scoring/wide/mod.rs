@@ -24,6 +24,7 @@ mod sieve;
 
 use std::ops::AddAssign;
 
+use crate::column::Column;
 use crate::forest::Forest;
 use crate::isa::Isa;
 use crate::scoring::compile::answers::KernelAnswers;
@@ -31,7 +32,7 @@ use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
 use crate::scoring::compile::ladder::{Ladder, Ladders};
-use crate::scoring::compile::lanes::{Column, LANES, Lanes};
+use crate::scoring::compile::lanes::{LANES, Lanes};
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};

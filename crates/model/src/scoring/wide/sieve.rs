@@ -30,12 +30,13 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use crate::column::Column;
 use crate::isa::Avx2;
 use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::Cells;
 use crate::scoring::compile::ladder::Ladders;
-use crate::scoring::compile::lanes::{Column, LANES, Lanes};
+use crate::scoring::compile::lanes::{LANES, Lanes};
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::narrow::SMALL;
 use crate::scoring::narrow::sieve::{Draft, Halves, Split, TWICE, halved, load, lowest, place_of, store};

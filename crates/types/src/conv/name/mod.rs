@@ -38,7 +38,7 @@ const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
     Part::new(ConvKernel::FIELDS, tag, field, form)
 }
 
-const DIRECTION: Part = part("grouped_conv_", "direction", Word).called("the direction");
+const DIRECTION: Part = part(ConvKernel::NAME_PREFIX, "direction", Word).called("the direction");
 const DTYPES: [usize; 3] = places(ConvKernel::FIELDS, &["dtype_in", "dtype_wei", "dtype_out"]);
 const LAYOUT: Part = part("_", "layout", Word).called("the layout");
 const NDIM: Part = part("_", "ndim", Number).called("the number of dimensions");
@@ -171,6 +171,9 @@ fn read_long(reader: &mut NameReader<'_, '_>) -> Result<(), NameError> {
 }
 
 impl ConvKernel {
+    /// The beginning of every name.
+    pub(crate) const NAME_PREFIX: &str = "grouped_conv_";
+
     /// Reads a name of any of the grammars:
     ///
     /// | | example | printed by |

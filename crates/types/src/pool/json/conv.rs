@@ -55,8 +55,9 @@ impl KernelJson for ConvKernel {
     }
 
     fn describes(raw: &RawKernel) -> bool {
-        let is_conv =
-            |name: &Option<String>| name.as_ref().is_some_and(|name| name.starts_with("grouped_conv_"));
+        let is_conv = |name: &Option<String>| {
+            name.as_ref().is_some_and(|name| name.starts_with(ConvKernel::NAME_PREFIX))
+        };
         raw.name.is_some() && (is_conv(&raw.name) || is_conv(&raw.identifier))
     }
 

@@ -37,7 +37,7 @@ impl KernelJson for FmhaKernel {
 
     fn describes(raw: &RawKernel) -> bool {
         match raw.identifier.as_ref().or(raw.name.as_ref()) {
-            Some(text) => text.starts_with("fmha_"),
+            Some(text) => text.starts_with(FmhaKernel::NAME_PREFIX),
             None => fmha_config::is_config(raw.signature.as_ref(), raw.algorithm.as_ref()),
         }
     }

@@ -1,0 +1,67 @@
+//! No circles, no way up: what a module imports is below it, inside crates as between them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::common::root;
+
+/// Each crate may import those before it; the library's folder is the repository.
+const CRATES: [&str; 13] = [
+    "types", "model", "enumerate", "uhd", "lgbm", "data", "train", "study", "", "measure", "cli", "parity",
+    "loom",
+];
+
+/// Circles: modules that others import although they import them. Defaults hold what only GEMMs ask for;
+/// readers of configurations and rules ask the operations; a worker's messages hold the runner's types;
+/// whether outputs clash is asked of the commands.
+const CIRCLES: [&str; 5] =
+    ["types/defaults", "enumerate/config", "enumerate/rules", "measure/protocol", "cli/clash"];
+
+/// Adds what a module's files import from the crate's root.
+fn read(path: &Path, module: &str, imports: &mut BTreeSet<[String; 2]>) {
+    for entry in fs::read_dir(path).into_iter().flatten() {
+        read(&entry.unwrap().path(), module, imports);
+    }
+    if path.extension().is_none_or(|end| end != "rs") || path.ends_with("tests.rs") {
+        return;
+    }
+    let text = fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let code =
+        if path.parent().unwrap().ends_with("src") { &code.replace("super::", "crate::") } else { code };
+    let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    for names in code.flat_map(|line| line.split("crate::").skip(1)) {
+        for name in names.trim_start_matches('{').split('}').next().unwrap().split(", ") {
+            let end = name.find(|end: char| !end.is_alphanumeric() && end != '_').unwrap_or(name.len());
+            imports.insert([module, &name[..end]].map(str::to_owned));
+        }
+    }
+}
+
+#[test]
+fn what_is_imported_is_below() {
+    for (place, name) in CRATES.iter().enumerate() {
+        let folder = root(["crates/", ""][usize::from(name.is_empty())]) + name;
+        let manifest = fs::read_to_string(format!("{folder}/Cargo.toml")).unwrap();
+        let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
+        let is_above =
+            |other: &&&str| dependencies.contains(&format!("\nck-select-{other} ").replace("- ", " "));
+        assert_eq!(CRATES[place..].iter().find(is_above), None, "{name:?} depends on what is not below it");
+        let mut imports = BTreeSet::new();
+        for entry in fs::read_dir(format!("{folder}/src")).unwrap() {
+            let path = entry.unwrap().path();
+            let module = path.file_stem().unwrap().to_str().unwrap();
+            if module != "lib" && module != "main" && !CIRCLES.contains(&&*format!("{name}/{module}")) {
+                read(&path, module, &mut imports);
+            }
+        }
+        imports.retain(|[from, to]| from != to);
+        // What imports nothing, or is imported by nothing, is in no circle.
+        for _ in 0..imports.len() {
+            let [from, to] = [0, 1].map(|end| imports.iter().map(|one| one[end].clone()).collect::<Vec<_>>());
+            imports.retain(|one| to.contains(&one[0]) && from.contains(&one[1]));
+        }
+        assert!(imports.is_empty(), "circles among the modules of {name:?}: {imports:?}");
+    }
+}
