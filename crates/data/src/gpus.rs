@@ -10,7 +10,7 @@ use crate::sidecar::{Device, Session, Sidecar, sessions};
 
 /// A GPU, and the first file that was measured on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeasuredOn {
+pub struct FileGpu {
     /// Its name in the runtime.
     pub gpu: String,
     /// The file.
@@ -19,7 +19,7 @@ pub struct MeasuredOn {
 
 /// The GPUs of the files of measurements; files without a sidecar are not counted. Rows that are taken for
 /// those of another architecture are an error.
-pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataError> {
+pub fn measured_on(measurements: &Measurements) -> Result<Vec<FileGpu>, DataError> {
     let mut gpus = BTreeMap::new();
     for source in measurements.sources().iter().filter(|source| source.rows > 0) {
         let file = source.path.display().to_string();
@@ -32,7 +32,7 @@ pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataE
             gpus.entry(device.name().to_owned()).or_insert_with(|| file.clone());
         }
     }
-    Ok(gpus.into_iter().map(|(gpu, file)| MeasuredOn { gpu, file }).collect())
+    Ok(gpus.into_iter().map(|(gpu, file)| FileGpu { gpu, file }).collect())
 }
 
 /// The architectures on which a file was measured, according to its sidecar.
@@ -65,11 +65,11 @@ pub(crate) fn check_archs(
 }
 
 /// Refuses measurements of several GPUs, which may have one architecture.
-pub fn check_one_gpu(gpus: &[MeasuredOn]) -> Result<(), DataError> {
+pub fn check_one_gpu(gpus: &[FileGpu]) -> Result<(), DataError> {
     if gpus.len() < 2 {
         return Ok(());
     }
-    let found = gpus.iter().map(|MeasuredOn { gpu, file }| format!("{gpu} ({file})")).collect();
+    let found = gpus.iter().map(|FileGpu { gpu, file }| format!("{gpu} ({file})")).collect();
     let files: BTreeSet<&str> = gpus.iter().map(|one| one.file.as_str()).collect();
     let advice = if files.len() == gpus.len() {
         "give the files of one"

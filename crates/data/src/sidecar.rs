@@ -84,7 +84,7 @@ impl<'a> Device<'a> {
 
 /// A row with a large spread of samples.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unsteady {
+pub struct UnsteadyRow {
     /// The kernel.
     pub kernel: String,
     /// The problem's number in the log.
@@ -111,7 +111,7 @@ pub struct Details {
     /// Rows that stayed unstable.
     pub unsteady: usize,
     /// The worst of them.
-    pub worst: Vec<Unsteady>,
+    pub worst: Vec<UnsteadyRow>,
 }
 
 const DETAILS: &str = ".details.jsonl";
@@ -183,13 +183,13 @@ fn with(path: &Path, ending: &str) -> PathBuf {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Meta {
-    plan: Option<Planned>,
+    plan: Option<PlanSize>,
     sessions: Vec<Session>,
     parts: Vec<Part>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Planned {
+struct PlanSize {
     pairs: u64,
 }
 
@@ -289,7 +289,11 @@ fn details(file: File) -> io::Result<Details> {
         worst: unsteady
             .into_iter()
             .take(LISTED)
-            .map(|(cv, problem, kernel)| Unsteady { kernel: names[kernel as usize].0.clone(), problem, cv })
+            .map(|(cv, problem, kernel)| UnsteadyRow {
+                kernel: names[kernel as usize].0.clone(),
+                problem,
+                cv,
+            })
             .collect(),
     })
 }

@@ -17,14 +17,14 @@ enum Kind {
 }
 
 /// One line per parameter: its name, LightGBM's own name, its range.
-type Known = (&'static str, &'static str, Kind);
+type Parameter = (&'static str, &'static str, Kind);
 
 const ANY: f64 = 1e9;
 
 /// How many of the known parameters, the first ones, are ours and not LightGBM's.
 const OURS: usize = 4;
 
-const KNOWN: &[Known] = &[
+const KNOWN: &[Parameter] = &[
     ("n_estimators", "num_iterations", Kind::Whole(1, MAX_TREES)),
     ("early_stopping_rounds", "early_stopping_round", Kind::Whole(1, MAX_TREES)),
     ("sharpness", "sharpness", Kind::Real(1e-3, 1e3)),
@@ -229,7 +229,7 @@ impl Params {
 
     /// In LightGBM's form.
     pub(super) fn to_lightgbm(&self) -> String {
-        let pair = |&(name, own, kind): &Known| {
+        let pair = |&(name, own, kind): &Parameter| {
             let value = self.get(name)?;
             let is_switch = kind == Kind::Switch;
             Some(if is_switch { format!("{own}={}", value > 0.0) } else { format!("{own}={value}") })

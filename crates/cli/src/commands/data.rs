@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
-use ck_select_data::gpus::{MeasuredOn, measured_on};
+use ck_select_data::gpus::{FileGpu, measured_on};
 use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, files_of, first_row};
 use ck_select_study::candidates::repeated;
 
@@ -276,7 +276,7 @@ pub(crate) fn as_measured(model: Model, gpu: &Gpu, measurements: &Measurements) 
 
 /// Prints which columns and rows of the files are left out or count as one, and refuses files that were
 /// measured on another architecture than their rows are taken for. Returns the GPUs of the files.
-pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<MeasuredOn>, CliError> {
+pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<FileGpu>, CliError> {
     say_left_out(measurements);
     for (source, unusable) in measurements.unusable().filter(|(_, unusable)| *unusable > 0) {
         say!(

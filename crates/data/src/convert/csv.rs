@@ -12,7 +12,7 @@ use ck_select_types::vocab::Op;
 
 use super::columns::{Column, Source};
 use super::rows::Chunk;
-use super::schema::{self, Extras};
+use super::schema::{self, InputColumns};
 use crate::measurements::DataError;
 
 pub(super) struct Writer {
@@ -22,14 +22,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn create(path: &Path, op: Op, extras: &Extras) -> Result<Self, DataError> {
+    pub(super) fn create(path: &Path, op: Op, inputs: &InputColumns) -> Result<Self, DataError> {
         let name = if super::is_standard_output(path) {
             "standard output".to_owned()
         } else {
             path.display().to_string()
         };
         let file = csv::Writer::from_writer(super::create(path)?);
-        let mut writer = Self { name, file, columns: columns(op, extras) };
+        let mut writer = Self { name, file, columns: columns(op, inputs) };
         // Only the CSV of GEMMs calls the kernel as the table does.
         let heading = |column: &Column| match column.name {
             "kernel_name" if op != Op::Gemm => "kernel",
@@ -59,10 +59,10 @@ impl super::Writer for Writer {
     }
 }
 
-fn columns(op: Op, extras: &Extras) -> Vec<Column> {
+fn columns(op: Op, inputs: &InputColumns) -> Vec<Column> {
     let mut names = schema::of_benchmark(op);
-    names.extend(schema::more(op, extras).iter().map(|column| column.name));
-    let mut table = schema::columns(op, extras);
+    names.extend(schema::more(op, inputs).iter().map(|column| column.name));
+    let mut table = schema::columns(op, inputs);
     let mut column = |name: &str| {
         let mut column = table.swap_remove(table.iter().position(|column| column.name == name)?);
         if op == Op::Conv {

@@ -20,7 +20,7 @@ use crate::measurements::{Counts, DataError, Filter, files_of, read_file};
 use crate::sidecar::Sidecar;
 use origin::Origins;
 use rows::{Chunk, ChunkWriter};
-use schema::Extras;
+use schema::InputColumns;
 
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
@@ -95,8 +95,8 @@ pub fn convert(
         files.extend(files_of(input)?);
     }
     let origins = Origins::read(&files)?;
-    let extras = Extras::read(&files)?;
-    let target = Target { output, extras: &extras, writer: None };
+    let columns = InputColumns::read(&files)?;
+    let target = Target { output, inputs: &columns, writer: None };
     let mut rows = ChunkWriter::new(options, target, stop, progress);
     let reports = read(&files, &origins, options, &mut rows)?;
     let target = rows.finish()?;
@@ -170,19 +170,19 @@ trait Writer {
 /// Where the rows go: created with the first ones, which tell the operation.
 struct Target<'a> {
     output: &'a Path,
-    extras: &'a Extras,
+    inputs: &'a InputColumns,
     writer: Option<Box<dyn Writer>>,
 }
 
 impl Target<'_> {
     fn create(&self, op: Op) -> Result<Box<dyn Writer>, DataError> {
-        let Self { output, extras, .. } = *self;
+        let Self { output, inputs, .. } = *self;
         let is_csv = is_standard_output(output)
             || output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         if is_csv {
-            Ok(Box::new(csv::Writer::create(output, op, extras)?))
+            Ok(Box::new(csv::Writer::create(output, op, inputs)?))
         } else {
-            Ok(Box::new(table::Writer::create(output, schema::columns(op, extras))?))
+            Ok(Box::new(table::Writer::create(output, schema::columns(op, inputs))?))
         }
     }
 

@@ -17,16 +17,16 @@ use crate::operation::OperationData;
 
 /// The names of the inputs' columns, some of which the canonical tables lack.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Extras(HashSet<String>);
+pub(super) struct InputColumns(HashSet<String>);
 
-impl Extras {
+impl InputColumns {
     /// Reads the headers of all inputs.
     pub(super) fn read(files: &[PathBuf]) -> Result<Self, DataError> {
-        let mut extras = Self::default();
+        let mut inputs = Self::default();
         for file in files {
-            extras.0.extend(columns_of(file)?.into_iter().flatten());
+            inputs.0.extend(columns_of(file)?.into_iter().flatten());
         }
-        Ok(extras)
+        Ok(inputs)
     }
 
     fn have(&self, name: &str) -> bool {
@@ -45,13 +45,13 @@ impl Extras {
 }
 
 /// The columns of an operation's table.
-pub(super) fn columns(op: Op, extras: &Extras) -> Vec<Column> {
+pub(super) fn columns(op: Op, inputs: &InputColumns) -> Vec<Column> {
     let names = canonical(op);
-    let is_recorded = Hardware::COLUMNS.iter().any(|name| extras.have(name));
+    let is_recorded = Hardware::COLUMNS.iter().any(|name| inputs.have(name));
     let hardware = Hardware::COLUMNS.iter().filter(|name| is_recorded && !names.contains(name));
     let hardware: Vec<Column> = hardware.filter_map(|name| Column::named(op, name)).collect();
     let columns = names.iter().filter_map(|name| Column::named(op, name));
-    columns.chain(more(op, extras)).chain(hardware).collect()
+    columns.chain(more(op, inputs)).chain(hardware).collect()
 }
 
 fn canonical(op: Op) -> Vec<&'static str> {
@@ -59,10 +59,10 @@ fn canonical(op: Op) -> Vec<&'static str> {
 }
 
 /// The columns that its table has because the inputs have them.
-pub(super) fn more(op: Op, extras: &Extras) -> Vec<Column> {
-    let bandwidth = Some(BANDWIDTH).filter(|name| !canonical(op).contains(name) && extras.have(name));
+pub(super) fn more(op: Op, inputs: &InputColumns) -> Vec<Column> {
+    let bandwidth = Some(BANDWIDTH).filter(|name| !canonical(op).contains(name) && inputs.have(name));
     let needed = Operation::get(op).optional_columns.iter();
-    let needed = needed.filter(|names| names.iter().any(|name| extras.have_field(op, name)));
+    let needed = needed.filter(|names| names.iter().any(|name| inputs.have_field(op, name)));
     let names = bandwidth.into_iter().chain(needed.flat_map(|names| names.iter().copied()));
     names.filter_map(|name| Column::of_problem(op, name).or_else(|| Column::named(op, name))).collect()
 }
@@ -127,14 +127,14 @@ mod tests {
     /// A name that is no field would be left out.
     #[test]
     fn tables_have_upstreams_columns() {
-        let extras = Extras::default();
-        let names = |op| -> Vec<&str> { columns(op, &extras).iter().map(|column| column.name).collect() };
+        let inputs = InputColumns::default();
+        let names = |op| -> Vec<&str> { columns(op, &inputs).iter().map(|column| column.name).collect() };
         assert_eq!(names(Op::Gemm).len(), 30);
         assert_eq!(names(Op::Gemm)[28..], ["persistent", "run_id"]);
         assert_eq!(names(Op::Conv).len(), 49);
         assert_eq!(names(Op::Conv)[47..], ["is_valid", "run_id"]);
         assert_eq!(names(Op::Fmha).len(), 48);
-        let more = Extras(["sink_size", "hw_num_cus"].map(str::to_owned).into());
+        let more = InputColumns(["sink_size", "hw_num_cus"].map(str::to_owned).into());
         let names: Vec<&str> = columns(Op::Fmha, &more).iter().map(|column| column.name).collect();
         assert_eq!(names[47..50], ["run_id", "sink_size", "hw_num_cus"]);
     }

@@ -11,7 +11,7 @@ use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
-use super::{BatchEnd, Best, Context, Job, Report, Runner, Settings, report, steadiest};
+use super::{BatchEnd, BestTime, Context, Job, Report, Runner, Settings, report, steadiest};
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
@@ -215,7 +215,7 @@ impl Runner for ExecutableRunner {
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
-        let mut best = Best::default();
+        let mut best = BestTime::default();
         for (place, job) in jobs.iter().enumerate() {
             if let Some(failure) = self.unusable(job.kernel) {
                 report(Report::Outcome(place, Outcome::Failed(failure)))?;

@@ -86,11 +86,11 @@ pub struct Job<'a> {
 
 /// The best time so far of the problem that is being measured.
 #[derive(Debug, Default)]
-pub(crate) struct Best {
+pub(crate) struct BestTime {
     of: Option<(u32, Option<f64>)>,
 }
 
-impl Best {
+impl BestTime {
     /// The best time of a problem; `known` is its best time before the batch.
     pub(crate) fn of(&mut self, problem: u32, known: Option<f64>) -> Option<f64> {
         match self.of {

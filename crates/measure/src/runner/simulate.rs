@@ -11,7 +11,7 @@ use ck_select::problem::Problem;
 use ck_select::select::{RankError, Ranker};
 use serde_json::{Value, json};
 
-use super::{BatchEnd, Best, Context, Job, Report, Runner};
+use super::{BatchEnd, BestTime, Context, Job, Report, Runner};
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{FailureClass, Measurement, Outcome};
@@ -44,7 +44,7 @@ impl Runner for SimulatedRunner {
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
-        let mut best = Best::default();
+        let mut best = BestTime::default();
         for (place, job) in jobs.iter().enumerate() {
             if let Some(reason) = context.stop.reason() {
                 return Ok(BatchEnd::Stopped(reason));

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::config::DeviceKind;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::protocol::{Answer, Item, Request, VERSION};
-use crate::runner::{Best, Settings, steadiest};
+use crate::runner::{BestTime, Settings, steadiest};
 use library::KernelLibrary;
 
 /// Reads a request, measures, and answers. Nothing else may write to `output`: kernels may print.
@@ -55,7 +55,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
         device: &*device,
         libraries: HashMap::new(),
         folders: HashMap::new(),
-        best: Best::default(),
+        best: BestTime::default(),
     };
     for item in &request.items {
         say(&Answer::Begin(item.item))?;
@@ -101,7 +101,7 @@ struct Worker<'a> {
     libraries: HashMap<&'a str, Result<KernelLibrary, String>>,
     /// What the manifests of the libraries' folders list.
     folders: HashMap<&'a Path, Vec<FolderKernel>>,
-    best: Best,
+    best: BestTime,
 }
 
 impl<'a> Worker<'a> {

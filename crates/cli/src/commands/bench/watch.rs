@@ -29,7 +29,7 @@ pub(super) struct Watch {
 /// measured.
 pub(super) fn start(page: Option<&Path>, log: &Path) -> Result<Option<Watch>, CliError> {
     let Some(page) = page else { return Ok(None) };
-    let maker = Maker { log: log.to_owned(), page: page.to_owned() };
+    let maker = PageMaker { log: log.to_owned(), page: page.to_owned() };
     maker.empty(true)?;
     let (over, is_over) = channel();
     Ok(Some(Watch { over, maker: std::thread::spawn(move || maker.run(&is_over)) }))
@@ -43,12 +43,12 @@ impl Watch {
     }
 }
 
-struct Maker {
+struct PageMaker {
     log: PathBuf,
     page: PathBuf,
 }
 
-impl Maker {
+impl PageMaker {
     fn run(&self, is_over: &Receiver<()>) {
         let mut took = Duration::ZERO;
         while is_over.recv_timeout(MIN_INTERVAL.max(took * SHARE)) == Err(RecvTimeoutError::Timeout) {

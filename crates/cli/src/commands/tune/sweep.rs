@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select_data::gpus::{MeasuredOn, measured_on};
+use ck_select_data::gpus::{FileGpu, measured_on};
 use ck_select_data::measurements::{Measurements, RowScope};
 use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::Plan;
@@ -125,7 +125,7 @@ impl<'a> Sweep<'a> {
         if rows(file) == 0 {
             return Ok(());
         }
-        for MeasuredOn { gpu, .. } in measured_on(&self.read(file)?)? {
+        for FileGpu { gpu, .. } in measured_on(&self.read(file)?)? {
             let mut known = self.gpu.borrow_mut();
             let known = known.get_or_insert_with(|| gpu.clone());
             if *known != gpu {
