@@ -351,6 +351,12 @@ mod tests {
         assert_eq!((demand.count_waiting(7), demand.count_waiting(8)), (0, 1));
         let fresh = demand.claim(&one, 8).unwrap();
         assert_eq!((fresh.progress.generation, fresh.progress.judged.len()), (8, 0));
+        // Nor is one again whose callback panicked.
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _claim = fresh;
+            std::panic::resume_unwind(Box::new(()));
+        }));
+        assert!(panicked.is_err() && demand.count_waiting(8) == 0);
     }
 
     #[test]
