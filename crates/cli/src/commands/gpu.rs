@@ -118,7 +118,7 @@ impl Gpu {
     /// The estimate for the GPU, as a model.
     pub(crate) fn estimate(&self, op: Op) -> Result<Model, CliError> {
         let GpuOverride { arch, device } = self.device()?;
-        Ok(Model::of_estimate(op, device)?.of_arch(arch))
+        Ok(Model::from_estimate(op, device)?.for_arch(arch))
     }
 
     /// A model on the GPU: a universal one for it, another one with its constants.
@@ -142,7 +142,7 @@ impl Gpu {
         match model.key().arch {
             Some(own) if arch != own => Err(refused(arch, own)),
             // A model that may rank what it was not trained for accepts architectures that its spec does not.
-            None if model.spec().arch.is_none() => Ok(model.of_arch(arch)),
+            None if model.spec().arch.is_none() => Ok(model.for_arch(arch)),
             _ => Ok(model),
         }
     }

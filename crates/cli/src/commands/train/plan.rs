@@ -186,18 +186,18 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     if args.universal {
         let schema = Schema::universal::<&str>(op, None)
             .map_err(|error| CliError::usage(format!("--universal: {error}")))?;
-        return Ok(Extractor { schema, ..Extractor::of_engine(Engine::of_op(op)) });
+        return Ok(Extractor { schema, ..Extractor::of_engine(Engine::default_for(op)) });
     }
     let forward = matches!(args.rows.filter.direction, None | Some(Direction::Forward));
     let default = match (op, ranks) {
         (Op::Conv, true) if forward => Engine::ConvSelect,
-        (op, true) => Engine::of_op(op),
-        (op, false) => Engine::of_upstream(op),
+        (op, true) => Engine::default_for(op),
+        (op, false) => Engine::upstream_for(op),
     };
     let (schema, mut rules) = match &args.features {
         None if !args.winners.is_empty() && op == Op::Gemm => {
             let schema = Schema::by_names(op, &OF_WINNERS).map_err(CliError::usage)?;
-            (schema, Rules::of_upstream(&OF_WINNERS))
+            (schema, Rules::from_names(&OF_WINNERS))
         }
         None => (Schema::of_engine(default), default.rules()),
         Some(list) => match list.parse::<Engine>() {
@@ -212,7 +212,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
                     list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
                 let schema = Schema::by_names(op, &names)
                     .map_err(|error| CliError::usage(format!("--features: {error}")))?;
-                (schema, Rules::of_upstream(&names))
+                (schema, Rules::from_names(&names))
             }
         },
     };
