@@ -31,7 +31,7 @@ pub(super) fn trained_on(
 pub(super) fn range(trained: &[TrainedForest]) -> TrainedRange {
     let Some(first) = trained.first() else { return TrainedRange::default() };
     let rows = trained.iter().flat_map(|one| (0..one.data.rows.len()).map(|row| one.data.row(row)));
-    TrainedRange::of_rows(&first.data.names, rows)
+    TrainedRange::from_rows(&first.data.names, rows)
 }
 
 /// Number of problems with a valid row.

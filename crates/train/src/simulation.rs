@@ -119,8 +119,8 @@ impl<'a> Simulation<'a> {
         let op = base.extractor().schema.op();
         let extractor = match method {
             Method::Tuned => Extractor { arch: extractor.arch, ..base.extractor().clone() },
-            Method::Alone => with_columns(extractor, Engine::of_op(op)),
-            Method::Upstream => with_columns(extractor, Engine::of_upstream(op)),
+            Method::Alone => with_columns(extractor, Engine::default_for(op)),
+            Method::Upstream => with_columns(extractor, Engine::upstream_for(op)),
         };
         let data = TrainingData::new(measurements, &extractor, method.target(), &[])?;
         let base = match (method, base.forest(Target::Relative), base.prior()) {

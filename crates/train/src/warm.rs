@@ -120,7 +120,7 @@ impl WarmStart {
             return Err(TrainError::not_universal(&self.place));
         }
         let before = self.extractor().schema.clone();
-        let schema = before.clone().followed_by(Schema::of_engine(Engine::of_op(before.op())));
+        let schema = before.clone().followed_by(Schema::of_engine(Engine::default_for(before.op())));
         let names = schema.names();
         for (_, text) in &mut self.forests {
             *text = widened(text, &names, before.len());

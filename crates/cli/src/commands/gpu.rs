@@ -118,7 +118,7 @@ impl Gpu {
     /// The estimate for the GPU, as a model.
     pub(crate) fn estimate(&self, op: Op) -> Result<Model, CliError> {
         let GpuOverride { arch, device } = self.device()?;
-        Ok(Model::of_estimate(op, device)?.of_arch(arch))
+        Ok(Model::from_estimate(op, device)?.for_arch(arch))
     }
 
     /// A model on the GPU: a universal one for it, another one with its constants.
@@ -141,7 +141,7 @@ impl Gpu {
         check(Some(arch), &model)?;
         // A model that may rank what it was not trained for accepts architectures that its spec does not.
         let is_any = model.key().arch.is_none() && model.spec().arch.is_none();
-        Ok(if is_any { model.of_arch(arch) } else { model })
+        Ok(if is_any { model.for_arch(arch) } else { model })
     }
 
     /// Refuses to use a universal model for a GPU that nothing names.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ck_select::features::Engine;
 use ck_select::forest::{FeatureInfo, Forest};
 use ck_select::hardware::Hardware;
-use ck_select::model::{FeatureSpec, Filled, Model, Target};
+use ck_select::model::{FeatureSpec, Model, Substitute, Target};
 use ck_select::vocab::Arch;
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 /// Writes a spec beside its forest; an existing one is not replaced.
 fn write_spec(directory: &Path, engine: Engine, arch: Arch) -> Result<(), CliError> {
-    let spec = FeatureSpec::of_bare(engine, arch).ok_or_else(|| {
+    let spec = FeatureSpec::bare_document(engine, arch).ok_or_else(|| {
         CliError::usage(format!(
             "--write-spec {}: models of {} have a spec; only those of fmha68 come without",
             engine.as_str(),
@@ -145,7 +145,7 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     // A universal model ranks for any GPU.
     add("hardware", if model.is_universal() { Value::Null } else { Value::Object(hardware) });
     let filled =
-        spec.filled.iter().map(|Filled { field, value, reason }| format!("{field}: {value} ({reason})"));
+        spec.filled.iter().map(|Substitute { field, value, reason }| format!("{field}: {value} ({reason})"));
     add("filled_in", filled.collect::<Vec<_>>().into());
     add("params", spec.params.clone());
     add("train_manifest", manifest(directory));

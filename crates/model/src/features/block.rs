@@ -6,7 +6,7 @@ pub(crate) const BLOCK: usize = 32;
 /// The values of one pair (or of one kernel), and their layout for [`BLOCK`] of them, in which each value has
 /// an array.
 pub trait InBlocks: Copy + Default {
-    /// The same for [`BLOCK`] pairs: an array for each value.
+    /// The values of [`BLOCK`] pairs: an array for each.
     type Block: Clone;
 
     /// Zeros in every place.

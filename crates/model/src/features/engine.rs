@@ -35,7 +35,7 @@ vocabulary! {
         ConvWork = "conv_work",
         /// Attention as upstream's C++ header encodes it.
         Fmha68 = "fmha68",
-        /// The same as its Python twin encodes it, with which its forest was trained.
+        /// Attention as the header's Python twin encodes it, with which upstream's forest was trained.
         Fmha68Python = "fmha68_python",
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn named() -> impl Iterator<Item = &'static NamedEngine> {
 
 impl Rules {
     /// The rules of a model that records none, from its feature names.
-    pub fn of_upstream<S: AsRef<str>>(names: &[S]) -> Self {
+    pub fn from_names<S: AsRef<str>>(names: &[S]) -> Self {
         let tells = |one: &&Telltale| {
             one.columns.is_none_or(|columns| columns == names.len())
                 && names.iter().any(|name| one.names.contains(&name.as_ref()))
@@ -161,12 +161,12 @@ impl Engine {
     }
 
     /// The default for models of a user's own GPU: everything that distinguishes kernels.
-    pub fn of_op(op: Op) -> Self {
+    pub fn default_for(op: Op) -> Self {
         Engines::get(op).own
     }
 
     /// The engine of upstream's newest trainer.
-    pub fn of_upstream(op: Op) -> Self {
+    pub fn upstream_for(op: Op) -> Self {
         Engines::get(op).upstream
     }
 
@@ -235,7 +235,7 @@ mod tests {
     fn rules_follow_from_names_as_from_engines() {
         // Names do not tell the two encodings of attention apart.
         for &engine in Engine::ALL.iter().filter(|engine| **engine != Engine::Fmha68) {
-            assert_eq!(Rules::of_upstream(&engine.feature_names()), engine.rules(), "{}", engine.as_str());
+            assert_eq!(Rules::from_names(&engine.feature_names()), engine.rules(), "{}", engine.as_str());
         }
     }
 

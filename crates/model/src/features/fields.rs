@@ -26,8 +26,13 @@ impl Extractor {
         self.fill_cells(cells, named, &hardware, row)
     }
 
-    /// The same for a GPU with these constants, whatever cells say, and a row of which it is known whether it
-    /// names its kernel.
+    /// Fills the features of a row for the extractor's GPU, whatever cells say.
+    pub(crate) fn fill_named(&self, cells: &dyn Fields, row: &mut [f64]) -> Result<(), FieldError> {
+        self.fill_cells(cells, Named::read(self, cells)?, &self.hardware, row)
+    }
+
+    /// Fills the features of a row, of which it is known whether it names its kernel, for a GPU with these
+    /// constants, whatever cells say.
     pub(crate) fn fill_cells(
         &self,
         cells: &dyn Fields,
@@ -85,7 +90,7 @@ impl KernelTerms {
         }
     }
 
-    /// The same for a row that names no kernel.
+    /// Reads what an extractor's features know about the kernel of a row that names none.
     pub(crate) fn read_cells(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let op = extractor.schema.op();
         each_operation!(op, Own => {

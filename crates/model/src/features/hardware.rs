@@ -54,7 +54,7 @@ mod tests {
                     let value = hardware.get(name).unwrap();
                     hardware.set(name, value * factor).unwrap();
                 }
-                let engine = Engine::of_op(op);
+                let engine = Engine::default_for(op);
                 let schema = Schema::by_names(op, names).unwrap();
                 let arch = Some("gfx950".parse().unwrap());
                 let extractor = Extractor { schema, hardware, arch, ..Extractor::of_engine(engine) };

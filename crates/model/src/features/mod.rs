@@ -175,7 +175,7 @@ macro_rules! value {
             }
         }
 
-        $crate::features::Value::<$problem, $kernel>::Pair($crate::features::PairValue::of::<Pair>())
+        $crate::features::Value::<$problem, $kernel>::Pair($crate::features::PairValue::new::<Pair>())
     }};
     (<$problem:ty, $kernel:ty> $scope:ident $function:expr) => {
         $crate::features::Value::<$problem, $kernel>::$scope($function)

@@ -114,7 +114,7 @@ impl Named {
         let mut problem = NamedProblem::new(&kernel);
         let cell = NameCell(column, name);
         if !reader.is_lenient() {
-            problem.0.extend(each_operation!(&kernel, KernelKind(own) => own.of_problems(1)));
+            problem.0.extend(each_operation!(&kernel, KernelKind(own) => own.problem_claims(1)));
         }
         agree(&reader, &claims_on_kernel(&kernel), || cell.says())?;
         agree(&reader, &problem.0, || cell.says())?;
@@ -153,7 +153,7 @@ impl Named {
         &self.problem
     }
 
-    /// The same, without the kernel.
+    /// What the name says about problems, alone.
     pub(crate) fn into_problem(self) -> NamedProblem {
         self.problem
     }
@@ -167,7 +167,7 @@ fn same_layout(one: &str, other: Option<&str>) -> bool {
 
 impl NamedProblem {
     fn new(kernel: &KernelKind) -> Self {
-        let mut claims = each_operation!(kernel, KernelKind(own) => own.of_problems(0));
+        let mut claims = each_operation!(kernel, KernelKind(own) => own.problem_claims(0));
         let absent = each_operation!(kernel, KernelKind(own) => own.absent_axes());
         claims.extend(absent.iter().map(|&(cell, neutral)| (cell, NameClaim::Number(neutral))));
         Self(claims)
@@ -201,7 +201,7 @@ pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
 fn claims_on_kernel(kernel: &KernelKind) -> Claims {
     let several_readings = ["pad_m", "pad_n", "pad_k", "qscale"];
     let cells = inputs::of_kernel(kernel.op()).iter().filter(|cell| !several_readings.contains(cell));
-    each_operation!(kernel, KernelKind(own) => own.of_kernel(cells))
+    each_operation!(kernel, KernelKind(own) => own.kernel_claims(cells))
 }
 
 /// Whether a text can hardly be anything but a kernel's name.

@@ -35,10 +35,11 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
     /// What features know about this one.
     fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
 
-    /// The same of a row of cells, with upstream's defaults.
+    /// What they know about the problem of a row of cells, with upstream's defaults.
     fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<Self::Terms, FieldError>;
 
-    /// The same where absent cells are errors; `aliased` finds them under any name of a field.
+    /// What they know about that problem where absent cells are errors; `aliased` finds them under any name
+    /// of a field.
     fn terms_of_strict_cells(
         extractor: &Extractor,
         _row: &dyn Fields,

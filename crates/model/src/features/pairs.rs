@@ -39,7 +39,7 @@ impl<P: PairWith<K>, K> Clone for PairValue<P, K> {
 impl<P: PairWith<K>, K> Copy for PairValue<P, K> {}
 
 impl<P: PairWith<K>, K> PairValue<P, K> {
-    pub(crate) const fn of<F: Formula<P, K>>() -> Self {
+    pub(crate) const fn new<F: Formula<P, K>>() -> Self {
         Self { one: F::value, column: column::<P, K, F> }
     }
 

@@ -14,7 +14,7 @@ pub type FieldError = InvalidField;
 /// Lookups with upstream's defaults, which apply only if lenient.
 pub(super) struct Reader<'a> {
     fields: &'a dyn Fields,
-    /// The same, if they are those of a table.
+    /// The row that they are, if they are those of a table.
     row: Option<Row<'a>>,
     lenient: bool,
 }

@@ -147,7 +147,7 @@ pub(super) fn coded_word(
     coded_or(0.0, field, word, words, uncoded)
 }
 
-/// The same where upstream has another number for others.
+/// Number of a word, where upstream's for others is `other`.
 pub(super) fn coded_or(
     other: f64,
     field: &str,

@@ -377,7 +377,7 @@ impl Extractor {
     }
 
     /// The extractor of a universal model's own features on a GPU, if it has such features.
-    pub fn of_own_features(&self, hardware: &Hardware) -> Option<Self> {
+    pub fn for_own_features(&self, hardware: &Hardware) -> Option<Self> {
         let schema = self.schema.own_features()?.clone();
         Some(Self { schema, hardware: *hardware, ..self.clone() })
     }
@@ -402,10 +402,8 @@ impl Extractor {
 
     /// Number of a pipeline, if the features have it.
     pub(super) fn pipeline_code(&self, word: &str) -> Result<f64, InvalidField> {
-        if !self.schema.needs.pipeline {
-            return Ok(0.0);
-        }
-        coded_word("pipeline", word, self.rules.pipeline_codes.words(), self.rules.uncoded)
+        let code = || coded_word("pipeline", word, self.rules.pipeline_codes.words(), self.rules.uncoded);
+        self.schema.needs.pipeline.then(code).unwrap_or(Ok(0.0))
     }
 }
 

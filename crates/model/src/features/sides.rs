@@ -26,7 +26,7 @@ pub trait KernelFeatures: Record {
     /// What features know about this one.
     fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
 
-    /// The same of a row of cells that names no kernel.
+    /// What they know about the kernel of a row of cells that names none.
     fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<Self::Terms, FieldError>;
 
     /// Refuses a row whose cells contradict the name that one of them holds, where values have more than one
@@ -34,12 +34,12 @@ pub trait KernelFeatures: Record {
     fn agree(&self, extractor: &Extractor, row: &dyn Fields, named: NameCell<'_>) -> Result<(), FieldError>;
 
     /// What the name says about problems, by the place of [`OF_PROBLEMS`](Self::OF_PROBLEMS).
-    fn of_problems(&self, place: usize) -> Claims {
+    fn problem_claims(&self, place: usize) -> Claims {
         claims(self, Self::OF_PROBLEMS[place])
     }
 
     /// What the name says about these cells, and about those that only it has.
-    fn of_kernel<'c>(&self, cells: impl Iterator<Item = &'c &'static str>) -> Claims {
+    fn kernel_claims<'c>(&self, cells: impl Iterator<Item = &'c &'static str>) -> Claims {
         claims(self, &Self::BESIDE.iter().chain(cells).copied().collect::<Vec<_>>())
     }
 

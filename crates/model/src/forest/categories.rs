@@ -43,7 +43,7 @@ impl CategorySets {
         Self::has(self.words(set), value)
     }
 
-    /// The same for the bits of a set.
+    /// Whether the bits of a set have a value's category.
     pub(crate) fn has(words: &[u32], value: f64) -> bool {
         let Some(category) = category(value) else { return false };
         words.get(category / 32).is_some_and(|word| word >> (category % 32) & 1 == 1)

@@ -68,8 +68,8 @@ mod node;
 mod number;
 mod objective;
 mod packed;
-mod parts;
 mod row;
+mod sections;
 mod shape;
 mod statistics;
 mod text;
@@ -93,7 +93,7 @@ pub use statistics::FeatureUse;
 pub(crate) use together::{TOGETHER, Values};
 pub use tree::Tree;
 
-use parts::Contents;
+use sections::Contents;
 
 /// Values of a row up to this size count as zero, as in LightGBM: 1e-35 in single precision.
 pub const ZERO_THRESHOLD: f64 = 1e-35f32 as f64;
@@ -124,7 +124,7 @@ impl From<io::Error> for ReadError {
 }
 
 /// The error of reading a slice, which can only fail at its end.
-fn of_slice(error: ReadError) -> ForestError {
+fn text_error(error: ReadError) -> ForestError {
     match error {
         ReadError::Text(error) => error,
         ReadError::Io(_) => packed::truncated(),
@@ -151,12 +151,12 @@ impl Forest {
     /// differently from how they look, such as a tree with a line without `=`, are refused. With any bytes,
     /// the call returns: it does not panic, and its memory is a small multiple of the text's size.
     pub fn parse(text: &[u8]) -> Result<Forest, ForestError> {
-        Forest::read(text).map_err(of_slice)
+        Forest::read(text).map_err(text_error)
     }
 
     /// [`Forest::parse`] from a reader, in one pass and without holding the whole text.
     pub(crate) fn read(reader: impl io::BufRead) -> Result<Forest, ReadError> {
-        parts::read(reader).map(Forest::of)
+        sections::read(reader).map(Forest::from_contents)
     }
 
     /// How a packed forest begins. A packed forest is a model text with the numbers of its trees as bytes; it
@@ -166,21 +166,21 @@ impl Forest {
 
     /// Reads the whole of a packed forest, which begins with [`Forest::PACKED_MAGIC`].
     pub fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {
-        Forest::read_packed(bytes).map_err(of_slice)
+        Forest::read_packed(bytes).map_err(text_error)
     }
 
     /// The text of a packed forest, for a program that reads LightGBM's texts: it has the bits of every
     /// number that a forest is read from, but not the digits of the text that was packed.
     pub fn packed_text(bytes: &[u8]) -> Result<String, ForestError> {
-        packed::text(bytes).map_err(of_slice)
+        packed::text(bytes).map_err(text_error)
     }
 
     /// Reads a packed forest.
     pub(crate) fn read_packed(reader: impl io::Read) -> Result<Forest, ReadError> {
-        packed::read(reader).map(Forest::of)
+        packed::read(reader).map(Forest::from_contents)
     }
 
-    fn of(Contents { header, trees, parameters }: Contents) -> Forest {
+    fn from_contents(Contents { header, trees, parameters }: Contents) -> Forest {
         Forest {
             version: header.version,
             feature_names: header.feature_names,

@@ -8,7 +8,7 @@ use std::io::Read;
 use super::error::{DAMAGED, ForestError, Place};
 use super::header::Header;
 use super::number::Packed;
-use super::parts::{self, Before, Contents};
+use super::sections::{self, Before, Contents};
 use super::text::Lines;
 use super::tree::Tree;
 use super::tree_text;
@@ -31,7 +31,7 @@ impl<'a> Rest<'a> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, ForestError> {
-    parts::utf8(bytes, Before::default())
+    sections::utf8(bytes, Before::default())
 }
 
 pub(super) fn truncated() -> ForestError {
@@ -120,7 +120,7 @@ pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
         let place = || Place::line(1).tree(tree);
         trees.push(read_tree(parts.next(place)?, place(), features)?);
     }
-    let parameters = parts::end(&header, parts.next(|| Place::line(1))?, Before::default(), count)?;
+    let parameters = sections::end(&header, parts.next(|| Place::line(1))?, Before::default(), count)?;
     parts.end()?;
     Ok(Contents { header, trees, parameters })
 }

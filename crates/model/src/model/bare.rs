@@ -13,7 +13,7 @@ impl FeatureSpec {
     /// ln(1 + TFLOPS), as a document; `None` where trainers write specs, which all but attention's do.
     ///
     /// `fmha68` names the columns, and so does `fmha68_python`.
-    pub fn of_bare(engine: Engine, arch: Arch) -> Option<Value> {
+    pub fn bare_document(engine: Engine, arch: Arch) -> Option<Value> {
         let ([key, word], op, hardware) = (engine.bare()?, engine.op(), engine.hardware());
         Some(json!({
             "op_type": op.as_str(),
@@ -29,7 +29,7 @@ impl FeatureSpec {
 
 impl Model {
     /// Loads a directory that has a forest and no spec, or a forest's file, with the spec of
-    /// [`FeatureSpec::of_bare`].
+    /// [`FeatureSpec::bare_document`].
     pub fn load_bare(path: impl AsRef<Path>, spec: &Value) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let label = path.display().to_string();
@@ -61,7 +61,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("model_tflops.lgbm"), forest()).unwrap();
         let arch = "gfx950".parse().unwrap();
-        let spec = FeatureSpec::of_bare(Engine::Fmha68, arch).unwrap();
+        let spec = FeatureSpec::bare_document(Engine::Fmha68, arch).unwrap();
         let model = Model::load_bare(folder.path(), &spec).unwrap();
         assert_eq!((model.spec().op(), model.spec().arch), (Op::Fmha, Some(arch)));
         assert_eq!(model.extractor().rules, Engine::Fmha68Python.rules());
@@ -94,7 +94,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model_tflops.lgbm");
         std::fs::write(&path, forest()).unwrap();
-        let spec = FeatureSpec::of_bare(Engine::Fmha68Python, "gfx950".parse().unwrap()).unwrap();
+        let spec = FeatureSpec::bare_document(Engine::Fmha68Python, "gfx950".parse().unwrap()).unwrap();
         let key = crate::model::ModelKey::new(Model::load_bare(&path, &spec).unwrap().spec());
         let forward = FmhaProblem::new([128, 128], 1, 64);
         assert!(key.fit(&forward.into(), None).is_some());
@@ -109,6 +109,6 @@ mod tests {
 
     #[test]
     fn other_operations_write_specs() {
-        assert_eq!(FeatureSpec::of_bare(Engine::Gemm72, "gfx950".parse().unwrap()), None);
+        assert_eq!(FeatureSpec::bare_document(Engine::Gemm72, "gfx950".parse().unwrap()), None);
     }
 }

@@ -46,46 +46,32 @@ pub fn listed(misfits: &[Misfit]) -> String {
     misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The fields of a problem or of a kernel that a key compares.
-#[derive(Clone, Copy)]
-struct KeyFields {
-    op: Op,
-    direction: Option<Direction>,
-    dtype: Dtype,
-    /// Only for attention.
-    family: Option<FmhaFamily>,
-    arch: Option<Arch>,
-    /// Only of kernels of GEMMs.
-    library: Option<GemmLibrary>,
-    /// Whether the number of parts is to be chosen.
-    chooses_split: bool,
+/// What a key compares: the key that a problem or a kernel would have, and the family, which only kernels and
+/// problems of attention have.
+type Asked = (ModelKey, Option<FmhaFamily>);
+
+fn asked_by(problem: &Problem, arch: Option<Arch>) -> Asked {
+    let key = ModelKey {
+        op: problem.op(),
+        direction: problem.direction(),
+        dtype: Some(problem.dtype()),
+        arch: problem.arch().or(arch),
+        library: None,
+        chooses_split: problem.chooses_split(),
+    };
+    (key, problem.family())
 }
 
-impl KeyFields {
-    fn by(problem: &Problem, arch: Option<Arch>) -> Self {
-        Self {
-            op: problem.op(),
-            direction: problem.direction(),
-            dtype: problem.dtype(),
-            family: problem.family(),
-            library: None,
-            arch: problem.arch().or(arch),
-            chooses_split: problem.chooses_split(),
-        }
-    }
-
-    fn new(kernel: &Kernel) -> Self {
-        let kind = &kernel.kind;
-        Self {
-            op: kind.op(),
-            direction: kind.direction(),
-            dtype: kind.dtype(),
-            family: kind.family(),
-            library: kind.library(),
-            arch: kind.arch(),
-            chooses_split: false,
-        }
-    }
+fn asked_of(Kernel { kind, .. }: &Kernel) -> Asked {
+    let key = ModelKey {
+        op: kind.op(),
+        direction: kind.direction(),
+        dtype: Some(kind.dtype()),
+        arch: kind.arch(),
+        library: kind.library(),
+        chooses_split: false,
+    };
+    (key, kind.family())
 }
 
 impl ModelKey {
@@ -109,25 +95,25 @@ impl ModelKey {
     /// How well the key matches: `None` if it does not, otherwise the number of its fields with a value. An
     /// unknown architecture matches any.
     pub fn fit(&self, problem: &Problem, arch: Option<Arch>) -> Option<u32> {
-        self.fit_of(KeyFields::by(problem, arch))
+        self.fit_of(asked_by(problem, arch))
     }
 
     /// Whether the model serves the kernel. A kernel without an architecture matches any.
     pub fn fits_kernel(&self, kernel: &Kernel) -> bool {
-        self.fit_of(KeyFields::new(kernel)).is_some()
+        self.fit_of(asked_of(kernel)).is_some()
     }
 
     /// Why the model does not serve a problem, field by field; empty if it does.
     pub fn misfits(&self, problem: &Problem, arch: Option<Arch>) -> Vec<Misfit> {
-        self.misfits_of(KeyFields::by(problem, arch))
+        self.misfits_of(asked_by(problem, arch))
     }
 
     /// Why the model does not serve a kernel, field by field; empty if it does.
     pub fn kernel_misfits(&self, kernel: &Kernel) -> Vec<Misfit> {
-        self.misfits_of(KeyFields::new(kernel))
+        self.misfits_of(asked_of(kernel))
     }
 
-    fn fit_of(&self, asked: KeyFields) -> Option<u32> {
+    fn fit_of(&self, asked: Asked) -> Option<u32> {
         let mut fits = true;
         self.compare(asked, |_, _, _| fits = false);
         let said =
@@ -135,7 +121,7 @@ impl ModelKey {
         fits.then(|| said.map(u32::from).iter().sum())
     }
 
-    fn misfits_of(&self, asked: KeyFields) -> Vec<Misfit> {
+    fn misfits_of(&self, asked: Asked) -> Vec<Misfit> {
         let mut misfits = Vec::new();
         self.compare(asked, |field, found, expected| {
             misfits.push(Misfit { field, found: found.to_string(), expected: expected.to_string() });
@@ -146,7 +132,11 @@ impl ModelKey {
     /// Calls `differs` with each field in which what is asked differs: its name, the value found, and that of
     /// the key. What is not known fits anything.
     #[inline]
-    fn compare(&self, asked: KeyFields, mut differs: impl FnMut(&'static str, &dyn Display, &dyn Display)) {
+    fn compare(
+        &self,
+        (asked, family): Asked,
+        mut differs: impl FnMut(&'static str, &dyn Display, &dyn Display),
+    ) {
         fn check<T: PartialEq + Display>(
             field: &'static str,
             found: Option<T>,
@@ -161,11 +151,11 @@ impl ModelKey {
         }
         check("operation", Some(asked.op), Some(self.op), &mut differs);
         // Attention's features only describe forward kernels.
-        if let Some(family) = asked.family.filter(|family| !family.is_forward()) {
+        if let Some(family) = family.filter(|family| !family.is_forward()) {
             differs("family", &family, &"forward");
         }
         check("direction", asked.direction, self.direction, &mut differs);
-        check("dtype", Some(asked.dtype), self.dtype, &mut differs);
+        check("dtype", asked.dtype, self.dtype, &mut differs);
         check("arch", asked.arch, self.arch, &mut differs);
         check("library", asked.library, self.library, &mut differs);
         if asked.chooses_split && !self.chooses_split {

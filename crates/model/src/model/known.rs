@@ -12,7 +12,7 @@ use crate::vocab::{Direction, Op};
 
 /// A value that a spec lacks, and its substitute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filled {
+pub struct Substitute {
     /// The key of the spec.
     pub field: &'static str,
     /// The assumed value.
@@ -85,7 +85,7 @@ impl FeatureSpec {
                 && self.dtype.is_some_and(|dtype| dtype.as_str() == "fp16")
         });
         self.known_as = known.map(|known| known.name);
-        let mut fill = |field, value: String, reason| self.filled.push(Filled { field, value, reason });
+        let mut fill = |field, value: String, reason| self.filled.push(Substitute { field, value, reason });
         match known {
             Some(known) if !says_hardware => {
                 self.extractor.hardware = known.hardware;

@@ -79,7 +79,7 @@ impl Model {
 
     /// The estimate for a GPU as a model: a universal model without training, whose scores are logarithms of
     /// times.
-    pub fn of_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
+    pub fn from_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
         let spec = format!(r#"{{"op_type":"{op}","ck_select":{{"prior":1,"rank_by":"relative"}}}}"#);
         let names: Vec<&str> = universal_columns(op).iter().map(|column| column.name).collect();
         let tree =

@@ -14,7 +14,7 @@ pub use embedded::EmbeddedModel;
 pub use error::ModelError;
 pub use key::listed;
 pub use key::{Misfit, ModelKey};
-pub use known::Filled;
+pub use known::Substitute;
 pub(crate) use known::names_of;
 pub use load::forest_text;
 pub(crate) use load::spec_bytes;
@@ -131,7 +131,7 @@ impl Model {
     }
 
     /// The same model, serving only problems and kernels of this architecture, or without one.
-    pub const fn of_arch(mut self, arch: Arch) -> Self {
+    pub const fn for_arch(mut self, arch: Arch) -> Self {
         self.key.arch = Some(arch);
         self
     }

@@ -31,12 +31,12 @@ impl TrainedRange {
     /// use ck_select_model::model::TrainedRange;
     ///
     /// let rows = [vec![1.0, f64::NAN], vec![64.0, f64::NAN]];
-    /// let range = TrainedRange::of_rows(&["N", "ratio"], rows.iter().map(Vec::as_slice));
+    /// let range = TrainedRange::from_rows(&["N", "ratio"], rows.iter().map(Vec::as_slice));
     /// assert_eq!(range.get("N"), Some([1.0, 64.0]));
     /// assert_eq!(serde_json::to_string(&range)?, r#"{"N":[1.0,64.0]}"#);
     /// # Ok::<(), serde_json::Error>(())
     /// ```
-    pub fn of_rows<'r>(names: &[impl AsRef<str>], rows: impl IntoIterator<Item = &'r [f64]>) -> Self {
+    pub fn from_rows<'r>(names: &[impl AsRef<str>], rows: impl IntoIterator<Item = &'r [f64]>) -> Self {
         let mut columns = vec![[f64::INFINITY, f64::NEG_INFINITY]; names.len()];
         for row in rows {
             for ([min, max], &value) in columns.iter_mut().zip(row) {
@@ -56,10 +56,10 @@ impl TrainedRange {
     }
 
     /// Checks that the features are those of the spec, and that each range is valid.
-    pub(super) fn validate(&self, names: &[String]) -> Result<(), InvalidField> {
+    pub(super) fn validate(&self, names: &[&str]) -> Result<(), InvalidField> {
         for (name, [min, max]) in &self.by_name {
             let field = format!("ck_select.{}.{name}", Self::KEY);
-            if !names.contains(name) {
+            if !names.contains(&name.as_str()) {
                 return Err(InvalidField::new(&field, "a range", "none, as feature_names does not have it"));
             }
             // JSON has no NaN.

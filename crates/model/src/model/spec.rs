@@ -7,11 +7,12 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{Filled, ModelError, Target, TrainedOn, TrainedRange};
+use super::{ModelError, Substitute, Target, TrainedOn, TrainedRange};
 use crate::features::{
-    ElementBytes, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, NamedEngine, PipelineCodes, Rules,
-    Schema, Uncoded, named_engines,
+    ElementBytes, Engine, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, NamedEngine, PipelineCodes,
+    Rules, Schema, Uncoded, named_engines,
 };
+use crate::files;
 use crate::hardware::Hardware;
 use crate::json::Strict;
 use crate::problem::{InvalidField, ProblemDefaults};
@@ -48,7 +49,7 @@ pub struct FeatureSpec {
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
     /// Values that it lacks, or that are ignored, and their substitutes.
-    pub filled: Vec<Filled>,
+    pub filled: Vec<Substitute>,
     /// See [`FeatureSpec::check_hardware`].
     pub(crate) asks_hardware: bool,
     /// The constants of the GPU, if the file has them: an adapted model keeps those that it was trained with.
@@ -132,98 +133,49 @@ impl FeatureSpec {
     }
 
     fn read(names: &[String], text: &[u8]) -> Result<Self, Box<dyn Error>> {
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        // A list would be read as the keys' values in order.
-        if !text.trim_ascii_start().starts_with(b"{") {
-            let found = String::from_utf8_lossy(text.get(..20).unwrap_or(text)).into_owned();
-            return Err(InvalidField::new("document", format_args!("'{found}'"), "a JSON object").into());
-        }
-        let parsed: File = serde_json::from_slice(text)?;
-        let kind = kind(&parsed)?;
-        let version = parsed.feature_encoding_version.unwrap_or(0);
-        if version != kind.encoding_version {
-            let expected = format!("{}, the version of {}", kind.encoding_version, kind.class);
-            return Err(InvalidField::new("feature_encoding_version", version, expected).into());
-        }
-        let is_ours = parsed.ck_select.is_some();
-        let extension = parsed.ck_select.unwrap_or_default();
-        if let Some(prior) = extension.prior
-            && !(prior > 0.0 && prior <= 1e3)
-        {
-            return Err(InvalidField::new("ck_select.prior", prior, "a number above 0, 1000 at most").into());
-        }
-        let usual = || kind.engine.feature_names().into_iter().map(str::to_owned).collect();
-        let schema = match (extension.prior, parsed.feature_names) {
-            (Some(_), names) => Schema::universal(kind.engine.op(), names.as_deref()),
-            (None, names) => Schema::by_names(kind.engine.op(), &names.unwrap_or_else(usual)),
-        };
-        let schema = schema.map_err(|error| format!("feature_names: {error}"))?;
-        let columns: Vec<String> = schema.names().into_iter().map(str::to_owned).collect();
+        let mut file = File::parse(text)?;
+        let kind = file.kind()?;
+        file.check_version(kind)?;
+        let (engine, op, is_ours) = (kind.engine, kind.engine.op(), file.ck_select.is_some());
+        let extension = file.ck_select.take().unwrap_or_default();
+        let schema = extension.schema(engine, file.feature_names.take())?;
+        let columns = schema.names();
         let mut filled = Vec::new();
-        let (categorical_features, stray): (Vec<String>, Vec<String>) =
-            parsed.categorical_features.into_iter().partition(|name| columns.contains(name));
-        // A trainer that narrows its features may keep the list of all categories, but a name that no engine
-        // has is a mistake.
-        for stray in stray {
-            if Schema::by_names(kind.engine.op(), &[&stray]).is_err() {
-                let expected = "names that are in feature_names";
-                return Err(InvalidField::new("categorical_features", stray, expected).into());
-            }
-            let reason = "it is not in feature_names, so that no column can be it";
-            filled.push(Filled { field: "categorical_features", value: format!("without {stray}"), reason });
-        }
-        if let (Some(hardware), Some(profile)) = (&parsed.hardware, &parsed.hw_profile)
-            && hardware != profile
-        {
-            let found = Value::Object(profile.clone());
-            return Err(InvalidField::new("hw_profile", found, "the same constants as in hardware").into());
-        }
-        let said = parsed.hardware.as_ref().or(parsed.hw_profile.as_ref());
-        let own_hardware = said.map(|fields| kind.engine.hardware().overridden_by(fields)).transpose()?;
-        if let Some(found) = extension.choose.as_deref().filter(|field| *field != "split_k") {
-            return Err(InvalidField::new("ck_select.choose", format_args!("'{found}'"), "split_k").into());
-        }
-        if let Some(range) = &extension.trained_range {
-            range.validate(&columns)?;
-        }
-        if let Some(trained) = &extension.trained_on {
-            trained.validate(kind.engine.op())?;
-        }
-        let direction: Option<Direction> = word("variant", parsed.variant.as_deref())?;
-        let arch: Option<Arch> = word("arch", parsed.arch.as_deref())?;
-        let log_targets = parsed
-            .log_targets
-            .iter()
-            .map(|name| name.parse().map_err(|error| InvalidField::word("log_targets", &error)))
-            .collect::<Result<_, _>>()?;
+        let categorical_features = file.categories(op, &columns, &mut filled)?;
+        let own_hardware = file.own_hardware(engine)?;
+        extension.check(op, &columns)?;
+        let (direction, arch) =
+            (word("variant", file.variant.as_deref())?, word("arch", file.arch.as_deref())?);
+        let log_target =
+            |name: &String| name.parse().map_err(|error| InvalidField::word("log_targets", &error));
         let mut spec = Self {
+            log_targets: file.log_targets.iter().map(log_target).collect::<Result<_, _>>()?,
+            rank_by: word("ck_select.rank_by", extension.rank_by.as_deref())?.unwrap_or(Target::Tflops),
+            dtype: word("dtype", file.dtype.as_deref())?,
+            library: word("ck_select.library", extension.library.as_deref())?,
             extractor: Extractor {
+                rules: extension.rules(Rules::from_names(&columns)),
                 schema,
-                rules: extension.rules(Rules::of_upstream(&columns)),
-                hardware: own_hardware.unwrap_or_else(|| kind.engine.hardware()),
+                hardware: own_hardware.unwrap_or_else(|| engine.hardware()),
                 arch,
                 direction: direction.unwrap_or(Direction::Forward),
                 is_ours,
             },
             categorical_features,
-            log_targets,
-            rank_by: word("ck_select.rank_by", extension.rank_by.as_deref())?.unwrap_or(Target::Tflops),
             direction,
-            dtype: word("dtype", parsed.dtype.as_deref())?,
             arch,
-            library: word("ck_select.library", extension.library.as_deref())?,
             trained_range: extension.trained_range,
             trained_on: extension.trained_on,
             prior: extension.prior,
             chooses_split: extension.choose.is_some(),
-            params: parsed.params,
+            params: file.params,
             filled,
             asks_hardware: false,
             own_hardware,
             known_as: None,
         };
-        let said = parsed.model_name.as_ref().and_then(Value::as_str).map(|name| [name.to_owned()]);
-        spec.fill_in(said.as_ref().map_or(names, |said| said));
+        let own_name = file.model_name.as_ref().and_then(Value::as_str).map(|name| [name.to_owned()]);
+        spec.fill_in(own_name.as_ref().map_or(names, |own| own));
         Ok(spec)
     }
 
@@ -251,7 +203,118 @@ impl FeatureSpec {
     }
 }
 
+impl File {
+    fn parse(text: &[u8]) -> Result<Self, Box<dyn Error>> {
+        let text = files::without_bom(text);
+        // A list would be read as the keys' values in order.
+        if !text.trim_ascii_start().starts_with(b"{") {
+            let found = String::from_utf8_lossy(text.get(..20).unwrap_or(text)).into_owned();
+            return Err(InvalidField::new("document", format_args!("'{found}'"), "a JSON object").into());
+        }
+        Ok(serde_json::from_slice(text)?)
+    }
+
+    /// The class name decides, then the operation; a spec with neither is for GEMMs, as in upstream.
+    fn kind(&self) -> Result<&'static NamedEngine, InvalidField> {
+        let find = |field: &str, name: Option<&str>, word: fn(&NamedEngine) -> &'static str| match name {
+            None => Ok(None),
+            Some(name) => named_engines().find(|kind| word(kind) == name).map(Some).ok_or_else(|| {
+                let accepted = named_engines().map(word).collect::<Vec<_>>().join(", ");
+                InvalidField::new(field, format_args!("'{name}'"), format!("one of {accepted}"))
+            }),
+        };
+        let by_class = find("feature_engine", self.feature_engine.as_deref(), |kind| kind.class)?;
+        // A trainer may use the key `op`, with a word of its own for the operation.
+        let ops = [("op_type", &self.op_type), ("op", &self.op)];
+        let mut ops = ops.iter().filter_map(|(field, name)| Some((*field, name.as_deref()?)));
+        let alias = ops.clone().find_map(|(_, name)| name.parse().ok().filter(|op: &Op| op.as_str() != name));
+        let op_type = alias.map_or(self.op_type.as_deref(), |op| Some(op.as_str()));
+        let by_op = find("op_type", op_type, |kind| kind.op_type)?;
+        let Some(kind) = by_class.or(by_op).or_else(|| named_engines().next()) else {
+            unreachable!("there are engines")
+        };
+        // Of an engine of another operation, the columns would be those of other problems.
+        let own = kind.engine.op();
+        match ops.find(|(_, word)| word.parse().is_ok_and(|op: Op| op != own)) {
+            Some((field, word)) => {
+                let expected = format!("{own}, the operation of {}", kind.class);
+                Err(InvalidField::new(field, format_args!("'{word}'"), expected))
+            }
+            None => Ok(kind),
+        }
+    }
+
+    fn check_version(&self, kind: &NamedEngine) -> Result<(), InvalidField> {
+        let version = self.feature_encoding_version.unwrap_or(0);
+        if version == kind.encoding_version {
+            return Ok(());
+        }
+        let expected = format!("{}, the version of {}", kind.encoding_version, kind.class);
+        Err(InvalidField::new("feature_encoding_version", version, expected))
+    }
+
+    /// The columns that are categories. A trainer that narrows its features may keep the list of all
+    /// categories, but a name that no engine has is a mistake.
+    fn categories(
+        &mut self,
+        op: Op,
+        columns: &[&str],
+        filled: &mut Vec<Substitute>,
+    ) -> Result<Vec<String>, InvalidField> {
+        let names = std::mem::take(&mut self.categorical_features);
+        let (own, stray): (_, Vec<_>) = names.into_iter().partition(|name| columns.contains(&&**name));
+        for stray in stray {
+            if Schema::by_names(op, &[&stray]).is_err() {
+                let expected = "names that are in feature_names";
+                return Err(InvalidField::new("categorical_features", stray, expected));
+            }
+            let reason = "it is not in feature_names, so that no column can be it";
+            filled.push(Substitute {
+                field: "categorical_features",
+                value: format!("without {stray}"),
+                reason,
+            });
+        }
+        Ok(own)
+    }
+
+    /// The constants of the GPU, if there are any, over those that the engine's tools assume.
+    fn own_hardware(&self, engine: Engine) -> Result<Option<Hardware>, InvalidField> {
+        if let (Some(hardware), Some(profile)) = (&self.hardware, &self.hw_profile)
+            && hardware != profile
+        {
+            let found = Value::Object(profile.clone());
+            return Err(InvalidField::new("hw_profile", found, "the same constants as in hardware"));
+        }
+        let fields = self.hardware.as_ref().or(self.hw_profile.as_ref());
+        fields.map(|fields| engine.hardware().overridden_by(fields)).transpose()
+    }
+}
+
 impl Extension {
+    fn schema(&self, engine: Engine, names: Option<Vec<String>>) -> Result<Schema, Box<dyn Error>> {
+        let op = engine.op();
+        let schema = match (self.prior, names) {
+            (Some(prior), _) if !(prior > 0.0 && prior <= 1e3) => {
+                let expected = "a number above 0, 1000 at most";
+                return Err(InvalidField::new("ck_select.prior", prior, expected).into());
+            }
+            (Some(_), names) => Schema::universal(op, names.as_deref()),
+            (None, Some(names)) => Schema::by_names(op, &names),
+            (None, None) => Ok(Schema::of_engine(engine)),
+        };
+        schema.map_err(|error| format!("feature_names: {error}").into())
+    }
+
+    /// Refuses what is not of a model with these columns.
+    fn check(&self, op: Op, columns: &[&str]) -> Result<(), InvalidField> {
+        if let Some(found) = self.choose.as_deref().filter(|field| *field != "split_k") {
+            return Err(InvalidField::new("ck_select.choose", format_args!("'{found}'"), "split_k"));
+        }
+        self.trained_range.iter().try_for_each(|range| range.validate(columns))?;
+        self.trained_on.iter().try_for_each(|trained| trained.validate(op))
+    }
+
     fn rules(&self, upstream: Rules) -> Rules {
         Rules {
             k_tile: self.k_tile.unwrap_or(upstream.k_tile),
@@ -263,36 +326,6 @@ impl Extension {
             uncoded: self.uncoded.unwrap_or(upstream.uncoded),
         }
     }
-}
-
-/// The class name decides, then the operation; a spec with neither is for GEMMs, as in upstream.
-fn kind(file: &File) -> Result<&'static NamedEngine, InvalidField> {
-    let find = |field: &str, name: &Option<String>, word: fn(&NamedEngine) -> &'static str| match name {
-        None => Ok(None),
-        Some(name) => named_engines().find(|kind| word(kind) == name).map(Some).ok_or_else(|| {
-            let accepted = named_engines().map(word).collect::<Vec<_>>().join(", ");
-            InvalidField::new(field, format_args!("'{name}'"), format!("one of {accepted}"))
-        }),
-    };
-    let by_class = find("feature_engine", &file.feature_engine, |kind| kind.class)?;
-    // A trainer may use the key `op`, with a word of its own for the operation.
-    let mut names = [&file.op_type, &file.op].into_iter().flatten();
-    let op = names.find_map(|name| name.parse().ok().filter(|op: &Op| op.as_str() != name));
-    let op_type = op.map(|op| op.to_string()).or_else(|| file.op_type.clone());
-    let by_op = find("op_type", &op_type, |kind| kind.op_type)?;
-    let Some(kind) = by_class.or(by_op).or_else(|| named_engines().next()) else {
-        unreachable!("there are engines")
-    };
-    // Of an engine of another operation, the columns would be those of other problems.
-    let ops = [("op_type", &file.op_type), ("op", &file.op)];
-    let said = ops.iter().filter_map(|(field, name)| Some((field, name.as_deref()?)));
-    for (field, word) in said {
-        if word.parse().is_ok_and(|op: Op| op != kind.engine.op()) {
-            let expected = format!("{}, the operation of {}", kind.engine.op(), kind.class);
-            return Err(InvalidField::new(*field, format_args!("'{word}'"), expected));
-        }
-    }
-    Ok(kind)
 }
 
 fn word<T: std::str::FromStr<Err = UnknownWord>>(
@@ -341,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_trained_range_reads_back_as_it_was_written() {
-        let range = TrainedRange::of_rows(&["M", "N"], [[0.1, 3.0].as_slice(), &[1e300, 3.0]]);
+        let range = TrainedRange::from_rows(&["M", "N"], [[0.1, 3.0].as_slice(), &[1e300, 3.0]]);
         let written = serde_json::json!({ "ck_select": { "trained_range": range } });
         let read = spec(&written.to_string()).unwrap();
         assert_eq!(read.trained_range, Some(range));

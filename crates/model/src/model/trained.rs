@@ -99,7 +99,7 @@ impl TrainedOn {
         trained
     }
 
-    /// The same record of rows that were measured on these architectures.
+    /// The record of rows that were measured on these architectures.
     pub fn on(mut self, archs: impl IntoIterator<Item = Arch>) -> Self {
         self.archs.extend(archs.into_iter().map(|arch| arch.to_string()));
         self

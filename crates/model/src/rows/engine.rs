@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::model::{describe, make_spec};
 use super::{EngineChoice, RowModelError, RowModelOptions, RowsError, with_room};
 use crate::cells::Fields;
-use crate::features::{Extractor, Named};
+use crate::features::Extractor;
 
 /// What a program must know about an engine before using it; see [`describe_spec`](super::describe_spec).
 /// Only some options are used: the engine, the constants of the GPU, and what absent cells do.
@@ -30,8 +30,7 @@ pub fn engine_features(
         let mut features = with_room(rows.len(), width)?;
         features.resize(rows.len() * width, 0.0);
         for ((row, cells), features) in rows.enumerate().zip(features.chunks_exact_mut(width.max(1))) {
-            let filled = Named::read(&extractor, &cells)
-                .and_then(|named| extractor.fill_cells(&cells, named, &extractor.hardware, features));
+            let filled = extractor.fill_named(&cells, features);
             filled.map_err(|source| RowsError::Row { row, source })?;
         }
         Ok(features)

@@ -63,7 +63,7 @@ pub enum RowsError {
 
 impl RowsError {
     /// A cell of a row with both problem and kernel; the cell's name tells which of them it belongs to.
-    fn of_field(op: Op, error: FieldError) -> Self {
+    fn from_field(op: Op, error: FieldError) -> Self {
         // Of several cells, all are of one side.
         let field = error.field.split(", ").next().unwrap_or_default();
         if crate::inputs::of_kernel(op).contains(&field) || NAME_COLUMNS.contains(&field) {

@@ -160,7 +160,7 @@ impl RowModel {
         let op = self.model.extractor().schema.op();
         let mut value = [0.0];
         self.score(&mut value, &mut Vec::new(), |_, features| {
-            self.fill(row, features, true).map_err(|error| RowsError::of_field(op, error))
+            self.fill_served(row, features).map_err(|error| RowsError::from_field(op, error))
         })?;
         Ok(self.model.value(self.target, value[0]))
     }
@@ -198,7 +198,7 @@ impl RowModel {
         let share = self.share(table.len());
         in_threads((0..).step_by(share).zip(values.chunks_mut(share)), |(first, values)| {
             self.score(values, &mut Vec::new(), |rows, features| {
-                self.fill_rows(table, first + rows.start, features, true)
+                self.fill_rows(table, first + rows.start, features, Self::fill_served)
             })?;
             for value in &mut *values {
                 *value = self.model.value(self.target, *value);
@@ -218,7 +218,7 @@ impl RowModel {
         if row.is_empty() { Ok(()) } else { self.check_each(row.names()) }
     }
 
-    /// The same for the columns of a table.
+    /// Refuses a table with such a column.
     pub(super) fn check_columns(&self, table: &Table<'_>) -> Result<(), RowsError> {
         self.check_each(table.columns().iter().map(|column| column.name).collect())
     }
@@ -244,7 +244,9 @@ impl RowModel {
         features.resize(table.len() * width, 0.0);
         let share = self.share(table.len());
         let parts = (0..).step_by(share).zip(features.chunks_mut(share * width.max(1)));
-        in_threads(parts, |(first, part)| self.fill_rows(table, first, part, false))?;
+        let fill =
+            |model: &Self, row: &dyn Fields, part: &mut [f64]| model.model.extractor().fill_named(row, part);
+        in_threads(parts, |(first, part)| self.fill_rows(table, first, part, fill))?;
         Ok(features)
     }
 
@@ -254,25 +256,21 @@ impl RowModel {
         table: &Table<'_>,
         first: usize,
         features: &mut [f64],
-        refuses: bool,
+        fill: impl Fn(&Self, &dyn Fields, &mut [f64]) -> Result<(), InvalidField>,
     ) -> Result<(), RowsError> {
         let width = self.model.extractor().schema.len().max(1);
         (first..).zip(features.chunks_exact_mut(width)).try_for_each(|(row, features)| {
-            let filled = self.fill(&table.row(row), features, refuses);
-            filled.map_err(|source| RowsError::Row { row, source })
+            fill(self, &table.row(row), features).map_err(|source| RowsError::Row { row, source })
         })
     }
 
-    /// The features of a row, whose cells or kernel's name may say that the model does not apply: `refuses`
-    /// makes that an error.
-    fn fill(&self, row: &dyn Fields, features: &mut [f64], refuses: bool) -> Result<(), InvalidField> {
+    /// The features of a row, unless its cells or its kernel's name say that the model does not apply.
+    fn fill_served(&self, row: &dyn Fields, features: &mut [f64]) -> Result<(), InvalidField> {
         let extractor = self.model.extractor();
         let named = Named::read(extractor, row)?;
-        if refuses {
-            match &named {
-                Some(named) => named.problem().over(row, |all| refuse_others(&self.model, all))?,
-                None => refuse_others(&self.model, row)?,
-            }
+        match &named {
+            Some(named) => named.problem().over(row, |all| refuse_others(&self.model, all))?,
+            None => refuse_others(&self.model, row)?,
         }
         extractor.fill_cells(row, named, &extractor.hardware, features)
     }

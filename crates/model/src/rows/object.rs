@@ -32,7 +32,7 @@ enum OwnedCell {
 
 impl OwnedCell {
     /// `None` for an absent cell.
-    fn of_json(name: &str, value: Value) -> Result<Option<Self>, InvalidField> {
+    fn from_json(name: &str, value: Value) -> Result<Option<Self>, InvalidField> {
         Ok(match value {
             Value::Null => None,
             Value::Bool(flag) => Some(Self::Whole(flag.into())),
@@ -59,7 +59,7 @@ impl Object {
     pub fn from_json(text: &[u8]) -> Result<Self, ObjectError> {
         let mut cells = Vec::new();
         for (name, value) in json::object(text)? {
-            if let Some(cell) = OwnedCell::of_json(&name, value)? {
+            if let Some(cell) = OwnedCell::from_json(&name, value)? {
                 cells.push((name, cell));
             }
         }

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
-use super::{PoolTable, Rows};
-use crate::column::Column;
+use super::{Column, PoolTable, Rows};
 use crate::features::{
     BLOCK, BlockOf, Extractor, InBlocks, KernelTerms, KernelTermsOf, OperationTerms, PairBlock, PairSetting,
     PairValue, PairWith, ProblemTerms, Shapes, TermsOf, Value,

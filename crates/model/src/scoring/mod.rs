@@ -35,8 +35,7 @@ mod wide;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub use crate::column::Column;
-pub use compile::lanes::PoolTable;
+pub use compile::lanes::{Column, PoolTable};
 pub use features::{CallValues, MixedPool, PoolFeatures, PoolRows};
 pub use rows::{RowMajor, RowScorer, Rows};
 pub use scratch::{Listed, Scratch};
@@ -146,8 +145,8 @@ impl PoolScorer {
         PoolScorer::compile_for(forest, pool, Isa::best())
     }
 
-    /// The same, but for a pool of up to 32 lanes the second call compiles the forest: the first one walks it
-    /// as it was read, which is faster than compiling. Many processes only make one call.
+    /// A scorer that compiles the forest for a pool of up to 32 lanes in the second call: the first one walks
+    /// it as it was read, which is faster than compiling. Many processes only make one call.
     pub fn deferred(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
         let scorer = PoolScorer::uncompiled(forest, pool, Isa::best())?;
         if scorer.lanes.len() > LANES {
@@ -156,7 +155,7 @@ impl PoolScorer {
         Ok(scorer)
     }
 
-    /// The same, but the forest is never compiled: for few kernels beside many, which take longer anyway.
+    /// A scorer that never compiles the forest: for few kernels beside many, which take longer anyway.
     pub fn as_read(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
         let scorer = PoolScorer::uncompiled(forest, pool, Isa::best())?;
         scorer.evaluator.get_or_init(|| Evaluator::Uncompiled);

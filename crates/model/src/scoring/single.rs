@@ -15,11 +15,10 @@ use std::hint::select_unpredictable;
 
 use super::Values;
 use super::compile::ladder::{Ladders, Numbers};
-use super::compile::lanes::Lanes;
+use super::compile::lanes::{Column, Lanes};
 use super::compile::stair::Stair;
 use super::scratch::{Answer, Ends, Scratch, grow};
 use super::unchecked::{get, set};
-use crate::column::Column;
 use crate::forest::{Forest, Target};
 
 /// Walks at once.
@@ -81,7 +80,7 @@ impl Walks {
             roots.push([u32::try_from(cells.len()).ok()?, u32::try_from(values.len()).ok()?]);
             values.extend_from_slice(tree.leaf_values());
             tasks.push((tree.root(), None));
-            let question = |node| usize::from(numbers.of(number, node));
+            let question = |node| usize::from(numbers.question(number, node));
             let child_of = |node, yes: bool| if yes { tree.node(node).left } else { tree.node(node).right };
             while let Some((mut child, parent)) = tasks.pop() {
                 while let Target::Node(node) = child.target()

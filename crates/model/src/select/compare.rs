@@ -16,7 +16,7 @@ pub struct Comparison {
     pub most: f64,
     /// Each kernel's contributions; they add up to its raw score exactly.
     pub parts: [Contributions; 2],
-    /// The same by feature, the largest difference first.
+    /// What each feature contributes, the largest difference first.
     pub terms: Vec<Term>,
 }
 
@@ -56,15 +56,7 @@ impl Ranker {
     ) -> Result<Comparison, RankError> {
         let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
         let judged = |(problem, index): (&Problem, usize)| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
-            let problem = self.check(problem)?;
-            problem.check_split()?;
-            let (row, estimate) = match &self.first_segment().form {
-                Form::Universal(_) => {
-                    let (row, estimate) = self.universal_row(problem, index)?;
-                    (row, Some(estimate))
-                }
-                Form::Trained { .. } => (self.row(&self.problem_side(&problem)?, index)?, None),
-            };
+            let (row, estimate) = self.row_and_estimate(problem.checked()?, index)?;
             let parts = forest.contributions(&row)?;
             Ok((row, parts, estimate))
         };

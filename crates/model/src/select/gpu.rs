@@ -43,7 +43,7 @@ impl<T> PerGpu<T> {
         }
     }
 
-    /// The same without values.
+    /// For these GPUs, without values.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             given: self.given.as_ref().map(|(device, _)| (*device, OnceLock::new())),

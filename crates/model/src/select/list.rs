@@ -116,10 +116,8 @@ impl Ranker {
             Form::Universal(own) => {
                 let (device, values) = (own.on(&problem, arch)?, &mut values.universal);
                 if own.score_all(device, |sum| self.score(sum), values, scratch)? {
-                    // A kernel that does not answer the problem, or has no estimate, has none.
-                    let scores = Universal::scores(device, values).zip(&values.log_times);
-                    let timed = segment.ranked.iter().zip(scores).filter(|(_, (_, time))| !time.is_nan());
-                    timed.for_each(|(&index, (score, _))| push(index, score));
+                    let scores = segment.ranked.iter().zip(Universal::scores(device, values));
+                    scores.for_each(|(&index, score)| score.into_iter().for_each(|score| push(index, score)));
                 }
             }
             Form::Trained { scorer, .. } => {

@@ -7,7 +7,6 @@ mod list;
 mod outside;
 mod prepare;
 mod ranking;
-mod rows;
 mod segment;
 mod targets;
 mod universal;
@@ -22,12 +21,16 @@ pub use universal::{most_of_forest, universal_prior, universal_rows, universal_s
 
 use std::sync::Arc;
 
+use crate::estimate::Place;
+use crate::features::ProblemTerms;
 use crate::kernel::Kernel;
-use crate::model::{Model, ModelKey};
+use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
+use crate::problem::{Checked, Problem};
 use crate::ties::Ties;
 use outside::Known;
-use segment::Segment;
+use ranking::Query;
+use segment::{Form, Segment, Values};
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
 ///
@@ -131,5 +134,76 @@ impl Ranker {
     /// The name of a kernel of the pool; empty if the index is out of range.
     pub fn name(&self, index: usize) -> &str {
         self.pool.get(index).map_or("", |kernel| kernel.name.as_str())
+    }
+
+    fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, RankError> {
+        self.model.extractor().problem_side(problem).map_err(RankError::ProblemTerms)
+    }
+
+    /// Every target's prediction for one kernel of the pool.
+    pub fn predict(&self, problem: Checked<'_>, index: usize) -> Result<Predictions, RankError> {
+        let row = self.features(problem, index)?;
+        Ok(self.model.predict_row(&row)?)
+    }
+
+    /// The feature row of one kernel of the pool.
+    pub fn features(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
+        Ok(self.row_and_estimate(problem, index)?.0)
+    }
+
+    /// The feature row of a kernel, and what the estimate adds to its score if the model is a universal one.
+    fn row_and_estimate(
+        &self,
+        problem: Checked<'_>,
+        index: usize,
+    ) -> Result<(Vec<f64>, Option<f64>), RankError> {
+        self.check_key(&problem, None)?;
+        problem.check_split()?;
+        match &self.first_segment().form {
+            Form::Universal(_) => self.universal_row(problem, index).map(|(row, own)| (row, Some(own))),
+            Form::Trained { .. } => Ok((self.row(&self.problem_side(&problem)?, index)?, None)),
+        }
+    }
+
+    /// The columns of one kernel among those of the pool, and what the estimate adds to its score.
+    fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<(Vec<f64>, f64), RankError> {
+        let (segment, place) = self.segment_of(index).ok_or_else(|| self.not_ranked(index))?;
+        let mut values = Values::default();
+        self.fill(segment, Query { problem, arch: None }, &mut values)?;
+        let values = &values.universal;
+        let time = values.log_times.get(place.get()).filter(|time| !time.is_nan());
+        let (Some(_), Form::Universal(universal)) = (time, &segment.form) else {
+            return Err(self.no_kernel(&problem));
+        };
+        let device = universal.on(&problem, None)?;
+        Ok(device.row(place, values))
+    }
+
+    fn row(&self, problem: &ProblemTerms, index: usize) -> Result<Vec<f64>, RankError> {
+        let side = self.segment_of(index).and_then(|(segment, place)| match &segment.form {
+            Form::Trained { sides, .. } => sides.get(place.get()),
+            Form::Universal(_) => None,
+        });
+        let kernel = side.ok_or_else(|| self.not_ranked(index))?;
+        let mut row = vec![0.0; self.model.extractor().schema.len()];
+        self.model.extractor().fill(problem, kernel, &mut row);
+        Ok(row)
+    }
+
+    /// The segment of a kernel of the pool, and the kernel's place in it.
+    fn segment_of(&self, index: usize) -> Option<(&Segment, Place)> {
+        let number = self.segments.partition_point(|segment| segment.indices.end <= index);
+        let segment = self.segments.get(number)?;
+        Some((segment, segment.place(index)?))
+    }
+
+    /// Why a kernel has no row.
+    fn not_ranked(&self, index: usize) -> RankError {
+        match self.left_out.iter().find(|left_out| left_out.index == index) {
+            Some(LeftOut { reason, .. }) => {
+                RankError::LeftOut { kernel: self.name(index).to_owned(), reason: Box::new(reason.clone()) }
+            }
+            None => RankError::Index { kernels: self.pool.len(), index },
+        }
     }
 }

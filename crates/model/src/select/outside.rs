@@ -46,7 +46,7 @@ impl Known {
             .fold(fields, |fields, range| fields.with(range.field, range.outside(uniform).is_some()))
     }
 
-    /// The same in words.
+    /// The fields in which a problem is outside, in words.
     pub(super) fn describe(&self, problem: &Problem, arch: Option<Arch>, uniform: &[f64]) -> Vec<OutOfRange> {
         let own = self.fields.outside(problem, arch);
         let names = FieldSet::fields(problem.op()).enumerate();

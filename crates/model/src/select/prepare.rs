@@ -68,8 +68,8 @@ impl Ranker {
         Ok(ranker)
     }
 
-    /// The same for a pool that has more kernels at its end: what was compiled stays. `priority` is as above,
-    /// and names decide last between equal scores. `None` if all are better compiled anew.
+    /// The ranker of a pool that has more kernels at its end: what was compiled stays. `priority` is as for
+    /// [`Ranker::deferred`], and names decide last between equal scores. `None` if all are better compiled anew.
     pub fn with_added(&self, pool: Arc<Pool>, priority: impl Fn(usize) -> i32) -> Option<Self> {
         let first = self.first_segment();
         let added = pool.kernels().get(first.indices.end..)?;
@@ -96,7 +96,7 @@ impl Ranker {
         let extractor = model.extractor();
         // A universal model has columns of its own, which features may follow.
         let own = match extractor.schema.universal_columns() {
-            Some(_) => &extractor.of_own_features(&extractor.hardware),
+            Some(_) => &extractor.for_own_features(&extractor.hardware),
             None => &Some(extractor.clone()),
         };
         let trained = model.spec().trained_on.as_ref();

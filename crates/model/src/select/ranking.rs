@@ -31,12 +31,6 @@ pub(super) struct FirstPlaces {
     pub(super) floor: f64,
 }
 
-impl FirstPlaces {
-    pub(super) const fn new(count: usize) -> Self {
-        Self { count, floor: f64::NEG_INFINITY }
-    }
-}
-
 impl Ranking<'_, '_> {
     /// The places that are known: as many as were asked for, unless there are fewer; all once the iterator
     /// has passed those.
@@ -151,7 +145,7 @@ impl Ranker {
         if problem.chooses_split() {
             self.rank_splits(query, count, scratch)?;
         } else {
-            self.rank_first(query, FirstPlaces::new(count), scratch)?;
+            self.rank_first(query, FirstPlaces { count, floor: f64::NEG_INFINITY }, scratch)?;
         }
         Ok(Ranking { ranker: self, query, scratch, next: 0 })
     }
@@ -202,7 +196,7 @@ impl Ranker {
         let mut pairs = std::mem::take(&mut scratch.pairs);
         pairs.clear();
         let (mut outside, mut best, mut fault) = (FieldSet::NONE, None::<Ranked>, None);
-        let (mut first, mut extent) = (FirstPlaces::new(count), Extent::Whole);
+        let (mut first, mut extent) = (FirstPlaces { count, floor: f64::NEG_INFINITY }, Extent::Whole);
         for definite in query.problem.each_split() {
             let query = Query { problem: query.problem.in_parts(&definite), ..query };
             if let Err(error) = self.rank_first(query, first, scratch) {

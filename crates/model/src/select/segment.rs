@@ -9,10 +9,11 @@ use super::gpu::PerGpu;
 use super::universal::{self, Universal};
 use crate::estimate::{Device, EstimatedKernels, GpuOverride, Place};
 use crate::features::KernelTerms;
+use crate::forest::Forest;
 use crate::kernel::Kernel;
 use crate::model::Model;
 use crate::problem::Problem;
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer};
+use crate::scoring::{CallValues, PoolError, PoolFeatures, PoolScorer, PoolTable};
 use crate::vocab::Arch;
 
 /// Consecutive kernels of a ranker.
@@ -71,7 +72,9 @@ impl Segment {
             _ if model.extractor().schema.universal_columns().is_some() => {
                 Form::Universal(Universal::new(model, described, &kernels, sides)?)
             }
-            first => compile(model, sides, first.is_some())?,
+            None => compile(model, sides, PoolScorer::deferred)?,
+            // Few kernels have their forest walked as it was read.
+            Some(_) => compile(model, sides, PoolScorer::as_read)?,
         };
         let segment = Self { indices, ranked, kernels, form, estimated };
         if let Some(first) = first {
@@ -126,11 +129,14 @@ impl Segment {
     }
 }
 
-/// Compiles a model, or for few kernels has its forest walked as it was read.
-fn compile(model: &Model, sides: Vec<KernelTerms>, as_read: bool) -> Result<Form, RankError> {
+/// Compiles a model for kernels.
+fn compile(
+    model: &Model,
+    sides: Vec<KernelTerms>,
+    scorer: fn(&Arc<Forest>, &PoolTable<'_>) -> Result<PoolScorer, PoolError>,
+) -> Result<Form, RankError> {
     let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
     let features = PoolFeatures::new(model.extractor(), &sides)?;
-    let scorer = if as_read { PoolScorer::as_read } else { PoolScorer::deferred };
     let scorer = scorer(forest, &features.table())?;
     Ok(Form::Trained { sides, features, scorer })
 }
@@ -149,8 +155,8 @@ mod tests {
         let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
         let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
         let sides: Vec<KernelTerms> = pool.iter().map(side).collect();
-        assert!(compile(&gemm, sides.clone(), false).is_ok());
-        let error = compile(&conv, sides, false).err().unwrap();
+        assert!(compile(&gemm, sides.clone(), PoolScorer::deferred).is_ok());
+        let error = compile(&conv, sides, PoolScorer::deferred).err().unwrap();
         assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));
         assert_eq!(error.to_string(), "kernel 0 is for another operation than the features");
     }

@@ -45,7 +45,8 @@ impl Ranker {
         // Neighbours are mostly of one problem.
         for kernels in asked.chunk_by(|(one, _), (other, _)| one == other) {
             let problem = &kernels[0].0;
-            self.check(problem)?;
+            let checked = problem.checked()?;
+            self.check_key(&checked, None)?;
             let side = self.problem_side(problem)?;
             for (_, kernel) in kernels {
                 rows.extend(self.row(&side, *kernel)?);

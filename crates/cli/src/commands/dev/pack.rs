@@ -77,8 +77,7 @@ fn papers(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
 /// The spec with the name by which the model is known: what is filled in by that name must not depend on what
 /// the copy is called.
 fn named(spec: &[u8], name: &str) -> serde_json::Result<Vec<u8>> {
-    let spec = spec.strip_prefix(b"\xef\xbb\xbf").unwrap_or(spec);
-    let mut keys: Map<String, Value> = serde_json::from_slice(spec)?;
+    let mut keys: Map<String, Value> = serde_json::from_slice(files::without_bom(spec))?;
     keys.insert("model_name".to_owned(), name.into());
     let mut bytes = serde_json::to_vec_pretty(&keys)?;
     bytes.push(b'\n');

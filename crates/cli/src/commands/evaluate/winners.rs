@@ -67,7 +67,7 @@ fn judge(
             device.hardware = args.arch.hardware_over(device.hardware)?;
         }
         let model = match model {
-            None => Model::of_estimate(pool.op(), device)?.of_arch(arch),
+            None => Model::from_estimate(pool.op(), device)?.for_arch(arch),
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
             Some(model) => model.clone().with_hardware(device.hardware),
         };

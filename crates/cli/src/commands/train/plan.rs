@@ -190,7 +190,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     };
     if args.universal {
         let schema = universal("--universal")?;
-        return Ok(Extractor { schema, ..Extractor::of_engine(Engine::of_op(op)) });
+        return Ok(Extractor { schema, ..Extractor::of_engine(Engine::default_for(op)) });
     }
     let (mut schema, mut rules) = schema(args, op, ranks)?;
     if args.prior.is_some() {
@@ -214,7 +214,7 @@ fn schema(args: &Args, op: Op, ranks: bool) -> Result<(Schema, Rules), CliError>
     let named = |names: &[&str]| {
         let schema = Schema::by_names(op, names);
         let schema = schema.map_err(|error| CliError::usage(format!("--features: {error}")))?;
-        Ok((schema, Rules::of_upstream(names)))
+        Ok((schema, Rules::from_names(names)))
     };
     let engine = match args.features.as_deref().map(|list| (list, list.parse::<Engine>())) {
         Some((_, Ok(engine))) => engine,
@@ -222,12 +222,12 @@ fn schema(args: &Args, op: Op, ranks: bool) -> Result<(Schema, Rules), CliError>
             let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
             return named(&names.collect::<Vec<_>>());
         }
-        None if !args.winners.is_empty() => return named(&WINNER_FEATURES),
-        None if !ranks => Engine::of_upstream(op),
+        None if op == Op::Gemm && !args.winners.is_empty() => return named(&WINNER_FEATURES),
+        None if !ranks => Engine::upstream_for(op),
         None if op == Op::Conv && args.rows.filter.direction.is_none_or(|it| it == Direction::Forward) => {
             Engine::ConvSelect
         }
-        None => Engine::of_op(op),
+        None => Engine::default_for(op),
     };
     if engine.op() != op {
         let (engine, its) = (engine.as_str(), engine.op());

@@ -32,7 +32,8 @@ impl<'a> TuningData<'a> {
         let (op, arch) = (base.extractor().schema.op(), args.arch()?);
         let measurements = read(args, files, op)?;
         let hardware = measurements.device(arch)?.hardware;
-        let extractor = Extractor { arch: Some(arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) };
+        let extractor =
+            Extractor { arch: Some(arch), hardware, ..Extractor::of_engine(Engine::default_for(op)) };
         Ok(Self { base, measurements, extractor, promising: None })
     }
 

@@ -42,10 +42,8 @@ impl FmhaEncoding {
 
 impl Extractor {
     fn fmha_dtype(&self, word: &str) -> Result<f64, InvalidField> {
-        if !self.schema.needs.dtype {
-            return Ok(0.0);
-        }
-        coded_word("dtype", word, DTYPES, self.rules.uncoded)
+        let code = || coded_word("dtype", word, DTYPES, self.rules.uncoded);
+        self.schema.needs.dtype.then(code).unwrap_or(Ok(0.0))
     }
 
     fn fmha_terms(&self, problem: &FmhaProblem, dtype: &str) -> Result<FmhaTerms, InvalidField> {
@@ -55,10 +53,9 @@ impl Extractor {
     }
 
     fn fmha_pipeline(&self, word: &str) -> Result<f64, InvalidField> {
-        if !self.schema.needs.pipeline {
-            return Ok(0.0);
-        }
-        coded_or(1.0, "pipeline", word, self.rules.fmha_encoding.pipelines(), self.rules.uncoded)
+        let words = self.rules.fmha_encoding.pipelines();
+        let code = || coded_or(1.0, "pipeline", word, words, self.rules.uncoded);
+        self.schema.needs.pipeline.then(code).unwrap_or(Ok(0.0))
     }
 }
 

@@ -13,7 +13,7 @@ use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{GemmBuild, GemmKernelTerms, GemmTerms};
 use crate::cells::Fields;
 use crate::inputs;
-use crate::kernel::GemmKernel;
+use crate::kernel::{GemmKernel, Mnk};
 use crate::problem::{GemmProblem, Groups, InvalidField};
 use crate::vocab::{Arch, Dtype, Epilogue, GemmLayout, Op, Pipeline};
 
@@ -40,20 +40,16 @@ impl OperationTerms for GemmProblem {
     }
 
     fn terms(&self, extractor: &Extractor) -> Result<GemmTerms, InvalidField> {
-        let layout_code = if extractor.schema.needs.layout {
-            let letters = self.layout.letters();
-            let word = std::str::from_utf8(&letters).unwrap_or_default();
-            coded_word("layout", word, crate::vocab::GemmLayout::TRAINED, extractor.rules.uncoded)?
-        } else {
-            0.0
-        };
+        let letters = self.layout.letters();
+        let layout = std::str::from_utf8(&letters).unwrap_or_default();
+        let layout_code = || coded_word("layout", layout, GemmLayout::TRAINED, extractor.rules.uncoded);
         let terms = GemmTerms {
             m: self.m,
             n: self.n,
             k: self.k,
             split_k: self.split_k.into(),
             element_bytes: element_bytes(self.dtype_a.as_str(), extractor.rules)?,
-            layout_code,
+            layout_code: extractor.schema.needs.layout.then(layout_code).unwrap_or(Ok(0.0))?,
             integers: self.dtype_a == Dtype::Int8,
             vector: extractor.schema.needs_vector().then(|| vector_problem(extractor, self)).transpose()?,
             batch: self.request.batch.max(1).into(),
@@ -71,6 +67,7 @@ impl OperationTerms for GemmProblem {
         let extents = [reader.extent("m", "M")?, reader.extent("n", "N")?, reader.extent("k", "K")?];
         let with_vector = extractor.schema.needs_vector();
         let (batch, count) = (reader.opt_int("batch")?, reader.opt_int("batch_count")?);
+        let code = |field, word, words| coded_word(field, word, words, rules.uncoded);
         let batch = batch.or(count).unwrap_or(0);
         let batch = u32::try_from(batch).map_err(|_| InvalidField::new("batch", batch, "0 or more GEMMs"))?;
         let terms = GemmTerms {
@@ -79,12 +76,7 @@ impl OperationTerms for GemmProblem {
             k: extents[2],
             split_k: reader.int("split_k", 1)?,
             element_bytes: element_bytes(reader.word("dtype", "fp8")?, *rules)?,
-            layout_code: coded_word(
-                "layout",
-                reader.word("layout", "rcr")?,
-                GemmLayout::TRAINED,
-                rules.uncoded,
-            )?,
+            layout_code: code("layout", reader.word("layout", "rcr")?, GemmLayout::TRAINED)?,
             integers: reader.word("dtype", "fp8")? == Dtype::Int8.as_str(),
             vector: with_vector.then(|| reader.vector_problem(extents)).transpose()?,
             batch: batch.max(1).into(),
@@ -110,7 +102,9 @@ impl KernelFeatures for GemmKernel {
     const OF_PROBLEMS: [&'static [&'static str]; 2] = [&["dtype", "layout"], &["dtype_b", "dtype_c"]];
 
     fn terms(&self, extractor: &Extractor) -> Result<GemmKernelTerms, InvalidField> {
-        let triple = |mnk: crate::kernel::Mnk| [mnk.m, mnk.n, mnk.k].map(i64::from);
+        let triple = |mnk: Mnk| [mnk.m, mnk.n, mnk.k].map(i64::from);
+        let scheduler = self.scheduler.as_str();
+        let scheduler_code = || coded_word("scheduler", scheduler, SCHEDULERS, extractor.rules.uncoded);
         let vector = extractor
             .schema
             .needs_vector()
@@ -121,11 +115,7 @@ impl KernelFeatures for GemmKernel {
             warp_tile: triple(self.warp_tile),
             pipeline_code: extractor.pipeline_code(self.pipeline.as_str())?,
             half_lds: halves_lds(self.pipeline.as_str()),
-            scheduler_code: if extractor.schema.needs.scheduler {
-                coded_word("scheduler", self.scheduler.as_str(), SCHEDULERS, extractor.rules.uncoded)?
-            } else {
-                0.0
-            },
+            scheduler_code: extractor.schema.needs.scheduler.then(scheduler_code).unwrap_or(Ok(0.0))?,
             epilogue_code: epilogue_code(extractor, self.epilogue)?,
             pad: seen_pads(extractor.rules.mem_pads, self.pipeline.as_str(), self.pad),
             persistent: self.persistent,
@@ -153,6 +143,7 @@ impl KernelFeatures for GemmKernel {
             None => return Err(Reader::absent("pipeline", "a word")),
             Some(word) => (reader.pipeline_code(extractor, word)?, halves_lds(word)),
         };
+        let code = |field, word, words| coded_word(field, word, words, rules.uncoded);
         let epilogue = reader.word("epilogue", "cshuffle")?;
         let vector = with_vector.then(|| reader.vector_widths()).transpose()?;
         Ok(GemmKernelTerms {
@@ -161,15 +152,10 @@ impl KernelFeatures for GemmKernel {
             warp_tile: reader.triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"], default([32, 32, 16]))?,
             pipeline_code,
             half_lds,
-            scheduler_code: coded_word(
-                "scheduler",
-                reader.word("scheduler", "intrawave")?,
-                SCHEDULERS,
-                rules.uncoded,
-            )?,
+            scheduler_code: code("scheduler", reader.word("scheduler", "intrawave")?, SCHEDULERS)?,
             epilogue_code: match vector {
                 Some(VectorWidths { epilogue: Epilogue::Tdm, .. }) => 0.0,
-                _ => coded_word("epilogue", epilogue, EPILOGUES, rules.uncoded)?,
+                _ => code("epilogue", epilogue, EPILOGUES)?,
             },
             pad: seen_pads(
                 rules.mem_pads,
@@ -193,7 +179,7 @@ impl KernelFeatures for GemmKernel {
     }
 
     fn converted(&self) -> Claims {
-        pads(self).into_iter().chain(self.of_problems(0)).collect()
+        pads(self).into_iter().chain(self.problem_claims(0)).collect()
     }
 }
 

@@ -25,7 +25,7 @@ pub struct GemmTerms {
 }
 
 impl GemmTerms {
-    /// The same with the intensity, which follows from the others.
+    /// Adds the intensity, which follows from the others.
     pub(super) fn with_intensity(self) -> Self {
         let Self { m, n, k, element_bytes, groups, .. } = self;
         let flops = |[m, n, k]: [i64; 3]| 2.0 * m as f64 * n as f64 * k as f64;

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::ladder::Ladders;
-use super::lanes::Lanes;
-use crate::column::Column;
+use super::lanes::{Column, Lanes};
 
 /// The lanes that answer each question about kernels alone with yes.
 #[derive(Debug)]
@@ -19,7 +18,7 @@ impl KernelAnswers {
     pub(in crate::scoring) fn new(ladders: &Ladders, lanes: &Lanes) -> KernelAnswers {
         let (questions, words) = (ladders.range(Column::Kernel), lanes.len().div_ceil(64));
         let mut sets = vec![0; questions.len() * words];
-        for ladder in ladders.of(Column::Kernel) {
+        for ladder in ladders.in_scope(Column::Kernel) {
             let first = ladder.questions.start - questions.start;
             let sets = &mut sets[first * words..][..ladder.questions.len() * words];
             let mut last = None;

@@ -214,7 +214,7 @@ impl Layout<'_> {
                 Target::Node(node) => {
                     let Node { left, right, .. } = tree.node(node);
                     let flipped = tree.count(left) < tree.count(right);
-                    let question = u32::from(self.numbers.of(number, node));
+                    let question = u32::from(self.numbers.question(number, node));
                     self.cells.push(question | if flipped { FLIPPED } else { 0 });
                     self.nodes += 1;
                     let (left_reach, right_reach) = split.unwrap_or_else(|| (Rc::clone(&reach), reach));
@@ -238,7 +238,7 @@ impl Layout<'_> {
         reach: Reach,
     ) -> (Child, Reach, Option<(Reach, Reach)>) {
         while let Target::Node(node) = child.target() {
-            let Some(yes) = self.answers.yes(self.numbers.of(number, node).into()) else { break };
+            let Some(yes) = self.answers.yes(self.numbers.question(number, node).into()) else { break };
             let Node { left, right, .. } = tree.node(node);
             let both: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & yes).collect();
             let rest: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & !yes).collect();

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::column::Column;
 use crate::forest::{CategorySets, Forest, Missing, Split, ZERO_THRESHOLD};
+use crate::scoring::compile::lanes::Column;
 
 /// The number of a question in a forest. Equal questions of different nodes share it.
 pub(in crate::scoring) type Question = u16;
@@ -31,7 +31,7 @@ enum Rule {
 impl Ladder {
     /// A ladder of only these thresholds, which must be ascending.
     #[cfg(all(test, target_arch = "x86_64", not(miri)))]
-    pub(in crate::scoring) fn of_thresholds(
+    pub(in crate::scoring) fn from_thresholds(
         thresholds: Vec<f64>,
         missing: Missing,
         default_left: bool,
@@ -52,7 +52,7 @@ impl Ladder {
         }
     }
 
-    /// The same questions as ladders of so few that positions are bytes.
+    /// Its questions as ladders of so few that positions are bytes.
     pub(in crate::scoring) fn into_short(self) -> impl Iterator<Item = Ladder> {
         const MOST: usize = u8::MAX as usize;
         let Ladder { scope, column, questions, rule } = self;
@@ -112,7 +112,7 @@ pub(in crate::scoring) struct Numbers {
 
 impl Numbers {
     /// The number of the question of one of a tree's nodes.
-    pub(in crate::scoring) fn of(&self, tree: usize, node: usize) -> Question {
+    pub(in crate::scoring) fn question(&self, tree: usize, node: usize) -> Question {
         self.questions[self.starts[tree] + node]
     }
 }
@@ -198,14 +198,14 @@ impl Ladders {
     }
 
     /// The ladders of one scope.
-    pub(in crate::scoring) fn of(&self, scope: Column) -> impl Iterator<Item = &Ladder> {
+    pub(in crate::scoring) fn in_scope(&self, scope: Column) -> impl Iterator<Item = &Ladder> {
         self.ladders.iter().filter(move |ladder| ladder.scope == scope)
     }
 
     /// The questions of a scope, which are contiguous.
     pub(in crate::scoring) fn range(&self, scope: Column) -> Range<usize> {
-        let start = self.of(scope).next().map_or(0, |ladder| ladder.questions.start);
-        start..self.of(scope).last().map_or(0, |ladder| ladder.questions.end)
+        let start = self.in_scope(scope).next().map_or(0, |ladder| ladder.questions.start);
+        start..self.in_scope(scope).last().map_or(0, |ladder| ladder.questions.end)
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
         let first = made();
         assert!((0..5).all(|_| made() == first));
         let (ladders, _) = Ladders::new(&forest, &[Column::Uniform, Column::Pair]).unwrap();
-        let words = ladders.of(Column::Uniform).map(|ladder| match &ladder.rule {
+        let words = ladders.in_scope(Column::Uniform).map(|ladder| match &ladder.rule {
             Rule::Categorical { words } => words[0],
             Rule::Numeric { .. } => 0,
         });
@@ -264,7 +264,7 @@ mod tests {
         let forest = forest(40);
         let (ladders, numbers) = Ladders::new(&forest, &[Column::Kernel, Column::Pair]).unwrap();
         for (place, tree) in forest.trees().iter().enumerate() {
-            let (node, question) = (tree.node(0), usize::from(numbers.of(place, 0)));
+            let (node, question) = (tree.node(0), usize::from(numbers.question(place, 0)));
             let ladder = ladders.ladders.iter().find(|ladder| ladder.questions.contains(&question)).unwrap();
             match (&ladder.rule, node.split) {
                 (Rule::Categorical { words }, Split::Categorical { set }) => {

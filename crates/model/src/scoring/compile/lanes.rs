@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::column::Column;
+pub use crate::column::Column;
 use crate::forest::{Forest, Tree};
 use crate::scoring::PoolError;
 

@@ -4,7 +4,7 @@ use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use super::ladder::{Ladder, Ladders};
-use crate::column::Column;
+use super::lanes::Column;
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::scoring::unchecked::get;
 
@@ -53,11 +53,11 @@ fn search_tree(keys: &[u64]) -> Vec<u64> {
 impl Stair {
     /// Those of all ladders.
     pub(in crate::scoring) fn all(ladders: Ladders) -> Vec<Stair> {
-        ladders.ladders.into_iter().flat_map(Stair::of_ladder).collect()
+        ladders.ladders.into_iter().flat_map(Stair::from_ladder).collect()
     }
 
     /// Those of a ladder.
-    pub(in crate::scoring) fn of_ladder(ladder: Ladder) -> impl Iterator<Item = Stair> {
+    pub(in crate::scoring) fn from_ladder(ladder: Ladder) -> impl Iterator<Item = Stair> {
         ladder.into_short().map(Stair::new)
     }
 

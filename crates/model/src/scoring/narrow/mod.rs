@@ -29,7 +29,6 @@ pub(super) mod sieve;
 
 use std::ops::Range;
 
-use crate::column::Column;
 use crate::forest::{Forest, Tree};
 use crate::isa::Isa;
 use crate::scoring::compile::answers::KernelAnswers;
@@ -37,7 +36,7 @@ use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
 use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
-use crate::scoring::compile::lanes::{LANES, Lanes};
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::unchecked::{get, set};
 use crate::scoring::{Values, low_bits};

@@ -9,12 +9,11 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::{BEHIND, Narrow};
-use crate::column::Column;
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::isa::Avx512;
 use crate::scoring::compile::cells::fetch_line;
 use crate::scoring::compile::ladder::{Ladder, Ladders};
-use crate::scoring::compile::lanes::{LANES, Lanes};
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
 use crate::scoring::{Values, low_bits};
 
 /// Thresholds per vector.
@@ -294,7 +293,7 @@ mod tests {
             prop_assume!(!thresholds.is_empty());
             thresholds.sort_by(f64::total_cmp);
             thresholds.dedup();
-            let ladder = Ladder::of_thresholds(thresholds, missing, default_left);
+            let ladder = Ladder::from_thresholds(thresholds, missing, default_left);
             let expected: Vec<usize> = values.iter().map(|&value| ladder.position(value)).collect();
             let mut eights = vec![Eight([f64::NAN; WIDTH])];
             let numeric = Numeric::new(&ladder, &mut eights).unwrap();

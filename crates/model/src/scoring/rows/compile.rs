@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::column::Column;
 use crate::forest::{Forest, Node as Split, Target, Tree};
 use crate::isa::Isa;
 use crate::scoring::compile::ladder::{Ladders, Numbers};
+use crate::scoring::compile::lanes::Column;
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::narrow::Form;
 use crate::scoring::single::Walks;
@@ -222,7 +222,7 @@ impl Layout<'_> {
                 Target::Node(node) => {
                     let Split { left, right, .. } = self.tree.node(node);
                     let here = self.parts.nodes.len();
-                    let question = self.numbers.of(self.number, node);
+                    let question = self.numbers.question(self.number, node);
                     self.parts.nodes.push(Node::new(question));
                     // The child that more training rows went to is next.
                     let both = [(left, Some((here, YES))), (right, Some((here, NO)))];

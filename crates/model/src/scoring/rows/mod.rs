@@ -153,8 +153,8 @@ impl RowScorer {
         let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
     }
 
-    /// The same for all trees and those of up to 64 rows that `pick` wants, a bit each; the sums of others
-    /// are NaN. `pick` gets approximate sums of all rows, and how far the exact ones can be from them. Where
+    /// The sums of all trees for those of up to 64 rows that `pick` wants, a bit each; those of others are
+    /// NaN. `pick` gets approximate sums of all rows, and how far the exact ones can be from them. Where
     /// that is no cheaper, it is not called and all rows are scored.
     pub fn score_some(&self, rows: &impl Rows, pick: impl FnOnce(&[f64], f64) -> u64, sums: &mut [f64]) {
         let count = rows.len().min(sums.len());

@@ -24,7 +24,6 @@ mod sieve;
 
 use std::ops::AddAssign;
 
-use crate::column::Column;
 use crate::forest::Forest;
 use crate::isa::Isa;
 use crate::scoring::compile::answers::KernelAnswers;
@@ -32,7 +31,7 @@ use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
 use crate::scoring::compile::ladder::{Ladder, Ladders};
-use crate::scoring::compile::lanes::{LANES, Lanes};
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
@@ -145,7 +144,7 @@ impl Wide {
                 let words = slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
                 let runs = slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
                 let steps = |ladder: &Ladder| ladder.questions.len().min(runs);
-                let masks: usize = ladders.of(Column::Pair).map(steps).sum();
+                let masks: usize = ladders.in_scope(Column::Pair).map(steps).sum();
                 // Some lanes are walked for as in a narrow pool.
                 narrow::fit(cells, ladders.questions, scratch);
                 grow(&mut scratch.masks, masks * words);
@@ -288,7 +287,7 @@ impl Slab {
         }
         let answers_of = vec![NONE; ladders.questions];
         let mut slab = Slab { first, words, all, runs, answers: answers_of, masks: Vec::new() };
-        for ladder in ladders.of(Column::Kernel) {
+        for ladder in ladders.in_scope(Column::Kernel) {
             // Whole vectors of words, as many as the slab has.
             let mut mask = vec![0; words];
             for question in ladder.questions.clone() {

@@ -30,13 +30,12 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use crate::column::Column;
 use crate::isa::Avx2;
 use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::Cells;
 use crate::scoring::compile::ladder::Ladders;
-use crate::scoring::compile::lanes::{LANES, Lanes};
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::narrow::SMALL;
 use crate::scoring::narrow::sieve::{Draft, Halves, Split, TWICE, halved, load, lowest, place_of, store};
@@ -152,7 +151,7 @@ impl Sieve {
         };
         let mut sieve = Sieve {
             classes: (0..runs.len().next_multiple_of(LANES)).map(row).collect(),
-            stairs: ladders.of(Column::Pair).cloned().flat_map(Stair::of_ladder).collect(),
+            stairs: ladders.in_scope(Column::Pair).cloned().flat_map(Stair::from_ladder).collect(),
             trees: Vec::new(),
             nodes: Vec::new(),
             starts: Vec::new(),
@@ -363,7 +362,7 @@ fn find_runs<const ROUNDED: bool>(
     scratch: &mut Scratch,
 ) {
     let Scratch { codes, steps, places, masks, left, found, parts, most, .. } = scratch;
-    for ladder in ladders.of(Column::Uniform) {
+    for ladder in ladders.in_scope(Column::Uniform) {
         let position = ladder.position(values.uniform[ladder.column]);
         let (no, yes) = codes[ladder.questions.clone()].split_at_mut(position);
         no.fill(NOBODY);

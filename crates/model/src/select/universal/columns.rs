@@ -45,7 +45,7 @@ pub(in crate::select) struct Values {
     pub(super) pair: Vec<f64>,
     /// By kernel: the logarithm of its estimated microseconds, NaN if it does not count.
     pub(in crate::select) log_times: Vec<f64>,
-    /// The same by class; for a shortlist, the microseconds themselves.
+    /// The logarithms by class; for a shortlist, the microseconds themselves.
     pub(super) of_classes: Vec<f64>,
     /// Scores by class; NaN for those that are not among the best.
     pub(super) scores: Vec<f64>,
@@ -67,7 +67,7 @@ impl Columns {
         sides: &[KernelTerms],
     ) -> Result<Self, SideError> {
         let columns = extractor.schema.universal_columns().unwrap_or_default();
-        let own = extractor.of_own_features(&estimator.device().hardware);
+        let own = extractor.for_own_features(&estimator.device().hardware);
         let own = own.map(|own| match PoolFeatures::new(&own, sides) {
             Ok(features) => Ok((features, own)),
             Err(MixedPool { kernel }) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::RankError;
 use super::gpu::PerGpu;
-use crate::estimate::{ClassIndex, Device, Estimator, GpuOverride, Place};
+use crate::estimate::{Device, Estimator, GpuOverride, Place};
 use crate::features::{Extractor, KernelTerms, SideError};
 use crate::forest::{Forest, Transform};
 use crate::kernel::{Kernel, KernelKind};
@@ -100,7 +100,7 @@ impl Universal {
         })
     }
 
-    /// The same for few other kernels, of the same libraries.
+    /// The model for few other kernels, of the same libraries.
     pub(super) fn beside(&self, kernels: &Arc<[Arc<Kernel>]>, sides: Vec<KernelTerms>) -> Self {
         Self {
             trained_on: self.trained_on.clone(),
@@ -173,12 +173,10 @@ impl Universal {
         universal_score(raw, device.prior, log_time)
     }
 
-    /// The scores that were found, by kernel; NaN for those that do not count, or were left out.
-    pub(super) fn scores<'v>(device: &'v OnDevice, values: &'v Values) -> impl Iterator<Item = f64> + 'v {
-        let of_kernel = |(class, time): (&ClassIndex, &f64)| {
-            if time.is_nan() { f64::NAN } else { values.scores.get(class.get()).copied().unwrap_or(f64::NAN) }
-        };
-        device.columns.classes.iter().zip(&values.log_times).map(of_kernel)
+    /// The scores that were found, by kernel; `None` for those that do not count or have no estimate.
+    pub(super) fn scores<'v>(device: &'v OnDevice, values: &'v Values) -> impl Iterator<Item = Option<f64>> {
+        let kernels = device.columns.classes.iter().zip(&values.log_times);
+        kernels.map(|(class, time)| values.scores.get(class.get()).copied().filter(|_| !time.is_nan()))
     }
 
     /// The most that the forest adds to a score.
@@ -274,7 +272,7 @@ pub fn universal_rows<'k>(
     problem: &Problem,
     kernels: impl Iterator<Item = &'k KernelKind> + Clone,
 ) -> Result<(Vec<f64>, Vec<f64>), SideError> {
-    let own = extractor.of_own_features(&estimator.device().hardware);
+    let own = extractor.for_own_features(&estimator.device().hardware);
     let sides = own.iter().flat_map(|own| kernels.clone().map(|kernel| own.kernel_side(kernel)));
     let sides: Vec<KernelTerms> = sides.collect::<Result<_, _>>()?;
     let columns = Columns::new(estimator, extractor, kernels, &sides)?;

@@ -1,4 +1,5 @@
-//! A text in parts: the header, one tree after the other, and what follows. No more of it is in memory at once.
+//! A text section by section: the header, one tree after the other, and what follows. No more of it is in memory
+//! at once.
 
 use std::io::{self, BufRead};
 
