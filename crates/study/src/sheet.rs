@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::BufRead;
 
 use ck_select_data::measurements::DataError;
-use ck_select_types::cells::Fields;
+use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::files;
 use ck_select_types::listing::check_names;
 use ck_select_types::vocab::Op;
@@ -20,8 +20,8 @@ pub struct Sheet {
 }
 
 impl Fields for Sheet {
-    fn get(&self, name: &str) -> Option<&str> {
-        Some(self.cell(*self.columns.get(name)?)).filter(|cell| !cell.is_empty())
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.record.get(*self.columns.get(name)?).and_then(Cell::of_text)
     }
 }
 
@@ -96,5 +96,21 @@ impl Sheet {
             found.sort();
             DataError::no_column(&self.file, names[0], &found)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number of `N/A` was no whole number, as if it were no empty word.
+    #[test]
+    fn empty_words_are_absent_cells() {
+        let text = "M,N,K,split_k\n,nan,N/A,2\n";
+        let mut sheet = Sheet::new("a.csv", Box::new(text.as_bytes())).unwrap();
+        sheet.read_header(Op::Gemm, &[]).unwrap();
+        assert!(sheet.next().unwrap());
+        let cells = ["M", "N", "K", "split_k"].map(|name| sheet.get(name));
+        assert_eq!(cells, [None, None, None, Some("2")]);
     }
 }

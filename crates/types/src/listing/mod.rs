@@ -649,6 +649,19 @@ mod tests {
         assert_eq!(conv(quoted).unwrap_err(), "l: line 4: X: found 'one', expected a whole number");
     }
 
+    /// `split_k` of `N/A` was "found 'N/A', expected a whole number", as if it were no empty word.
+    #[test]
+    fn empty_words_are_absent_cells() {
+        let listed = |cell: &str| {
+            conv(&format!("op,N,C,K,Hi,Wi,Y,X,split_k,dtype\n{cell},1,8,8,4,4,1,1,{cell},{cell}\n")).unwrap()
+        };
+        let absent = listed("").problems;
+        assert!(!absent[0].stated.dtype);
+        for word in ["N/A", "nan", "NaN", "null", "None", "NULL"] {
+            assert_eq!(listed(word).problems, absent, "{word}");
+        }
+    }
+
     #[test]
     fn a_header_in_the_middle_of_a_joined_table_is_no_row() {
         let text = "N,C,K,Hi,Wi,Y,X\n1,8,8,4,4,1,1\nN,C,K,Hi,Wi,Y,X\n2,8,8,4,4,1,1\n";

@@ -8,7 +8,7 @@ use csv::{ReaderBuilder, StringRecord};
 
 use super::fault::ProblemLineFault;
 use super::stated::StatedFields;
-use crate::cells::Fields;
+use crate::cells::{Cell, Fields};
 use crate::field::InvalidField;
 use crate::files;
 use crate::problem::Problem;
@@ -165,8 +165,8 @@ impl ProblemTable {
 }
 
 impl Fields for ProblemTable {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.record.get(self.place(name)?).filter(|cell| !cell.is_empty())
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.record.get(self.place(name)?).and_then(Cell::of_text)
     }
 }
 
