@@ -8,7 +8,6 @@ use ck_select_model::inflate::inflated;
 use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
-use super::csv::Records;
 use super::record::{Counts, Measured, Sink};
 use super::rows::{Filter, Rows};
 use super::{DataError, csv, json, log, parquet};
@@ -96,7 +95,7 @@ pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> 
     let (opened, format) = open(path)?;
     match (opened, format) {
         (Opened::Binary(file), _) => parquet::columns(&name, file).map(Some),
-        (Opened::Text(mut text), Format::Csv) => Ok(Some(Records::new(&name, &mut *text)?.header)),
+        (Opened::Text(mut text), Format::Csv) => Ok(Some(csv::open(&name, &mut *text)?.header().to_vec())),
         _ => Ok(None),
     }
 }

@@ -20,10 +20,11 @@ pub use fault::ProblemLineFault;
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use stated::StatedFields;
 
-use std::io::{BufRead, Cursor};
+use std::io::{self, BufRead, Cursor, Read as _};
 
 use self::source::{Lines, ProblemTable, SeenProblems, unreadable};
 use crate::cells::Fields;
+use crate::csv_rows::CsvRows;
 use crate::field::InvalidField;
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
@@ -160,7 +161,7 @@ pub struct ProblemReader<'a> {
     op: Op,
     defaults: ProblemDefaults,
     lines: Lines<'a>,
-    format: Format,
+    format: Format<'a>,
     seen: SeenProblems,
     any: bool,
     hardware: Option<Hardware>,
@@ -169,13 +170,14 @@ pub struct ProblemReader<'a> {
     pub passed: Skipped,
 }
 
-enum Format {
+#[allow(clippy::large_enum_variant)] // a reader has one
+enum Format<'a> {
     Empty,
     List {
         /// Whether lines have to name their operation.
         all_say_op: bool,
     },
-    ProblemTable(ProblemTable),
+    ProblemTable(ProblemTable<'a>),
 }
 
 impl<'a> ProblemReader<'a> {
@@ -227,12 +229,20 @@ impl<'a> ProblemReader<'a> {
     fn fault(&self, fault: ProblemLineFault) -> ProblemListError {
         let line = match fault {
             ProblemLineFault::None(..) => None,
-            _ => Some(self.lines.number).filter(|line| *line > 0),
+            _ => Some(self.line()).filter(|line| *line > 0),
         };
         ProblemListError { list: self.label.clone(), line, fault }
     }
 
-    fn head(&mut self) -> Result<Format, ProblemLineFault> {
+    /// The number of the last line.
+    fn line(&self) -> u64 {
+        match &self.format {
+            Format::ProblemTable(table) => table.rows.line(),
+            _ => self.lines.number,
+        }
+    }
+
+    fn head(&mut self) -> Result<Format<'a>, ProblemLineFault> {
         self.lines.expect_text()?;
         if !self.lines.next()? {
             return Ok(Format::Empty);
@@ -244,20 +254,7 @@ impl<'a> ProblemReader<'a> {
             return self.json();
         }
         if !self.lines.line().contains('=') {
-            let table = ProblemTable::new(&mut self.lines)?;
-            let names: Vec<&str> = table.record.iter().collect();
-            match check_columns(self.op, &names, &[]) {
-                Ok(unknown) => self.passed.unknown = unknown,
-                Err(fault) => {
-                    let text = self.rest()?;
-                    let is_log = log::has_problems(&text);
-                    return if is_log { Ok(self.log(&text)) } else { Err(ProblemLineFault::Header(fault)) };
-                }
-            }
-            // Models and devices have constants of their own.
-            let hardware = names.iter().filter(|name| Hardware::COLUMNS.contains(name));
-            self.passed.unknown.extend(hardware.map(|&name| name.to_owned()));
-            return Ok(Format::ProblemTable(table));
+            return self.table();
         }
         self.lines.again = true;
         let mut all_say_op = op_of(self.lines.line()).is_some();
@@ -275,8 +272,29 @@ impl<'a> ProblemReader<'a> {
         Ok(Format::List { all_say_op })
     }
 
+    /// A table whose header is the last line; or a log that begins like one.
+    fn table(&mut self) -> Result<Format<'a>, ProblemLineFault> {
+        let mut header = CsvRows::new(self.lines.line().as_bytes());
+        header.read_header()?;
+        let names: Vec<&str> = header.header().iter().map(String::as_str).collect();
+        match check_columns(self.op, &names, &[]) {
+            Ok(unknown) => self.passed.unknown = unknown,
+            Err(fault) => {
+                let text = self.rest()?;
+                let is_log = log::has_problems(&text);
+                return if is_log { Ok(self.log(&text)) } else { Err(ProblemLineFault::Header(fault)) };
+            }
+        }
+        // Models and devices have constants of their own.
+        let hardware = names.iter().filter(|name| Hardware::COLUMNS.contains(name));
+        self.passed.unknown.extend(hardware.map(|&name| name.to_owned()));
+        let rest = std::mem::replace(&mut self.lines.source, Box::new(io::empty()));
+        let table = ProblemTable::new(Box::new(Cursor::new(self.so_far()).chain(rest)))?;
+        Ok(Format::ProblemTable(table))
+    }
+
     /// Reads the whole file, whose first line was read.
-    fn json(&mut self) -> Result<Format, ProblemLineFault> {
+    fn json(&mut self) -> Result<Format<'a>, ProblemLineFault> {
         let text = self.rest()?;
         if log::has_problems(&text) {
             return Ok(self.log(&text));
@@ -303,7 +321,7 @@ impl<'a> ProblemReader<'a> {
     }
 
     /// Goes on with the problems of a log.
-    fn log(&mut self, text: &str) -> Format {
+    fn log(&mut self, text: &str) -> Format<'a> {
         let (lines, others) = log::lines_of(text, &self.defaults.gemm_request);
         self.passed.of_other_tables = others;
         self.lines = Lines::new(Box::new(Cursor::new(lines)));
@@ -368,7 +386,6 @@ impl<'a> ProblemReader<'a> {
             format: Format::ProblemTable(table),
             op,
             defaults,
-            lines,
             seen,
             passed,
             hardware,
@@ -378,23 +395,20 @@ impl<'a> ProblemReader<'a> {
         else {
             return Ok(None);
         };
-        while lines.next()? {
-            table.read(lines)?;
-            if table.is_header() {
-                continue;
-            }
+        while table.rows.next()? {
             if let Some(stated) = table.op().map_err(ProblemLineFault::Op)?
                 && stated != *op
             {
                 passed.others += 1;
                 continue;
             }
-            let problem = Problem::from_fields(*op, &*table, defaults).map_err(ProblemLineFault::Cells)?;
+            let problem =
+                Problem::from_fields(*op, &table.rows, defaults).map_err(ProblemLineFault::Cells)?;
             if let Some(hardware) = hardware {
-                check_hardware(hardware, &*table).map_err(ProblemLineFault::Cells)?;
+                check_hardware(hardware, &table.rows).map_err(ProblemLineFault::Cells)?;
             }
-            let stated = StatedFields::by(&*table);
-            let name = ["kernel", "kernel_name"].iter().find_map(|column| table.get(column));
+            let stated = StatedFields::by(&table.rows);
+            let name = ["kernel", "kernel_name"].iter().find_map(|column| table.rows.get(column));
             let kernel = name.filter(|_| *by_kernels).and_then(|name| Kernel::from_name(name).ok());
             let completed = kernel.and_then(|kernel| stated.completed(&problem, &kernel.kind));
             let (written, problem) = (problem, completed.unwrap_or(problem));
