@@ -76,6 +76,19 @@ pub fn not_text(start: &[u8]) -> Option<&'static str> {
     KNOWN.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, found)| found)
 }
 
+/// The byte-order mark that some editors put before a text.
+const MARK: &str = "\u{feff}";
+
+/// The contents of a text file without a byte-order mark.
+pub fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MARK.as_bytes()).unwrap_or(bytes)
+}
+
+/// A text without a byte-order mark.
+pub fn text_without_bom(text: &str) -> &str {
+    text.strip_prefix(MARK).unwrap_or(text)
+}
+
 /// The contents of a regular UTF-8 file.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     io::read_to_string(open(path)?)

@@ -141,7 +141,7 @@ fn text_format(path: &Path, beginning: &[u8]) -> Format {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let beginning = String::from_utf8_lossy(&beginning[..beginning.len().min(1 << 16)]);
-    let start = beginning.trim_start_matches('\u{feff}').trim_start();
+    let start = files::text_without_bom(&beginning).trim_start();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension {
         "parquet" => Format::Parquet,

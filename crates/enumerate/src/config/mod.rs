@@ -86,8 +86,7 @@ impl Config {
     /// ```
     pub fn from_json(label: &str, bytes: &[u8], op: Option<Op>) -> Result<Self, ConfigError> {
         let fault = in_file(label);
-        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-        let Strict(root) = serde_json::from_slice(bytes)
+        let Strict(root) = serde_json::from_slice(files::without_bom(bytes))
             .map_err(|error| fault((String::new(), format!("JSON: {error}"))))?;
         Self::of_value(&root, op).map_err(fault)
     }

@@ -50,8 +50,8 @@ impl<'a> Lines<'a> {
                 return Ok(false);
             }
             self.whole = self.text.ends_with('\n');
-            if self.number == 1 && self.text.starts_with('\u{feff}') {
-                self.text.drain(..'\u{feff}'.len_utf8());
+            if self.number == 1 {
+                self.text.drain(..self.text.len() - files::text_without_bom(&self.text).len());
             }
             let line = self.line();
             if line.contains('\r') {

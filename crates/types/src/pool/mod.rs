@@ -111,7 +111,7 @@ impl Pool {
             return Err(PoolError::value(found, "UTF-8 text"));
         }
         let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+            Ok(text) => files::text_without_bom(text),
             Err(error) => {
                 let offset = error.valid_up_to();
                 return Err(PoolError::new(format_args!("not UTF-8 from byte {offset} on")));
