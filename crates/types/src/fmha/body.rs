@@ -1,6 +1,6 @@
 //! What all names of attention kernels begin with, and how they are told apart.
 
-use super::{FmhaKernel, FmhaTile, ck_name, config_name, identifier};
+use super::{DTYPES, FmhaKernel, FmhaTile, ck_name, config_name, dtype_words, identifier};
 use crate::field::Record as _;
 use crate::grammar::{Form, Part};
 use crate::scan::{NameError, Scan};
@@ -26,10 +26,8 @@ pub(super) fn blank_kernel(family: FmhaFamily, dtype: Dtype, mode: FmhaMode) -> 
 pub(super) fn types(scan: &mut Scan<'_>) -> Result<(Dtype, FmhaMode), NameError> {
     scan.separator("the dtype")?;
     let dtype: Dtype = scan.word(Dtype::WORDS)?;
-    if !dtype.is_of_fmha() {
-        let words: Vec<&str> =
-            Dtype::ALL.iter().filter(|dtype| dtype.is_of_fmha()).map(|dtype| dtype.as_str()).collect();
-        return Err(scan.fail(format!("found '{dtype}', expected a type of attention: {}", words.join(", "))));
+    if !DTYPES.contains(&dtype) {
+        return Err(scan.fail(format!("found '{dtype}', expected a type of attention: {}", dtype_words())));
     }
     scan.separator("the mode")?;
     let mode = match scan.token() {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::{DTYPES, dtype_words};
 use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
 use crate::field::{self, Field, Given, InvalidField, Kind, Record, fields, places, values};
@@ -317,10 +318,8 @@ impl FmhaProblem {
             let expected = format!("a stage of {}: {}", self.api_family, stages.join(", "));
             return Err(InvalidField::new("family", format_args!("'{}'", self.family), expected));
         }
-        if !self.dtype.is_of_fmha() {
-            let words: Vec<&str> =
-                Dtype::ALL.iter().filter(|dtype| dtype.is_of_fmha()).map(|dtype| dtype.as_str()).collect();
-            let expected = format!("one of {}", words.join(", "));
+        if !DTYPES.contains(&self.dtype) {
+            let expected = format!("one of {}", dtype_words());
             return Err(InvalidField::new("dtype", format_args!("'{}'", self.dtype), expected));
         }
         Ok(())
@@ -391,7 +390,7 @@ pub fn fmha_signature_differs(
 }
 
 /// Whether named cells contain more than sizes and type, that is, fields that kernels are made for.
-pub(crate) fn has_signature(has: impl Fn(&str) -> bool) -> bool {
+pub(super) fn has_signature(has: impl Fn(&str) -> bool) -> bool {
     let fields = FmhaProblem::FIELDS.iter().filter(|field| is_of_kernels(field) && field.name != "dtype");
     fields.flat_map(Field::names).any(has)
 }

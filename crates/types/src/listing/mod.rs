@@ -25,10 +25,12 @@ use std::io::{self, BufRead, Cursor, Read as _};
 use self::source::{Lines, ProblemTable, SeenProblems, unreadable};
 use crate::cells::Fields;
 use crate::csv_rows::CsvRows;
+use crate::each_operation;
 use crate::field::InvalidField;
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
-use crate::problem::{FmhaProblem, Pairs, Problem, ProblemDefaults, ProblemError, separates};
+use crate::operation::OperationProblem as _;
+use crate::problem::{Pairs, Problem, ProblemDefaults, ProblemError, separates};
 use crate::vocab::Op;
 
 /// The problems of a file, in its order.
@@ -417,7 +419,8 @@ impl<'a> ProblemReader<'a> {
             }
             let number = table.number().map_err(ProblemLineFault::Cells)?;
             if let Some(number) = number {
-                let what = seen.hashes_of(&(as_numbered(written), stated));
+                let written = each_operation!(written, Problem(own) => own.as_numbered().into());
+                let what = seen.hashes_of(&(written, stated));
                 if *table.numbers.entry(number).or_insert(what) != what {
                     return Err(ProblemLineFault::Number(number));
                 }
@@ -437,16 +440,6 @@ fn check_hardware(hardware: &Hardware, row: &dyn Fields) -> Result<(), InvalidFi
         }
     }
     Ok(())
-}
-
-/// What one number stands for: the longest sequence is recorded only for kernels of group mode.
-fn as_numbered(problem: Problem) -> Problem {
-    match problem {
-        Problem::Fmha(p) => {
-            FmhaProblem { max_seqlen_q: p.longest_q(), max_seqlen_k: p.longest_k(), ..p }.into()
-        }
-        other => other,
-    }
 }
 
 /// The line of a problem, without its end.

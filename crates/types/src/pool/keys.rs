@@ -43,6 +43,8 @@ pub(super) struct KernelKeys {
     pub(super) statistics: &'static [(&'static str, Keys)],
     /// The version of a registry's export, if it has one; then it has a time, too.
     pub(super) export_version: Option<&'static str>,
+    /// Whether flags may be numbers, which are true above 0.
+    pub(super) has_counted_flags: bool,
     /// Whether its exporter writes `unknown` for words of these keys that it cannot spell.
     pub(super) may_be_unknown: fn(&str) -> bool,
 }

@@ -16,7 +16,7 @@ pub use export::{ExportOptions, config_json, export_json, kernel_json};
 pub use folder::{Folder, FolderKernel};
 
 use crate::files;
-use crate::kernel::{Kernel, KernelKind};
+use crate::kernel::Kernel;
 use crate::vocab::Op;
 
 /// Kernels of one operation, in the order of their source, which is the last to decide between equal scores.
@@ -200,12 +200,10 @@ impl Builder {
             )));
         }
         // What registries refuse, too: a tile without rows, a group without waves.
-        if let KernelKind::Fmha(fmha) = &kernel.kind
-            && let Err(wrong) = fmha.validate()
-        {
+        kernel.validate().map_err(|wrong| {
             let error = PoolError::value(wrong.found, wrong.expected);
-            return Err(error.within(&format!("{}: {}", kernel.name, wrong.field)));
-        }
+            error.within(&format!("{}: {}", kernel.name, wrong.field))
+        })?;
         self.kernels.push(kernel);
         Ok(())
     }

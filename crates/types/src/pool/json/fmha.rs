@@ -28,6 +28,8 @@ impl KernelJson for FmhaKernel {
         config: EXPORT,
         statistics: &[("by_family", "family"), ("by_dtype", "dtype"), ("by_pipeline", "pipeline")],
         export_version: None,
+        // Backward kernels pad to 8 elements.
+        has_counted_flags: true,
         may_be_unknown: |_| false,
     };
 
