@@ -26,8 +26,10 @@ pub mod filter;
 mod fmha;
 mod gemm;
 mod kernels;
+mod request;
 pub mod rules;
 pub mod shapes;
 
-pub use expand::{Request, enumerate};
+pub use expand::enumerate;
 pub use kernels::{EnumerateError, Enumeration};
+pub use request::Request;
