@@ -18,6 +18,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod arch;
 pub mod config;
 mod conv;
 mod expand;
@@ -26,6 +27,8 @@ pub mod filter;
 mod fmha;
 mod gemm;
 mod kernels;
+mod lists;
+mod reader;
 mod request;
 pub mod rules;
 pub mod shapes;

@@ -3,13 +3,13 @@
 //! Upstream ignores unknown keys, so a misspelt key silently means its default. Here it is an error. What
 //! upstream's files cannot express is under a key of our own, `ck_select`.
 
-pub(crate) mod reader;
-
 pub use crate::conv::config::{ConvConfig, ConvSweep};
-pub use crate::conv::instances::{Family, Instances, OtherKernel};
+pub use crate::conv::instances::Instances;
 pub use crate::fmha::config::FmhaConfig;
 pub use crate::gemm::config::{GemmConfig, GemmRanges, LdsLimit};
 pub use crate::gemm::variant::{GemmProfiles, GemmVariants};
+pub use crate::kernels::{Family, OtherKernel};
+pub use crate::reader::ConfigError;
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use ck_select_types::vocab::Op;
 use ck_select_types::{each_operation, files};
 use serde_json::Value;
 
-use reader::{Fault, Object, in_file};
+use crate::reader::{Claim, ConfigFile, Fault, Object, in_file};
 
 type Own<P> = <P as ConfigFile>::Config;
 
@@ -26,41 +26,6 @@ ck_select_types::operation_enum! {
     /// What to enumerate.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Config(Own);
-}
-
-/// Problems of an operation whose kernels a file can ask for.
-pub(crate) trait ConfigFile {
-    /// What a file asks for.
-    type Config;
-
-    /// How surely a file that names no operation is one of this one's.
-    fn claim(root: &Value) -> Claim;
-
-    /// Reads a file.
-    fn read_file(object: Object<'_>, root: &Value) -> Result<Self::Config, Fault>;
-}
-
-/// How surely a file is one of an operation's.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Claim {
-    /// It is none.
-    No,
-    /// It is one if no other operation claims it.
-    Perhaps,
-    /// It is one.
-    Surely,
-}
-
-/// A configuration that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}{}{place}: {reason}", if place.is_empty() { "" } else { ", " })]
-pub struct ConfigError {
-    /// The file.
-    pub file: String,
-    /// The field, such as `trait_config.pipeline.values[2]`; empty for the whole file.
-    pub place: String,
-    /// What was found and what was expected.
-    pub reason: String,
 }
 
 impl Config {

@@ -5,8 +5,7 @@ use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 use serde_json::Value;
 
 use super::instances::{self, Instances};
-use crate::config::reader::{Fault, Object, count, flag, word};
-use crate::config::{Claim, ConfigFile};
+use crate::reader::{Claim, ConfigFile, Fault, Object, count, flag, word};
 
 /// Which convolution kernels to enumerate.
 #[derive(Debug, Clone, PartialEq, Eq)]

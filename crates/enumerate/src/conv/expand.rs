@@ -5,10 +5,13 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
 use super::config::{ConvConfig, ConvSweep};
 use super::instances::Instances;
+use super::rules::DirectionRules;
 use super::valid::refusal;
+use crate::arch::ArchTable;
 use crate::kernels::{EnumerateError, Kernels};
+use crate::lists::admits;
 use crate::request::Request;
-use crate::rules::{ArchTable, DirectionRules, Rules, admits};
+use crate::rules::Rules;
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
 type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);

@@ -5,8 +5,7 @@ use ck_select_types::vocab::FmhaPipeline;
 use serde_json::Value;
 
 use super::rules::FmhaFeatures;
-use crate::config::reader::{Fault, Object, count, flag, kind, word};
-use crate::config::{Claim, ConfigFile};
+use crate::reader::{Claim, ConfigFile, Fault, Object, count, flag, kind, word};
 
 /// A sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use ck_select_types::kernel::FmhaKernel;
 use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 use serde::Deserialize;
 
-use crate::rules::admits;
+use crate::lists::admits;
 
 /// The rules of forward attention.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

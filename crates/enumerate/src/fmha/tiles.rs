@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use ck_select_types::vocab::{Dtype, FmhaPipeline};
 
-use crate::config::FmhaConfig;
-use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, FmhaTileTest, admits};
-use crate::shapes::distinct;
+use super::config::FmhaConfig;
+use super::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, FmhaTileTest};
+use crate::lists::{admits, distinct};
 
 /// Where tiles come from, and what is built of them.
 pub(crate) struct Tiles<'a> {

@@ -5,8 +5,7 @@ use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
 use serde_json::Value;
 
 use super::variant::{self, GemmVariants, TRAIT_HINTS};
-use crate::config::reader::{Fault, Object, count, flag, kind, word};
-use crate::config::{Claim, ConfigFile};
+use crate::reader::{Claim, ConfigFile, Fault, Object, count, flag, kind, word};
 
 /// Which GEMM kernels to enumerate.
 #[derive(Debug, Clone, PartialEq, Eq)]

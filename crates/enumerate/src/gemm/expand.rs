@@ -4,13 +4,14 @@ use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline};
 
 use super::config::{GemmConfig, GemmRanges, LdsLimit};
+use super::families::{BuiltRule, FamilyRules};
 use super::traits::Shared;
 use super::valid::GemmValidator;
 use super::variant::{GemmVariants, MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
 use crate::kernels::{EnumerateError, Kernels};
 use crate::request::Request;
-use crate::rules::{BuiltRule, FamilyRules, Rules};
+use crate::rules::Rules;
 
 /// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;

@@ -6,7 +6,7 @@ use ck_select_types::kernel::{GemmKernel, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::admits;
+use crate::lists::admits;
 
 /// The conditions, by family.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -6,7 +6,7 @@ use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
 use serde::Deserialize;
 
-use crate::rules::TraitRefusal;
+use crate::arch::TraitRefusal;
 
 /// The tables of the tile engine's validator.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

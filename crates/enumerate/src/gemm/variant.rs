@@ -5,8 +5,8 @@ use ck_select_types::kernel::{GemmKernel, GemmVariant, Mnk, Quant};
 use ck_select_types::vocab::{Elementwise, QuantMode, StreamKReduction};
 use serde_json::Value;
 
-use crate::config::reader::{Fault, Object, count, flag, kind, word};
-use crate::shapes::distinct;
+use crate::lists::distinct;
+use crate::reader::{Fault, Object, count, flag, kind, word};
 
 /// What sets the kernels of ranges apart from plain ones.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,7 @@ pub(crate) mod drawn;
 mod product;
 mod write;
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use ck_select_types::nearest::Hint;
@@ -14,6 +13,7 @@ use ck_select_types::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Direction, Dtype, Op};
 use serde::Deserialize;
 
+pub use crate::lists::distinct;
 use crate::rules::RulesError;
 use drawn::Draw;
 
@@ -263,12 +263,6 @@ pub fn evenly<T: Copy>(problems: &[T], count: usize) -> Vec<T> {
     }
     let step = problems.len() as f64 / count as f64;
     (0..count).map(|index| problems[(index as f64 * step) as usize]).collect()
-}
-
-/// Keeps the first of equal values.
-pub fn distinct<T: Eq + Hash + Copy>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = HashSet::new();
-    values.into_iter().filter(|value| seen.insert(*value)).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod ck_name;
 mod config_name;
 mod identifier;
 mod kernel;
+mod name;
 mod problem;
 mod supports;
 #[cfg(test)]
@@ -114,7 +115,7 @@ impl OperationProblem for FmhaProblem {
     }
 
     fn begins_a_name(text: &str) -> bool {
-        text.starts_with("fmha_")
+        text.starts_with(name::PREFIX)
     }
 
     fn kernel_of_name(name: &str) -> Result<FmhaKernel, NameError> {
