@@ -139,7 +139,7 @@ impl<R> CsvRows<R> {
 
     /// The value of a cell.
     pub fn at(&self, column: usize) -> Option<Cell<'_>> {
-        Cell::of_text(self.text(column))
+        Cell::from_text(self.text(column))
     }
 
     /// The number of the row's last line, from 1.

@@ -58,7 +58,7 @@ pub struct FmhaSweep {
     pub narrow_k1: Vec<FmhaNarrow>,
     /// Shared memory for the synchronous pipelines.
     pub lds_bytes: u64,
-    /// The same for the asynchronous ones.
+    /// The shared memory of the asynchronous ones, in bytes.
     pub async_lds_bytes: u64,
     /// Which tiles a pipeline accepts.
     pub tile_rules: Vec<FmhaTileTest>,
@@ -227,7 +227,7 @@ impl FmhaFeatures {
 
 impl FmhaSweep {
     /// The instructions and head sizes of a type.
-    pub fn of_type(&self, dtype: Dtype) -> Option<&FmhaSweepTypes> {
+    pub fn types(&self, dtype: Dtype) -> Option<&FmhaSweepTypes> {
         self.types.iter().find(|types| types.dtypes.contains(&dtype))
     }
 }

@@ -28,7 +28,7 @@ pub struct GemmRules {
     /// Matrix instructions by architecture, then by the types of A, B and C; combinations that are not listed
     /// accept any.
     pub warp_tiles: BTreeMap<String, BTreeMap<String, Vec<Mnk>>>,
-    /// The same for kernels with a shuffled B, where they differ from those of `arch.json`.
+    /// The instructions of kernels with a shuffled B, where they differ from those of `arch.json`.
     #[serde(default)]
     pub preshuffle_warp_tiles: BTreeMap<String, BTreeMap<String, Vec<Mnk>>>,
     /// Combinations that are refused on every architecture.

@@ -69,7 +69,7 @@ pub(crate) const ROOT_HINTS: &[(&str, &str)] = &[
         "it is a key of \"ck_select\": {\"variant\": \"gemm_aquant\"}, gemm_bquant and gemm_abquant",
     ),
 ];
-/// The same in `trait_config`.
+/// Advice for such keys in `trait_config`.
 pub(crate) const TRAIT_HINTS: &[(&str, &str)] = &[
     ("profile", "it is a key of \"ck_select\": {\"variant\": \"gemm_quant\"}"),
     ("reduction_strategy", "it is a key of \"ck_select\": {\"variant\": \"gemm_streamk\"}"),

@@ -100,7 +100,7 @@ pub fn sets() -> Result<&'static [Set], RulesError> {
 /// A set by one of its names: ours, or one of upstream's, which also says direction and dimensions.
 /// Upstream's own problems are not included; the set has problems of the same kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Named {
+pub struct NamedSet {
     /// The name.
     pub name: &'static str,
     /// The set.
@@ -110,17 +110,17 @@ pub struct Named {
 }
 
 /// The sets under all their names.
-pub fn named() -> Result<Vec<Named>, RulesError> {
+pub fn named() -> Result<Vec<NamedSet>, RulesError> {
     let catalog = catalog()?;
-    let ours = catalog.sets.iter().map(|set| Named { name: &set.name, set, upstream: None });
+    let ours = catalog.sets.iter().map(|set| NamedSet { name: &set.name, set, upstream: None });
     let upstreams = catalog.upstream.iter().filter_map(|known| {
         let set = catalog.sets.iter().find(|set| set.name == known.set)?;
-        Some(Named { name: &known.name, set, upstream: Some((known.direction, known.ndim)) })
+        Some(NamedSet { name: &known.name, set, upstream: Some((known.direction, known.ndim)) })
     });
     Ok(ours.chain(upstreams).collect())
 }
 
-impl std::str::FromStr for Named {
+impl std::str::FromStr for NamedSet {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {

@@ -82,7 +82,7 @@ impl OperationProblem for ConvProblem {
         self.dtype_in
     }
 
-    /// The same with one layout for all that differ only in the number of dimensions, so that problems of
+    /// The problem with one layout for all that differ only in the number of dimensions, so that problems of
     /// either spelling compare as equal.
     fn normal(self) -> Self {
         Self { layout: self.layout.order(), ..self }

@@ -134,7 +134,7 @@ impl OperationProblem for GemmProblem {
 }
 
 fn is_a_name(text: &str) -> bool {
-    Family::of_name(text).is_some() || GemmKernel::begins_a_name(text)
+    Family::from_name(text).is_some() || GemmKernel::begins_a_name(text)
 }
 
 /// The kernel of a name, which must be valid.

@@ -141,7 +141,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     }
 }
 
-/// The same for a table that need not spell out its problems.
+/// As [`check_columns`], for a table that need not spell out its problems.
 pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
     match columns {
         [] | [""] => {

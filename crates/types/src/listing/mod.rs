@@ -370,7 +370,7 @@ impl<'a> ProblemReader<'a> {
                 Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem))
                     if problem.op() == self.op =>
                 {
-                    let stated = StatedFields::by(&Pairs::of_line(line));
+                    let stated = StatedFields::by(&Pairs::from_line(line));
                     if self.seen.insert(&(problem, stated)) {
                         return Ok(Some(ListedProblem { number: None, problem, stated }));
                     }

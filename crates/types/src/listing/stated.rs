@@ -28,7 +28,8 @@ impl StatedFields {
         self.filled(problem, kernel).filter(|problem| kernel.matches(problem))
     }
 
-    /// The same whether the kernel computes it or not; `None` if it is of another operation.
+    /// The problem with the kernel's words, whether the kernel computes it or not; `None` if it is of another
+    /// operation.
     pub fn filled(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
         let pair = (problem, kernel);
         each_operation!(pair, (Problem(asked), KernelKind(own)) => Some(asked.filled(self, own).into()), None)

@@ -42,7 +42,7 @@ impl Pool {
         Self::shared(kernels.into_iter().map(Arc::new).collect())
     }
 
-    /// The same of kernels that others share.
+    /// A pool of kernels that others share: as [`Pool::new`].
     pub fn shared(kernels: Vec<Arc<Kernel>>) -> Result<Self, PoolError> {
         let mut builder = Builder::default();
         for kernel in kernels {

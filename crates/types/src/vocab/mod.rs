@@ -31,7 +31,7 @@ macro_rules! vocabulary {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// The same for C.
+            /// The word for C, with a NUL.
             pub const fn as_c_str(self) -> &'static std::ffi::CStr {
                 let bytes = match self { $(Self::$variant => concat!($word, "\0").as_bytes()),+ };
                 match std::ffi::CStr::from_bytes_with_nul(bytes) {
@@ -311,7 +311,7 @@ impl Dtype {
         }
     }
 
-    /// The same of kernels with scales: floats of 4 bits give `fp16`, too.
+    /// The type of C of kernels with scales: as [`Dtype::result`], but floats of 4 bits give `fp16`, too.
     pub(crate) const fn scaled_result(self) -> Self {
         match self {
             Self::PkFp4 => Self::Fp16,
