@@ -65,8 +65,7 @@ impl Overrides {
     /// Reads the text of a file; `file` is its name in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, OverrideError> {
         let mut names = HashMap::new();
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        for (index, line) in text.lines().enumerate() {
+        for (index, line) in files::text_without_bom(text).lines().enumerate() {
             let rule = line.split('#').next().unwrap_or("").trim();
             if rule.is_empty() {
                 continue;

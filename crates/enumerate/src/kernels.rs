@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use ck_select_types::kernel::Kernel;
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::UnknownWord;
-
-use crate::config::OtherKernel;
-use crate::rules::AiterError;
+use ck_select_types::vocabulary;
 
 /// Why a configuration cannot be enumerated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,9 +20,9 @@ pub enum EnumerateError {
     /// Something that the rules lack, or more than is allowed of something.
     #[error("{0}")]
     Refused(String),
-    /// No such family of AITER's.
-    #[error(transparent)]
-    Aiter(#[from] AiterError),
+    /// No such family of AITER's, or none for the architecture, or wrong rules of it.
+    #[error("{0}")]
+    Aiter(String),
 }
 
 /// More kernels than fit into a pool.
@@ -54,6 +52,25 @@ pub struct Enumeration {
     pub filtered: usize,
     /// Warnings about what upstream would ignore silently.
     pub warnings: Vec<String>,
+}
+
+/// A kernel that has a name but no descriptor, so that no pool can contain it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherKernel {
+    /// Its name in upstream's generator.
+    pub name: String,
+    /// What kind of kernel it is.
+    pub family: Family,
+}
+
+vocabulary! {
+    /// Convolutions that are not implicit GEMMs.
+    Family, "family" {
+        /// For few channels per group, computed without a GEMM.
+        Direct = "direct",
+        /// For one channel per group.
+        Depthwise = "depthwise",
+    }
 }
 
 /// The kernels found so far.

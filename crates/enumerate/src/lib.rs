@@ -18,6 +18,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod arch;
 pub mod config;
 mod conv;
 mod expand;
@@ -26,8 +27,12 @@ pub mod filter;
 mod fmha;
 mod gemm;
 mod kernels;
+mod lists;
+mod reader;
+mod request;
 pub mod rules;
 pub mod shapes;
 
-pub use expand::{Request, enumerate};
+pub use expand::enumerate;
 pub use kernels::{EnumerateError, Enumeration};
+pub use request::Request;

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use ck_select_enumerate::config::Config;
+use ck_select_enumerate::config::{Config, GemmConfig};
 use ck_select_enumerate::rules::Rules;
 use ck_select_types::vocab::Dtype;
 use common::{config, count, on, request, rules, run, tried};
@@ -70,7 +70,9 @@ fn own_keys_tell_the_variant() {
     ] {
         let text = small(traits, rest);
         match Config::from_json("f", text.as_bytes(), None) {
-            Ok(Config::Gemm(ranges)) => assert_eq!(ranges.variant.name, expected, "{text}"),
+            Ok(Config::Gemm(GemmConfig::Ranges(ranges))) => {
+                assert_eq!(ranges.variant.name, expected, "{text}");
+            }
             other => panic!("{text}\n{other:?}"),
         }
     }

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ck_select::files;
+use ck_select_types::csv_rows::{CsvFault, CsvRows};
 
 use crate::error::{MeasureError, at};
 use crate::row::LogRow;
@@ -152,21 +153,19 @@ fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, 
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
-    let malformed = |error: csv::Error| MeasureError::file(path, error);
-    let mut reader = csv::Reader::from_reader(bytes);
-    let header = reader.headers().map_err(malformed)?;
-    if !header.iter().eq(columns.iter().copied()) {
-        let found: Vec<&str> = header.iter().collect();
-        let reason = format!("line 1: found columns {}, expected {}", found.join(","), columns.join(","));
+    let malformed = |fault: CsvFault| MeasureError::file(path, fault);
+    let mut csv = CsvRows::new(bytes);
+    csv.read_header().map_err(malformed)?;
+    if csv.header() != columns {
+        let reason =
+            format!("line 1: found columns {}, expected {}", csv.header().join(","), columns.join(","));
         return Err(MeasureError::file(path, reason));
     }
     let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(malformed)?;
-        let (line, start) = record.position().map_or((0, 0), |place| (place.line(), place.byte() as usize));
-        let row = LogRow::read(columns, &record);
-        let row = row.map_err(|reason| MeasureError::file(path, format!("line {line}: {reason}")))?;
-        rows.push((start, row));
+    while csv.next().map_err(malformed)? {
+        let row = LogRow::read(&csv);
+        let row = row.map_err(|reason| MeasureError::file(path, format!("line {}: {reason}", csv.line())))?;
+        rows.push((csv.start() as usize, row));
     }
     Ok(rows)
 }

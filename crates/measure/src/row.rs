@@ -7,6 +7,7 @@
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
+use ck_select_types::csv_rows::CsvRows;
 
 use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
@@ -124,12 +125,9 @@ impl LogRow {
         self.error.split(':').next().unwrap_or_default()
     }
 
-    /// Reads a row with these columns; the error names the column.
-    pub(crate) fn read(columns: &[&str], record: &csv::StringRecord) -> Result<Self, String> {
-        let cell = |name: &str| {
-            let place = columns.iter().position(|column| *column == name);
-            place.and_then(|place| record.get(place)).unwrap_or_default()
-        };
+    /// Reads a row; the error names the column.
+    pub(crate) fn read(rows: &CsvRows<&[u8]>) -> Result<Self, String> {
+        let cell = |name: &str| rows.column(name).map_or("", |column| rows.text(column));
         let wrong =
             |name: &str, expected: &str| format!("{name}: found '{}', expected {expected}", cell(name));
         let latency_ms = match cell("latency_ms") {
@@ -141,7 +139,7 @@ impl LogRow {
                     .ok_or_else(|| wrong("latency_ms", "milliseconds or N/A"))?,
             ),
         };
-        let of_problem = columns.iter().skip(2).take_while(|column| **column != "latency_ms");
+        let of_problem = rows.header().iter().skip(2).take_while(|column| *column != "latency_ms");
         let problem: Vec<String> = of_problem.map(|column| format!("{column}={}", cell(column))).collect();
         Ok(Self {
             problem: problem.join(","),
@@ -240,15 +238,15 @@ mod tests {
     #[test]
     fn rows_read_back() {
         let plan = plan(CONV_POOL, "C,K,Hi,Wi,Y,X\n64,64,8,8,3,3\n");
-        let columns = Columns::new(&plan);
         for outcome in [
             Outcome::Measured(Measurement::new(0.1 + 0.2, 1e9)),
             Outcome::failed(FailureClass::Garbage, "a,\"b\""),
         ] {
-            let (_, row) = lines(&plan, &outcome);
-            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(row.as_bytes());
-            let record = reader.records().next().unwrap().unwrap();
-            let logged = LogRow::read(&columns.names(), &record).unwrap();
+            let (header, row) = lines(&plan, &outcome);
+            let log = header + &row;
+            let mut rows = CsvRows::new(log.as_bytes());
+            assert!(rows.read_header().unwrap() && rows.next().unwrap());
+            let logged = LogRow::read(&rows).unwrap();
             assert_eq!((logged.kernel.as_str(), logged.problem_idx), (CONV_POOL, 0));
             assert_eq!(logged.latency_ms, outcome.latency_ms());
             assert_eq!(logged.error.is_empty(), outcome.latency_ms().is_some());

@@ -93,10 +93,10 @@ fn usual_arch(measurements: &Measurements) -> Option<Arch> {
 fn problem(sheet: &Sheet, kernel: &str, op: Op, arch: Option<Arch>) -> Result<Problem, DataError> {
     // As in a row of measurements, the kernel says direction, types and layout.
     let problem = match Kernel::from_name(kernel) {
-        Ok(kernel) if kernel.op() == op => problem_of(&kernel, sheet, arch),
+        Ok(kernel) if kernel.op() == op => problem_of(&kernel, &sheet.rows, arch),
         _ => {
             let defaults = ProblemDefaults { arch, ..ProblemDefaults::new(op) };
-            Problem::from_fields(op, sheet, &defaults).map_err(|error| error.to_string())
+            Problem::from_fields(op, &sheet.rows, &defaults).map_err(|error| error.to_string())
         }
     };
     problem.map_err(|message| sheet.fault(message))
@@ -111,9 +111,9 @@ fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Pr
     let kernel_column = sheet.column(&KERNEL_COLUMNS);
     let mut labels = HashMap::new();
     while sheet.next()? {
-        let kernel = kernel_column.map_or("", |column| sheet.cell(column));
+        let kernel = kernel_column.map_or("", |column| sheet.rows.text(column));
         let problem = problem(&sheet, kernel, op, arch)?;
-        let label = sheet.cell(label_column);
+        let label = sheet.rows.text(label_column);
         if let Some(other) = labels.insert(label.to_owned(), problem)
             && other != problem
         {
@@ -140,16 +140,16 @@ impl Predictions {
         let labels = numbered.and_then(|first| labels(&first.path, measurements).ok());
         let mut rankings: HashMap<Problem, Vec<Ranking>> = HashMap::new();
         while sheet.next()? {
-            let name = sheet.cell(kernel_column);
+            let name = sheet.rows.text(kernel_column);
             let kernel =
                 Kernel::from_name(name).map_err(|error| sheet.fault(format!("kernel '{name}': {error}")))?;
-            let rank = match rank_column.map(|column| sheet.cell(column)) {
+            let rank = match rank_column.map(|column| sheet.rows.text(column)) {
                 None => 1,
                 Some(text) => text.parse().ok().filter(|rank| *rank > 0).ok_or_else(|| {
                     sheet.fault(format!("rank: found '{text}', expected a whole number from 1"))
                 })?,
             };
-            let label = label_column.map_or("", |column| sheet.cell(column));
+            let label = label_column.map_or("", |column| sheet.rows.text(column));
             let problem = if spelled_out {
                 problem(&sheet, name, op, arch)?
             } else {
@@ -163,7 +163,7 @@ impl Predictions {
             let split_k = problem.split_k();
             let problem = if measurements.chooses_split() { problem.leaving_split() } else { problem };
             let rankings = rankings.entry(problem).or_default();
-            let place = Place { rank, kernel, split_k, line: sheet.line() };
+            let place = Place { rank, kernel, split_k, line: sheet.rows.line() };
             match rankings.iter_mut().find(|ranking| ranking.number == number) {
                 Some(ranking) => ranking.places.push(place),
                 None => rankings.push(Ranking { number, places: vec![place] }),

@@ -1,28 +1,19 @@
 //! A CSV that is read row by row, with cells by the name of their column and errors that name file and line.
 
-use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::BufRead;
 
 use ck_select_data::measurements::DataError;
-use ck_select_types::cells::Fields;
+use ck_select_types::csv_rows::CsvRows;
 use ck_select_types::files;
 use ck_select_types::listing::check_names;
 use ck_select_types::vocab::Op;
-use csv::StringRecord;
 
 /// A CSV, and the row that was read last.
 pub struct Sheet {
     file: String,
-    columns: HashMap<String, usize>,
-    reader: csv::Reader<Box<dyn BufRead>>,
-    record: StringRecord,
-}
-
-impl Fields for Sheet {
-    fn get(&self, name: &str) -> Option<&str> {
-        Some(self.cell(*self.columns.get(name)?)).filter(|cell| !cell.is_empty())
-    }
+    /// Its rows.
+    pub rows: CsvRows<Box<dyn BufRead>>,
 }
 
 impl Sheet {
@@ -32,25 +23,16 @@ impl Sheet {
         if let Some(found) = files::not_text(start) {
             return Err(DataError::format(file, format_args!("found {found}, expected UTF-8 text")));
         }
-        let reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .comment(Some(b'#'))
-            // The position of a row after CR LF would be that of the LF, a line too early; the CR is trimmed.
-            .terminator(csv::Terminator::Any(b'\n'))
-            .trim(csv::Trim::All)
-            .from_reader(source);
-        Ok(Self { file: file.to_owned(), columns: HashMap::new(), reader, record: StringRecord::new() })
+        Ok(Self { file: file.to_owned(), rows: CsvRows::new(source) })
     }
 
     /// Takes the next row as the header, of which `read` lists known columns besides those of problems and
     /// kernels. Refuses columns that are probably misspelt, and returns those that are not known.
     pub fn read_header(&mut self, op: Op, read: &[&'static str]) -> Result<Vec<String>, DataError> {
-        self.next()?;
-        let names: Vec<&str> = self.record.iter().collect();
-        let unknown = check_names(op, &names, read)
-            .map_err(|error| DataError::format(&self.file, format_args!("header: {error}")))?;
-        self.columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();
-        Ok(unknown)
+        self.rows.read_header().map_err(|fault| DataError::csv(&self.file, fault))?;
+        let names: Vec<&str> = self.rows.header().iter().map(String::as_str).collect();
+        check_names(op, &names, read)
+            .map_err(|error| DataError::format(&self.file, format_args!("header: {error}")))
     }
 
     /// Its name in errors.
@@ -61,40 +43,21 @@ impl Sheet {
     /// Reads the next row; false at the end.
     #[allow(clippy::should_implement_trait)] // an iterator would go on after an error
     pub fn next(&mut self) -> Result<bool, DataError> {
-        self.reader.read_record(&mut self.record).map_err(|error| DataError::format(&self.file, error))
-    }
-
-    /// The row.
-    pub const fn record(&self) -> &StringRecord {
-        &self.record
-    }
-
-    /// A cell of the row; one that it lacks is empty.
-    pub fn cell(&self, column: usize) -> &str {
-        self.record.get(column).unwrap_or_default()
-    }
-
-    /// The line of the row.
-    pub fn line(&self) -> u64 {
-        self.record.position().map_or(0, csv::Position::line)
+        self.rows.next().map_err(|fault| DataError::csv(&self.file, fault))
     }
 
     /// An error in the row.
     pub fn fault(&self, message: impl Display) -> DataError {
-        DataError::format(&self.file, format_args!("line {}: {message}", self.line()))
+        DataError::format(&self.file, format_args!("line {}: {message}", self.rows.line()))
     }
 
     /// The first column that has one of these names.
     pub(crate) fn column(&self, names: &[&'static str]) -> Option<usize> {
-        names.iter().find_map(|name| self.columns.get(*name).copied())
+        names.iter().find_map(|name| self.rows.column(name))
     }
 
-    /// The same; without such a column, an error names the first.
+    /// As `column`; without such a column, an error names the first.
     pub(crate) fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
-        self.column(names).ok_or_else(|| {
-            let mut found: Vec<String> = self.columns.keys().cloned().collect();
-            found.sort();
-            DataError::no_column(&self.file, names[0], &found)
-        })
+        self.column(names).ok_or_else(|| DataError::no_column(&self.file, names[0], self.rows.header()))
     }
 }

@@ -28,7 +28,7 @@ impl std::fmt::Display for Cell<'_> {
 
 impl<'a> Cell<'a> {
     /// The cell of a text in a table of measurements; `None` if the text stands for no value.
-    pub fn of_text(text: &'a str) -> Option<Self> {
+    pub fn from_text(text: &'a str) -> Option<Self> {
         (!ABSENT.contains(&text)).then_some(Self::Word(text))
     }
 
@@ -48,7 +48,7 @@ impl<'a> Cell<'a> {
         self.integer(name, |float| float.fract() == 0.0 && float.abs() < 9.0e15)
     }
 
-    /// The same without what is behind the decimal point.
+    /// As a whole number, without what is behind the decimal point.
     pub fn truncated(self, name: &str) -> Result<i64, InvalidField> {
         self.integer(name, |float| float.abs() < 9.2e18)
     }

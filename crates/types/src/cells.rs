@@ -15,7 +15,7 @@ pub trait Fields {
         }
     }
 
-    /// The same for cells with a type of their own, which need not be read from text.
+    /// The value of a cell, which need not be text; `None` when it is absent or empty.
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         self.get(name).map(Cell::Word)
     }

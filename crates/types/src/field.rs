@@ -410,20 +410,20 @@ pub(crate) fn write_pairs<R: Record>(record: &R, f: &mut fmt::Formatter<'_>) -> 
 
 /// The fields that named cells give, before defaults.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct GivenFields {
     fields: &'static [Field],
     values: [Option<i64>; MOST_FIELDS],
     /// The name under which each was found first.
     names: [&'static str; MOST_FIELDS],
 }
 
-impl Given {
+impl GivenFields {
     /// Reads all fields under any of their names; two names of a field must agree.
     pub(crate) fn read<R: Record>(cells: &dyn Fields) -> Result<Self, InvalidField> {
         Self::read_some::<R>(cells, |_| true)
     }
 
-    /// The same of the fields that are asked for.
+    /// Reads those of the fields that are wanted.
     pub(crate) fn read_some<R: Record>(
         cells: &dyn Fields,
         wanted: impl Fn(&Field) -> bool,
@@ -459,7 +459,7 @@ impl Given {
         self.values[self.place(name)]
     }
 
-    /// The same as a value of its type.
+    /// The value of a field as one of its type.
     pub(crate) fn value<T: Value>(&self, name: &str) -> Option<T> {
         self.get(name).map(|number| T::read(&[number]))
     }

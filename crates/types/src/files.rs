@@ -232,7 +232,7 @@ impl Pending {
     }
 }
 
-/// The same on every platform.
+/// The number of "invalid argument", which is one on all platforms.
 const EINVAL: i32 = 22;
 
 impl Write for Pending {

@@ -62,17 +62,17 @@ impl Part {
         Self { tag, what: None, place, form, kind, least, most }
     }
 
-    /// The same under a name for messages.
+    /// The part under a name for messages.
     pub(crate) const fn called(self, what: &'static str) -> Self {
         Self { what: Some(what), ..self }
     }
 
-    /// The same with another least number.
+    /// The part with another least number.
     pub(crate) const fn from(self, least: i64) -> Self {
         Self { least, ..self }
     }
 
-    /// The same where 0 may stand, too.
+    /// The part where 0 may stand, too.
     pub(crate) const fn or_zero(self) -> Self {
         if self.least > 0 { self.from(0) } else { self }
     }

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::files;
+
 /// Makes a visitor its own seed: it calls the named method of the deserializer.
 #[macro_export]
 macro_rules! seed {
@@ -38,7 +40,7 @@ impl<'de> Deserialize<'de> for Strict {
 
 /// The object that a file holds, which may begin with a byte order mark.
 pub fn object(text: &[u8]) -> serde_json::Result<Map<String, Value>> {
-    match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text))? {
+    match serde_json::from_slice(files::without_bom(text))? {
         Strict(Value::Object(keys)) => Ok(keys),
         _ => Err(Error::custom("expected a JSON object")),
     }

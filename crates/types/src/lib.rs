@@ -11,7 +11,7 @@
 //! - [`listing`]: problems from text, tables and lists
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
-//! - [`files`]: opening, reading and writing files with untrusted names; [`panics`]: panics turned into
+//! - [`csv_rows`]: the rows of tables in text; [`files`]: opening, reading and writing files with untrusted names; [`panics`]: panics turned into
 //!   values; [`nearest`]: suggestions for mistyped words; [`terminal`]: text from outside, safe to print
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -19,6 +19,7 @@
 mod cell;
 pub mod cells;
 pub mod conv;
+pub mod csv_rows;
 mod defaults;
 pub mod ends;
 pub mod field;

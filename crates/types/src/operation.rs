@@ -46,6 +46,27 @@ pub trait OperationProblem: Record + Copy {
         self
     }
 
+    /// What a number of a table stands for, which gives equal problems one number.
+    #[must_use]
+    fn as_numbered(self) -> Self {
+        self
+    }
+
+    /// The cell of a key that is no field.
+    fn extra_cell(&self, _key: &str) -> Option<String> {
+        None
+    }
+
+    /// Whether a table with some columns has what a required column holds.
+    fn has_column(required: &str, has: &dyn Fn(&str) -> bool) -> bool {
+        has(required)
+    }
+
+    /// Whether text with some cells says which kernels it is for, beside sizes and type.
+    fn states_signature(_has: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+
     /// Rows and depth of its (implicit) GEMM; of attention's second product, which sums over keys.
     fn gemm_extents(&self) -> [i128; 2];
 
@@ -78,6 +99,8 @@ pub struct Operation {
     pub kernel: &'static [Field],
     /// The fields without which a table has no problem of it.
     pub required: &'static [&'static str],
+    /// With what names of its kernels begin, for messages.
+    pub name_beginnings: &'static str,
     /// The keys that show, in a text or a table without an operation, that a problem is one of these.
     pub identifying_keys: &'static [&'static str],
     /// What text has besides the fields and the architecture.
@@ -86,6 +109,11 @@ pub struct Operation {
     pub dtype_fields: &'static [&'static str],
     /// The element type where none is given.
     pub dtype: Dtype,
+    /// The types that its problems and kernels may have.
+    pub dtypes: &'static [Dtype],
+    /// Extents whose names are letters of either case. The lower ones show, in a table for another operation,
+    /// that it has problems of this one, too; no longer word means them.
+    pub letters: &'static [[&'static str; 2]],
     /// The columns that problems have in tables of measurements: upstream's, in its order.
     pub columns: &'static [&'static str],
     /// Columns that such a table has besides where one of its problems needs them; those of one list go
@@ -101,4 +129,6 @@ pub struct Operation {
     pub problem_cells: &'static [&'static [&'static str]],
     /// The cells of a row that describe a kernel without a name, as upstream's feature engines call them.
     pub kernel_cells: &'static [&'static str],
+    /// Whether tables of other operations may have such cells: many kernels have tiles.
+    pub shares_kernel_cells: bool,
 }

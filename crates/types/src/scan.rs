@@ -128,10 +128,10 @@ impl<'a> Scan<'a> {
     /// Takes the type of an element.
     pub(crate) fn element(&mut self) -> Result<Dtype, NameError> {
         let found = longest(self.rest(), Dtype::WORDS).unwrap_or_else(|| self.token());
-        if found.is_empty() || found == "*" || Dtype::ELEMENTS.contains(&found) {
-            return self.word(Dtype::ELEMENTS);
+        if found.is_empty() || found == "*" || Dtype::ELEMENT_WORDS.contains(&found) {
+            return self.word(Dtype::ELEMENT_WORDS);
         }
-        let unknown = UnknownWord { what: "dtype", found: found.to_owned(), accepted: Dtype::ELEMENTS };
+        let unknown = UnknownWord { what: "dtype", found: found.to_owned(), accepted: Dtype::ELEMENT_WORDS };
         Err(self.fail(unknown.to_string()))
     }
 

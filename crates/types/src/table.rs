@@ -105,7 +105,7 @@ impl<'a> Table<'a> {
         self.find_from(at, ends, name)
     }
 
-    /// The same from a spot on.
+    /// Goes on with the search from a spot.
     #[inline(never)]
     fn find_from(&self, mut at: usize, ends: Ends, name: &str) -> Result<&Column<'a>, usize> {
         loop {

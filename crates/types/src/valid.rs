@@ -13,7 +13,7 @@ pub(crate) const MAX_SMALL: u32 = u8::MAX as u32;
 
 /// Refuses element types that only attention has.
 pub(crate) fn element(field: &str, dtype: Dtype) -> Result<(), InvalidField> {
-    if dtype.is_only_of_fmha() {
+    if !dtype.is_element() {
         let expected = "a type that is not only for attention";
         return Err(InvalidField::new(field, format_args!("'{dtype}'"), expected));
     }

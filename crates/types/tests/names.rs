@@ -7,6 +7,8 @@ use ck_select_types::field::{Field, Kind, Record, values};
 use ck_select_types::kernel::{
     ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk,
 };
+use ck_select_types::operation::OperationProblem as _;
+use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{ConvLayout, Dtype, FmhaApi, FmhaFamily, QuantMode, StreamKReduction};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -29,7 +31,7 @@ fn drawn<R: Record + std::fmt::Debug>() -> impl Strategy<Value = R> {
 
 prop_compose! {
     /// Any kernel that an identifier describes completely: all but what is named here.
-    fn gemm()(kernel in drawn::<GemmKernel>(), dtype in select(Dtype::OF_ELEMENTS)) -> GemmKernel {
+    fn gemm()(kernel in drawn::<GemmKernel>(), dtype in select(Dtype::ELEMENTS)) -> GemmKernel {
         let reduction = kernel.variant.stream_k.filter(|reduction| *reduction != StreamKReduction::None);
         GemmKernel {
             dtype_a: dtype,
@@ -50,7 +52,7 @@ prop_compose! {
 prop_compose! {
     /// Any kernel that a long name describes completely.
     fn conv()(
-        kernel in drawn::<ConvKernel>(), dtype in select(Dtype::OF_ELEMENTS),
+        kernel in drawn::<ConvKernel>(), dtype in select(Dtype::ELEMENTS),
         row in proptest::option::of(select(&ConvTile::ALL[..])), usual_vector: bool,
     ) -> ConvKernel {
         ConvKernel {
@@ -67,7 +69,8 @@ prop_compose! {
 prop_compose! {
     /// Any kernel of attention, but for the third product, which no name says.
     fn fmha()(kernel in drawn::<FmhaKernel>(), dtype in select(Dtype::ALL)) -> FmhaKernel {
-        let mut kernel = FmhaKernel { dtype: if dtype.is_of_fmha() { dtype } else { Dtype::Bf16 }, ..kernel };
+        let is_supported = FmhaProblem::OPERATION.dtypes.contains(&dtype);
+        let mut kernel = FmhaKernel { dtype: if is_supported { dtype } else { Dtype::Bf16 }, ..kernel };
         kernel.wave[6..].fill(1);
         kernel.warp_tile[6..].fill(16);
         kernel

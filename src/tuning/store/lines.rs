@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{PoolHash, Record, Scope, StoreError, Winner};
+use crate::files;
 use crate::problem::{Problem, ProblemDefaults};
 use crate::vocab::{Arch, Op, WinnerSource};
 
@@ -106,8 +107,7 @@ pub fn json_lines<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<u8> 
 /// missing; they default to empty and `import`. The first invalid line is an error: files are read completely
 /// or not at all.
 pub fn read_records(label: &str, bytes: &[u8]) -> Result<Vec<Record>, StoreError> {
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    let lines = (1..).zip(bytes.split(|&byte| byte == b'\n'));
+    let lines = (1..).zip(files::without_bom(bytes).split(|&byte| byte == b'\n'));
     let record = |(line, text)| {
         parse(text).map_err(|reason| StoreError::Line { file: label.to_owned(), line, reason })
     };

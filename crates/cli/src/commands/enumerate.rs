@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::{Dtype, GemmLayout, Op};
-use ck_select_enumerate::config::{Config, Family};
+use ck_select_enumerate::config::{Config, Family, GemmConfig};
 use ck_select_enumerate::filter::{Filter, fields};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         None => Rules::built_in()?,
     };
     let (name, config) = match (args.family(), &args.config) {
-        (Some(family), _) => (family.to_owned(), Config::Aiter(family.to_owned())),
+        (Some(family), _) => (family.to_owned(), GemmConfig::Family(family.to_owned()).into()),
         (None, Some(path)) => (path.display().to_string(), Config::read(path, open.op)?),
         (None, None) => refuse!("the configuration is missing"),
     };

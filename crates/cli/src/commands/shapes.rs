@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 
 use ck_select::problem::ProblemDefaults;
 use ck_select::vocab::{Direction, Dtype, Op};
-use ck_select_enumerate::shapes::{self, Choice, Named, Set};
+use ck_select_enumerate::shapes::{self, Choice, NamedSet, Set};
 
 use super::{Params, whole, word};
 use crate::error::CliError;
@@ -25,8 +25,8 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// A set of problems; several are concatenated in order, each problem once. Upstream's names, such as
     /// forward_2d, stand for sets of the same kind
-    #[arg(long, value_name = "NAME", required_unless_present = "list", value_parser = Named::from_str)]
-    set: Vec<Named>,
+    #[arg(long, value_name = "NAME", required_unless_present = "list", value_parser = NamedSet::from_str)]
+    set: Vec<NamedSet>,
     /// List the sets with their sizes
     #[arg(long, conflicts_with = "set")]
     list: bool,
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// Options that change nothing of what is asked for are mistakes.
-fn check(open: &SetOptions, sets: &[Named]) -> Result<(), CliError> {
+fn check(open: &SetOptions, sets: &[NamedSet]) -> Result<(), CliError> {
     let has = |of: fn(&Set) -> bool| sets.iter().any(|named| of(named.set));
     let rules = [
         ("--direction", open.direction.is_some(), has(|set| set.op() == Op::Conv), "sets of convolutions"),
@@ -138,7 +138,7 @@ fn check(open: &SetOptions, sets: &[Named]) -> Result<(), CliError> {
 }
 
 /// What a set leaves open, of which upstream's names say a part.
-fn choice_of(open: &SetOptions, named: &Named) -> Result<Choice, CliError> {
+fn choice_of(open: &SetOptions, named: &NamedSet) -> Result<Choice, CliError> {
     let asked = open.choice(named.set.op());
     let Some((direction, ndim)) = named.upstream else { return Ok(asked) };
     let (name, set) = (named.name, named.set.name.as_str());
@@ -155,7 +155,7 @@ fn choice_of(open: &SetOptions, named: &Named) -> Result<Choice, CliError> {
 
 fn list(open: &SetOptions) -> Result<(), CliError> {
     let mut table = Table::new(["set", "problems", "meaning"]);
-    for Named { name, set, upstream } in shapes::named()? {
+    for NamedSet { name, set, upstream } in shapes::named()? {
         let asked = open.choice(set.op());
         let (choice, meaning) = match upstream {
             Some((direction, ndim)) => {

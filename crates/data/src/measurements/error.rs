@@ -2,6 +2,8 @@
 
 use std::io;
 
+use ck_select_types::csv_rows::CsvFault;
+
 /// Why files of measurements cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -52,6 +54,14 @@ impl DataError {
     /// A file with something else than expected.
     pub fn format(file: &str, message: impl std::fmt::Display) -> Self {
         Self::Format { file: file.to_owned(), message: message.to_string() }
+    }
+
+    /// A CSV without a next row.
+    pub fn csv(file: &str, fault: CsvFault) -> Self {
+        match fault {
+            CsvFault::Unreadable(error) => Self::io(file, error),
+            other => Self::format(file, other),
+        }
     }
 
     /// A file without a required column.

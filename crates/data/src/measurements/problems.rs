@@ -99,7 +99,7 @@ pub(super) struct OwnedCells(pub(super) Vec<(&'static str, String)>);
 impl Fields for OwnedCells {
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         let (_, text) = self.0.iter().find(|(known, _)| *known == name)?;
-        Cell::of_text(text)
+        Cell::from_text(text)
     }
 }
 

@@ -8,7 +8,6 @@ use ck_select_model::inflate::inflated;
 use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
-use super::csv::Records;
 use super::record::{Counts, MeasuredRow, Sink};
 use super::rows::{FileRows, Filter};
 use super::{DataError, csv, json, log, parquet};
@@ -96,7 +95,7 @@ pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> 
     let (opened, format) = open(path)?;
     match (opened, format) {
         (OpenFile::Binary(file), _) => parquet::columns(&name, file).map(Some),
-        (OpenFile::Text(mut text), Format::Csv) => Ok(Some(Records::new(&name, &mut *text)?.header)),
+        (OpenFile::Text(mut text), Format::Csv) => Ok(Some(csv::open(&name, &mut *text)?.header().to_vec())),
         _ => Ok(None),
     }
 }
@@ -142,7 +141,7 @@ fn text_format(path: &Path, beginning: &[u8]) -> Format {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let beginning = String::from_utf8_lossy(&beginning[..beginning.len().min(1 << 16)]);
-    let start = beginning.trim_start_matches('\u{feff}').trim_start();
+    let start = files::text_without_bom(&beginning).trim_start();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension {
         "parquet" => Format::Parquet,

@@ -15,7 +15,7 @@ use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
-use super::csv::Records;
+use super::csv;
 use super::problems::{columns as problem_columns, problem_of};
 use super::source::text_of;
 use super::table::{Cells, Index, ProblemCells, figure, whole};
@@ -190,21 +190,21 @@ impl Winners {
         op: Op,
         assumed: Option<Arch>,
     ) -> Result<(), DataError> {
-        let mut records = Records::new(file, text)?;
-        let columns = Columns::new(file, &records.header)?;
+        let mut rows = csv::open(file, text)?;
+        let columns = Columns::new(file, rows.header())?;
         self.files.push(file.into());
         let (place, first) = (self.files.len() - 1, self.shapes.len());
         let mut known: HashMap<Key, usize> = HashMap::new();
-        while let Some((line, record)) = records.next()? {
+        while rows.next().map_err(|fault| DataError::csv(file, fault))? {
+            let line = rows.line();
             let fault = |message| row_error(file, line, message);
-            let record = record.map_err(fault)?;
             // Kernels of AITER's assembly, of Triton and so on have no descriptors.
-            if columns.library.is_some_and(|library| !["ck", "cktile"].contains(&&record[library])) {
+            if columns.library.is_some_and(|library| !["ck", "cktile"].contains(&rows.text(library))) {
                 self.others += 1;
                 continue;
             }
-            let cells = |column: usize| record.get(column).and_then(Cell::of_text);
-            let (key, timed) = self.row(&columns, &cells, line, op, assumed).map_err(fault)?;
+            let (key, timed) =
+                self.row(&columns, &|column| rows.at(column), line, op, assumed).map_err(fault)?;
             let shape = *known.entry(key).or_insert_with(|| {
                 let (problem, units) = key;
                 self.shapes.push(TunedShape {

@@ -116,7 +116,7 @@ fn wave_modes_are_schedulers() {
         Config::from_json("f.json", text.as_bytes(), None).unwrap()
     };
     assert_eq!(config("wave_mode"), config("scheduler"));
-    let Config::Conv(conv) = config("wave_mode") else { panic!() };
+    let Config::Conv(ConvConfig::Sweep(conv)) = config("wave_mode") else { panic!() };
     assert_eq!(conv.schedulers.map(|all| all.len()), Some(1));
 }
 
@@ -124,7 +124,7 @@ fn wave_modes_are_schedulers() {
 fn ranges_hold_both_ends() {
     let text = include_str!("../../../../configs/gemm_default.json");
     let config = Config::from_json("gemm_default.json", text.as_bytes(), None).unwrap();
-    let Config::Gemm(ranges) = config else { panic!() };
+    let Config::Gemm(GemmConfig::Ranges(ranges)) = config else { panic!() };
     assert_eq!(ranges.tile[0], [128, 192, 256]);
     assert_eq!(ranges.tile[2].len(), 8);
     assert_eq!(ranges.wave[1], [4, 2, 1], "lists keep their order");

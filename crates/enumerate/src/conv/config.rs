@@ -4,13 +4,21 @@ use ck_select_types::problem::ConvProblem;
 use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 use serde_json::Value;
 
-use super::instances;
-use crate::config::reader::{Fault, Object, count, flag, word};
-use crate::config::{Config, Configured};
+use super::instances::{self, Instances};
+use crate::reader::{Claim, ConfigFile, Fault, Object, count, flag, word};
+
+/// Which convolution kernels to enumerate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConvConfig {
+    /// A sweep.
+    Sweep(Box<ConvSweep>),
+    /// A list.
+    Instances(Instances),
+}
 
 /// A sweep: allow-lists by trait. `None` means the rules' default.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConvConfig {
+pub struct ConvSweep {
     /// The direction of all kernels (`variant`).
     pub direction: Direction,
     /// Element types; by default those of the architecture.
@@ -55,24 +63,30 @@ const ROOT_HINTS: &[(&str, &str)] = &[
     ("layout", "every kernel of a sweep has the layout of the rules"),
 ];
 
-impl Configured for ConvProblem {
-    fn config(mut object: Object<'_>, root: &Value) -> Result<Config, Fault> {
+impl ConfigFile for ConvProblem {
+    type Config = ConvConfig;
+
+    fn claim(root: &Value) -> Claim {
+        if root.get("variant").is_some() { Claim::Perhaps } else { Claim::No }
+    }
+
+    fn read_file(mut object: Object<'_>, root: &Value) -> Result<ConvConfig, Fault> {
         if root.get("instances").is_some() {
             let config = instances::read(&mut object)?;
             object.finish()?;
-            return Ok(Config::Instances(config));
+            return Ok(ConvConfig::Instances(config));
         }
         let config = read(&mut object)?;
         object.finish_with(ROOT_HINTS)?;
-        Ok(Config::Conv(Box::new(config)))
+        Ok(ConvConfig::Sweep(Box::new(config)))
     }
 }
 
-fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
+fn read(root: &mut Object<'_>) -> Result<ConvSweep, Fault> {
     let direction = root.needed("variant", "forward, bwd_data or bwd_weight", word)?;
     let mut traits = root.part("trait_config")?;
     let mut ours = root.part("ck_select")?;
-    let config = ConvConfig {
+    let config = ConvSweep {
         direction,
         dtypes: traits.values("data_type", word)?,
         ndims: traits.values("ndim_spatial", |value| count(1, 3)(value).map(|ndim| ndim as u8))?,

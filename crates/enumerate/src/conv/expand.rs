@@ -3,9 +3,15 @@
 use ck_select_types::kernel::{ConvKernel, ConvTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
-use crate::config::{ConvConfig, Instances};
+use super::config::{ConvConfig, ConvSweep};
+use super::instances::Instances;
+use super::rules::DirectionRules;
+use super::valid::refusal;
+use crate::arch::ArchTable;
 use crate::kernels::{EnumerateError, Kernels};
-use crate::rules::{ArchTable, DirectionRules, Rules, admits};
+use crate::lists::admits;
+use crate::request::Request;
+use crate::rules::Rules;
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
 type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
@@ -13,6 +19,30 @@ type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
 pub(crate) fn expand(
     rules: &Rules,
     config: &ConvConfig,
+    (arch, table): (Arch, &ArchTable),
+    request: &Request,
+) -> Result<Kernels, EnumerateError> {
+    let mut kernels = match config {
+        ConvConfig::Sweep(sweep) => swept(rules, sweep, (arch, table), request.ndim)?,
+        ConvConfig::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
+        ConvConfig::Instances(instances) => listed(instances, arch)?,
+    };
+    if request.valid_only {
+        let is_listed = matches!(config, ConvConfig::Instances(_));
+        let found = &mut kernels.found;
+        found.kernels.retain(|kernel| {
+            let KernelKind::Conv(conv) = &kernel.kind else { return true };
+            let refusal = refusal(rules, conv, arch.as_str(), is_listed);
+            refusal.inspect(|&refusal| *found.refused.entry(refusal).or_default() += 1).is_none()
+        });
+    }
+    Ok(kernels)
+}
+
+/// The kernels of a sweep.
+fn swept(
+    rules: &Rules,
+    config: &ConvSweep,
     (arch, table): (Arch, &ArchTable),
     ndim: Option<u8>,
 ) -> Result<Kernels, EnumerateError> {
@@ -76,7 +106,7 @@ pub(crate) fn expand(
 
 /// Every combination of the lists; the loop over merged groups is between that over pipelines and schedulers
 /// and that over the flags.
-fn product(rules: &Rules, direction: &DirectionRules, config: &ConvConfig) -> Vec<Group> {
+fn product(rules: &Rules, direction: &DirectionRules, config: &ConvSweep) -> Vec<Group> {
     let buffers = sorted(config.double_smem_buffer.as_deref().unwrap_or(&[false]));
     let splits = sorted(config.split_image.as_deref().unwrap_or(&[false]));
     let schedulers = allowed(&rules.conv.schedulers, config.schedulers.as_deref());
@@ -87,7 +117,7 @@ fn product(rules: &Rules, direction: &DirectionRules, config: &ConvConfig) -> Ve
 }
 
 /// The pool of legal suffixes, narrowed by the lists.
-fn pool(rules: &Rules, direction: &DirectionRules, config: &ConvConfig) -> Vec<Group> {
+fn pool(rules: &Rules, direction: &DirectionRules, config: &ConvSweep) -> Vec<Group> {
     let buffers = config.double_smem_buffer.as_deref();
     let splits = config.split_image.as_deref();
     let mut groups = Vec::new();
@@ -113,7 +143,7 @@ fn pairs(first: &[bool], second: &[bool]) -> Vec<[bool; 2]> {
 
 fn base(
     rules: &Rules,
-    config: &ConvConfig,
+    config: &ConvSweep,
     (arch, dtype, ndim): (Arch, Dtype, u8),
     tile: &ConvTile,
 ) -> ConvKernel {
@@ -150,7 +180,7 @@ fn sorted<T: Copy + Ord>(list: &[T]) -> Vec<T> {
 fn warn(
     rules: &Rules,
     direction: &DirectionRules,
-    config: &ConvConfig,
+    config: &ConvSweep,
     (arch, types): (Arch, &[Dtype]),
     warnings: &mut Vec<String>,
 ) {
@@ -172,7 +202,7 @@ fn warn(
 }
 
 /// The kernels of a list of instances, each of which already is one.
-pub(crate) fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, EnumerateError> {
+fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, EnumerateError> {
     let mut kernels = Kernels::default();
     for instance in &instances.kernels {
         // Upstream's loader omits these: backward weight has no such pipeline.

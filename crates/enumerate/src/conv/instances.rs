@@ -6,10 +6,10 @@
 
 use ck_select_types::kernel::{ConvKernel, Mnk, StreamK};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Specialization, StreamKReduction};
-use ck_select_types::vocabulary;
 use serde_json::Value;
 
-use crate::config::reader::{Fault, Object, count, flag, kind, word};
+use crate::kernels::{Family, OtherKernel};
+use crate::reader::{Fault, Object, count, flag, kind, word};
 
 /// The kernels of a list, in list order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,25 +20,6 @@ pub struct Instances {
     pub kernels: Vec<ConvKernel>,
     /// Kernels that the library cannot describe.
     pub others: Vec<OtherKernel>,
-}
-
-/// A kernel that has a name but no descriptor, so that no pool can contain it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherKernel {
-    /// Its name in upstream's generator.
-    pub name: String,
-    /// What kind of kernel it is.
-    pub family: Family,
-}
-
-vocabulary! {
-    /// Convolutions that are not implicit GEMMs.
-    Family, "family" {
-        /// For few channels per group, computed without a GEMM.
-        Direct = "direct",
-        /// For one channel per group.
-        Depthwise = "depthwise",
-    }
 }
 
 /// What all instances of a file share.

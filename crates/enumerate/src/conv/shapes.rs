@@ -3,9 +3,9 @@
 use ck_select_types::problem::ConvProblem;
 
 use crate::shapes::Choice;
-use crate::shapes::drawn::{Draw, Drawn, Random, any, stepped};
+use crate::shapes::drawn::{Draw, Random, RandomProblem, any, stepped};
 
-impl Drawn for ConvProblem {
+impl RandomProblem for ConvProblem {
     fn draw(draw: &Draw, choice: &Choice, number: usize, random: &mut Random) -> Self {
         let three_d = choice.ndim == 3 && number % 6 == 5;
         let filter = [1, 1, 3, 3, 3, 5, 7][random.below(7)];

@@ -6,7 +6,8 @@
 use ck_select_types::kernel::{ConvKernel, ConvTile};
 use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 
-use crate::rules::{ArchTable, Rules};
+use crate::arch::ArchTable;
+use crate::rules::Rules;
 
 /// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`. `listed`
 /// is whether the kernel is an instance of a list, whose tile need not be one of a sweep.

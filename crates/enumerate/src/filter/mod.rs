@@ -22,6 +22,7 @@ pub use fields::{FilterField, fields};
 
 use std::fmt::Display;
 
+use ck_select_types::files;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::vocab::Op;
 use expression::Expr;
@@ -91,7 +92,7 @@ impl Filter {
     /// As `parse`, for the contents of a file. Python code, which upstream would run, is recognized and
     /// rejected.
     pub fn parse_file(op: Op, text: &str) -> Result<Self, FilterError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = files::text_without_bom(text);
         Self::parse(op, text).map_err(|error| python(text).unwrap_or(error))
     }
 

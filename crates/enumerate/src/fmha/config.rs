@@ -5,8 +5,7 @@ use ck_select_types::vocab::FmhaPipeline;
 use serde_json::Value;
 
 use super::rules::FmhaFeatures;
-use crate::config::reader::{Fault, Object, count, flag, kind, word};
-use crate::config::{Config, Configured};
+use crate::reader::{Claim, ConfigFile, Fault, Object, count, flag, kind, word};
 
 /// A sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +32,40 @@ const TRAIT_HINTS: &[(&str, &str)] = &[
     ("causal", "a causal mask is 'top_left' under 'mask'"),
 ];
 
-impl Configured for FmhaProblem {
-    fn config(mut object: Object<'_>, _root: &Value) -> Result<Config, Fault> {
+/// Traits that only attention has.
+const OWN_TRAITS: [&str; 10] =
+    ["mask", "bias", "mode", "lse", "dropout", "logits", "sink", "paged_kv", "qscale", "block_per_cu"];
+
+impl ConfigFile for FmhaProblem {
+    type Config = Box<FmhaConfig>;
+
+    /// `fwd` is a word of convolutions, too, so the traits decide.
+    fn claim(root: &Value) -> Claim {
+        let traits = root.get("trait_config");
+        match root.get("variant").and_then(Value::as_str) {
+            Some("splitkv" | "pagedkv" | "appendkv" | "batch_prefill" | "bwd") => Claim::Surely,
+            Some("fwd") if traits.is_some_and(has_own_trait) => Claim::Surely,
+            Some("fwd") if !traits.is_some_and(has_more_than_types) => Claim::Perhaps,
+            _ => Claim::No,
+        }
+    }
+
+    fn read_file(mut object: Object<'_>, _root: &Value) -> Result<Box<FmhaConfig>, Fault> {
         let config = read(&mut object)?;
         object.finish()?;
-        Ok(Config::Fmha(Box::new(config)))
+        Ok(Box::new(config))
     }
+}
+
+fn has_own_trait(traits: &Value) -> bool {
+    let pipelines = traits.pointer("/pipeline/values").and_then(Value::as_array);
+    let is_own = |word: &Value| word.as_str().is_some_and(|word| word.parse::<FmhaPipeline>().is_ok());
+    OWN_TRAITS.iter().any(|name| traits.get(name).is_some())
+        || pipelines.is_some_and(|pipelines| pipelines.iter().any(is_own))
+}
+
+fn has_more_than_types(traits: &Value) -> bool {
+    traits.as_object().is_some_and(|traits| traits.keys().any(|name| name != "data_type"))
 }
 
 fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {

@@ -4,10 +4,11 @@
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 
+use super::config::FmhaConfig;
+use super::rules::{FmhaRules, FmhaTileRule};
 use super::tiles::Tiles;
-use crate::config::FmhaConfig;
 use crate::kernels::{EnumerateError, Kernels};
-use crate::rules::{FmhaRules, FmhaTileRule, admits};
+use crate::lists::admits;
 
 const MODES: [FmhaMode; 2] = [FmhaMode::Batch, FmhaMode::Group];
 /// The masks of CK's forward kernels: a causal mask is named after the corner where it starts.

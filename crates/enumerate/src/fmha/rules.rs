@@ -6,7 +6,7 @@ use ck_select_types::kernel::FmhaKernel;
 use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 use serde::Deserialize;
 
-use crate::rules::admits;
+use crate::lists::admits;
 
 /// The rules of forward attention.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -58,7 +58,7 @@ pub struct FmhaSweep {
     pub narrow_k1: Vec<FmhaNarrow>,
     /// Shared memory for the synchronous pipelines.
     pub lds_bytes: u64,
-    /// The same for the asynchronous ones.
+    /// The shared memory of the asynchronous ones, in bytes.
     pub async_lds_bytes: u64,
     /// Which tiles a pipeline accepts.
     pub tile_rules: Vec<FmhaTileTest>,
@@ -227,7 +227,7 @@ impl FmhaFeatures {
 
 impl FmhaSweep {
     /// The instructions and head sizes of a type.
-    pub fn of_type(&self, dtype: Dtype) -> Option<&FmhaSweepTypes> {
+    pub fn types(&self, dtype: Dtype) -> Option<&FmhaSweepTypes> {
         self.types.iter().find(|types| types.dtypes.contains(&dtype))
     }
 }

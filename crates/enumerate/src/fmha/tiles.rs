@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use ck_select_types::vocab::{Dtype, FmhaPipeline};
 
-use crate::config::FmhaConfig;
-use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, FmhaTileTest, admits};
-use crate::shapes::distinct;
+use super::config::FmhaConfig;
+use super::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, FmhaTileTest};
+use crate::lists::{admits, distinct};
 
 /// Where tiles come from, and what is built of them.
 pub(crate) struct Tiles<'a> {
@@ -35,7 +35,7 @@ impl<'a> Tiles<'a> {
     /// The head sizes of a type, in order.
     pub(crate) fn heads(&self, dtype: Dtype) -> Vec<[u16; 2]> {
         if let Some(sweep) = self.swept {
-            return sweep.of_type(dtype).map_or_else(Vec::new, |types| types.hdims.clone());
+            return sweep.types(dtype).map_or_else(Vec::new, |types| types.hdims.clone());
         }
         distinct(self.of_table(dtype).map(|rule| rule.hdims))
     }
@@ -74,7 +74,7 @@ impl<'a> Tiles<'a> {
 fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRule> {
     let [hdim_q, hdim_v] = hdims;
     let wide = dtype.bits() > 8;
-    let warps = sweep.of_type(dtype).map_or(&[][..], |types| &types.warps);
+    let warps = sweep.types(dtype).map_or(&[][..], |types| &types.warps);
     let mut found = Vec::new();
     for &m0 in &sweep.m0 {
         for &n0 in &sweep.n0 {
@@ -125,7 +125,7 @@ fn stands(
         // instruction and for the type's first.
         FmhaPipeline::Qr if rule.hdims[0] == 256 => {
             let first =
-                sweep.of_type(dtype).and_then(|types| types.warps.first()).copied().unwrap_or(rule.warp);
+                sweep.types(dtype).and_then(|types| types.warps.first()).copied().unwrap_or(rule.warp);
             [rule.warp, first].iter().all(|warp| {
                 let [_, n, k] = warp.map(u64::from);
                 let issued = n0.checked_div(n).zip(k0.checked_div(k));

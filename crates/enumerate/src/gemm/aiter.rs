@@ -6,6 +6,8 @@ use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::Arch;
 use serde::Deserialize;
 
+use crate::kernels::EnumerateError;
+
 /// AITER's families of GEMM kernels.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,18 +41,15 @@ pub struct AiterList {
     pub defaults: Vec<String>,
 }
 
-/// Why a family has no kernels: there is none of the name or for the architecture, or the rules are wrong.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct AiterError(String);
-
 impl AiterRules {
     /// The kernels of a family, each with its number in the tuner's list: a kernel with several numbers is
     /// there once for each, and those without a number are last.
-    pub fn kernels(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, AiterError> {
+    pub fn kernels(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, EnumerateError> {
         let Some(names) = self.families.get(family) else {
             let known = self.families.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(AiterError(format!("AITER has no family '{family}', expected one of: {known}")));
+            return Err(EnumerateError::Aiter(format!(
+                "AITER has no family '{family}', expected one of: {known}"
+            )));
         };
         let lists = names.iter().map(|name| self.list(name)).collect::<Result<Vec<_>, _>>()?;
         let is_built = |list: &&&AiterList| list.architectures.iter().any(|known| known == arch.as_str());
@@ -66,19 +65,22 @@ impl AiterRules {
             let known: BTreeSet<&str> =
                 lists.iter().flat_map(|list| &list.architectures).map(String::as_str).collect();
             let known = known.into_iter().collect::<Vec<_>>().join(" or ");
-            return Err(AiterError(format!("AITER's {family} is not for {arch}, expected {known}")));
+            return Err(EnumerateError::Aiter(format!(
+                "AITER's {family} is not for {arch}, expected {known}"
+            )));
         }
         kernels.append(&mut defaults);
         Ok(kernels)
     }
 
-    fn list(&self, name: &str) -> Result<&AiterList, AiterError> {
-        let missing = || AiterError(format!("the rules name a list '{name}', which they do not have"));
+    fn list(&self, name: &str) -> Result<&AiterList, EnumerateError> {
+        let missing =
+            || EnumerateError::Aiter(format!("the rules name a list '{name}', which they do not have"));
         self.lists.get(name).ok_or_else(missing)
     }
 
     /// The kernels of a list by their numbers.
-    fn numbered(&self, list: &AiterList) -> Result<Vec<Kernel>, AiterError> {
+    fn numbered(&self, list: &AiterList) -> Result<Vec<Kernel>, EnumerateError> {
         let words = match &list.like {
             Some(name) => &self.list(name)?.kernels,
             None => &list.kernels,
@@ -100,8 +102,8 @@ impl AiterRules {
     }
 }
 
-fn named(name: &str) -> Result<Kernel, AiterError> {
-    Kernel::from_name(name).map_err(|error| AiterError(error.to_string()))
+fn named(name: &str) -> Result<Kernel, EnumerateError> {
+    Kernel::from_name(name).map_err(|error| EnumerateError::Aiter(error.to_string()))
 }
 
 fn built_for(mut kernel: Kernel, arch: Arch) -> Kernel {

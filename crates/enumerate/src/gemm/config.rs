@@ -5,8 +5,18 @@ use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
 use serde_json::Value;
 
 use super::variant::{self, GemmVariants, TRAIT_HINTS};
-use crate::config::reader::{Fault, Object, count, flag, kind, word};
-use crate::config::{Config, Configured};
+use crate::reader::{Claim, ConfigFile, Fault, Object, count, flag, kind, word};
+
+/// Which GEMM kernels to enumerate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GemmConfig {
+    /// All combinations of ranges, as in the tile engine.
+    Ranges(Box<GemmRanges>),
+    /// The machine-learning sweep.
+    Sweep,
+    /// A family of AITER's.
+    Family(String),
+}
 
 /// Values by parameter. Triples are along m, n and k.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,21 +59,28 @@ const MAX_VALUES: usize = 4096;
 /// The largest value of one parameter.
 const MAX_VALUE: u32 = 1 << 16;
 
-impl Configured for GemmProblem {
-    fn config(mut object: Object<'_>, root: &Value) -> Result<Config, Fault> {
+impl ConfigFile for GemmProblem {
+    type Config = GemmConfig;
+
+    fn claim(root: &Value) -> Claim {
+        let is_own = || root.get("tile_config").or_else(|| root.pointer("/ck_select/kernels")).is_some();
+        if root.get("variant").is_none() && is_own() { Claim::Surely } else { Claim::No }
+    }
+
+    fn read_file(mut object: Object<'_>, root: &Value) -> Result<GemmConfig, Fault> {
         let config = read(&mut object, root)?;
         object.finish_with(variant::ROOT_HINTS)?;
         Ok(config)
     }
 }
 
-fn read(root: &mut Object<'_>, file: &Value) -> Result<Config, Fault> {
+fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     let mut ours = root.part("ck_select")?;
     let limits =
         [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline), ("flat", LdsLimit::Flat)];
     let lds = ours.choice("lds_limit", &limits)?.unwrap_or(LdsLimit::Hardware);
     if ours.is_second("kernels", ["ranges", "ml_sweep"])? {
-        return ours.finish().map(|()| Config::GemmSweep);
+        return ours.finish().map(|()| GemmConfig::Sweep);
     }
     // Not part of names; upstream's builder passes it on to the code.
     root.get("k_block_per_cu");
@@ -100,7 +117,7 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<Config, Fault> {
     traits.finish_with(TRAIT_HINTS)?;
     let ranges =
         GemmRanges { tile, wave, warp_tile, pipelines, epilogues, schedulers, pad, persistent, lds, variant };
-    Ok(Config::Gemm(Box::new(ranges)))
+    Ok(GemmConfig::Ranges(Box::new(ranges)))
 }
 
 /// `{"min": …, "max": …, "step": …}` with both ends included, or `{"values": […]}`.

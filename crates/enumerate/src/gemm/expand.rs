@@ -1,21 +1,44 @@
 //! GEMM kernels: ranges through the tile engine's validator, and the machine-learning sweep.
 
 use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
-use ck_select_types::vocab::{Dtype, GemmLayout, Pipeline};
+use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline};
 
-pub(crate) use super::traits::Shared;
+use super::config::{GemmConfig, GemmRanges, LdsLimit};
+use super::families::{BuiltRule, FamilyRules};
+use super::traits::Shared;
 use super::valid::GemmValidator;
-use super::variant::{MX, PLAIN, PRESHUFFLE};
+use super::variant::{GemmVariants, MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
-use crate::config::{GemmRanges, GemmVariants, LdsLimit};
 use crate::kernels::{EnumerateError, Kernels};
-use crate::rules::{BuiltRule, FamilyRules};
+use crate::request::Request;
+use crate::rules::Rules;
 
 /// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;
 
+pub(crate) fn expand(
+    rules: &Rules,
+    config: &GemmConfig,
+    arch: Arch,
+    request: &Request,
+) -> Result<Kernels, EnumerateError> {
+    let &Request { ref target, dtype, layout, valid_only, .. } = request;
+    let shared = Shared { rules, target, arch, dtype, layout };
+    match config {
+        GemmConfig::Ranges(ranges) => expand_ranges(shared, ranges),
+        GemmConfig::Sweep => expand_sweep(shared, valid_only),
+        GemmConfig::Family(family) => {
+            let mut kernels = Kernels::default();
+            for (kernel, _) in rules.aiter.kernels(family, arch)? {
+                kernels.push(kernel)?;
+            }
+            Ok(kernels)
+        }
+    }
+}
+
 /// Tile by tile, and for each tile trait by trait. Each pipeline's own rules decide about a tile.
-pub(crate) fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
+fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
     let &GemmVariants { name, ref profiles, permuted, .. } = &ranges.variant;
     let of_traits = profiles.as_ref().map_or(ranges.pipelines.len(), |of| of.profiles.len());
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
@@ -96,7 +119,7 @@ fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<Strin
     }
 }
 
-pub(crate) fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, EnumerateError> {
+fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, EnumerateError> {
     let rules = shared.rules;
     let sweep = &rules.sweep;
     let validator = GemmValidator::new(shared, LdsLimit::Hardware, None, false)?;

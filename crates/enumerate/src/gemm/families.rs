@@ -6,7 +6,7 @@ use ck_select_types::kernel::{GemmKernel, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 use serde::{Deserialize, Deserializer};
 
-use crate::rules::admits;
+use crate::lists::admits;
 
 /// The conditions, by family.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -36,7 +36,7 @@ pub struct ProfileRule {
     pub scheduler: Scheduler,
     /// Groups of A for which the profile is built; `1x1x1` is none.
     pub groups_a: Vec<Mnk>,
-    /// The same of B.
+    /// The groups of B.
     pub groups_b: Vec<Mnk>,
     /// Whether the scales lie in the order in which they are read.
     #[serde(default)]

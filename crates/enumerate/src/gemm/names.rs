@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::QuantMode;
 
-use crate::rules::ProfileRule;
+use super::families::ProfileRule;
 
 /// The name of a kernel. If the tile engine's name of one with scales would not tell how deep groups are, it is
 /// the code generator's.

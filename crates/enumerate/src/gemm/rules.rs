@@ -6,7 +6,7 @@ use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
 use serde::Deserialize;
 
-use crate::rules::TraitRefusal;
+use crate::arch::TraitRefusal;
 
 /// The tables of the tile engine's validator.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -28,7 +28,7 @@ pub struct GemmRules {
     /// Matrix instructions by architecture, then by the types of A, B and C; combinations that are not listed
     /// accept any.
     pub warp_tiles: BTreeMap<String, BTreeMap<String, Vec<Mnk>>>,
-    /// The same for kernels with a shuffled B, where they differ from those of `arch.json`.
+    /// The instructions of kernels with a shuffled B, where they differ from those of `arch.json`.
     #[serde(default)]
     pub preshuffle_warp_tiles: BTreeMap<String, BTreeMap<String, Vec<Mnk>>>,
     /// Combinations that are refused on every architecture.

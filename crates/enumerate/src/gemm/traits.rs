@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
-use super::variant::with_scales;
-use crate::config::{GemmProfiles, GemmRanges, GemmVariants};
+use super::config::GemmRanges;
+use super::families::{BuiltRule, FamilyRules, ProfileRule};
+use super::variant::{GemmProfiles, GemmVariants, with_scales};
 use crate::kernels::EnumerateError;
-use crate::rules::{BuiltRule, FamilyRules, ProfileRule, Rules};
+use crate::rules::Rules;
 
 /// The highest number of combinations of traits.
 const MAX_TRAITS: u64 = 1 << 20;

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Dtype, Major, Pipeline};
 
+use super::config::LdsLimit;
+use super::families::{BuiltRule, FamilyRules};
 use super::traits::Shared;
-use crate::config::LdsLimit;
 use crate::kernels::EnumerateError;
-use crate::rules::{BuiltRule, FamilyRules, Rules, admits};
+use crate::lists::admits;
+use crate::rules::Rules;
 
 /// The shared memory of the architectures for which upstream wrote its limits.
 const FLAT_LDS: u64 = 64 << 10;

@@ -5,8 +5,8 @@ use ck_select_types::kernel::{GemmKernel, GemmVariant, Mnk, Quant};
 use ck_select_types::vocab::{Elementwise, QuantMode, StreamKReduction};
 use serde_json::Value;
 
-use crate::config::reader::{Fault, Object, count, flag, kind, word};
-use crate::shapes::distinct;
+use crate::lists::distinct;
+use crate::reader::{Fault, Object, count, flag, kind, word};
 
 /// What sets the kernels of ranges apart from plain ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) const ROOT_HINTS: &[(&str, &str)] = &[
         "it is a key of \"ck_select\": {\"variant\": \"gemm_aquant\"}, gemm_bquant and gemm_abquant",
     ),
 ];
-/// The same in `trait_config`.
+/// Advice for such keys in `trait_config`.
 pub(crate) const TRAIT_HINTS: &[(&str, &str)] = &[
     ("profile", "it is a key of \"ck_select\": {\"variant\": \"gemm_quant\"}"),
     ("reduction_strategy", "it is a key of \"ck_select\": {\"variant\": \"gemm_streamk\"}"),

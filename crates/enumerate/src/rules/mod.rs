@@ -1,19 +1,16 @@
 //! Upstream's rules as data: the files in `rules/`, which are built in and can be replaced by a directory
 //! with the same files.
 
-mod arch;
-
+pub use crate::arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
 pub use crate::conv::rules::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage};
 pub use crate::fmha::rules::{
     FmhaFeatures, FmhaNarrow, FmhaRules, FmhaSpec, FmhaSweep, FmhaSweepTypes, FmhaTileRule, FmhaTileTest,
     FmhaV3,
 };
-pub use crate::gemm::aiter::{AiterError, AiterList, AiterRules};
+pub use crate::gemm::aiter::{AiterList, AiterRules};
 pub use crate::gemm::families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
 pub use crate::gemm::rules::{GemmRules, SweepRules, SweepSpec};
-pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
 
-use std::borrow::Borrow;
 use std::path::Path;
 
 use ck_select_types::nearest::distance;
@@ -58,11 +55,6 @@ rules! {
     gemm_families: GemmFamilies = "gemm_families.json";
     /// AITER's pools.
     aiter: AiterRules = "aiter.json";
-}
-
-/// Whether a list has an item; without a list, everything is allowed.
-pub(crate) fn admits<T: Borrow<Q>, Q: PartialEq + ?Sized>(list: Option<&[T]>, item: &Q) -> bool {
-    list.is_none_or(|list| list.iter().any(|known| known.borrow() == item))
 }
 
 /// Rules that cannot be read.

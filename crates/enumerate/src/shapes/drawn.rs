@@ -25,7 +25,7 @@ pub(crate) struct Draw {
 }
 
 /// Problems of an operation that can be drawn.
-pub(crate) trait Drawn: Sized {
+pub(crate) trait RandomProblem: Sized {
     /// A random problem, of which so many were drawn before.
     fn draw(draw: &Draw, choice: &Choice, number: usize, random: &mut Random) -> Self;
 }

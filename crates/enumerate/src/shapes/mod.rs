@@ -5,8 +5,7 @@ pub(crate) mod drawn;
 mod product;
 mod write;
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use ck_select_types::nearest::Hint;
@@ -14,6 +13,7 @@ use ck_select_types::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Direction, Dtype, Op};
 use serde::Deserialize;
 
+pub use crate::lists::distinct;
 use crate::rules::RulesError;
 use drawn::Draw;
 
@@ -100,7 +100,7 @@ pub fn sets() -> Result<&'static [Set], RulesError> {
 /// A set by one of its names: ours, or one of upstream's, which also says direction and dimensions.
 /// Upstream's own problems are not included; the set has problems of the same kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Named {
+pub struct NamedSet {
     /// The name.
     pub name: &'static str,
     /// The set.
@@ -110,17 +110,17 @@ pub struct Named {
 }
 
 /// The sets under all their names.
-pub fn named() -> Result<Vec<Named>, RulesError> {
+pub fn named() -> Result<Vec<NamedSet>, RulesError> {
     let catalog = catalog()?;
-    let ours = catalog.sets.iter().map(|set| Named { name: &set.name, set, upstream: None });
+    let ours = catalog.sets.iter().map(|set| NamedSet { name: &set.name, set, upstream: None });
     let upstreams = catalog.upstream.iter().filter_map(|known| {
         let set = catalog.sets.iter().find(|set| set.name == known.set)?;
-        Some(Named { name: &known.name, set, upstream: Some((known.direction, known.ndim)) })
+        Some(NamedSet { name: &known.name, set, upstream: Some((known.direction, known.ndim)) })
     });
     Ok(ours.chain(upstreams).collect())
 }
 
-impl std::str::FromStr for Named {
+impl std::str::FromStr for NamedSet {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -263,12 +263,6 @@ pub fn evenly<T: Copy>(problems: &[T], count: usize) -> Vec<T> {
     }
     let step = problems.len() as f64 / count as f64;
     (0..count).map(|index| problems[(index as f64 * step) as usize]).collect()
-}
-
-/// Keeps the first of equal values.
-pub fn distinct<T: Eq + Hash + Copy>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = HashSet::new();
-    values.into_iter().filter(|value| seen.insert(*value)).collect()
 }
 
 #[cfg(test)]

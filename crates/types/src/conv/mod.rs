@@ -34,10 +34,13 @@ impl OperationProblem for ConvProblem {
         problem: ConvProblem::FIELDS,
         kernel: ConvKernel::FIELDS,
         required: &["C", "K", "Hi", "Wi", "Y", "X"],
+        name_beginnings: "'grouped_conv_'",
         identifying_keys: &["C", "Hi", "Wi"],
         extra_keys: &[],
         dtype_fields: &["dtype_in", "dtype_wei", "dtype_out"],
         dtype: Dtype::Bf16,
+        dtypes: Dtype::ELEMENTS,
+        letters: &[],
         columns: &CONV_COLUMNS,
         optional_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
         extents: &["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "Di", "Z", "dilation_h", "dilation_w"],
@@ -48,6 +51,7 @@ impl OperationProblem for ConvProblem {
             "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline",
             "wave_mode", "has_dsb", "has_si", "two_stage",
         ],
+        shares_kernel_cells: true,
     };
 
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
@@ -86,7 +90,7 @@ impl OperationProblem for ConvProblem {
         self.dtype_in
     }
 
-    /// The same with one layout for all that differ only in the number of dimensions, so that problems of
+    /// The problem with one layout for all that differ only in the number of dimensions, so that problems of
     /// either spelling compare as equal.
     fn normal(self) -> Self {
         Self { layout: self.layout.order(), ..self }
@@ -105,6 +109,12 @@ impl OperationProblem for ConvProblem {
         let product = |extents: [i64; 3]| extents.into_iter().map(i128::from).product::<i128>();
         let channels = i128::from(self.c / self.g.max(1));
         [i128::from(self.n) * product(self.output()), channels * product(self.filter)]
+    }
+
+    /// A problem of one dimension has no height.
+    fn has_column(required: &str, has: &dyn Fn(&str) -> bool) -> bool {
+        let says_dimensions = || has("ndim") || has("ndim_spatial");
+        has(required) || matches!(required, "Hi" | "Y") && says_dimensions()
     }
 
     fn begins_a_name(text: &str) -> bool {

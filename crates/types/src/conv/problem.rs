@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, AUTO, Given, InvalidField, Kind, Record, fields, places, values};
+use crate::field::{self, AUTO, GivenFields, InvalidField, Kind, Record, fields, places, values};
 use crate::valid::element;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype};
 
@@ -70,7 +70,7 @@ impl ConvProblem {
         Self { input: [1, input[0], input[1]], filter: [1, filter[0], filter[1]], ..Self::USUAL }
     }
 
-    /// The same with equal padding on both sides of height and width.
+    /// The problem with equal padding on both sides of height and width.
     pub const fn padded(mut self, pad: [i64; 2]) -> Self {
         self.pad_left = [self.pad_left[0], pad[0], pad[1]];
         self.pad_right = [self.pad_right[0], pad[0], pad[1]];
@@ -167,7 +167,7 @@ pub const fn floor_div(a: i64, b: i64) -> i64 {
 
 /// Reads a problem from named cells. `C`, `K`, `Wi`, `X` are required, and `Hi`, `Y` unless `ndim=1`.
 pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<ConvProblem, InvalidField> {
-    let mut given = Given::read::<ConvProblem>(cells)?;
+    let mut given = GivenFields::read::<ConvProblem>(cells)?;
     for (both, right) in [("pad_d", "pad_d_right"), ("pad_h", "pad_h_right"), ("pad_w", "pad_w_right")] {
         if let Some(pad) = given.get_as(both) {
             given.or(right, pad);

@@ -1,6 +1,6 @@
 //! Attention kernels: every field of upstream's key.
 
-use super::{FmhaProblem, config_name};
+use super::{DTYPES, FmhaProblem, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
 use crate::vocab::{
@@ -218,7 +218,7 @@ impl FmhaKernel {
         if let Some(wave) = self.wave[..6].iter().find(|waves| **waves == 0) {
             return Err(InvalidField::new("wave", wave, "1 to 255"));
         }
-        if !self.dtype.is_of_fmha() {
+        if !DTYPES.contains(&self.dtype) {
             return Err(InvalidField::new("dtype", self.dtype, "a type of attention"));
         }
         Ok(())

@@ -5,13 +5,14 @@ mod ck_name;
 mod config_name;
 mod identifier;
 mod kernel;
+mod name;
 mod problem;
 mod supports;
 #[cfg(test)]
 mod tests;
 
 pub use kernels::*;
-pub(crate) use problem::has_signature;
+use problem::has_signature;
 #[cfg(test)]
 pub(crate) use problem::read;
 pub use problems::*;
@@ -32,6 +33,17 @@ use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::Dtype;
 
+/// The types that attention supports: all floats of at most 32 bits, and those that only it has.
+const DTYPES: [Dtype; 10] = {
+    use Dtype::{Bf8, Bf16, Fp8, Fp8Bf16, Fp8Fp16, Fp8Fp32, Fp16, Fp32, Mxfp4, Mxfp8};
+    [Fp16, Bf16, Fp32, Fp8, Bf8, Fp8Fp16, Fp8Bf16, Fp8Fp32, Mxfp8, Mxfp4]
+};
+
+/// The words of its types, for messages.
+fn dtype_words() -> String {
+    DTYPES.map(Dtype::as_str).join(", ")
+}
+
 impl OperationProblem for FmhaProblem {
     type Kernel = FmhaKernel;
     const OPERATION: Operation = Operation {
@@ -39,10 +51,13 @@ impl OperationProblem for FmhaProblem {
         problem: FmhaProblem::FIELDS,
         kernel: FmhaKernel::FIELDS,
         required: &["seqlen_q", "nhead_q", "hdim_q"],
+        name_beginnings: "'fmha_'",
         identifying_keys: &["seqlen_q"],
         extra_keys: &[],
         dtype_fields: &[],
         dtype: Dtype::Fp16,
+        dtypes: &DTYPES,
+        letters: &[],
         columns: &FMHA_COLUMNS,
         optional_columns: &problem::MORE_COLUMNS,
         extents: FMHA_COLUMNS.split_at(7).0,
@@ -58,6 +73,7 @@ impl OperationProblem for FmhaProblem {
             "dropout", "has_dropout", "logits", "has_logits_soft_cap", "sink", "has_sink", "skip",
             "skip_min_seqlen_q", "qscale", "qscale_type", "paged_kv", "use_paged_kv",
         ],
+        shares_kernel_cells: false,
     };
 
     /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.
@@ -95,6 +111,15 @@ impl OperationProblem for FmhaProblem {
     fn gemm_extents(&self) -> [i128; 2] {
         let queries = i128::from(self.batch) * i128::from(self.nhead_q) * i128::from(self.longest_q());
         [queries, self.longest_k().into()]
+    }
+
+    /// The longest sequence is recorded only for kernels of group mode.
+    fn as_numbered(self) -> Self {
+        Self { max_seqlen_q: self.longest_q(), max_seqlen_k: self.longest_k(), ..self }
+    }
+
+    fn states_signature(has: &dyn Fn(&str) -> bool) -> bool {
+        has_signature(has)
     }
 
     fn begins_a_name(text: &str) -> bool {

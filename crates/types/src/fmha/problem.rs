@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use super::{DTYPES, dtype_words};
 use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, Field, Given, InvalidField, Kind, Record, fields, places, values};
+use crate::field::{self, Field, GivenFields, InvalidField, Kind, Record, fields, places, values};
 use crate::vocab::{
     Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
     FmhaRope,
@@ -112,7 +113,7 @@ pub const FMHA_MORE_COLUMNS: [&str; 13] = [
     "has_block_table_ptr", "has_cache_batch_idx", "is_gappy", "has_rotary_cos_sin",
 ];
 
-/// The same, each by itself.
+/// Each of [`FMHA_MORE_COLUMNS`] by itself.
 pub(super) const MORE_COLUMNS: [&[&str]; 13] = {
     let (mut alone, mut at) = ([[].as_slice(); 13], 0);
     while at < 13 {
@@ -132,7 +133,7 @@ impl FmhaProblem {
         Self { seqlen_q, seqlen_k, nhead_q: heads, nhead_k: heads, hdim_q: hdim, hdim_v: hdim, ..Self::USUAL }
     }
 
-    /// The same for the kernels of another stage.
+    /// The problem for the kernels of another stage.
     pub const fn stage(self, family: FmhaFamily) -> Self {
         Self { family, ..self }
     }
@@ -170,7 +171,7 @@ impl FmhaProblem {
         self.has_seqstart_k_ptr || self.has_seqlen_k_ptr || self.has_cu_seqlen_k_ptr || self.is_gappy
     }
 
-    /// The same with neutral values for sizes that contradict this stage and signature.
+    /// The problem with neutral values for sizes that contradict this stage and signature.
     const fn consistent(mut self) -> Self {
         let batch = matches!(self.mode, FmhaMode::Batch);
         if !self.has_variable_queries() && self.max_seqlen_q > 0 && self.seqlen_q > 0 {
@@ -317,10 +318,8 @@ impl FmhaProblem {
             let expected = format!("a stage of {}: {}", self.api_family, stages.join(", "));
             return Err(InvalidField::new("family", format_args!("'{}'", self.family), expected));
         }
-        if !self.dtype.is_of_fmha() {
-            let words: Vec<&str> =
-                Dtype::ALL.iter().filter(|dtype| dtype.is_of_fmha()).map(|dtype| dtype.as_str()).collect();
-            let expected = format!("one of {}", words.join(", "));
+        if !DTYPES.contains(&self.dtype) {
+            let expected = format!("one of {}", dtype_words());
             return Err(InvalidField::new("dtype", format_args!("'{}'", self.dtype), expected));
         }
         Ok(())
@@ -337,7 +336,7 @@ impl FmhaProblem {
 /// Reads a problem from named cells. `seqlen_q`, `nhead_q` and `hdim_q` are required; those of keys and
 /// values default to the same numbers. The API and the stage follow from each other.
 pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<FmhaProblem, InvalidField> {
-    let mut given = Given::read::<FmhaProblem>(cells)?;
+    let mut given = GivenFields::read::<FmhaProblem>(cells)?;
     given.need(&["seqlen_q", "nhead_q", "hdim_q"])?;
     for (queries, keys) in [("seqlen_q", "seqlen_k"), ("nhead_q", "nhead_k"), ("hdim_q", "hdim_v")] {
         if let Some(number) = given.get(queries) {
@@ -380,7 +379,7 @@ pub fn fmha_signature_differs(
     cells: &dyn Fields,
     signed: &FmhaProblem,
 ) -> Result<Option<&'static str>, InvalidField> {
-    let given = Given::read_some::<FmhaProblem>(cells, is_of_kernels)?;
+    let given = GivenFields::read_some::<FmhaProblem>(cells, is_of_kernels)?;
     let differs = |(field, own): (&'static Field, i64)| {
         let found = given.get(field.name)?;
         let counts = has_pages_of_an_order(signed) || !field.name.starts_with("kv_");
@@ -391,7 +390,7 @@ pub fn fmha_signature_differs(
 }
 
 /// Whether named cells contain more than sizes and type, that is, fields that kernels are made for.
-pub(crate) fn has_signature(has: impl Fn(&str) -> bool) -> bool {
+pub(super) fn has_signature(has: impl Fn(&str) -> bool) -> bool {
     let fields = FmhaProblem::FIELDS.iter().filter(|field| is_of_kernels(field) && field.name != "dtype");
     fields.flat_map(Field::names).any(has)
 }

@@ -63,14 +63,14 @@ const FAMILIES: [Family; 18] = [
 
 impl Family {
     /// The family that a name begins with: the one with the longest prefix.
-    pub(crate) fn of_name(name: &str) -> Option<&'static Self> {
+    pub(crate) fn from_name(name: &str) -> Option<&'static Self> {
         let begins =
             |family: &&Self| name.strip_prefix(family.prefix).is_some_and(|rest| rest.starts_with('_'));
         FAMILIES.iter().chain([&PLAIN]).filter(begins).max_by_key(|family| family.prefix.len())
     }
 
     /// The most specific family of a kernel.
-    pub(crate) fn of(kernel: &GemmKernel) -> &'static Self {
+    pub(crate) fn from_kernel(kernel: &GemmKernel) -> &'static Self {
         let variant = &kernel.variant;
         let mode = variant.quant.map(|quant| quant.mode);
         let fits = |family: &&Self| {

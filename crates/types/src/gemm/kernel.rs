@@ -58,7 +58,7 @@ fields! {
 }
 
 impl GemmKernel {
-    /// The same, completed by what names leave out because it follows from the type of A and from the
+    /// The kernel, completed by what names leave out because it follows from the type of A and from the
     /// pipeline: the other types, and two buffers.
     #[must_use]
     pub fn completed(self) -> Self {

@@ -45,10 +45,14 @@ impl OperationProblem for GemmProblem {
         problem: GemmProblem::FIELDS,
         kernel: GemmKernel::FIELDS,
         required: &["M", "N", "K"],
+        name_beginnings: "'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of \
+                          GEMMs do, with a dtype",
         identifying_keys: &["M", "m", "groups"],
         extra_keys: &["groups"],
         dtype_fields: &["dtype_a", "dtype_b", "dtype_c"],
         dtype: Dtype::Fp8,
+        dtypes: Dtype::ELEMENTS,
+        letters: &[["M", "m"], ["N", "n"], ["K", "k"]],
         columns: COLUMNS,
         optional_columns: &[&["batch", "groups"], &["num_d"]],
         extents: &["M", "N", "K"],
@@ -60,6 +64,7 @@ impl OperationProblem for GemmProblem {
             "warp_tile_k", "pipeline", "scheduler", "epilogue", "pad_m", "pad_n", "pad_k", "persistent",
             "vec_a", "vec_b", "vec_c",
         ],
+        shares_kernel_cells: true,
     };
 
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
@@ -111,6 +116,15 @@ impl OperationProblem for GemmProblem {
         [self.m, self.k].map(i128::from)
     }
 
+    fn extra_cell(&self, key: &str) -> Option<String> {
+        (key == "groups").then(|| self.request.groups.to_string())
+    }
+
+    /// A list of GEMMs has the extents.
+    fn has_column(required: &str, has: &dyn Fn(&str) -> bool) -> bool {
+        has(required) || has(&required.to_lowercase()) || has("groups")
+    }
+
     /// A family's word, or what the dispatcher's identifiers begin with: a type, or a number by mistake.
     fn begins_a_name(text: &str) -> bool {
         is_a_name(text)
@@ -132,7 +146,7 @@ impl OperationProblem for GemmProblem {
 }
 
 fn is_a_name(text: &str) -> bool {
-    Family::of_name(text).is_some() || GemmKernel::begins_a_name(text)
+    Family::from_name(text).is_some() || GemmKernel::begins_a_name(text)
 }
 
 /// The kernel of a name, which must be valid.

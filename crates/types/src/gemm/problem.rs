@@ -5,7 +5,7 @@ use std::fmt;
 use super::{GemmRequest, Groups, Quant};
 use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, Given, InvalidField, fields};
+use crate::field::{self, GivenFields, InvalidField, fields};
 use crate::valid::element;
 use crate::vocab::{Arch, Dtype, GemmLayout, StreamKReduction};
 
@@ -45,7 +45,7 @@ impl GemmProblem {
         Self { m, n, k, ..Self::USUAL }
     }
 
-    /// The same for a list of GEMMs in one launch.
+    /// The problem for a list of GEMMs in one launch.
     pub fn grouped(mut self, groups: Groups) -> Self {
         if let Some(largest) = groups.largest() {
             [self.m, self.n, self.k] = largest.extents.map(i64::from);
@@ -68,7 +68,7 @@ impl GemmProblem {
         one.into_iter().chain(each)
     }
 
-    /// The same with A and B of one type, and C of the resulting type.
+    /// The problem with A and B of one type, and C of the resulting type.
     pub const fn of(mut self, dtype: Dtype) -> Self {
         self.dtype_a = dtype;
         self.dtype_b = dtype;
@@ -125,7 +125,7 @@ impl GemmProblem {
 
 /// Reads a problem from named cells. `M`, `N`, `K` are required, or a list of GEMMs as `groups`.
 pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<GemmProblem, InvalidField> {
-    let mut given = Given::read::<GemmProblem>(cells)?;
+    let mut given = GivenFields::read::<GemmProblem>(cells)?;
     let groups: Groups = cells::text(cells, "groups")?.map_or(Ok(Groups::NONE), str::parse)?;
     if let Some(largest) = groups.largest() {
         for (name, extent) in ["M", "N", "K"].into_iter().zip(largest.extents) {

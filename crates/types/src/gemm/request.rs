@@ -50,7 +50,7 @@ impl GemmRequest {
         self.quant.map(|mode| Quant { mode, group_a: self.group_a, group_b: self.group_b })
     }
 
-    /// The same with these scales.
+    /// The request with these scales.
     #[must_use]
     pub const fn scaled(self, Quant { mode, group_a, group_b }: Quant) -> Self {
         Self { quant: Some(mode), group_a, group_b, ..self }

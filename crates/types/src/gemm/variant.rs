@@ -44,7 +44,7 @@ pub struct Quant {
     pub mode: QuantMode,
     /// Elements of A that share a scale; `None` if A has no scales, one per row, or one for all.
     pub group_a: Option<Mnk>,
-    /// The same of B.
+    /// Elements of B that share a scale; see `group_a`.
     pub group_b: Option<Mnk>,
 }
 

@@ -1,10 +1,10 @@
 //! Reads any kernel name.
 
 #[cfg(doc)]
-use super::GemmKernel;
-use super::{ConvKernel, FmhaKernel, Kernel, KernelKind, NameError};
+use super::{ConvKernel, FmhaKernel, GemmKernel};
+use super::{Kernel, KernelKind, NameError};
 use crate::each_operation;
-use crate::operation::OperationProblem as _;
+use crate::operation::{Operation, OperationProblem as _};
 use crate::scan::Scan;
 use crate::vocab::{Dtype, Op};
 
@@ -36,16 +36,14 @@ impl Kernel {
     /// # Ok::<(), ck_select_types::kernel::NameError>(())
     /// ```
     pub fn from_name(name: &str) -> Result<Self, NameError> {
-        if !Self::begins_a_name(name) {
-            return Err(Scan::whole(name)?.fail(format!(
-                "begins neither with '{}' nor with '{}' nor with 'gemm_' or another family of GEMM kernels \
-                 nor, as the dispatcher's identifiers of GEMMs do, with a dtype: {}",
-                ConvKernel::NAME_PREFIX,
-                FmhaKernel::NAME_PREFIX,
-                Dtype::ELEMENTS.join(", ")
-            )));
-        }
-        let op = Op::ALL.iter().find(|op| begins(**op, name)).unwrap_or(&Op::Gemm);
+        let Some(op) = Op::ALL.iter().find(|op| begins(**op, name)) else {
+            let mut beginnings: Vec<&str> =
+                Op::ALL.iter().map(|op| Operation::get(*op).name_beginnings).collect();
+            // GEMMs, which are the first operation, have no common beginning: they come last.
+            beginnings.rotate_left(1);
+            let (beginnings, types) = (beginnings.join(" nor with "), Dtype::ELEMENT_WORDS.join(", "));
+            return Err(Scan::whole(name)?.fail(format!("begins neither with {beginnings}: {types}")));
+        };
         let kind = each_operation!(op, Own => Own::kernel_of_name(name).map(KernelKind::from))?;
         Ok(Self { name: name.to_owned(), kind })
     }

@@ -4,10 +4,11 @@
 //! meant. So a name is refused if it is close to a known one, refers to a problem, or stands among the
 //! columns of a problem. Any other unknown column is reported to the caller, who tells the user once.
 
+use crate::each_operation;
 use crate::hardware::Hardware;
 use crate::inputs;
 use crate::nearest::distance;
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationProblem as _};
 use crate::problem::keys;
 use crate::vocab::Op;
 
@@ -94,11 +95,11 @@ const fn needed(op: Op) -> &'static [&'static str] {
     Operation::get(op).required
 }
 
-/// The columns by which a table for another operation shows that it has problems of this one, too.
-const fn shown_by(op: Op) -> &'static [&'static str] {
-    match op {
-        Op::Gemm => &["m", "n", "k"],
-        other => needed(other),
+/// Whether a table for another operation shows that it has problems of this one, too.
+fn shows(op: Op, has: impl Fn(&str) -> bool) -> bool {
+    match Operation::get(op).letters {
+        [] => needed(op).iter().all(|name| has(name)),
+        letters => letters.iter().all(|[_, lower]| has(lower)),
     }
 }
 
@@ -122,12 +123,8 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     let is_like_a_field = |name: &&str| keys(op).iter().any(|known| plain(known) == plain(name));
     // Without any of them it is not a header, or one of another table, and its names are not misspelt.
     let is_any = columns.len() < 2 || columns.iter().any(is_like_a_field);
-    // Extents of a GEMM have names of either case, and a problem of one dimension has no height.
     let has = |name: &str| columns.contains(&name);
-    let stands = |name: &'static str| match op {
-        Op::Gemm => has(name) || has(&name.to_lowercase()) || has("groups"),
-        _ => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
-    };
+    let stands = |name: &str| each_operation!(op, Own => Own::has_column(name, &has));
     let missing = needed(op).iter().find(|name| !stands(name));
     let is_of = |other: &Op| *other != op && needed(*other).iter().all(|name| has(name));
     // In a table for another operation, no name is misspelt either.
@@ -144,7 +141,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     }
 }
 
-/// The same for a table that need not spell out its problems.
+/// As [`check_columns`], for a table that need not spell out its problems.
 pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
     match columns {
         [] | [""] => {
@@ -165,12 +162,12 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
     }
     let has = |name: &str| columns.contains(&name);
     // A table of several operations has the columns of all; `n` and `k` alone are misspellings.
-    let is_there = |other: &&Op| **other != op && shown_by(**other).iter().all(|name| has(name));
+    let is_there = |other: &&Op| **other != op && shows(**other, has);
     let others: Vec<Op> = Op::ALL.iter().filter(is_there).copied().collect();
-    if op == Op::Gemm
-        && !others.contains(&Op::Conv)
-        && let Some((upper, lower)) =
-            [("M", "m"), ("N", "n"), ("K", "k")].into_iter().find(|(a, b)| has(a) && has(b))
+    let letters = Operation::get(op).letters;
+    let is_of_another = |[upper, _]: &[&str; 2]| others.iter().any(|&other| keys(other).contains(upper));
+    if !letters.iter().any(is_of_another)
+        && let Some([upper, lower]) = letters.iter().find(|[upper, lower]| has(upper) && has(lower))
     {
         return other(format!("columns '{upper}' and '{lower}' are the same field, expected one of them"));
     }
@@ -224,7 +221,7 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
 /// The operations whose kernel cells a table may have: sweeps of convolutions have tiles as GEMMs do, but the
 /// mask or bias of attention is a mistake elsewhere.
 fn has_kernel_cells(op: Op) -> impl Iterator<Item = Op> {
-    Op::ALL.iter().copied().filter(move |&other| other != Op::Fmha || op == Op::Fmha)
+    Op::ALL.iter().copied().filter(move |&other| other == op || Operation::get(other).shares_kernel_cells)
 }
 
 fn is_hardware(column: &str) -> bool {
@@ -258,10 +255,8 @@ fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool
     if near.is_empty()
         && let Some(fields) = stem(name)
     {
-        // A convolution's extents are not words of a GEMM.
-        near.extend(
-            fields.iter().filter(|field| keys(op).contains(field) && (op != Op::Gemm || field.len() > 1)),
-        );
+        let is_letter = |field: &str| Operation::get(op).letters.iter().any(|[upper, _]| *upper == field);
+        near.extend(fields.iter().filter(|field| keys(op).contains(field) && !is_letter(field)));
     }
     near
 }

@@ -20,14 +20,17 @@ pub use fault::ProblemLineFault;
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use stated::StatedFields;
 
-use std::io::{BufRead, Cursor};
+use std::io::{self, BufRead, Cursor, Read as _};
 
 use self::source::{Lines, ProblemTable, SeenProblems, unreadable};
 use crate::cells::Fields;
+use crate::csv_rows::CsvRows;
+use crate::each_operation;
 use crate::field::InvalidField;
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
-use crate::problem::{FmhaProblem, Pairs, Problem, ProblemDefaults, ProblemError, separates};
+use crate::operation::OperationProblem as _;
+use crate::problem::{Pairs, Problem, ProblemDefaults, ProblemError, separates};
 use crate::vocab::Op;
 
 /// The problems of a file, in its order.
@@ -160,7 +163,7 @@ pub struct ProblemReader<'a> {
     op: Op,
     defaults: ProblemDefaults,
     lines: Lines<'a>,
-    format: Format,
+    format: Format<'a>,
     seen: SeenProblems,
     any: bool,
     hardware: Option<Hardware>,
@@ -169,13 +172,14 @@ pub struct ProblemReader<'a> {
     pub passed: Skipped,
 }
 
-enum Format {
+#[allow(clippy::large_enum_variant)] // a reader has one
+enum Format<'a> {
     Empty,
     List {
         /// Whether lines have to name their operation.
         all_say_op: bool,
     },
-    ProblemTable(ProblemTable),
+    ProblemTable(ProblemTable<'a>),
 }
 
 impl<'a> ProblemReader<'a> {
@@ -227,12 +231,20 @@ impl<'a> ProblemReader<'a> {
     fn fault(&self, fault: ProblemLineFault) -> ProblemListError {
         let line = match fault {
             ProblemLineFault::None(..) => None,
-            _ => Some(self.lines.number).filter(|line| *line > 0),
+            _ => Some(self.line()).filter(|line| *line > 0),
         };
         ProblemListError { list: self.label.clone(), line, fault }
     }
 
-    fn head(&mut self) -> Result<Format, ProblemLineFault> {
+    /// The number of the last line.
+    fn line(&self) -> u64 {
+        match &self.format {
+            Format::ProblemTable(table) => table.rows.line(),
+            _ => self.lines.number,
+        }
+    }
+
+    fn head(&mut self) -> Result<Format<'a>, ProblemLineFault> {
         self.lines.expect_text()?;
         if !self.lines.next()? {
             return Ok(Format::Empty);
@@ -244,20 +256,7 @@ impl<'a> ProblemReader<'a> {
             return self.json();
         }
         if !self.lines.line().contains('=') {
-            let table = ProblemTable::new(&mut self.lines)?;
-            let names: Vec<&str> = table.record.iter().collect();
-            match check_columns(self.op, &names, &[]) {
-                Ok(unknown) => self.passed.unknown = unknown,
-                Err(fault) => {
-                    let text = self.rest()?;
-                    let is_log = log::has_problems(&text);
-                    return if is_log { Ok(self.log(&text)) } else { Err(ProblemLineFault::Header(fault)) };
-                }
-            }
-            // Models and devices have constants of their own.
-            let hardware = names.iter().filter(|name| Hardware::COLUMNS.contains(name));
-            self.passed.unknown.extend(hardware.map(|&name| name.to_owned()));
-            return Ok(Format::ProblemTable(table));
+            return self.table();
         }
         self.lines.again = true;
         let mut all_say_op = op_of(self.lines.line()).is_some();
@@ -275,8 +274,29 @@ impl<'a> ProblemReader<'a> {
         Ok(Format::List { all_say_op })
     }
 
+    /// A table whose header is the last line; or a log that begins like one.
+    fn table(&mut self) -> Result<Format<'a>, ProblemLineFault> {
+        let mut header = CsvRows::new(self.lines.line().as_bytes());
+        header.read_header()?;
+        let names: Vec<&str> = header.header().iter().map(String::as_str).collect();
+        match check_columns(self.op, &names, &[]) {
+            Ok(unknown) => self.passed.unknown = unknown,
+            Err(fault) => {
+                let text = self.rest()?;
+                let is_log = log::has_problems(&text);
+                return if is_log { Ok(self.log(&text)) } else { Err(ProblemLineFault::Header(fault)) };
+            }
+        }
+        // Models and devices have constants of their own.
+        let hardware = names.iter().filter(|name| Hardware::COLUMNS.contains(name));
+        self.passed.unknown.extend(hardware.map(|&name| name.to_owned()));
+        let rest = std::mem::replace(&mut self.lines.source, Box::new(io::empty()));
+        let table = ProblemTable::new(Box::new(Cursor::new(self.so_far()).chain(rest)))?;
+        Ok(Format::ProblemTable(table))
+    }
+
     /// Reads the whole file, whose first line was read.
-    fn json(&mut self) -> Result<Format, ProblemLineFault> {
+    fn json(&mut self) -> Result<Format<'a>, ProblemLineFault> {
         let text = self.rest()?;
         if log::has_problems(&text) {
             return Ok(self.log(&text));
@@ -303,7 +323,7 @@ impl<'a> ProblemReader<'a> {
     }
 
     /// Goes on with the problems of a log.
-    fn log(&mut self, text: &str) -> Format {
+    fn log(&mut self, text: &str) -> Format<'a> {
         let (lines, others) = log::lines_of(text, &self.defaults.gemm_request);
         self.passed.of_other_tables = others;
         self.lines = Lines::new(Box::new(Cursor::new(lines)));
@@ -350,7 +370,7 @@ impl<'a> ProblemReader<'a> {
                 Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem))
                     if problem.op() == self.op =>
                 {
-                    let stated = StatedFields::by(&Pairs::of_line(line));
+                    let stated = StatedFields::by(&Pairs::from_line(line));
                     if self.seen.insert(&(problem, stated)) {
                         return Ok(Some(ListedProblem { number: None, problem, stated }));
                     }
@@ -368,7 +388,6 @@ impl<'a> ProblemReader<'a> {
             format: Format::ProblemTable(table),
             op,
             defaults,
-            lines,
             seen,
             passed,
             hardware,
@@ -378,23 +397,20 @@ impl<'a> ProblemReader<'a> {
         else {
             return Ok(None);
         };
-        while lines.next()? {
-            table.read(lines)?;
-            if table.is_header() {
-                continue;
-            }
+        while table.rows.next()? {
             if let Some(stated) = table.op().map_err(ProblemLineFault::Op)?
                 && stated != *op
             {
                 passed.others += 1;
                 continue;
             }
-            let problem = Problem::from_fields(*op, &*table, defaults).map_err(ProblemLineFault::Cells)?;
+            let problem =
+                Problem::from_fields(*op, &table.rows, defaults).map_err(ProblemLineFault::Cells)?;
             if let Some(hardware) = hardware {
-                check_hardware(hardware, &*table).map_err(ProblemLineFault::Cells)?;
+                check_hardware(hardware, &table.rows).map_err(ProblemLineFault::Cells)?;
             }
-            let stated = StatedFields::by(&*table);
-            let name = ["kernel", "kernel_name"].iter().find_map(|column| table.get(column));
+            let stated = StatedFields::by(&table.rows);
+            let name = ["kernel", "kernel_name"].iter().find_map(|column| table.rows.get(column));
             let kernel = name.filter(|_| *by_kernels).and_then(|name| Kernel::from_name(name).ok());
             let completed = kernel.and_then(|kernel| stated.completed(&problem, &kernel.kind));
             let (written, problem) = (problem, completed.unwrap_or(problem));
@@ -403,7 +419,8 @@ impl<'a> ProblemReader<'a> {
             }
             let number = table.number().map_err(ProblemLineFault::Cells)?;
             if let Some(number) = number {
-                let what = seen.hashes_of(&(as_numbered(written), stated));
+                let written = each_operation!(written, Problem(own) => own.as_numbered().into());
+                let what = seen.hashes_of(&(written, stated));
                 if *table.numbers.entry(number).or_insert(what) != what {
                     return Err(ProblemLineFault::Number(number));
                 }
@@ -423,16 +440,6 @@ fn check_hardware(hardware: &Hardware, row: &dyn Fields) -> Result<(), InvalidFi
         }
     }
     Ok(())
-}
-
-/// What one number stands for: the longest sequence is recorded only for kernels of group mode.
-fn as_numbered(problem: Problem) -> Problem {
-    match problem {
-        Problem::Fmha(p) => {
-            FmhaProblem { max_seqlen_q: p.longest_q(), max_seqlen_k: p.longest_k(), ..p }.into()
-        }
-        other => other,
-    }
 }
 
 /// The line of a problem, without its end.
@@ -647,6 +654,19 @@ mod tests {
         assert_eq!((conv(both).unwrap().passed.others, read(Op::Gemm, both).unwrap().problems.len()), (1, 1));
         let quoted = "\"C\",K,Hi,Wi,Y,X,note\n64,64,8,8,1,1,\"a,\n\"\"b\"\"\"\n64,64,8,8,1,\"one\",\n";
         assert_eq!(conv(quoted).unwrap_err(), "l: line 4: X: found 'one', expected a whole number");
+    }
+
+    /// `split_k` of `N/A` was "found 'N/A', expected a whole number", as if it were no empty word.
+    #[test]
+    fn empty_words_are_absent_cells() {
+        let listed = |cell: &str| {
+            conv(&format!("op,N,C,K,Hi,Wi,Y,X,split_k,dtype\n{cell},1,8,8,4,4,1,1,{cell},{cell}\n")).unwrap()
+        };
+        let absent = listed("").problems;
+        assert!(!absent[0].stated.dtype);
+        for word in ["N/A", "nan", "NaN", "null", "None", "NULL"] {
+            assert_eq!(listed(word).problems, absent, "{word}");
+        }
     }
 
     #[test]

@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufRead};
 
-use csv::{ReaderBuilder, StringRecord};
-
 use super::fault::ProblemLineFault;
 use super::stated::StatedFields;
-use crate::cells::Fields;
+use crate::cells::Fields as _;
+use crate::csv_rows::{CsvFault, CsvRows, ENDLESS};
 use crate::field::InvalidField;
 use crate::files;
 use crate::problem::Problem;
@@ -47,11 +46,12 @@ impl<'a> Lines<'a> {
         loop {
             self.text.clear();
             self.number += 1;
-            if !self.append()? {
+            if self.source.read_line(&mut self.text).map_err(unreadable)? == 0 {
                 return Ok(false);
             }
-            if self.number == 1 && self.text.starts_with('\u{feff}') {
-                self.text.drain(..'\u{feff}'.len_utf8());
+            self.whole = self.text.ends_with('\n');
+            if self.number == 1 {
+                self.text.drain(..self.text.len() - files::text_without_bom(&self.text).len());
             }
             let line = self.line();
             if line.contains('\r') {
@@ -72,12 +72,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn append(&mut self) -> Result<bool, ProblemLineFault> {
-        let read = self.source.read_line(&mut self.text).map_err(unreadable)?;
-        self.whole = self.text.ends_with('\n');
-        Ok(read > 0)
-    }
-
     /// The last line with its end.
     pub(super) fn whole_line(&self) -> &str {
         &self.text
@@ -88,85 +82,47 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A table's columns by name, and the row that was read last.
-pub(super) struct ProblemTable {
-    columns: Vec<String>,
+/// A table, and the row that was read last.
+pub(super) struct ProblemTable<'a> {
+    pub(super) rows: CsvRows<Box<dyn BufRead + 'a>>,
     /// Rows are measurements, so that a problem occurs once for each kernel.
     pub(super) once: bool,
-    /// The header, then rows.
-    pub(super) record: StringRecord,
     /// The problem of each number, as its hashes.
     pub(super) numbers: HashMap<u64, [u64; 2]>,
 }
 
-impl ProblemTable {
-    pub(super) fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
-        let mut table =
-            Self { columns: Vec::new(), once: false, record: StringRecord::new(), numbers: HashMap::new() };
-        table.cut(lines)?;
-        table.columns = table.record.iter().map(str::to_owned).collect();
-        table.once = ["kernel", "kernel_name"].iter().any(|name| table.place(name).is_some());
-        Ok(table)
-    }
-
-    pub(super) fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
-        self.cut(lines)?;
-        let (found, expected) = (self.record.len(), self.columns.len());
-        if found == expected {
-            return Ok(());
+impl From<CsvFault> for ProblemLineFault {
+    fn from(fault: CsvFault) -> Self {
+        match fault {
+            CsvFault::Unreadable(error) => unreadable(error),
+            CsvFault::Row { reason, .. } => Self::Row(reason),
+            CsvFault::Endless(_) => Self::Read(ENDLESS.to_owned()),
         }
-        Err(ProblemLineFault::Row(format!("found {found} cells, expected {expected} as in the header")))
     }
+}
 
-    fn place(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column == name)
-    }
-
-    /// Whether the row is the header once more, as in files that are joined from others.
-    pub(super) fn is_header(&self) -> bool {
-        self.record.iter().eq(&self.columns)
-    }
-
-    /// Cuts a line into cells; a quoted cell may span several lines.
-    fn cut(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
-        self.record.clear();
-        if !lines.text.contains('"') {
-            lines.line().split(',').for_each(|cell| self.record.push_field(cell.trim()));
-            return Ok(());
-        }
-        let mut more = 0;
-        while lines.text.matches('"').count() % 2 == 1 && lines.append()? {
-            more += 1;
-        }
-        let mut reader =
-            ReaderBuilder::new().has_headers(false).flexible(true).from_reader(lines.text.as_bytes());
-        let read = reader.read_record(&mut self.record);
-        read.map_err(|error| ProblemLineFault::Row(error.to_string()))?;
-        self.record.trim();
-        lines.number += more;
-        Ok(())
+impl<'a> ProblemTable<'a> {
+    pub(super) fn new(source: Box<dyn BufRead + 'a>) -> Result<Self, ProblemLineFault> {
+        let mut rows = CsvRows::new(source);
+        rows.read_header()?;
+        let once = ["kernel", "kernel_name"].iter().any(|name| rows.column(name).is_some());
+        Ok(Self { rows, once, numbers: HashMap::new() })
     }
 
     /// The row's operation. Upstream's converters write `grouped` where they could not read a kernel's name.
     pub(super) fn op(&self) -> Result<Option<Op>, UnknownWord> {
-        match (self.get("op"), self.get("op_type")) {
+        match (self.rows.get("op"), self.rows.get("op_type")) {
             (Some(word), _) => word.parse().map(Some),
             (None, word) => Ok(word.and_then(|word| word.parse().ok())),
         }
     }
 
     pub(super) fn number(&self) -> Result<Option<u64>, InvalidField> {
-        let Some(column) = self.place("problem_idx") else { return Ok(None) };
-        let cell = self.record.get(column).unwrap_or_default();
+        let Some(column) = self.rows.column("problem_idx") else { return Ok(None) };
+        let cell = self.rows.text(column);
         cell.parse().map(Some).map_err(|_| {
             InvalidField::new("problem_idx", format_args!("'{cell}'"), "a whole number, 0 or more")
         })
-    }
-}
-
-impl Fields for ProblemTable {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.record.get(self.place(name)?).filter(|cell| !cell.is_empty())
     }
 }
 

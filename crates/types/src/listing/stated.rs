@@ -2,21 +2,23 @@
 
 use crate::cells::Fields;
 pub use crate::defaults::StatedFields;
-use crate::fmha;
+use crate::each_operation;
 use crate::kernel::KernelKind;
-use crate::operation::OperationProblem as _;
+use crate::operation::{Operation, OperationProblem as _};
 use crate::problem::Problem;
+use crate::vocab::Op;
 
 impl StatedFields {
     /// The words that named cells specify.
     pub fn by(fields: &dyn Fields) -> Self {
         let has = |name: &str| fields.cell(name).is_some();
+        let dtypes = Op::ALL.iter().filter_map(|&op| Operation::get(op).dtype_fields.split_first());
         Self {
             direction: ["direction", "variant"].into_iter().any(has),
-            dtype: ["dtype", "dtype_in", "dtype_a", "data_type"].into_iter().any(has),
-            other_types: ["dtype_wei", "dtype_out", "dtype_b", "dtype_c"].into_iter().any(has),
+            dtype: ["dtype", "data_type"].into_iter().chain(dtypes.clone().map(|(first, _)| *first)).any(has),
+            other_types: dtypes.flat_map(|(_, others)| others).any(|name| has(name)),
             layout: has("layout"),
-            signature: fmha::has_signature(has),
+            signature: Op::ALL.iter().any(|op| each_operation!(op, Own => Own::states_signature(&has))),
         }
     }
 
@@ -26,9 +28,10 @@ impl StatedFields {
         self.filled(problem, kernel).filter(|problem| kernel.matches(problem))
     }
 
-    /// The same whether the kernel computes it or not; `None` if it is of another operation.
+    /// The problem with the kernel's words, whether the kernel computes it or not; `None` if it is of another
+    /// operation.
     pub fn filled(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
         let pair = (problem, kernel);
-        crate::each_operation!(pair, (Problem(asked), KernelKind(own)) => Some(asked.filled(self, own).into()), None)
+        each_operation!(pair, (Problem(asked), KernelKind(own)) => Some(asked.filled(self, own).into()), None)
     }
 }

@@ -35,7 +35,7 @@ impl Default for ExportOptions<'_> {
 pub(super) fn form(op: Op, key: &str) -> Option<Form> {
     let own =
         || field::place(KernelKind::fields(op), key).map(|place| Own(KernelKind::fields(op)[place].name));
-    let other = KernelKeys::of(op).forms.iter().find(|(known, _)| *known == key);
+    let other = KernelKeys::get(op).forms.iter().find(|(known, _)| *known == key);
     other.map(|(_, form)| *form).or_else(own)
 }
 
@@ -49,7 +49,7 @@ pub fn export_json<'k>(
     options: &ExportOptions<'_>,
 ) -> serde_json::Result<String> {
     let kernels: Vec<_> = kernels.filter(|kernel| kernel.op() == op).collect();
-    let version = KernelKeys::of(op).export_version;
+    let version = KernelKeys::get(op).export_version;
     let document = Document {
         metadata: Metadata {
             timestamp: options.timestamp.filter(|_| version.is_some()),
@@ -106,7 +106,7 @@ impl Statistics {
             }
             counts
         };
-        Self(KernelKeys::of(op).statistics.iter().map(|(name, keys)| (*name, count(keys))).collect())
+        Self(KernelKeys::get(op).statistics.iter().map(|(name, keys)| (*name, count(keys))).collect())
     }
 }
 
@@ -132,7 +132,7 @@ impl Serialize for Exported<'_> {
         {
             map.serialize_entry("identifier", &identifier)?;
         }
-        let keys = KernelKeys::of(kind.op());
+        let keys = KernelKeys::get(kind.op());
         for &(name, keys) in if self.is_config { keys.config } else { keys.export } {
             let part = Part { kind, keys };
             match name {

@@ -43,6 +43,8 @@ pub(super) struct KernelKeys {
     pub(super) statistics: &'static [(&'static str, Keys)],
     /// The version of a registry's export, if it has one; then it has a time, too.
     pub(super) export_version: Option<&'static str>,
+    /// Whether flags may be numbers, which are true above 0.
+    pub(super) has_counted_flags: bool,
     /// Whether its exporter writes `unknown` for words of these keys that it cannot spell.
     pub(super) may_be_unknown: fn(&str) -> bool,
 }
@@ -54,7 +56,7 @@ pub(super) enum Form {
     Own(&'static str),
     /// Three fields, this one first, as `MxNxK`.
     Joined(&'static str),
-    /// The same as an object.
+    /// Three fields, this one first, as an object with `m`, `n` and `k`.
     Shape(&'static str),
     /// As many fields as an array. CK's keys do not have one of zeros.
     Array(&'static str, usize),
@@ -83,7 +85,7 @@ pub(super) trait KernelJson: Sized {
 type KernelOf<P> = <P as OperationProblem>::Kernel;
 
 impl KernelKeys {
-    pub(super) fn of(op: Op) -> &'static Self {
+    pub(super) fn get(op: Op) -> &'static Self {
         each_operation!(op, Own => &<KernelOf<Own> as KernelJson>::KEYS)
     }
 }

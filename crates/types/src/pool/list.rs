@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use csv::{ReaderBuilder, StringRecord};
-
 use super::error::quoted;
 use super::{Builder, PoolError, named};
+use crate::csv_rows::{CsvFault, CsvRows};
 use crate::nearest::nearest;
 
 /// The columns that may hold the name; the first that exists counts.
@@ -37,55 +36,34 @@ fn read_text(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
 }
 
 fn read_csv(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
-    let mut reader = ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
-    let headers = reader.headers().map_err(|error| malformed(text, &error))?;
-    let find = |name: &&'static str| Some((*name, headers.iter().position(|header| header.trim() == *name)?));
+    let mut rows = CsvRows::new(text.as_bytes());
+    rows.read_header()?;
+    let find = |name: &&'static str| Some((*name, rows.column(name)?));
     let Some((field, column)) = COLUMNS.iter().find_map(find) else {
-        let found = headers.iter().collect::<Vec<_>>().join(", ");
-        let line = headers.position().map_or(1, |position| line_of(text, position));
+        let found = rows.header().join(", ");
         return Err(PoolError::value(
             format!("the columns {}", quoted(&found)),
             "a column 'kernel' or 'kernel_name', or a text file of one name a line",
         )
-        .line(line));
+        .line(rows.line()));
     };
     let mut seen = HashSet::new();
-    let mut record = StringRecord::new();
-    loop {
-        match reader.read_record(&mut record) {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(error) => return Err(malformed(text, &error)),
-        }
-        let name = record.get(column).unwrap_or_default().trim();
+    while rows.next()? {
+        let name = rows.text(column);
         if !seen.contains(name) {
-            named(name).and_then(|kernel| builder.push(kernel)).map_err(|error| {
-                let line = record.position().map_or(1, |position| line_of(text, position));
-                error.line(line).within(field)
-            })?;
+            let added = named(name).and_then(|kernel| builder.push(kernel));
+            added.map_err(|error| error.line(rows.line()).within(field))?;
             seen.insert(name.to_owned());
         }
     }
+    Ok(())
 }
 
-/// The line of a record. The reader's own position lies before the blank lines and comments that it skips.
-fn line_of(text: &str, position: &csv::Position) -> u64 {
-    let rest = text.get(position.byte() as usize..).unwrap_or_default();
-    let skipped = rest.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count();
-    position.line() + skipped as u64
-}
-
-fn malformed(text: &str, error: &csv::Error) -> PoolError {
-    let line = error.position().map(|position| line_of(text, position));
-    let error = match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => PoolError::value(
-            format_args!("a row of length {len}"),
-            format_args!("{expected_len} as in the header"),
-        ),
-        _ => PoolError::new(format_args!("not a CSV: {error}")),
-    };
-    match line {
-        Some(line) => error.line(line),
-        None => error,
+impl From<CsvFault> for PoolError {
+    fn from(fault: CsvFault) -> Self {
+        match fault {
+            CsvFault::Row { line, reason } => Self::new(reason).line(line),
+            other => Self::new(other),
+        }
     }
 }

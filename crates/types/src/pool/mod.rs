@@ -16,7 +16,7 @@ pub use export::{ExportOptions, config_json, export_json, kernel_json};
 pub use folder::{Folder, FolderKernel};
 
 use crate::files;
-use crate::kernel::{Kernel, KernelKind};
+use crate::kernel::Kernel;
 use crate::vocab::Op;
 
 /// Kernels of one operation, in the order of their source, which is the last to decide between equal scores.
@@ -42,7 +42,7 @@ impl Pool {
         Self::shared(kernels.into_iter().map(Arc::new).collect())
     }
 
-    /// The same of kernels that others share.
+    /// A pool of kernels that others share: as [`Pool::new`].
     pub fn shared(kernels: Vec<Arc<Kernel>>) -> Result<Self, PoolError> {
         let mut builder = Builder::default();
         for kernel in kernels {
@@ -111,7 +111,7 @@ impl Pool {
             return Err(PoolError::value(found, "UTF-8 text"));
         }
         let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+            Ok(text) => files::text_without_bom(text),
             Err(error) => {
                 let offset = error.valid_up_to();
                 return Err(PoolError::new(format_args!("not UTF-8 from byte {offset} on")));
@@ -200,12 +200,10 @@ impl Builder {
             )));
         }
         // What registries refuse, too: a tile without rows, a group without waves.
-        if let KernelKind::Fmha(fmha) = &kernel.kind
-            && let Err(wrong) = fmha.validate()
-        {
+        kernel.validate().map_err(|wrong| {
             let error = PoolError::value(wrong.found, wrong.expected);
-            return Err(error.within(&format!("{}: {}", kernel.name, wrong.field)));
-        }
+            error.within(&format!("{}: {}", kernel.name, wrong.field))
+        })?;
         self.kernels.push(kernel);
         Ok(())
     }

@@ -31,7 +31,7 @@ impl Problem {
 }
 
 impl<'p> Checked<'p> {
-    /// The same, with a choice among these numbers of parts instead of the usual ones.
+    /// The problem, with a choice among these numbers of parts instead of the usual ones.
     #[must_use]
     pub const fn among(self, splits: &'p Splits) -> Self {
         Self { splits, ..self }

@@ -85,10 +85,8 @@ impl Problem {
 
     /// A cell of a table, by any name of a field; empty where the problem has no such thing.
     pub fn cell(&self, name: &str) -> String {
-        match self {
-            Self::Gemm(problem) if name == "groups" => problem.request.groups.to_string(),
-            problem => problem.value(name).map_or_else(String::new, |(field, value)| field.text(value)),
-        }
+        let of_field = || self.value(name).map_or_else(String::new, |(field, value)| field.text(value));
+        each_operation!(self, Self(problem) => problem.extra_cell(name)).unwrap_or_else(of_field)
     }
 
     /// The number of a field by any of its names.

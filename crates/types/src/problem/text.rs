@@ -146,7 +146,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// Those of a line that is a problem.
-    pub(crate) fn of_line(line: &'a str) -> Self {
+    pub(crate) fn from_line(line: &'a str) -> Self {
         Self::new(line.split(separates).filter_map(|part| part.split_once('=')).collect())
     }
 }

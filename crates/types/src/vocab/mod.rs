@@ -31,7 +31,7 @@ macro_rules! vocabulary {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// The same for C.
+            /// The word for C, with a NUL.
             pub const fn as_c_str(self) -> &'static std::ffi::CStr {
                 let bytes = match self { $(Self::$variant => concat!($word, "\0").as_bytes()),+ };
                 match std::ffi::CStr::from_bytes_with_nul(bytes) {
@@ -291,20 +291,15 @@ impl Dtype {
         }
     }
 
-    /// Whether attention supports it: all floats of at most 32 bits.
-    pub const fn is_of_fmha(self) -> bool {
-        matches!(self, Self::Fp16 | Self::Bf16 | Self::Fp32 | Self::Fp8 | Self::Bf8) || self.is_only_of_fmha()
-    }
+    /// The types of elements; the others, only attention's, name those of several tensors.
+    pub const ELEMENTS: &'static [Self] = Self::ALL.split_at(Self::Fp8Fp16 as usize).0;
 
-    /// The words of element types: all but those that only attention has.
-    pub const ELEMENTS: &'static [&'static str] = Self::WORDS.split_at(Self::Fp8Fp16 as usize).0;
+    /// Their words.
+    pub const ELEMENT_WORDS: &'static [&'static str] = Self::WORDS.split_at(Self::ELEMENTS.len()).0;
 
-    /// The types of [`Dtype::ELEMENTS`].
-    pub const OF_ELEMENTS: &'static [Self] = Self::ALL.split_at(Self::Fp8Fp16 as usize).0;
-
-    /// Whether only attention has it.
-    pub const fn is_only_of_fmha(self) -> bool {
-        matches!(self, Self::Fp8Fp16 | Self::Fp8Bf16 | Self::Fp8Fp32 | Self::Mxfp8 | Self::Mxfp4)
+    /// Whether it is the type of an element.
+    pub const fn is_element(self) -> bool {
+        (self as usize) < Self::ELEMENTS.len()
     }
 
     /// The type of C when A and B have this one: `fp8` and `bf8` give `fp16`, `int8` gives `int32`.
@@ -316,7 +311,7 @@ impl Dtype {
         }
     }
 
-    /// The same of kernels with scales: floats of 4 bits give `fp16`, too.
+    /// The type of C of kernels with scales: as [`Dtype::result`], but floats of 4 bits give `fp16`, too.
     pub(crate) const fn scaled_result(self) -> Self {
         match self {
             Self::PkFp4 => Self::Fp16,

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut row = vec![0.0; names.len()];
     let mut any = false;
     while sheet.next()? {
-        extractor.fill_row(&sheet, &mut row).map_err(|error| sheet.fault(error))?;
+        extractor.fill_row(&sheet.rows, &mut row).map_err(|error| sheet.fault(error))?;
         rows.push(row.iter().copied().map(Cell::Real).collect())?;
         any = true;
     }

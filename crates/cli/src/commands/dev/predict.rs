@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut row = vec![0.0; forest.num_features()];
     let mut order: Option<Vec<usize>> = None;
     while sheet.next()? {
-        let record = sheet.record();
+        let record = sheet.rows.record();
         let order = match &order {
             Some(order) => order,
             None if is_header(record) => {
@@ -146,7 +146,7 @@ fn columns(header: &StringRecord, names: &[String]) -> Result<Vec<usize>, String
 /// Fills a feature row from its columns.
 fn read_row(sheet: &Sheet, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
     for (value, &column) in row.iter_mut().zip(order) {
-        let cell = sheet.cell(column);
+        let cell = sheet.rows.text(column);
         let wrong = |_| sheet.fault(format!("column {}: found '{cell}', expected a number", column + 1));
         *value = if cell.is_empty() { f64::NAN } else { cell.parse().map_err(wrong)? };
     }

@@ -31,7 +31,7 @@ impl Results<'_> {
         cells.0.extend(self.arch_of(&[result])?.map(|arch| ("arch", arch)));
         self.rows.object(kernel, &cells, |problem| {
             let status = result.get("status").map(plain).unwrap_or_default();
-            let verdicts = [Cell::of_text(&status).map(verdict).transpose()?, flag(result, "is_valid")?];
+            let verdicts = [Cell::from_text(&status).map(verdict).transpose()?, flag(result, "is_valid")?];
             let error = error_of(result);
             let failed = error.is_some() || verdicts.contains(&Some(false));
             let recorded = if failed { Some(false) } else { verdicts[0].or(verdicts[1]) };

@@ -201,7 +201,7 @@ fn figure(result: &Value, keys: &[(&str, f64)], failed: bool) -> Result<f64, Str
 /// A yes or no, in any of the spellings of a CSV.
 fn flag(result: &Value, key: &str) -> Result<Option<bool>, InvalidField> {
     let text = result.get(key).map(plain).unwrap_or_default();
-    Cell::of_text(&text).map(|cell| cell.flag(key)).transpose()
+    Cell::from_text(&text).map(|cell| cell.flag(key)).transpose()
 }
 
 /// Why a result has no time, if it says so.

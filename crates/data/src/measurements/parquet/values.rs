@@ -45,7 +45,7 @@ impl Column {
             Self::Real(values) => Some(values[row]).filter(|value| !value.is_nan()).map(Cell::Number),
             Self::Text(keys, texts) => {
                 let key = keys.is_valid(row).then(|| keys.value(row) as usize)?;
-                texts.is_valid(key).then(|| texts.value(key)).and_then(Cell::of_text)
+                texts.is_valid(key).then(|| texts.value(key)).and_then(Cell::from_text)
             }
             Self::Absent => None,
         }

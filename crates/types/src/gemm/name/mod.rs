@@ -90,7 +90,7 @@ impl GemmKernel {
     /// Whether a text begins with the tile engine's word for a family (`gemm_universal_`, `batched_gemm_`),
     /// so that it can hardly be anything but a kernel's name.
     pub fn begins_a_name(text: &str) -> bool {
-        aiter_name::begins(text) || Family::of_name(text).is_some_and(|family| *family != PLAIN)
+        aiter_name::begins(text) || Family::from_name(text).is_some_and(|family| *family != PLAIN)
     }
 
     /// The library whose kernel has this name.
@@ -98,7 +98,7 @@ impl GemmKernel {
         if aiter_name::begins(name) {
             return GemmLibrary::Aiter;
         }
-        Family::of_name(name).map_or(GemmLibrary::Ck, |family| family.library)
+        Family::from_name(name).map_or(GemmLibrary::Ck, |family| family.library)
     }
 
     /// Reads a name of the tile engine or the code generator, such as
@@ -129,7 +129,7 @@ impl GemmKernel {
             let kernel = profile_name::parse(&mut scan)?;
             return Ok(ParsedGemmName { tail: String::new(), kernel });
         }
-        let Some(family) = Family::of_name(scan.rest()) else {
+        let Some(family) = Family::from_name(scan.rest()) else {
             return Err(scan.fail("expected 'gemm_', 'gemm_universal_' or another family of GEMM kernels"));
         };
         scan.eat(family.prefix);
@@ -178,7 +178,7 @@ impl GemmKernel {
             ));
         }
         if aiter_name::begins(identifier)
-            || Family::of_name(identifier).is_some_and(|family| family.batched || family.quant.is_some())
+            || Family::from_name(identifier).is_some_and(|family| family.batched || family.quant.is_some())
         {
             let ParsedGemmName { kernel, tail } = Self::parse_name(identifier)?;
             if kernel.identifier() == identifier && tail.is_empty() {
@@ -207,7 +207,7 @@ impl GemmKernel {
         if self.variant.library == GemmLibrary::Aiter {
             return aiter_name::write(self);
         }
-        let family = Family::of(self);
+        let family = Family::from_kernel(self);
         let mut written = self.body(family, format!("{}_", family.prefix)).other(&[VECTOR], &Self::USUAL);
         if let Some(quant) = &self.variant.quant {
             quant_name::write_parts(self, family, quant, &mut written.text);

@@ -41,6 +41,7 @@ impl KernelJson for ConvKernel {
             ("by_arch", "arch"),
         ],
         export_version: None,
+        has_counted_flags: false,
         may_be_unknown: |_| false,
     };
 

@@ -95,6 +95,7 @@ impl KernelJson for GemmKernel {
             ("by_gfx_arch", "gfx_arch"),
         ],
         export_version: Some("1.0.0"),
+        has_counted_flags: false,
         may_be_unknown: |key| key.starts_with("dtype_") || ["pipeline", "epilogue"].contains(&key),
     };
 

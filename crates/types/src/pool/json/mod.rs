@@ -4,7 +4,6 @@
 
 mod conv;
 mod fmha;
-mod fmha_config;
 mod gemm;
 mod part;
 

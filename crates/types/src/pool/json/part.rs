@@ -125,8 +125,7 @@ impl<'a> Fields<'a> {
     fn value(&self, place: usize, key: &str, value: &Value) -> Result<Option<i64>, PoolError> {
         let field = self.field(place);
         match (field.kind, value) {
-            // Backward kernels of attention pad to 8 elements.
-            (Kind::Flag, Value::Number(number)) if self.op == Op::Fmha => {
+            (Kind::Flag, Value::Number(number)) if KernelKeys::get(self.op).has_counted_flags => {
                 Ok(Some((number.as_i64() > Some(0)).into()))
             }
             (Kind::Flag, _) => typed::<bool>(value).map(|flag| Some(flag.into())),
@@ -135,7 +134,7 @@ impl<'a> Fields<'a> {
             }
             (Kind::Word(vocabulary), _) => {
                 let text: String = typed(value)?;
-                if text != "unknown" || !(KernelKeys::of(self.op).may_be_unknown)(key) {
+                if text != "unknown" || !(KernelKeys::get(self.op).may_be_unknown)(key) {
                     return (vocabulary.code)(&text).map(Some).map_err(|error| unknown(&error));
                 }
                 let known = field.text(self.values[place]);

@@ -1,6 +1,7 @@
 //! Attention kernels: the C++ registry's export, which has tile and flags only inside the identifier.
 
-use super::fmha_config;
+mod config;
+
 use super::part::{Fields, Part};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
@@ -28,6 +29,8 @@ impl KernelJson for FmhaKernel {
         config: EXPORT,
         statistics: &[("by_family", "family"), ("by_dtype", "dtype"), ("by_pipeline", "pipeline")],
         export_version: None,
+        // Backward kernels pad to 8 elements.
+        has_counted_flags: true,
         may_be_unknown: |_| false,
     };
 
@@ -38,7 +41,7 @@ impl KernelJson for FmhaKernel {
     fn describes(raw: &RawKernel) -> bool {
         match raw.identifier.as_ref().or(raw.name.as_ref()) {
             Some(text) => text.starts_with(FmhaKernel::NAME_PREFIX),
-            None => fmha_config::is_config(raw.signature.as_ref(), raw.algorithm.as_ref()),
+            None => config::is_config(raw.signature.as_ref(), raw.algorithm.as_ref()),
         }
     }
 
@@ -46,7 +49,7 @@ impl KernelJson for FmhaKernel {
         match (raw.identifier.take(), raw.name.take()) {
             (Some(identifier), _) => kernel("identifier", identifier, raw, arch),
             (None, Some(name)) => kernel("name", name, raw, arch),
-            (None, None) => fmha_config::kernel(raw.signature, raw.algorithm, arch),
+            (None, None) => config::kernel(raw.signature, raw.algorithm, arch),
         }
     }
 }

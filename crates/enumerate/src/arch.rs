@@ -43,7 +43,7 @@ pub enum LdsBudget {
 
 impl LdsBudget {
     /// The bytes on an architecture with `lds_bytes` of shared memory.
-    pub fn of(self, lds_bytes: u64) -> u64 {
+    pub fn bytes(self, lds_bytes: u64) -> u64 {
         match self {
             Self::Share(share) => (lds_bytes as f64 * share) as u64,
             Self::Fixed { bytes } => bytes,
@@ -106,6 +106,6 @@ impl TraitRefusal {
 impl ArchRules {
     /// The shared memory that a pipeline may use if there are `lds_bytes`.
     pub fn pipeline_lds(&self, pipeline: Pipeline, lds_bytes: u64) -> u64 {
-        self.pipeline_lds.get(&pipeline).unwrap_or(&self.pipeline_lds_otherwise).of(lds_bytes)
+        self.pipeline_lds.get(&pipeline).unwrap_or(&self.pipeline_lds_otherwise).bytes(lds_bytes)
     }
 }

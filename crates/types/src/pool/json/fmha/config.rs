@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::part::{Fields, Part, part, typed};
 use crate::field::Record as _;
 use crate::json::Strict;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
 use crate::pool::PoolError;
+use crate::pool::json::part::{Fields, Part, part, typed};
 use crate::vocab::Arch;
 
 /// What it computes, and how. Every key has a default, and an unknown one would change the kernel.

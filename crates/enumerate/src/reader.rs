@@ -6,7 +6,40 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::ConfigError;
+/// Problems of an operation whose kernels a file can ask for.
+pub(crate) trait ConfigFile {
+    /// What a file asks for.
+    type Config;
+
+    /// How surely a file that names no operation is one of this one's.
+    fn claim(root: &Value) -> Claim;
+
+    /// Reads a file.
+    fn read_file(object: Object<'_>, root: &Value) -> Result<Self::Config, Fault>;
+}
+
+/// How surely a file is one of an operation's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Claim {
+    /// It is none.
+    No,
+    /// It is one if no other operation claims it.
+    Perhaps,
+    /// It is one.
+    Surely,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}{place}: {reason}", if place.is_empty() { "" } else { ", " })]
+pub struct ConfigError {
+    /// The file.
+    pub file: String,
+    /// The field, such as `trait_config.pipeline.values[2]`; empty for the whole file.
+    pub place: String,
+    /// What was found and what was expected.
+    pub reason: String,
+}
 
 /// The place of an error, and the reason.
 pub(crate) type Fault = (String, String);

@@ -1,0 +1,232 @@
+//! The rows of a CSV, in bounded memory: the one reader of all tables in text.
+//!
+//! A byte-order mark, blank lines, lines that begin with `#` and repetitions of the header are skipped; cells
+//! are trimmed. Lines may end with CR LF, and a quoted cell may span several.
+
+use std::io::{self, Chain, Read, Take};
+
+use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Terminator, Trim};
+
+use crate::cells::{Cell, Fields};
+
+/// The longest row, in bytes: a file without line ends must not fill the memory.
+const LONGEST: u64 = 1 << 20;
+
+pub(crate) const ENDLESS: &str = "found 1 MiB without the end of a row";
+
+/// The rows of a CSV, of which the last that was read is here.
+pub struct CsvRows<R> {
+    reader: csv::Reader<Take<Chain<R, &'static [u8]>>>,
+    header: Vec<String>,
+    /// How many cells each row has, once the first was read.
+    width: Option<usize>,
+    record: StringRecord,
+    line: u64,
+}
+
+/// Why there is no next row.
+#[derive(Debug, thiserror::Error)]
+pub enum CsvFault {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+    /// A line that is no row; the next one may be read.
+    #[error("line {line}: {reason}")]
+    Row {
+        /// Its number, from 1.
+        line: u64,
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// A row without an end, by the line where reading stopped.
+    #[error("line {0}: {ENDLESS}")]
+    Endless(u64),
+}
+
+impl<R: Read> CsvRows<R> {
+    /// Begins to read.
+    pub fn new(source: R) -> Self {
+        // The last line gets an end, too, so that all lines are counted alike.
+        let source = source.chain(&b"\n"[..]).take(LONGEST);
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(Trim::All)
+            .comment(Some(b'#'))
+            .terminator(Terminator::Any(b'\n'))
+            .from_reader(source);
+        Self { reader, header: Vec::new(), width: None, record: StringRecord::new(), line: 0 }
+    }
+
+    /// Takes the next row as the header; false if there is none.
+    pub fn read_header(&mut self) -> Result<bool, CsvFault> {
+        let any = self.next()?;
+        self.header = self.record.iter().map(str::to_owned).collect();
+        Ok(any)
+    }
+
+    /// Reads the next row; false at the end.
+    #[allow(clippy::should_implement_trait)] // an iterator would go on after an error
+    pub fn next(&mut self) -> Result<bool, CsvFault> {
+        let read = loop {
+            self.reader.get_mut().set_limit(LONGEST);
+            let read = self.reader.read_record(&mut self.record);
+            if self.reader.get_ref().limit() == 0 {
+                self.line = self.reader.position().line();
+                return Err(CsvFault::Endless(self.line));
+            }
+            match read {
+                Ok(true) if self.is_blank() || self.is_header() => {}
+                read => break read,
+            }
+        };
+        self.line = self.reader.position().line() - 1;
+        match read.map_err(csv::Error::into_kind) {
+            Ok(any) => self.check_width().map(|()| any),
+            Err(ErrorKind::Utf8 { err, .. }) => Err(self.fault(match self.header.get(err.field()) {
+                Some(column) => format!("{column}: not UTF-8"),
+                None => "not UTF-8".to_owned(),
+            })),
+            Err(ErrorKind::Io(error)) => Err(error.into()),
+            Err(other) => Err(self.fault(format!("{other:?}"))),
+        }
+    }
+
+    fn is_blank(&self) -> bool {
+        self.record.len() <= 1 && self.record.iter().all(str::is_empty)
+    }
+
+    /// A file that was joined from others repeats the header at the start of each.
+    fn is_header(&self) -> bool {
+        self.record.iter().eq(&self.header)
+    }
+
+    fn check_width(&mut self) -> Result<(), CsvFault> {
+        let found = self.record.len();
+        let expected = *self.width.get_or_insert(found);
+        if found == expected || found == 0 {
+            return Ok(());
+        }
+        let first = if self.header.is_empty() { "first row" } else { "header" };
+        Err(self.fault(format!("found {found} cells, expected {expected} as in the {first}")))
+    }
+
+    const fn fault(&self, reason: String) -> CsvFault {
+        CsvFault::Row { line: self.line, reason }
+    }
+}
+
+impl<R> CsvRows<R> {
+    /// The names of the columns, if the header was read.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The place of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|column| column == name)
+    }
+
+    /// The texts of the row.
+    pub const fn record(&self) -> &StringRecord {
+        &self.record
+    }
+
+    /// The text of a cell; one that the row lacks is empty.
+    pub fn text(&self, column: usize) -> &str {
+        self.record.get(column).unwrap_or_default()
+    }
+
+    /// The value of a cell.
+    pub fn at(&self, column: usize) -> Option<Cell<'_>> {
+        Cell::from_text(self.text(column))
+    }
+
+    /// The number of the row's last line, from 1.
+    pub const fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The byte at which the row begins, or the lines that were skipped before it.
+    pub fn start(&self) -> u64 {
+        self.record.position().map_or(0, Position::byte)
+    }
+}
+
+impl<R> Fields for CsvRows<R> {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.at(self.column(name)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    /// Every row with its line and cells, read through a buffer of this many bytes.
+    fn rows(text: &[u8], buffer: usize) -> Result<Vec<(u64, Vec<String>)>, String> {
+        let mut rows = CsvRows::new(BufReader::with_capacity(buffer, text));
+        rows.read_header().map_err(|fault| fault.to_string())?;
+        let mut all = vec![(rows.line(), rows.header().to_vec())];
+        loop {
+            match rows.next() {
+                Ok(true) => all.push((rows.line(), rows.record().iter().map(str::to_owned).collect())),
+                Ok(false) => return Ok(all),
+                Err(CsvFault::Row { line, reason }) => all.push((line, vec![reason])),
+                Err(fault) => return Err(fault.to_string()),
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_numbered_as_they_stand() {
+        let text = b"\xef\xbb\xbfa, b\r\n\n# no\n \t\n\"x\n#y\",1\r\n1,\xff\na,b\r\n1\n2,last";
+        for buffer in [3, 8, 1024] {
+            let found = rows(text, buffer).unwrap();
+            let found: Vec<(u64, Vec<&str>)> = found
+                .iter()
+                .map(|(line, cells)| (*line, cells.iter().map(String::as_str).collect()))
+                .collect();
+            let expected = [
+                (1, vec!["a", "b"]),
+                (6, vec!["x\n#y", "1"]),
+                (7, vec!["b: not UTF-8"]),
+                (9, vec!["found 1 cells, expected 2 as in the header"]),
+                (10, vec!["2", "last"]),
+            ];
+            assert_eq!(found, expected, "{buffer}");
+        }
+        assert_eq!(rows(b"a,\xff\n", 8).unwrap_err(), "line 1: not UTF-8");
+    }
+
+    #[test]
+    fn a_file_may_have_no_row_and_rows_no_header() {
+        assert!(!CsvRows::new(&b"# only\n\n"[..]).read_header().unwrap());
+        let mut rows = CsvRows::new(&b"1,2\n1,2\n3\n"[..]);
+        assert!(rows.next().unwrap() && rows.next().unwrap());
+        let fault = rows.next().unwrap_err().to_string();
+        assert_eq!(fault, "line 3: found 1 cells, expected 2 as in the first row");
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_refused_in_bounded_memory() {
+        let long = |length: u64| [b"a\n".as_slice(), &vec![b'x'; length as usize], b"\nb"].concat();
+        assert_eq!(rows(&long(LONGEST - (1 << 14)), 1 << 10).unwrap().len(), 3);
+        for text in [long(3 * LONGEST), [b"a\n\"".as_slice(), &b"x\n".repeat(2 * LONGEST as usize)].concat()]
+        {
+            let error = rows(&text, 1 << 10).unwrap_err();
+            assert!(error.ends_with("found 1 MiB without the end of a row"), "{error}");
+        }
+    }
+
+    /// A number of `N/A` was no whole number, as if it were no empty word.
+    #[test]
+    fn empty_words_are_absent_cells() {
+        let mut rows = CsvRows::new(&b"M,N,K,split_k\n,nan,N/A,2\n"[..]);
+        assert!(rows.read_header().unwrap() && rows.next().unwrap());
+        let cells = ["M", "N", "K", "split_k"].map(|name| rows.get(name));
+        assert_eq!(cells, [None, None, None, Some("2")]);
+    }
+}
