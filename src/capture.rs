@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_holds_is_known_and_a_torn_line_is_ended() {
+    fn captured_problems_are_recognised_and_a_torn_line_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen");
         std::fs::write(&path, format!("# mine\n{}\nM=5,N=64,K", problem_line(&gemm(1)))).unwrap();
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused() {
+    fn only_regular_files_are_captured_to() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Capture::open(folder.path()).is_err());
         assert!(Capture::open(&folder.path().join("none/seen")).is_err());

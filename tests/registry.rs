@@ -41,7 +41,7 @@ fn named(tail: &str) -> Kernel {
 
 /// It waited for itself, because the last change was pending (4e55668).
 #[test]
-fn what_retain_asks_may_read_the_registry() {
+fn the_callback_of_retain_may_read_the_registry() {
     let registry = of_kernels(Options::default(), [named("64x64x64_compv3")]);
     assert_eq!(registry.retain(|entry| registry.position(entry.name()).is_none() && registry.len() == 1), 1);
     assert!(registry.is_empty());
@@ -185,7 +185,7 @@ fn adding_and_removing_one_kernel_takes_no_memory() {
 }
 
 /// Their memory grew until the caller gave it back, with 1.4 KB for each kernel of a program that keeps
-/// replacing them.
+/// replacing them (20b0a2e5).
 #[test]
 fn removed_kernels_are_dropped_with_the_last_state_that_has_them() {
     let registry = modelled(Options::default());
@@ -373,7 +373,7 @@ fn selecting_without_a_model() {
 }
 
 #[test]
-fn what_a_registry_does_not_know_it_says_once_on_standard_error() {
+fn a_registry_warns_of_unknown_hardware_once_on_standard_error() {
     let said = |log: Option<&str>| {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "selecting_without_a_model", "--ignored", "--nocapture"]);
@@ -529,7 +529,7 @@ fn refine_measures_the_models_best_and_only_those() {
 }
 
 #[test]
-fn what_cannot_be_measured_falls_through_and_is_not_tried_again() {
+fn unmeasurable_problems_fall_through_and_are_not_retried() {
     let (registry, runs) = measured(Options { mode: Mode::Search, ..off() }, |_| -1.0);
     registry.set_model(model("conv_small"), None);
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
@@ -680,7 +680,7 @@ fn embedded_models_answer_where_no_loaded_one_does() {
 }
 
 #[test]
-fn exports_count_kernels_and_tell_the_time_when_asked() {
+fn exports_count_kernels_and_have_the_time_on_request() {
     let registry = filled(Options::default());
     registry.add_all(plain(gemms())).unwrap();
     let json = |op, options: &ExportOptions<'_>| -> Value {

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_a_list_in_three_orders() {
+    fn kernels_are_listed_in_three_orders() {
         let (mut kernels, mut plain) = (Kernels::default(), Vec::<Arc<Entry>>::new());
         // A small pseudo-random generator, so that the changes are the same each time.
         let mut state = 1u64;

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_does_not_say_is_what_its_kernels_name_says() {
+    fn fields_absent_from_a_rule_come_from_its_kernels_name() {
         let rule = "C=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> grouped_conv_bwd_data_fp16_2d_64x64x64_compv3";
         let conv = ConvProblem { c: 8, k: 8, ..ConvProblem::new_2d([8, 8], [1, 1]) };
         let (direction, dtype) = (Direction::BwdData, Dtype::Fp16);

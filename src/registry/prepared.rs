@@ -314,7 +314,7 @@ mod tests {
 
     /// A removed kernel is passed over by what was compiled with it; only many are worth compiling anew.
     #[test]
-    fn what_was_compiled_stays_while_few_kernels_are_removed() {
+    fn compiled_pools_survive_the_removal_of_few_kernels() {
         let registry = Registry::new(Options { arch: "gfx950".parse().ok(), ..Options::default() }).unwrap();
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/models/conv_small");
         registry.set_model(Arc::new(Model::load(folder).unwrap()), None);

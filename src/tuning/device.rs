@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_by_name() {
+    fn errors_are_identified_by_name() {
         let error = ErrorCode { code: 100, name: Some("hipErrorNoDevice".to_owned()) };
         let call = DeviceError::Call { call: "hipGetDeviceCount", error };
         assert_eq!(call.to_string(), "hipGetDeviceCount: hipErrorNoDevice (100)");

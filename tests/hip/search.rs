@@ -18,7 +18,7 @@ static VERSION_7: LazyLock<PathBuf> = LazyLock::new(|| build("hip7", 7, &[]));
 // Loading.
 
 #[test]
-fn what_is_no_runtime_is_named() {
+fn files_that_are_no_runtime_are_named() {
     let nowhere = PathBuf::from("/nowhere/libamdhip64.so");
     let no_library = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     for (library, kind, message) in [
@@ -101,7 +101,7 @@ fn a_fact_that_is_refused_is_absent() {
 }
 
 #[test]
-fn a_later_version_is_not_asked_by_numbers() {
+fn a_later_version_is_not_called_by_numbers() {
     let double = Double::new(&build("hip8", 8, &[]));
     let device = double.hip.current_device().unwrap();
     let facts = device.facts();

@@ -76,7 +76,7 @@ fn run(folder: &Path, level: &str, rule: &str) -> (String, String) {
 }
 
 #[test]
-fn every_source_is_said() {
+fn every_source_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let (chosen, log) = run(folder.path(), "debug", RULE);
     let chosen: Vec<&str> = chosen.lines().filter_map(|line| line.split("@@").nth(1)).collect();
@@ -134,7 +134,7 @@ fn privileged() {
 }
 
 #[test]
-fn a_setuid_process_is_not_told_by_its_callers_environment() {
+fn a_setuid_process_ignores_its_callers_environment() {
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let program = folder.path().join("program");
     // By another process: a test that forks meanwhile would keep a copy of ours open, which then cannot be run.

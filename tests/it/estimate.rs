@@ -25,7 +25,7 @@ fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
 }
 
 #[test]
-fn it_answers_where_no_model_does_and_is_remembered() {
+fn the_estimate_answers_without_a_model_and_is_remembered() {
     let registry = filled(on("gfx942"));
     let problem = conv(16).into();
     let first = registry.select(&problem).unwrap();
@@ -46,7 +46,7 @@ fn it_answers_where_no_model_does_and_is_remembered() {
 }
 
 #[test]
-fn it_is_passed_over_where_it_cannot_or_may_not_answer() {
+fn the_estimate_is_skipped_where_it_cannot_or_may_not_answer() {
     let problem = conv(16).into();
     for (options, reason) in [
         (Options { estimate: false, ..on("gfx942") }, "estimate: off"),
@@ -120,7 +120,7 @@ fn a_universal_model_ranks_with_the_callers_constants() {
 
 /// A described GPU takes the place of its architecture's profile, for the estimate and for universal models.
 #[test]
-fn a_described_gpu_replaces_its_profile() {
+fn a_gpu_from_a_file_replaces_its_profile() {
     let place = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = place.path().join(name);
@@ -201,7 +201,7 @@ fn a_described_gpu_replaces_its_profile() {
 /// The architecture of a described GPU decides about kernels and models as that of the options does.
 #[test]
 #[cfg(feature = "embedded-models")]
-fn a_described_gpu_gets_its_own_kernels() {
+fn a_gpu_from_a_file_gets_its_own_kernels() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mi300x.json");
     std::fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
@@ -249,7 +249,7 @@ fn a_universal_model_ranks_gemms() {
 }
 
 /// No problem says whose kernels it is for, so a model of AITER's fitted every GEMM of its GPU, and where
-/// none of its kernels computed one, the estimate answered instead of the universal model.
+/// none of its kernels computed one, the estimate answered instead of the universal model (723ad420).
 #[test]
 #[cfg(feature = "embedded-models")]
 fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {

@@ -93,7 +93,7 @@ fn each_good_file_scores_as_lightgbm_did() {
 }
 
 #[test]
-fn a_forest_tells_what_its_text_says() {
+fn a_forest_has_every_number_of_its_text() {
     let forest = Forest::parse(by_hand().as_bytes()).unwrap();
     assert_eq!(forest.version(), "v4");
     assert_eq!(forest.num_features(), 3);
@@ -170,7 +170,7 @@ fn spellings_that_say_the_same_make_the_same_forest() {
 }
 
 #[test]
-fn what_the_text_may_leave_out_is_zero() {
+fn optional_fields_of_a_tree_default_to_zero() {
     let text = by_hand();
     let keys =
         ["split_gain", "decision_type", "leaf_count", "internal_value", "internal_count", "feature_imp"];

@@ -116,7 +116,7 @@ fn a_spec_that_is_too_long_is_refused() {
 }
 
 /// The decoder's tables were made on the caller's stack, and its sizes were bounded by the largest forest
-/// alone.
+/// alone (79775fe4).
 #[test]
 fn a_compressed_forest_costs_no_more_than_its_size_allows() {
     let load = || Model::load(small()).map(drop).map_err(|error| error.to_string());

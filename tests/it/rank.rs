@@ -147,7 +147,7 @@ fn comparisons_add_up_to_the_scores() {
 }
 
 #[test]
-fn what_cannot_be_ranked_is_an_error_that_says_why() {
+fn unrankable_problems_are_refused_with_the_reason() {
     let ranker = conv();
     let problem = parse(&ranker, "C=64,K=64,Hi=28,Wi=28,Y=3,X=3,direction=bwd_data");
     let error = ranker.rank(&problem).unwrap_err().to_string();
@@ -250,7 +250,7 @@ fn own_model(model: &str) -> Arc<Model> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// The alphabet decided, or the order of registration.
+    /// The alphabet decided, or the order of registration (accde6c8).
     #[test]
     fn no_order_of_registration_changes_anything(
         order in Just((0..40).collect::<Vec<usize>>()).prop_shuffle(),
@@ -313,7 +313,7 @@ fn shortlists_have_the_same_first_places() {
 }
 
 /// With equal scores the pool's order chose the unmeasured `qr_async` of normal priority before the measured
-/// `qr` of high priority.
+/// `qr` of high priority (accde6c8).
 #[test]
 fn attention_kernels_are_no_exception() {
     let folder = root("tests/golden/models/fmha_small");

@@ -273,7 +273,7 @@ fn a_row_that_the_model_is_not_for_is_refused_unless_it_is_forced() {
 
 /// A problem of one of our models, and kernels of which only the names are given.
 #[test]
-fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
+fn every_field_of_a_problem_is_used_or_refused_where_absent_cells_are_errors() {
     const NAME: &str = "grouped_conv_forward_bf16_2d_128x64x128_compv5";
     let model = ours(&RowModelOptions { uncoded: None, ..options() });
     let pool = named(&model, &[NAME]);
@@ -324,7 +324,8 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     assert!(upstream.check_names(&odd).is_ok());
 }
 
-/// Equal scores kept the table's order, so that unmeasured twins of a measured kernel could go first.
+/// Equal scores kept the table's order, so that unmeasured twins of a measured kernel could go first
+/// (accde6c8).
 #[test]
 fn rows_of_measured_kernels_go_before_others_of_their_score() {
     const NAMES: [&str; 3] = [

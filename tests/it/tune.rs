@@ -105,7 +105,7 @@ fn the_first_call_begins_to_count_and_the_next_measures() {
 }
 
 #[test]
-fn what_is_asked_most_comes_first() {
+fn the_most_selected_problems_are_tuned_first() {
     let order = Arc::new(Mutex::new(Vec::new()));
     let seen = order.clone();
     let registry = registry(off(), move |_, problem| {
@@ -175,7 +175,7 @@ fn short_calls_get_as_far_as_a_long_one() {
 }
 
 #[test]
-fn what_fails_is_left_alone_until_something_changes() {
+fn failed_problems_wait_until_something_changes() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
     let registry = registry(off(), move |_, _| {
@@ -262,7 +262,7 @@ fn priority_measures_nothing() {
 }
 
 #[test]
-fn what_cannot_run_or_has_no_rival_is_not_measured() {
+fn problems_with_fewer_than_two_runnable_kernels_are_not_measured() {
     let registry = registry(off(), |_, _| unreachable!());
     for kernel in kernels().iter().skip(1) {
         assert!(registry.remove(&kernel.name));

@@ -103,7 +103,7 @@ fn the_format_is_frozen() {
 }
 
 #[test]
-fn what_may_be_missing_has_one_meaning_and_problems_become_canonical() {
+fn optional_fields_have_one_default_and_problems_become_canonical() {
     let pool = one().scope.pool;
     let text = format!(
         "{{\"kernel\": \"kernel_a\", \"arch\": \"gfx950:xnack-\", \"device\": \"MI355X\", \"pool\": \

@@ -30,7 +30,7 @@ fn made() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn what_is_not_a_store_is_refused_and_left_alone() {
+fn files_that_are_no_store_are_refused_and_left_alone() {
     let (folder, path) = made();
     let good = fs::read(&path).unwrap();
     let too_large = [&good[..], &vec![b'\n'; 64 << 20]].concat();

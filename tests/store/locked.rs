@@ -153,7 +153,7 @@ fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
 }
 
 #[test]
-fn what_waits_is_written_with_a_later_winner() {
+fn pending_winners_are_written_with_a_later_one() {
     let (_folder, path) = store();
     let holder = Holder::new(&path);
     let registry = searching(&path);
@@ -172,7 +172,7 @@ fn what_waits_is_written_with_a_later_winner() {
 }
 
 #[test]
-fn what_waits_is_written_when_the_registry_ends_whatever_became_of_its_pool() {
+fn pending_winners_are_written_when_the_registry_ends_whatever_became_of_its_pool() {
     let (_folder, path) = store();
     let holder = Holder::new(&path);
     let registry = searching(&path);
@@ -217,7 +217,7 @@ fn a_locked_store_is_read() {
 }
 
 #[test]
-fn a_store_of_a_users_own_waits_as_long_as_told() {
+fn a_private_store_waits_as_long_as_configured() {
     let (_folder, path) = store();
     let holder = Holder::new(&path);
     let wait = Duration::from_millis(300);

@@ -55,7 +55,7 @@ fn winners_outlive_the_store_that_took_them() {
 }
 
 #[test]
-fn whatever_changes_in_the_scope_hides_the_winner() {
+fn any_change_of_scope_hides_the_winner() {
     let folder = folder();
     let store = open(&folder.path().join("s.jsonl"));
     store.winners(scope()).unwrap().put(&gemm(1), &winner("kernel_a")).unwrap();
@@ -228,7 +228,7 @@ fn a_file_that_is_changed_by_hand_is_read_again() {
 }
 
 #[test]
-fn what_a_killed_process_left_of_a_line_is_cut_off() {
+fn a_line_torn_by_a_kill_is_cut_off() {
     let (_folder, path, winners) = made();
     winners.put(&gemm(1), &winner("kernel_a")).unwrap();
     let whole = fs::read(&path).unwrap();

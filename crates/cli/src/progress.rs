@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_tell_speed_and_what_is_left() {
+    fn progress_lines_show_speed_and_what_is_left() {
         let now = Instant::now();
         let mut state = State {
             begun: now,

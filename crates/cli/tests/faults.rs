@@ -260,7 +260,7 @@ mod trained {
     }
 
     /// A full disk was only found after the training, and the model was lost. Now its space is reserved
-    /// before; a model that cannot be written all the same is kept elsewhere.
+    /// before; a model that cannot be written all the same is kept elsewhere (caf175e5).
     #[test]
     fn a_model_that_finds_no_place_is_kept_elsewhere() {
         const FULL: i32 = 28;

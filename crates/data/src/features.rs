@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_described_is_named() {
+    fn kernels_without_features_are_named() {
         let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         let name = "grouped_conv_forward_bf16_2d_16x64x64_wavelet";
         let text = format!("kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n{name},16,64,8,8,3,3,0.5,10\n");

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sidecar_is_refused() {
+    fn files_that_are_no_sidecars_are_refused() {
         let read =
             |text: &str| serde_json::from_str::<Meta>(text).map(|_| ()).map_err(|error| error.to_string());
         assert_eq!(read(r#"{"sessions": [{"gpus": null}, {}], "parts": [{"meta": null}]}"#), Ok(()));

@@ -193,7 +193,7 @@ fn upstreams_shortest_dictionaries_are_those_of_short_names() {
 }
 
 #[test]
-fn what_may_be_either_reading_is_refused_with_the_way_out() {
+fn ambiguous_descriptions_are_refused_with_a_remedy() {
     for (who, extractor) in extractors().iter().filter(|(_, one)| one.is_ours) {
         let wave = extractor.arch.map_or(64, |arch| arch.wave_size());
         let cells =

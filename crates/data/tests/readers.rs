@@ -138,7 +138,7 @@ fn failed_rows_are_kept_and_not_valid() {
     assert!(data.rows()[1].latency_ms.is_nan() && data.rows()[2].tflops == 0.0);
 }
 
-/// Words of absence once counted for figures alone.
+/// Words of absence once counted for figures alone (09608678).
 #[test]
 fn a_word_of_absence_is_no_value_in_any_column() {
     let header = "kernel,C,K,Hi,Wi,Y,X,stride_h,arch,run_id,is_valid,error_msg,latency_ms,tflops,non_zero";
@@ -454,7 +454,7 @@ fn benchmark_json_has_the_fields_of_a_gemm() {
     assert!(!data.rows()[0].is_valid);
 }
 
-/// Any object with a problem was read as attention, so that a GEMM lacked its sizes.
+/// Any object with a problem was read as attention, so that a GEMM lacked its sizes (5371e05c).
 #[test]
 fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
     let printed = log_object(GEMM, 9.5);

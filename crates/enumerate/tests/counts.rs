@@ -264,7 +264,7 @@ fn exports_are_pools() {
 
 /// Two values of `explicit_gemm` give one name, and the first stays.
 #[test]
-fn what_no_name_tells_apart_is_there_once() {
+fn kernels_of_equal_names_are_enumerated_once() {
     let found = run(
         r#"{"variant": "forward", "trait_config": {"data_type": {"values": ["fp16"]},
             "explicit_gemm": {"values": [true, false]}, "pipeline": {"values": ["mem", "compv3"]},
@@ -284,7 +284,7 @@ fn what_no_name_tells_apart_is_there_once() {
 }
 
 #[test]
-fn what_gives_nothing_is_said() {
+fn empty_enumerations_say_why() {
     let found = run(
         r#"{"variant": "forward", "trait_config": {"pipeline": {"values": ["preshufflev2", "mem"]},
             "data_type": {"values": ["fp64", "bf16"]}, "scheduler": {"values": ["auto"]}}}"#,

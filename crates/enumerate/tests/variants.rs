@@ -186,7 +186,8 @@ fn gfx1250_has_waves_and_instructions_of_its_own() {
     assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, so it gives no kernels"]);
 }
 
-/// Upstream's validator knew instructions of three pipelines only, and let every other one have any.
+/// Upstream's validator knew instructions of three pipelines only, and let every other one have any
+/// (f4af6b29).
 #[test]
 fn instructions_are_judged_for_every_pipeline() {
     let text = small(&[("pipeline", r#""wavelet", "compv5", "basic_v1""#)], "");

@@ -160,7 +160,7 @@ fn a_model_from_memory_is_the_one_from_its_file() {
     }
 }
 
-/// Leaves were once looked up in what an earlier row had in a column that is missing.
+/// Leaves were once looked up in what an earlier row had in a column that is missing (fe5c89e4).
 #[test]
 fn columns_that_are_missing_are_zero() {
     let model = Model::load(GEMM);

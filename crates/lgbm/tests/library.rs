@@ -14,7 +14,7 @@ const EXPORTED: [&str; 8] = [
 ];
 
 #[test]
-fn it_exports_lightgbms_functions_and_nothing_else() {
+fn the_library_exports_lightgbms_functions_and_nothing_else() {
     let symbols = succeed(Command::new("nm").args(["--dynamic", "--defined-only"]).arg(library()));
     let mut names: Vec<&str> =
         symbols.lines().filter_map(|line| line.split_whitespace().next_back()).collect();
@@ -23,7 +23,7 @@ fn it_exports_lightgbms_functions_and_nothing_else() {
 }
 
 #[test]
-fn it_needs_the_c_library_and_nothing_else() {
+fn the_library_needs_the_c_library_and_nothing_else() {
     let listing = succeed(Command::new("ldd").arg(library()));
     let allowed = ["linux-vdso.so", "libc.so", "libm.so", "libgcc_s.so", "ld-linux"];
     let mut found = 0;
@@ -37,7 +37,7 @@ fn it_needs_the_c_library_and_nothing_else() {
 }
 
 #[test]
-fn it_is_named_for_its_version() {
+fn the_library_is_named_for_its_version() {
     let dynamic = succeed(Command::new("readelf").args(["--dynamic", "--wide"]).arg(library()));
     let name = concat!("[libck_select_lgbm.so.", env!("CARGO_PKG_VERSION_MAJOR"), "]");
     assert!(dynamic.lines().any(|line| line.contains("(SONAME)") && line.ends_with(name)), "{dynamic}");

@@ -95,7 +95,7 @@ fn writing_equal_facts_disturbs_no_reader() {
 /// The registry in small: a state that is published whole (there by `ArcSwap`), and decisions that are made
 /// on it.
 #[test]
-fn who_has_seen_a_state_gets_no_decision_of_an_older_one() {
+fn readers_never_get_a_decision_older_than_their_state() {
     struct Small {
         current: Generation,
         state: AtomicU64,

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_of_ours_is_left_alone() {
+    fn foreign_files_are_not_overwritten() {
         for (rows, message) in [
             ("a,x,0.25,4.0,\n", "line 2: problem_idx: found 'x', expected a whole number"),
             ("a,1,-1.0,4.0,\n", "line 2: latency_ms: found '-1.0', expected milliseconds or N/A"),

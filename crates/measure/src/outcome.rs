@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_device_can_do_is_no_time() {
+    fn impossible_times_are_failures() {
         let problem: Problem = ck_select::problem::GemmProblem::new(4096, 4096, 4096).into();
         let of = |ms| Outcome::Measured(Measurement::new(ms, problem.flops()));
         assert_eq!(of(1.0).plausible(&problem), of(1.0));

@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(error, "p: line 3: problem_idx 7 denotes two different problems");
     }
 
-    /// A whole sweep ran, and then each of its rows was refused.
+    /// A whole sweep ran, and then each of its rows was refused (2a125051).
     #[test]
     fn a_number_of_parts_is_needed_to_measure() {
         let text = "M,N,K,split_k\n1,64,64,4\n1,64,64,auto\n";

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_upstreams_columns_cannot_say_gets_its_own() {
+    fn fields_beyond_upstreams_columns_get_columns() {
         let plan = plan(CONV_POOL, "C,K,Hi,Wi,Y,X,split_k,pad_h_left\n64,64,8,8,3,3,2,1\n");
         let (header, row) = lines(&plan, &Outcome::Measured(Measurement::new(1.0, 1e9)));
         assert!(header.contains(",dilation_w,split_k,pad_d_right,pad_h_right,pad_w_right,latency_ms,"));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_problems_of_attention_apart_has_columns() {
+    fn every_field_that_distinguishes_attention_problems_has_a_column() {
         let pool =
             "fmha_fwd_fp16_batch_h128_qr_t64x32x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1";
         let plan = plan(pool, "seqlen_q,nhead_q,hdim_q,has_seqlen_k_ptr\n64,1,128,0\n64,1,128,1\n");

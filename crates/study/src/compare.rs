@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_good_or_better_is_accepted_and_nothing_is_no_success() {
+    fn equal_or_better_models_are_accepted_and_no_data_is_a_failure() {
         let (comparison, accepted) = verdict(&[0.9, 0.8], &[0.9, 0.8]);
         assert!(accepted);
         assert_eq!((comparison.agreements, comparison.same, comparison.changes.len()), (2, 2, 0));

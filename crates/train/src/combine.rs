@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(error, "forests of other columns cannot be combined");
     }
 
-    /// More than half of a shipped ranking were digits and counts that no score needs.
+    /// More than half of a shipped ranking were digits and counts that no score needs (1470cae2).
     #[test]
     fn a_lean_forest_decides_alike_in_half_of_the_digits() {
         let third = (1.0_f64 / 3.0).next_up();

@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(read(at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
-    /// Commands refused pipes that a shell's `<(command)` made, where they read standard input.
+    /// Commands refused pipes that a shell's `<(command)` made, where they read standard input (b51a5af9).
     #[test]
     fn streams_may_be_pipes_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();

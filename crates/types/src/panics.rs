@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_throws_again_when_dropped_is_caught() {
+    fn a_payload_that_panics_when_dropped_is_caught() {
         struct Bomb;
         impl Drop for Bomb {
             fn drop(&mut self) {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn one_inside_of_another() {
+    fn guards_nest() {
         let caught = catch::<()>(|| {
             catch::<()>(|| panic!("the inner one")).unwrap_err();
             assert!(INSIDE.get());

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_escaped_and_the_rest_stays() {
+    fn control_characters_are_escaped_and_the_rest_stays() {
         for plain in ["", "a name", "µ → 2 µs", "two\nlines\tand a tab"] {
             assert!(matches!(printable(plain), Cow::Borrowed(same) if same == plain));
         }

@@ -195,7 +195,7 @@ unsafe extern "C" fn second_time(problem: *const CkConvProblem, user: *mut c_voi
 }
 
 #[test]
-fn owners_are_asked_and_get_their_address_back() {
+fn hooks_get_their_owners_address_back() {
     let mut count = 0;
     let user: *mut i32 = &raw mut count;
     let registry = Owned::new();

@@ -113,7 +113,7 @@ fn then(first: [f64; 2], turns: f64) -> Vec<f64> {
 }
 
 #[test]
-fn what_noise_does_not_tell_apart_is_measured_in_turn() {
+fn kernels_within_noise_are_measured_alternately() {
     let bench = Bench::new();
     let runs = std::cell::RefCell::new(Vec::new());
     let kernel = |index: usize, times: Vec<f64>| {
@@ -160,7 +160,7 @@ fn a_budget_that_ends_the_run_off_leaves_what_was_found() {
 }
 
 #[test]
-fn who_fails_in_the_run_off_does_not_win() {
+fn a_failure_in_the_run_off_does_not_win() {
     let bench = Bench::new();
     let fails_after = |index: usize, runs: usize, failing: fn(&Bench) -> RunOutcome| {
         let mut kernel = bench.kernel_of(index, &[1.0, 1.02]);
@@ -427,7 +427,7 @@ fn callbacks_may_time_themselves() {
 }
 
 #[test]
-fn what_is_no_time_does_not_win() {
+fn an_invalid_time_does_not_win() {
     for ms in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let bench = Bench::new();
         let report =

@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// A clock beyond 2100 gave winners that were refused, so each was measured again and again.
+    /// A clock beyond 2100 gave winners that were refused, so each was measured again and again (a05c88fb).
     #[test]
     fn any_clock_gives_an_accepted_time() {
         let day = Duration::from_secs(24 * 60 * 60);

@@ -230,7 +230,8 @@ fn read(path: &Path, own: Hardware) -> Result<Hardware, CliError> {
 mod tests {
     use super::*;
 
-    /// Flags before a file were taken for a part of its name, then a path's colon for its beginning.
+    /// Flags before a file were taken for a part of its name, then a path's colon for its beginning
+    /// (202cf338).
     #[test]
     fn a_gpu_is_an_architecture_with_flags_a_file_or_both() {
         let read = |text: &str| {

@@ -195,7 +195,7 @@ fn a_library_that_answers_an_unknown_status_is_refused_with_it() {
 }
 
 /// Libraries of one kernel each, whose symbol does not tell what it takes. A positive code was taken for a
-/// time, and a number of parts, which the function does not take, was silently dropped.
+/// time, and a number of parts, which the function does not take, was silently dropped (89c84253).
 #[test]
 fn a_folder_of_libraries_is_a_pool_and_is_measured() {
     let mut fakes = Fakes::library(1, 1);

@@ -127,7 +127,7 @@ fn drawn_sets_are_seeded() {
     assert_eq!((&value[0]["m"], &value[0]["dtype"]), (&64.into(), &"fp8".into()));
 }
 
-/// Upstream's words for its problem sets were unknown.
+/// Upstream's words for its problem sets were unknown (31b4e849).
 #[test]
 fn upstreams_names_of_problem_sets_are_known() {
     let folder = Folder::inside();
@@ -166,7 +166,7 @@ fn a_count_is_reached_or_the_shortage_is_reported() {
     assert!(found < 500 && said.contains(&reason), "{said}");
 }
 
-/// Rows of two runs in one table; the option was only known to `convert`, which writes the column.
+/// Rows of two runs in one table; the option was only known to `convert`, which writes the column (31b4e849).
 #[test]
 fn a_run_is_chosen_where_measurements_are_read() {
     let folder = Folder::inside();
@@ -201,7 +201,7 @@ fn a_run_is_chosen_where_measurements_are_read() {
     assert!(out.contains("\"num_rows\": 1") && said.contains("1 rows are of other runs"), "{said}");
 }
 
-/// Both had to be said, even where every row says them.
+/// Both had to be said, even where every row says them (31b4e849).
 #[test]
 fn the_data_says_operation_and_architecture() {
     let folder = Folder::inside();

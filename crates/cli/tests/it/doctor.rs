@@ -43,7 +43,7 @@ fn a_fresh_user_has_nothing_wrong_and_nothing_is_made() {
 }
 
 #[test]
-fn what_is_set_is_judged() {
+fn doctor_judges_the_environment() {
     let folder = Folder::inside();
     folder.write("rules", "C=8,K=8,Hi=4,Wi=4,Y=1,X=1 -> a_kernel # a comment\n\nM=1,N=2,K=3 -> another\n");
     folder.write("broken", "N=1,C=8,K=8\n");

@@ -61,7 +61,7 @@ fn devices_are_files_too_and_faults_are_named() {
 
 /// A GPU in a file is of an architecture, which problems, rows and kernels must not contradict.
 #[test]
-fn a_described_gpu_is_of_one_architecture() {
+fn a_gpu_from_a_file_has_one_architecture() {
     let folder = Folder::new();
     folder.write("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
     folder.write("problems.csv", "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,8,8,3,3,gfx950\n");
@@ -119,7 +119,7 @@ fn problem_and_kernels_name_the_gpu() {
 }
 
 #[test]
-fn it_is_judged_with_all_outputs() {
+fn the_estimate_is_judged_with_all_outputs() {
     let folder = Folder::new();
     // The floors of the direction's mean.
     for (direction, file, least) in [

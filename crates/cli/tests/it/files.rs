@@ -252,7 +252,7 @@ fn a_log_is_a_regular_file() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once() {
+fn only_regular_files_are_read() {
     let files = files();
     fs::create_dir(files.path("model")).unwrap();
     symlink(files.path("pipe"), files.path("model/feature_spec.json")).unwrap();
@@ -283,7 +283,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
     all_refuse(&files, &endless, 1, "found a file of /proc or /sys");
 }
 
-/// A pipe was refused where standard input is read, and with it a shell's `<(command)`.
+/// A pipe was refused where standard input is read, and with it a shell's `<(command)` (b51a5af9).
 #[test]
 fn pipes_are_read_where_standard_input_is() {
     let files = files();
@@ -347,7 +347,7 @@ fn a_time_that_is_none_is_an_error() {
     }
 }
 
-/// It was found when the work was done, and lost.
+/// It was found when the work was done, and lost (caf175e5).
 #[test]
 fn an_output_that_cannot_be_written_is_found_before_the_work() {
     let files = files();
@@ -366,7 +366,7 @@ fn an_output_that_cannot_be_written_is_found_before_the_work() {
     }
 }
 
-/// A folder that its maker could not enter could not be removed either.
+/// A folder that its maker could not enter could not be removed either (caf175e5).
 #[test]
 fn packing_under_any_umask_leaves_nothing() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -397,7 +397,7 @@ fn packing_under_any_umask_leaves_nothing() {
     assert_eq!(left, ["ckselect", "model"], "{said}");
 }
 
-/// Names and contents of files reached the terminal as they were.
+/// Names and contents of files reached the terminal as they were (caf175e5).
 #[test]
 fn files_cannot_command_a_terminal() {
     let files = files();

@@ -76,7 +76,7 @@ fn every_command_asks_the_model_with_the_callers_constants() {
 }
 
 #[test]
-fn what_is_no_hardware_is_refused_with_what_is() {
+fn unknown_hardware_is_refused_with_what_is_known() {
     let folder = Folder::new();
     let rank = format!("rank --model {GFX950} --pool configs/forward_bf16.txt --problem {PROBLEM}");
     for (text, message) in [

@@ -49,7 +49,7 @@ fn unknown_columns_are_named_once() {
 }
 
 #[test]
-fn what_the_pool_cannot_compute_is_left_out_and_counted() {
+fn problems_outside_the_pool_are_left_out_and_counted() {
     let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv";
     let (problems, error) = ranked(&format!("{conv}\ndirection=bwd_data,{conv}\nG=2,{conv}\n"));
     assert_eq!(problems, ["0", "2"], "{error}");
@@ -137,7 +137,7 @@ fn rows_of_a_sweep_are_problems_of_their_kernels() {
 }
 
 /// `enumerate` made GEMMs of fp8 and `shapes` of fp16, and `bench` did not say that this was why it measured
-/// none.
+/// none (e8b14064).
 #[test]
 fn enumerated_gemms_compute_listed_ones() {
     let folder = Folder::new();
@@ -227,7 +227,7 @@ fn untuned_shapes_become_a_table_of_aiters() {
     );
 }
 
-/// Only `rank` and what reads winners took a family; the others said that the file cannot be read.
+/// Only `rank` and what reads winners took a family; the others said that the file cannot be read (262de2d8).
 #[test]
 fn a_family_of_aiters_is_a_pool_of_every_command() {
     let folder = Folder::new();

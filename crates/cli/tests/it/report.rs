@@ -92,7 +92,7 @@ fn a_logs_details_stand_for_the_log() {
 }
 
 #[test]
-fn what_cannot_be_reported_says_why() {
+fn unreportable_data_is_refused_with_the_reason() {
     let folder = Folder::new();
     let row = "grouped_conv_forward_bf16_2d_64x64x64_compv3,64,64,8,8,1,1,N/A,0";
     folder.write("failed.csv", format!("kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n{row}\n"));

@@ -148,7 +148,7 @@ fn the_markdown_of_a_model_has_its_three_tables() {
     assert_eq!(heads, ["| property", "| target", "| feature"], "{printed}");
 }
 
-/// Removed words and upstream's were answered with whatever is spelled like them.
+/// Removed words and upstream's were answered with whatever is spelled like them (31b4e849).
 #[test]
 fn words_that_are_not_ours_name_their_successor() {
     refuses(

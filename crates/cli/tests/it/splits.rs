@@ -67,7 +67,7 @@ fn rank_search_and_explain_name_the_number() {
 }
 
 #[test]
-fn what_leaves_no_choice_is_an_error() {
+fn splits_that_leave_no_choice_are_refused() {
     let folder = measured();
     folder.write("list.txt", "M=16,N=64,K=64,split_k=auto\n");
     folder.write("auto.csv", folder.read("whole.csv").replace(",8192,1,", ",8192,auto,"));

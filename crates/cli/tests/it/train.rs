@@ -88,7 +88,7 @@ mod trained {
         assert!(card.contains(&format!("$ ckselect {BASE} --output model {SMALL}\n")), "{card}");
     }
 
-    /// `tune --simulate` needed --arch, and did not know --run-id.
+    /// `tune --simulate` needed --arch, and did not know --run-id (a5221839).
     #[test]
     fn the_rows_of_a_run_say_operation_and_architecture() {
         let rows = |arch: &str, run: &str| -> String {
@@ -225,7 +225,7 @@ mod trained {
     }
 
     #[test]
-    fn what_must_not_be_mixed_is_refused() {
+    fn incompatible_rows_are_refused() {
         let mixed = sweep(6, "forward", "bf16") + sweep(6, "forward", "fp16").split_once('\n').unwrap().1;
         let folder = folder(&mixed);
         folder.refuses(&format!("{BASE} --output model {SMALL}\n1: mixes element types"));

@@ -454,7 +454,7 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
 
 /// What stands in the way is said before anything is measured, and claims no folder.
 #[test]
-fn what_cannot_be_tuned_is_refused_before_measuring() {
+fn impossible_tunings_are_refused_before_measuring() {
     let fakes = Measuring::new(6);
     let folder = &fakes.folder;
     folder.write("attention.txt", ATTENTION);
@@ -494,7 +494,7 @@ fn what_cannot_be_tuned_is_refused_before_measuring() {
 
 /// Problems that no kernel computes, and a file on which everything fails, do not cost the others.
 #[test]
-fn what_fails_costs_nothing_else() {
+fn failures_do_not_cost_the_other_problems() {
     let fakes = Measuring::new(6);
     let folder = &fakes.folder;
     let rows = fakes.problems.join(",1,1,2\n");

@@ -83,7 +83,7 @@ fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
     assert!(found[1]["timed_efficiency"].is_null());
 }
 
-/// `--pool FAMILY` asked for `--arch`, though tables say it.
+/// `--pool FAMILY` asked for `--arch`, though tables say it (4dc647f8).
 #[test]
 fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
     let folder = folder();
@@ -161,7 +161,7 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
 }
 
 /// int8 and fp8 of one of AITER's names were one problem, so that a shape had two winners in one list, and
-/// nothing said that the model is for AITER's kernels.
+/// nothing said that the model is for AITER's kernels (723ad420).
 #[cfg(feature = "train")]
 #[test]
 fn a_model_of_aiters_kernels_tells_their_types_apart() {

@@ -36,7 +36,7 @@ fn a_page_says_what_it_was_made_of() {
     assert!(page.contains(&format!("<td><code class=\"hash\">{digest}</code></td>")));
 }
 
-/// The warning once was the last column of a table, beyond the edge of a screen of 1,280 pixels.
+/// The warning once was the last column of a table, beyond the edge of a screen of 1,280 pixels (00c34c59).
 #[test]
 fn figures_on_training_data_come_after_a_warning() {
     let folder = Folder::new();

@@ -64,7 +64,7 @@ fn a_reader_sees_why_one_is_before_the_other() {
     assert!(found["trained"].as_u64().unwrap() > 10, "{found}");
 }
 
-/// The page once explained why a kernel is before its equal: a difference of 0.
+/// The page once explained why a kernel is before its equal: a difference of 0 (00c34c59).
 #[test]
 fn equals_are_not_explained_but_named() {
     let folder = Folder::inside();

@@ -184,7 +184,7 @@ fn a_page_is_whole_at_every_width_and_on_paper() {
     }
 }
 
-/// Rows of a map once had no labels from 48 kernels on.
+/// Rows of a map once had no labels from 48 kernels on (00c34c59).
 #[test]
 fn the_map_of_two_hundred_kernels_has_labels() {
     let Some(browser) = browser() else { return };
@@ -205,7 +205,7 @@ fn the_map_of_two_hundred_kernels_has_labels() {
     look(browser, &folder.path("sweep.html"));
 }
 
-/// One place of the page once said 141 problems and another 142.
+/// One place of the page once said 141 problems and another 142 (00c34c59).
 #[test]
 fn a_problem_that_was_measured_again_is_counted_as_two_runs() {
     let mut text = "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero,error_msg\n".to_owned();
@@ -249,7 +249,7 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
     look(browser, &html);
 }
 
-/// Its map once looked for a table that only `report` had, and never drew.
+/// Its map once looked for a table that only `report` had, and never drew (00c34c59).
 #[test]
 fn the_page_of_a_sweep_that_runs_has_a_map() {
     let folder = Folder::inside();
@@ -270,7 +270,7 @@ fn the_page_of_a_sweep_that_runs_has_a_map() {
     look(browser, &folder.path("page.html"));
 }
 
-/// A page that cannot be written was reported only after the sweep.
+/// A page that cannot be written was reported only after the sweep (d776b778).
 #[test]
 fn a_page_without_a_folder_is_an_error_before_anything_is_measured() {
     let folder = Folder::inside();

@@ -53,7 +53,7 @@ fn a_reader_sorts_the_importances_and_points_at_charts() {
 }
 
 #[test]
-fn it_is_whole_at_every_width_and_the_dark_has_a_picture_of_its_own() {
+fn the_training_page_fits_every_width_and_has_dark_charts() {
     let Some(browser) = browser() else { return };
     let folder = trained();
     let html = folder.path("model/model.html");

@@ -128,7 +128,7 @@ mod tests {
     }
 
     /// A number that no table had was lost when measurements were written or read, and two problems became
-    /// one.
+    /// one (5ff4fb0b).
     #[test]
     fn every_number_of_a_problem_is_a_column() {
         for &op in Op::ALL {

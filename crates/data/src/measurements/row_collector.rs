@@ -135,7 +135,7 @@ mod tests {
     use crate::measurements::RowScope;
 
     #[test]
-    fn what_a_file_records_of_its_gpu_must_fit_its_rows() {
+    fn a_files_gpu_must_agree_with_its_rows() {
         let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
         let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {

@@ -625,7 +625,7 @@ mod tests {
     }
 
     /// Sweeps of one problem were joined where they had no kernel in common, as files are that are cut by
-    /// kernel: two families' winners of a shape became one list, in which neither had won.
+    /// kernel: two families' winners of a shape became one list, in which neither had won (f25cdd8e).
     #[test]
     fn families_that_compute_the_same_shape_are_ranked_apart() {
         let table = |tile: &str| format!("M,N,K,cu_num,kernel,us\n32,512,1024,80,{tile}@,12\n");
@@ -644,7 +644,7 @@ mod tests {
     }
 
     /// Kernels that cannot compute a shape were trained on as if they had lost there: a third of a pool,
-    /// which a forest then avoided where they could be chosen.
+    /// which a forest then avoided where they could be chosen (675c8bae).
     #[test]
     fn kernels_that_do_not_compute_a_shape_have_no_row_of_it() {
         let names = ["256x32x256x64", "256x128x128x64"].map(|tile| {
@@ -659,7 +659,7 @@ mod tests {
     }
 
     /// The architecture that a pool's file names gives its kernels a number of threads, which names do not
-    /// say, so that no winner was found among them.
+    /// say, so that no winner was found among them (bcaa6223).
     #[test]
     fn a_pool_built_for_an_architecture_has_the_winners() {
         let winners = read("M,N,K,kernel\n1,2,3,128x128x64@\n").unwrap();
@@ -682,7 +682,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line() {
         let header = "arch,cu_num,M,N,K,kernel,us,is_latest_winner\n";
         let row = |units: u32, kernel: &str, us: &str, mark: u32| {
             format!("gfx942,{units},1,64,64,{kernel},{us},{mark}\n")

@@ -250,7 +250,7 @@ mod tests {
 
     /// A field that no flag passes on would be measured as something else than it is recorded as.
     #[test]
-    fn what_no_flag_says_is_not_measured() {
+    fn problems_beyond_the_flags_are_not_measured() {
         assert!(ExecutableRunner::new("bin".into(), Op::Conv).is_err());
         assert!(ExecutableRunner::new("bin".into(), Op::Gemm).is_ok());
         let dropped = |more: &str| {

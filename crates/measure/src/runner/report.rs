@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_has_its_class() {
+    fn malformed_results_are_classified() {
         let class = |output: &str| read(output).unwrap_err().class;
         assert_eq!(class(""), FailureClass::Garbage);
         assert_eq!(class("Segmentation fault {"), FailureClass::Garbage);

@@ -360,7 +360,7 @@ mod tests {
 
     /// Values that were taken for those of a kernel alone would be those of another problem.
     #[test]
-    fn what_depends_on_the_problem_is_a_column_of_pairs() {
+    fn columns_that_depend_on_the_problem_are_columns_of_pairs() {
         let attention = attention(2, 2048, 2048, FmhaMask::TopLeft);
         let one = FmhaProblem::new([1, 1], 1, 1).into();
         let gemms = crate::problem::GemmProblem::new(300, 500, 700).into();
@@ -398,7 +398,7 @@ mod tests {
 
     proptest! {
         /// All values were relative to the shortest estimate of the pool, so that a kernel with a lucky one
-        /// changed those of all others.
+        /// changed those of all others (ab316370).
         #[test]
         fn other_kernels_of_the_pool_change_nothing(
             (m, n, k) in (1_i64..9000, 16_i64..9000, 16_i64..9000), pool in prop::bits::u64::ANY,

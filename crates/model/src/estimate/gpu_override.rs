@@ -155,7 +155,7 @@ mod tests {
         GpuOverride::from_json(&fields, arch).map_err(|error| error.to_string())
     }
 
-    /// `hip` was reported as a missing file.
+    /// `hip` was reported as a missing file (f9728937).
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn the_word_for_the_runtime_names_its_successor() {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_described_gpu_replaces_one_profile() {
+    fn a_gpu_from_a_file_replaces_one_profile() {
         let own = described(r#"{"based_on": "gfx942", "num_cus": 304}"#, None).unwrap();
         let values = PerDevice::new(Some(own));
         let units = |arch: &str| {

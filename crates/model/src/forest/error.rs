@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_quoted_stays_short_and_on_its_line() {
+    fn quotes_in_errors_stay_short_and_on_one_line() {
         assert_eq!(cut("\"it's\""), "\"it's\"");
         assert_eq!(cut("a\tb\0\u{feff}é"), "a\\tb\\0\\u{feff}é");
         assert_eq!(cut(&"é".repeat(40)), "é".repeat(40));

@@ -232,7 +232,7 @@ mod tests {
         leaf_value=6 7\n\nend of trees\n\nparameters:\nTree=9\nend of trees\nend of parameters\n";
 
     #[test]
-    fn what_follows_the_trees_is_no_tree() {
+    fn text_after_the_trees_is_no_tree() {
         let contents = read(SMALL.as_bytes()).unwrap();
         assert_eq!(contents.trees.len(), 3);
         assert_eq!(contents.parameters.as_deref(), Some("Tree=9\nend of trees"));

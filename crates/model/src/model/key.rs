@@ -197,7 +197,7 @@ mod tests {
     }
 
     /// A problem does not say whose kernels it is for, so that a library's model fits it, and better than one
-    /// of all kernels.
+    /// of all kernels (723ad420).
     #[test]
     fn a_librarys_model_ranks_its_kernels_alone() {
         let any = ModelKey::any(Op::Gemm);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_field_by_field() {
+    fn mismatches_are_named_field_by_field() {
         let key = ModelKey {
             direction: Some(Direction::Forward),
             dtype: Some(Dtype::Bf16),

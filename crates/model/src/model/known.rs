@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn known_models_are_asked_with_what_they_were_trained_with() {
+    fn known_models_get_the_constants_they_were_trained_with() {
         let spec = spec("models/grouped_conv_forward_fp16_gfx942", "");
         let hardware = spec.extractor.hardware;
         assert_eq!((hardware.num_cus, hardware.shader_engines, hardware.max_clock_mhz), (228, 28, 2100));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn hardware_that_is_not_known_is_asked_for() {
+    fn unknown_hardware_has_to_be_given() {
         let read = |arch: &str, features: &str, more: &str| {
             let text = format!(
                 r#"{{"op_type": "grouped_conv", "feature_names": [{features}], "arch": "{arch}"{more}}}"#

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_said() {
+    fn objects_that_are_no_rows_are_refused() {
         for (text, message) in [
             ("[1]", "expected a JSON object"),
             (r#"{"N":[1]}"#, "N: found [1], expected a number, a word, true, false or null"),

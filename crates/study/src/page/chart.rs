@@ -495,7 +495,7 @@ mod tests {
     }
 
     /// Efficiencies of 99.87 % and more once had the ticks 99.9, 99.9, 99.8 and 99.8, and histograms a third
-    /// of a row.
+    /// of a row (00c34c59).
     #[test]
     fn no_two_ticks_are_the_same_and_counts_are_whole() {
         for unit in [Unit::Share, Unit::Count, Unit::Number] {
@@ -522,7 +522,7 @@ mod tests {
         assert_eq!(texts(&Axis::rounded("", Unit::Number, [-0.5, 0.6])), ["-0.5", "0.0", "0.5", "1.0"]);
     }
 
-    /// An axis once was neither named nor said to be uneven.
+    /// An axis once was neither named nor said to be uneven (00c34c59).
     #[test]
     fn an_uneven_axis_says_so() {
         let axis = Axis::of_counts("measured problems", [0.0, 5.0, 80.0, 141.0]);

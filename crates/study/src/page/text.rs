@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
     }
 
-    /// A page once said 24.8100 s.
+    /// A page once said 24.8100 s (00c34c59).
     #[test]
     fn durations_have_no_digits_that_nobody_reads() {
         let found = [0.0123, 3.25, 350.4, 24_810.0, 25_000.0, 601_000.0, 8.1e6, f64::NAN].map(duration);

@@ -131,7 +131,7 @@ fn equal_specs_are_compatible_and_every_difference_is_named() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_forests_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = WarmStart::load(folder.path()).unwrap_err().to_string();
     assert!(error.contains("feature_spec.json: No such file"), "{error}");

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_follows() {
+    fn absent_fields_follow_from_the_others() {
         let problem = parse("seqlen_q=1024,nhead_q=16,hdim_q=64").unwrap();
         assert_eq!(problem, FmhaProblem::new([1024, 1024], 16, 64));
         let text = "api_family=fwd,family=fwd,dtype=fp16,batch=1,seqlen_q=1024,seqlen_k=1024,nhead_q=16,\

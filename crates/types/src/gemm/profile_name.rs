@@ -111,7 +111,7 @@ mod tests {
 
     /// Also what no builder of upstream gives.
     #[test]
-    fn whatever_is_read_prints_as_what_it_is() {
+    fn parsed_profile_names_print_back() {
         let shapes = "64x128x128_1x4x1_16x16x32";
         let flag = |set: bool| if set { "True" } else { "False" };
         let mut names = Vec::new();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn errors_name_the_offending_part() {
         let flags = "cshuffle_intrawave_False_False_True_False";
         let tile = "64x64x64_1x4x1_16x16x32";
         for (middle, reason) in [

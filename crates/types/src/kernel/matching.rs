@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn d_tensors_and_a_shuffled_b_count_where_they_are_asked_for() {
+    fn d_tensors_and_a_shuffled_b_count_only_in_requests_for_them() {
         let plain = format!("gemm_fp16_rcr_{BODY}");
         let two = format!("gemm_fp16_rcrr_{BODY}_multid_MultiDAdd_d2");
         let shuffled = format!("gemm_preshuffle_fp16_rcr_{BODY}");

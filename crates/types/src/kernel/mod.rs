@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_say_is_valid_and_each_number_is_checked() {
+    fn kernels_from_names_are_valid_and_each_number_is_checked() {
         let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv3").unwrap();
         kernel.validate().unwrap();
         let KernelKind::Conv(conv) = &kernel.kind else { unreachable!() };

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_among_the_fields_is_meant_as_one() {
+    fn a_word_among_field_names_is_taken_for_a_misspelt_field() {
         let columns = ["C", "K", "mystery", "Hi", "Wi", "Y", "X"];
         let error = check_columns(Op::Conv, &columns, &[]).unwrap_err().to_string();
         assert!(
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(gemm(&["groups"]), Ok(Vec::new()), "a list of GEMMs has the extents");
     }
 
-    /// A convolution's column was compared with the names of GEMMs, for which the table was read.
+    /// A convolution's column was compared with the names of GEMMs, for which the table was read (5371e05c).
     #[test]
     fn advice_is_of_the_operation_that_the_table_has() {
         let table = [&CONV[..], &["stride", "kernelname"]].concat();

@@ -16,7 +16,7 @@ fn refuses(text: &str, message: &str) {
 }
 
 #[test]
-fn what_is_no_text_is_named() {
+fn pools_that_are_not_text_are_refused_by_name() {
     let packed = Pool::from_bytes("f", b"\x1f\x8b\x08\0").unwrap_err().to_string();
     assert_eq!(packed, "f: found gzip data, expected UTF-8 text");
     let expected = "f, line 1: found lines that end with a carriage return only, expected lines that end \
@@ -220,7 +220,7 @@ fn long_values_are_not_repeated_whole() {
 }
 
 #[test]
-fn what_a_name_does_not_tell_is_exported_and_read_back() {
+fn fields_outside_the_name_are_exported_and_read_back() {
     let read = |text: &str| pool(text);
     let options = ExportOptions::default();
     let KernelKind::Gemm(gemm) = Kernel::from_name(GEMM).unwrap().kind else { panic!("a GEMM") };

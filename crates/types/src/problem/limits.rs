@@ -46,7 +46,7 @@ mod tests {
     use crate::vocab::Dtype;
 
     #[test]
-    fn what_no_device_does_is_refused() {
+    fn problems_beyond_any_device_are_refused() {
         let gemm = |dtype| Problem::from(GemmProblem::new(8192, 8192, 8192).of(dtype));
         for (dtype, most) in [(Dtype::Bf16, 20_000.0), (Dtype::Fp8, 40_000.0), (Dtype::PkFp4, 80_000.0)] {
             assert_eq!(gemm(dtype).check_figures(most, 1.0), Ok(()));

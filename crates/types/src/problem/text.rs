@@ -179,7 +179,7 @@ mod tests {
         Problem::parse(Op::Gemm, text, &ProblemDefaults::new(Op::Gemm))
     }
 
-    /// One at a time, it took six attempts to write a convolution.
+    /// One at a time, it took six attempts to write a convolution (7c11414f).
     #[test]
     fn absent_fields_are_named_at_once() {
         for (op, text, absent) in [

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_split_only_where_that_is_asked_for() {
+    fn keys_are_split_on_request_only() {
         let decode = FmhaProblem { num_splits: 8, nhead_k: 8, ..FmhaProblem::new([1, 4096], 32, 128) };
         let cut = |family| FmhaLoad::new(&decode).cut(family, [16.0, 64.0, 128.0]);
         let split = cut(FmhaFamily::FwdSplitkv);

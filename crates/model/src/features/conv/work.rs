@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn two_stages_are_told_from_one_by_our_widest_schema_alone() {
+    fn only_our_widest_schema_distinguishes_two_stages_from_one() {
         let problem = ConvProblem { c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) };
         let rows = |engine: Engine| {
             let names = engine.feature_names();
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_counts_as_what_was() {
+    fn unmeasured_values_count_as_their_measured_neighbours() {
         let problem = ConvProblem { c: 100, k: 200, ..ConvProblem::new_2d([28, 28], [3, 3]) };
         let names = Engine::ConvSelect.feature_names();
         for (unknown, known) in [

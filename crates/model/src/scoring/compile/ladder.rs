@@ -243,7 +243,7 @@ mod tests {
         Forest::parse(texts::forest(&["a", "b"], trees).as_bytes()).unwrap()
     }
 
-    /// Categorical questions used to be in the order of a hash map, which varies.
+    /// Categorical questions used to be in the order of a hash map, which varies (c4e009ec).
     #[test]
     fn questions_have_the_same_order_each_time() {
         let forest = forest(40);

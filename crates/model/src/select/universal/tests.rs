@@ -150,7 +150,7 @@ fn a_rest_that_cannot_be_ranked_ends_in_its_error() {
     assert_eq!((ranking.next(), ranking.places()), (None, &[][..]));
 }
 
-/// Few kernels that the GPU cannot compute were refused for the number of their columns.
+/// Few kernels that the GPU cannot compute were refused for the number of their columns (fffebdae).
 #[test]
 #[cfg_attr(miri, ignore = "reads files")]
 fn kernels_without_an_estimate_are_named() {

@@ -246,7 +246,7 @@ fn variants_are_read_in_both_spellings() {
 
 /// The same shapes and pipeline mean something else where Triton compiled them, so the name says it.
 #[test]
-fn names_of_triton_kernels_say_so() {
+fn names_of_triton_kernels_carry_triton() {
     let (of_triton, of_tile_engine) =
         (format!("triton_gemm_{BODY}_splitk4"), format!("gemm_universal_{BODY}_splitk4"));
     let (triton, other) = (parse(&of_triton).kernel, parse(&of_tile_engine).kernel);
