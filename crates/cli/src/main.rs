@@ -1,7 +1,7 @@
 //! The command `ckselect`: everything about choosing kernels outside of a C++ process.
 //!
 //! ```text
-//! arguments ── clash, successors ── commands (a file each) ── the crates ── table or JSON ── output
+//! arguments ── successors ── commands (clash, then a file each) ── the crates ── table or JSON ── output
 //! ```
 //!
 //! Results go to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage
@@ -25,7 +25,6 @@
 mod message;
 #[macro_use]
 mod error;
-mod clash;
 #[cfg(target_os = "linux")]
 mod closed;
 mod commands;
@@ -65,7 +64,7 @@ fn run() -> Result<(), CliError> {
         Ok(matches) => {
             #[cfg(feature = "offline")]
             timestamp::check()?;
-            clash::check(&line, &matches)?;
+            commands::clash::check(&line, &matches)?;
             commands::run(&matches)
         }
         Err(help_or_error) => {

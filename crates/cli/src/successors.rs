@@ -111,7 +111,7 @@ shapes: --targeted --below: is removed: `ckselect tune` measures where little is
 report: --against --against-arch: is removed: compare two reports, such as by --format json
 report: --prune-pool: is now --output FILE.txt
 report: --keep-kernels --keep-share: is now --keep COUNT or --keep SHARE, such as 8 or 99%
-inspect: --memory --pool --target: is removed
+inspect: --memory --pool --target: is removed: `inspect` shows all forests; `ckselect rank` tries them on a pool
 tune: --holdout: is now --params folds=FILE
 features: --input: is now --data
 features: --format: is removed: rows are CSV

@@ -11,7 +11,7 @@
 //!
 //! - [`problems`], [`plan`], [`shard`]: what to measure, and which part of it on this machine
 //! - [`sweep`]: scheduling: batches, retries, cut-off, budget, several GPUs at once
-//! - [`runner`]: executables, a library of kernels, recorded or computed answers
+//! - [`job`], [`runner`]: a kernel on a problem; executables, a library of kernels, recorded or computed answers
 //! - [`worker`], [`protocol`]: the process that loads kernels, and its messages
 //! - [`process`], [`guard`]: processes that never outlive the sweep
 //! - [`log`](mod@log), [`row`], [`sidecar`]: what is stored, and how it is read back
@@ -24,6 +24,7 @@ pub mod config;
 pub mod error;
 pub mod gpu;
 pub mod guard;
+pub mod job;
 pub mod log;
 pub mod outcome;
 pub mod plan;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::DeviceKind;
+use crate::job::{Job, Settings};
 use crate::outcome::Outcome;
-use crate::runner::{Job, Settings};
 
 /// Increased when the meaning of a line changes: sweep and worker are one program, but not always the same
 /// build of it.

@@ -1,7 +1,8 @@
 //! One file per subcommand, and what they share.
 
-#[cfg(feature = "offline")]
 mod bench;
+#[cfg(feature = "offline")]
+pub(crate) mod clash;
 #[cfg(feature = "offline")]
 mod convert;
 #[cfg(feature = "offline")]

@@ -9,10 +9,10 @@ use ck_select::tuning::store::{
 use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
 
+use super::clash::{self, PathArgument};
 use super::{duration, list_of_pairs, unknown_name, word};
 #[cfg(feature = "offline")]
 use super::{pools, tuned_table::TunedTable};
-use crate::clash::{self, PathArgument};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};

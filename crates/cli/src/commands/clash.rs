@@ -8,7 +8,7 @@ use ck_select::files;
 use ck_select::model::FeatureSpec;
 use clap::ArgMatches;
 
-use crate::commands::Gpu;
+use super::Gpu;
 use crate::error::CliError;
 
 /// The options that name an output, in any command. All other paths are inputs.
