@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ck_select::forest::Forest;
-use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, Wanted};
+use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, BestKernels};
 use ck_select_testing::Numbers;
 use ck_select_testing::forests::{Sizes, VALUES, forest_text};
 use libfuzzer_sys::fuzz_target;
@@ -62,14 +62,14 @@ fuzz_target!(|bytes: &[u8]| {
         let expected: Vec<f64> =
             (0..kernels).map(|kernel| forest.raw_score(&row(kernel)).expect("a value a feature")).collect();
         let bits = |scores: &[f64]| scores.iter().map(|score| score.to_bits()).collect::<Vec<_>>();
-        let wanted = Wanted { count: 1 + tape.below(32), highest: tape.below(2) == 0 };
+        let best = BestKernels { count: 1 + tape.below(32), highest: tape.below(2) == 0 };
         for scorer in &scorers {
             let mut scores = vec![f64::NAN; kernels];
             scorer.score(&uniform, &pair, &mut scratch, &mut scores).expect("the scorer's sizes");
             assert_eq!(bits(&scores), bits(&expected), "{}", scorer.describe());
-            let listed = scorer.shortlist(&uniform, &pair, wanted, |_| true, &mut scratch).expect("the same");
+            let listed = scorer.shortlist(&uniform, &pair, best, |_| true, &mut scratch).expect("the same");
             if listed {
-                let better = |a: f64, b: f64| if wanted.highest { a > b } else { a < b };
+                let better = |a: f64, b: f64| if best.highest { a > b } else { a < b };
                 let on_it: Vec<usize> = scratch.shortlist().iter().map(|one| one.kernel).collect();
                 for one in scratch.shortlist() {
                     assert_eq!(one.score.to_bits(), expected[one.kernel].to_bits());

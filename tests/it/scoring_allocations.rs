@@ -7,7 +7,7 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{GemmProblem, Problem};
-use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, Wanted};
+use ck_select::scoring::{BestKernels, Column, PoolScorer, PoolTable, Scratch};
 use ck_select::select::{RankScratch, Ranker};
 
 use crate::common::root;
@@ -56,9 +56,9 @@ fn shortlists_do_not_allocate_after_the_first() {
     let scorer = PoolScorer::compile(&forest, &table).unwrap();
     let mut scratch = Scratch::new();
     let mut list = |call: usize| {
-        let wanted = Wanted { count: 1 + call % 4, highest: call.is_multiple_of(2) };
+        let best = BestKernels { count: 1 + call % 4, highest: call.is_multiple_of(2) };
         let uniform = [(call % 8) as f64 / 8.0];
-        scorer.shortlist(&uniform, &[], wanted, |kernel| !kernel.is_multiple_of(3), &mut scratch).unwrap()
+        scorer.shortlist(&uniform, &[], best, |kernel| !kernel.is_multiple_of(3), &mut scratch).unwrap()
     };
     list(0);
     let before = ALLOCATIONS.get();

@@ -132,7 +132,7 @@ impl Form {
 }
 
 /// A wanted column: its place among the drafts, and its forms.
-struct Wanted {
+struct ReadColumn {
     draft: usize,
     form: Form,
     /// Of a dictionary's words.
@@ -144,7 +144,7 @@ struct Wanted {
 ///
 /// # Safety
 /// A live schema.
-unsafe fn wanted(schema: &Schema, drafts: &mut Drafts) -> Option<Vec<Option<Wanted>>> {
+unsafe fn read_columns(schema: &Schema, drafts: &mut Drafts) -> Option<Vec<Option<ReadColumn>>> {
     let count = usize::try_from(schema.child_count).ok()?;
     let (mut wanted, mut names) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for at in 0..count {
@@ -162,7 +162,11 @@ unsafe fn wanted(schema: &Schema, drafts: &mut Drafts) -> Option<Vec<Option<Want
         let (form, words) = unsafe { (Form::new(column)?, column.dictionary.as_ref()) };
         // SAFETY: a live schema.
         let words = words.map(|words| unsafe { Form::new(words) }.filter(|form| form.is_text()));
-        wanted.push(Some(Wanted { draft, form, words: words.map_or(Some(None), |form| form.map(Some))? }));
+        wanted.push(Some(ReadColumn {
+            draft,
+            form,
+            words: words.map_or(Some(None), |form| form.map(Some))?,
+        }));
     }
     names.sort_unstable();
     names.dedup();
@@ -274,7 +278,7 @@ pub(super) unsafe fn read(stream: &mut Stream, drafts: &mut Drafts) -> Option<()
         return None;
     }
     // SAFETY: a live schema.
-    let wanted = unsafe { wanted(&schema.0, drafts) }?;
+    let wanted = unsafe { read_columns(&schema.0, drafts) }?;
     let mut first = 0;
     loop {
         // SAFETY: as above.
@@ -287,7 +291,7 @@ pub(super) unsafe fn read(stream: &mut Stream, drafts: &mut Drafts) -> Option<()
             return None;
         }
         for (at, column) in wanted.iter().enumerate() {
-            let Some(Wanted { draft, form, words }) = column else { continue };
+            let Some(ReadColumn { draft, form, words }) = column else { continue };
             // SAFETY: a part has the schema's children, a column its dictionary.
             let piece = unsafe {
                 let array = &**part.0.children.add(at);

@@ -105,7 +105,7 @@ impl UniversalPool {
         let (mut of_classes, mut times) = (Vec::new(), vec![0.0; self.distinct()]);
         // Whatever the problem is.
         let load = map_operation!(self.shapes.op(), Own => Load(Own::USUAL.load()));
-        self.columns(columns, Column::Kernel, &load, &mut of_classes, Wanted::Timed(&mut times));
+        self.columns(columns, Column::Kernel, &load, &mut of_classes, ClassSet::All(&mut times));
         of_classes
     }
 
@@ -133,7 +133,7 @@ impl UniversalPool {
             })
         }));
         let load = self.estimator.load(problem);
-        self.columns(columns, Column::Pair, &load, values, Wanted::Timed(of_classes));
+        self.columns(columns, Column::Pair, &load, values, ClassSet::All(of_classes));
         for (time, class) in log_times.iter_mut().zip(self.classes()).filter(|(time, _)| !time.is_nan()) {
             *time = of_classes[class.get()];
         }
@@ -153,33 +153,33 @@ impl UniversalPool {
         values: &mut Vec<f64>,
     ) {
         let load = self.estimator.load(problem);
-        self.columns(columns, Column::Pair, &load, values, Wanted::Some(classes));
+        self.columns(columns, Column::Pair, &load, values, ClassSet::Some(classes));
     }
 
-    /// Fills in the columns of one scope, a value for each class that is wanted, and the times.
+    /// Fills in the columns of one scope, a value for each class of the set, and the times.
     fn columns(
         &self,
         columns: &[&'static UniversalColumn],
         scope: Column,
         load: &Load,
         values: &mut Vec<f64>,
-        wanted: Wanted<'_>,
+        set: ClassSet<'_>,
     ) {
         let device = self.estimator.device();
         let columns = columns.iter().filter(|column| column.scope == scope);
-        values.resize(columns.clone().count() * wanted.len(), 0.0);
+        values.resize(columns.clone().count() * set.len(), 0.0);
         each_operation!(
             (&self.shapes, load),
             (Shapes(shapes), Load(load)) => {
                 let bytes = load.bytes() / (device.rates.memory_gb_s * 1e3);
-                in_blocks(shapes, &columns.map(|column| column.place), values, wanted, |shape| {
+                in_blocks(shapes, &columns.map(|column| column.place), values, set, |shape| {
                     let (cycles, time) = load.cycles(self.isa, shape, device);
                     let least = START + bytes.max(load.least(&cycles, shape, device));
                     EstimatedKernel { cycles, load, shape, device, time, least }
                 });
             },
             // A problem of another operation than the kernels'.
-            if let Wanted::Timed(times) = wanted {
+            if let ClassSet::All(times) = set {
                 times.fill(f64::NAN);
             }
         );
@@ -202,17 +202,17 @@ fn shapes<'k, P: OperationEstimate>(
 }
 
 /// Which classes are computed.
-enum Wanted<'a> {
+enum ClassSet<'a> {
     /// All, but for blocks whose times are all NaN; the others receive the logarithms of their times.
-    Timed(&'a mut [f64]),
+    All(&'a mut [f64]),
     /// These.
     Some(&'a [ClassIndex]),
 }
 
-impl Wanted<'_> {
+impl ClassSet<'_> {
     fn len(&self) -> usize {
         match self {
-            Self::Timed(times) => times.len(),
+            Self::All(times) => times.len(),
             Self::Some(classes) => classes.len(),
         }
     }
@@ -223,13 +223,13 @@ fn in_blocks<'a, L: Formula>(
     shapes: &'a [L::Shape],
     columns: &(impl Iterator<Item = usize> + Clone),
     values: &mut [f64],
-    mut wanted: Wanted<'_>,
+    mut set: ClassSet<'_>,
     see: impl Fn(&'a L::Shape) -> EstimatedKernel<'a, L>,
 ) {
-    let count = wanted.len();
+    let count = set.len();
     for first in (0..count).step_by(BLOCK) {
         let places = first..count.min(first + BLOCK);
-        if let Wanted::Timed(times) = &wanted
+        if let ClassSet::All(times) = &set
             && times[places.clone()].iter().all(|time| time.is_nan())
         {
             continue;
@@ -237,14 +237,14 @@ fn in_blocks<'a, L: Formula>(
         // Places after the last kernel repeat it.
         let block: [_; BLOCK] = std::array::from_fn(|place| {
             let number = (first + place).min(count - 1);
-            let class = if let Wanted::Some(classes) = &wanted { classes[number].get() } else { number };
+            let class = if let ClassSet::Some(classes) = &set { classes[number].get() } else { number };
             see(&shapes[class])
         });
         let seen = &block[..places.len()];
         for (column, cells) in columns.clone().zip(values.chunks_exact_mut(count)) {
             L::VALUES[column](seen, &mut cells[places.clone()]);
         }
-        if let Wanted::Timed(times) = &mut wanted {
+        if let ClassSet::All(times) = &mut set {
             for (time, seen) in times[places].iter_mut().zip(seen).filter(|(time, _)| !time.is_nan()) {
                 *time = seen.time.ln();
             }

@@ -48,9 +48,9 @@ pub fn listed(misfits: &[Misfit]) -> String {
 
 /// What a key compares: the key that a problem or a kernel would have, and the family, which only kernels and
 /// problems of attention have.
-type Asked = (ModelKey, Option<FmhaFamily>);
+type Requirements = (ModelKey, Option<FmhaFamily>);
 
-fn asked_by(problem: &Problem, arch: Option<Arch>) -> Asked {
+fn requirements_of_problem(problem: &Problem, arch: Option<Arch>) -> Requirements {
     let key = ModelKey {
         op: problem.op(),
         direction: problem.direction(),
@@ -62,7 +62,7 @@ fn asked_by(problem: &Problem, arch: Option<Arch>) -> Asked {
     (key, problem.family())
 }
 
-fn asked_of(Kernel { kind, .. }: &Kernel) -> Asked {
+fn requirements_of_kernel(Kernel { kind, .. }: &Kernel) -> Requirements {
     let key = ModelKey {
         op: kind.op(),
         direction: kind.direction(),
@@ -95,35 +95,35 @@ impl ModelKey {
     /// How well the key matches: `None` if it does not, otherwise the number of its fields with a value. An
     /// unknown architecture matches any.
     pub fn fit(&self, problem: &Problem, arch: Option<Arch>) -> Option<u32> {
-        self.fit_of(asked_by(problem, arch))
+        self.fit_of(requirements_of_problem(problem, arch))
     }
 
     /// Whether the model serves the kernel. A kernel without an architecture matches any.
     pub fn fits_kernel(&self, kernel: &Kernel) -> bool {
-        self.fit_of(asked_of(kernel)).is_some()
+        self.fit_of(requirements_of_kernel(kernel)).is_some()
     }
 
     /// Why the model does not serve a problem, field by field; empty if it does.
     pub fn misfits(&self, problem: &Problem, arch: Option<Arch>) -> Vec<Misfit> {
-        self.misfits_of(asked_by(problem, arch))
+        self.misfits_of(requirements_of_problem(problem, arch))
     }
 
     /// Why the model does not serve a kernel, field by field; empty if it does.
     pub fn kernel_misfits(&self, kernel: &Kernel) -> Vec<Misfit> {
-        self.misfits_of(asked_of(kernel))
+        self.misfits_of(requirements_of_kernel(kernel))
     }
 
-    fn fit_of(&self, asked: Asked) -> Option<u32> {
+    fn fit_of(&self, required: Requirements) -> Option<u32> {
         let mut fits = true;
-        self.compare(asked, |_, _, _| fits = false);
-        let said =
+        self.compare(required, |_, _, _| fits = false);
+        let stated =
             [self.direction.is_some(), self.dtype.is_some(), self.arch.is_some(), self.library.is_some()];
-        fits.then(|| said.map(u32::from).iter().sum())
+        fits.then(|| stated.map(u32::from).iter().sum())
     }
 
-    fn misfits_of(&self, asked: Asked) -> Vec<Misfit> {
+    fn misfits_of(&self, required: Requirements) -> Vec<Misfit> {
         let mut misfits = Vec::new();
-        self.compare(asked, |field, found, expected| {
+        self.compare(required, |field, found, expected| {
             misfits.push(Misfit { field, found: found.to_string(), expected: expected.to_string() });
         });
         misfits
@@ -134,7 +134,7 @@ impl ModelKey {
     #[inline]
     fn compare(
         &self,
-        (asked, family): Asked,
+        (required, family): Requirements,
         mut differs: impl FnMut(&'static str, &dyn Display, &dyn Display),
     ) {
         fn check<T: PartialEq + Display>(
@@ -149,16 +149,16 @@ impl ModelKey {
                 differs(field, &found, &expected);
             }
         }
-        check("operation", Some(asked.op), Some(self.op), &mut differs);
+        check("operation", Some(required.op), Some(self.op), &mut differs);
         // Attention's features only describe forward kernels.
         if let Some(family) = family.filter(|family| !family.is_forward()) {
             differs("family", &family, &"forward");
         }
-        check("direction", asked.direction, self.direction, &mut differs);
-        check("dtype", asked.dtype, self.dtype, &mut differs);
-        check("arch", asked.arch, self.arch, &mut differs);
-        check("library", asked.library, self.library, &mut differs);
-        if asked.chooses_split && !self.chooses_split {
+        check("direction", required.direction, self.direction, &mut differs);
+        check("dtype", required.dtype, self.dtype, &mut differs);
+        check("arch", required.arch, self.arch, &mut differs);
+        check("library", required.library, self.library, &mut differs);
+        if required.chooses_split && !self.chooses_split {
             differs("split_k", &"auto", &"a given number: it was not trained with --choose split_k");
         }
     }

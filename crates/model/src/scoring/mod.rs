@@ -39,7 +39,7 @@ pub use compile::lanes::{Column, PoolTable};
 pub use features::{CallValues, MixedPool, PoolFeatures, PoolRows};
 pub use rows::{RowMajor, RowScorer, Rows};
 pub use scratch::{Listed, Scratch};
-pub use shortlist::Wanted;
+pub use shortlist::BestKernels;
 
 use crate::forest::{Forest, TOGETHER};
 use crate::isa::Isa;

@@ -30,13 +30,13 @@ use super::{Evaluator, PoolScorer, SizeError};
 use crate::forest::Forest;
 
 /// Maximum number of kernels that may be requested.
-const MOST_WANTED: usize = 32;
+const MOST_SHORTLISTED: usize = 32;
 /// Maximum number of lanes whose exact sums cost less than those of the whole pool.
 const MOST_LANES: usize = 4 * LANES;
 
 /// What a shortlist must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct BestKernels {
     /// How many of the best kernels must be on it.
     pub count: usize,
     /// Whether the best are those with the highest raw scores, or those with the lowest.
@@ -80,14 +80,14 @@ impl PoolScorer {
         &self,
         uniform: &[f64],
         pair: &[f64],
-        wanted: Wanted,
+        best: BestKernels,
         may: impl Fn(usize) -> bool,
         scratch: &mut Scratch,
     ) -> Result<bool, SizeError> {
         let values = self.values(uniform, pair)?;
         let Some(Evaluator::Wide(wide)) = self.evaluator.get() else { return Ok(false) };
         let Some(scale) = wide.scale() else { return Ok(false) };
-        if !(1..=MOST_WANTED).contains(&wanted.count) {
+        if !(1..=MOST_SHORTLISTED).contains(&best.count) {
             return Ok(false);
         }
         wide.fit(scratch);
@@ -95,13 +95,13 @@ impl PoolScorer {
         wide.estimate(&values, scratch);
 
         // With the sign adjusted, the highest numbers are always the best.
-        let turn = |whole: i32| if wanted.highest { i64::from(whole) } else { -i64::from(whole) };
-        if !wanted.highest {
+        let turn = |whole: i32| if best.highest { i64::from(whole) } else { -i64::from(whole) };
+        if !best.highest {
             wide.refine(i64::MIN, scratch);
         }
         // Sums are below their bounds, so that the cutoff falls until no bound that is left reaches it.
         let cutoff = loop {
-            let Some(last) = last_wanted(&self.lanes, wanted.count, &may, turn, scratch) else {
+            let Some(last) = last_of_best(&self.lanes, best.count, &may, turn, scratch) else {
                 return Ok(false);
             };
             let cutoff = last - 2 * scale.error;
@@ -110,7 +110,7 @@ impl PoolScorer {
             }
         };
         let beyond = (cutoff - 1 + scale.error) as f64 / scale.factor;
-        scratch.beyond = if wanted.highest { beyond } else { -beyond };
+        scratch.beyond = if best.highest { beyond } else { -beyond };
         let Scratch { listed, listed_lanes, whole, .. } = scratch;
         for (kernel, &lane) in self.lanes.lane_of.iter().enumerate() {
             if turn(whole[lane as usize]) >= cutoff && may(kernel) {
@@ -154,14 +154,14 @@ impl Scratch {
         self.listed_lanes.clear();
         self.listed_lanes.reserve(MOST_LANES);
         self.best.clear();
-        self.best.reserve(MOST_WANTED);
+        self.best.reserve(MOST_SHORTLISTED);
         self.listed.clear();
         self.listed.reserve(kernels);
     }
 }
 
 /// The whole number of the count-th best kernel; `None` if there are fewer.
-fn last_wanted(
+fn last_of_best(
     lanes: &Lanes,
     count: usize,
     may: impl Fn(usize) -> bool,

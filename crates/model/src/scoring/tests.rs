@@ -233,7 +233,7 @@ fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, call
             let may = |kernel: usize| kernel.is_multiple_of(modulus);
             let better = |a: f64, b: f64| if highest { a > b } else { a < b };
             for count in [1, 4, 32] {
-                let wanted = Wanted { count, highest };
+                let wanted = BestKernels { count, highest };
                 if !scorer.shortlist(&uniform, &pair, wanted, may, &mut scratch).unwrap() {
                     continue;
                 }
@@ -276,7 +276,7 @@ fn kernels_that_are_alike_make_no_shortlist() {
     let values: Vec<f64> = (0..300).map(f64::from).collect();
     let pool = PoolTable { columns: &[Column::Kernel], classes: &[0; 300], kernel_values: &values };
     let scorer = PoolScorer::compile(&forest, &pool).unwrap();
-    let wanted = Wanted { count: 1, highest: true };
+    let wanted = BestKernels { count: 1, highest: true };
     assert!(!scorer.shortlist(&[], &[], wanted, |_| true, &mut Scratch::new()).unwrap());
     let mut few = Scratch::new();
     assert!(scorer.shortlist(&[], &[], wanted, |kernel| kernel % 100 == 7, &mut few).unwrap());
@@ -300,7 +300,7 @@ fn lanes_of_hopeless_runs_are_left_out() {
         let scorer = PoolScorer::compile_for(&forest, &pool, isa).unwrap();
         for (highest, best, groups) in [(true, (160..164, 10.0), 1), (false, (4..8, -1.0), 16)] {
             let mut scratch = Scratch::new();
-            let wanted = Wanted { count: 4, highest };
+            let wanted = BestKernels { count: 4, highest };
             let may = |kernel| highest || kernel < 8;
             assert!(scorer.shortlist(&[], &pair, wanted, may, &mut scratch).unwrap());
             let found = scratch.shortlist().iter().map(|listed| (listed.kernel, listed.score));

@@ -7,7 +7,7 @@ use super::{RankError, Ranker};
 use crate::estimate::Place;
 use crate::kernel::Kernel;
 use crate::problem::Problem;
-use crate::scoring::{PoolScorer, Wanted};
+use crate::scoring::{BestKernels, PoolScorer};
 use crate::ties::Ranked;
 
 /// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
@@ -60,10 +60,10 @@ impl Ranker {
             return Ok(false);
         }
         let List { scratch, ranking, .. } = list;
-        let wanted = Wanted { count, highest: self.model.spec().rank_by.higher_is_better() };
+        let best = BestKernels { count, highest: self.model.spec().rank_by.higher_is_better() };
         let may =
             |at: usize| segment.kernels.get(at).is_some_and(|kernel| self.ranks(kernel, &query.problem));
-        if !scorer.shortlist(&values.own.uniform, &values.own.pair, wanted, may, scratch)? {
+        if !scorer.shortlist(&values.own.uniform, &values.own.pair, best, may, scratch)? {
             return Ok(false);
         }
         ranking.extend(scratch.shortlist().iter().filter_map(|listed| {
