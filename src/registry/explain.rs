@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::call::Call;
 use super::selection::{SelectError, Selection, Source};
 use super::shared::Registry;
-use super::source::Call;
 use crate::log::{self, Level};
 use crate::problem::Problem;
 

@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use super::bench::{Attempt, Bench, MeasureError, Turn};
+use super::call::Call;
 use super::demand::Timing;
 use super::entry::Entry;
 use super::index::Choice;
 use super::options::Options;
 use super::selection::{Selection, Source};
-use super::source::{Call, store};
+use super::source::store;
 use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::tuning::device::Stream;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! select.rs            the problem's key in the cache: an answer from memory
-//!   else               State, one look at the registry; Call, the problem and that state
+//!   else               State, one look at the registry; call.rs, the problem and that state
 //!   order.rs           the first answer of source/{override, store, model, search, estimate, priority}.rs
 //!                      kernels.rs, prepared.rs, estimates.rs: what they read, prepared by whoever changes it
 //!   cache.rs           keeps the answer; demand.rs counts it for tune.rs, which measures between selections
@@ -16,6 +16,7 @@
 mod atomic;
 mod bench;
 mod cache;
+mod call;
 mod demand;
 mod entry;
 mod estimates;

@@ -1,11 +1,12 @@
 //! Rankings and predictions of the model that serves a problem, for callers who ask for more than a
 //! selection.
 
+use super::call::Call;
 use super::entry::Registered;
 use super::index::KernelIndex;
 use super::selection::SelectError;
 use super::shared::Registry;
-use super::source::{Call, model};
+use super::source::model;
 use super::state::State;
 use crate::model::Predictions;
 use crate::problem::{FieldSet, Problem};

@@ -1,9 +1,9 @@
 //! A selection: from memory, else by the first source that has an answer.
 
 use super::cache::Key;
+use super::call::Call;
 use super::selection::{SelectError, Selection, Source};
 use super::shared::Registry;
-use super::source::Call;
 use crate::log::{self, Level};
 use crate::problem::Problem;
 

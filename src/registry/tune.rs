@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::bench::MeasureError;
 use super::cache::Key;
+use super::call::Call;
 use super::demand::{Claim, Demand, Progress, Timing, Unmeasured};
 use super::entry::{Entry, Hooks};
 use super::index::Choice;
@@ -12,7 +13,7 @@ use super::measure::Measurement;
 use super::options::Mode;
 use super::selection::{Selection, Source};
 use super::shared::Registry;
-use super::source::{Call, search, store};
+use super::source::{search, store};
 use super::state::State;
 use crate::log::{self, Level};
 use crate::model::Target;

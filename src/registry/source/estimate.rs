@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Call, with_scratch};
 use crate::estimate::{DeviceError, EstimateScratch};
 use crate::problem::Problem;
+use crate::registry::call::{Call, with_scratch};
 use crate::registry::entry::Entry;
 use crate::registry::estimates::PreparedEstimate;
 use crate::registry::index::{Choice, KernelIndex};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Call, with_scratch};
 use crate::model::listed;
 use crate::problem::Problem;
+use crate::registry::call::{Call, with_scratch};
 use crate::registry::entry::Entry;
 use crate::registry::index::Choice;
 use crate::registry::prepared::{LoadedModel, PreparedModel};

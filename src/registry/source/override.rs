@@ -1,6 +1,6 @@
 //! The kernel that a rule of the override file names.
 
-use super::{Answer, Call, outcome};
+use crate::registry::call::{Answer, Call, outcome};
 use crate::registry::index::Choice;
 use crate::registry::selection::{SelectError, Source};
 

@@ -1,6 +1,6 @@
 //! The registered priorities, which have an answer whenever a kernel fits and is supported.
 
-use super::{Call, outcome};
+use crate::registry::call::{Call, outcome};
 use crate::registry::index::Choice;
 use crate::registry::options::Mode;
 use crate::registry::selection::{SelectError, Selection, Source};

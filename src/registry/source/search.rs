@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{Call, estimate, model};
+use super::{estimate, model};
+use crate::registry::call::Call;
 use crate::registry::index::Choice;
 use crate::registry::measure::measure;
 use crate::registry::options::Mode;

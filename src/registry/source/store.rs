@@ -1,6 +1,6 @@
 //! The winner that was measured earlier.
 
-use super::{Call, described};
+use crate::registry::call::{Call, described};
 use crate::registry::index::Choice;
 use crate::registry::selection::{Selection, Source};
 
