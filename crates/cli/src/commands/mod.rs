@@ -1,7 +1,7 @@
 //! One file per subcommand, and what they share.
 
-mod bench;
 #[cfg(feature = "offline")]
+mod bench;
 pub(crate) mod clash;
 #[cfg(feature = "offline")]
 mod convert;
