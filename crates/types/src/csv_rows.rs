@@ -108,7 +108,8 @@ impl<R: Read> CsvRows<R> {
             return Ok(());
         }
         let first = if self.header.is_empty() { "first row" } else { "header" };
-        Err(self.fault(format!("found {found} cells, expected {expected} as in the {first}")))
+        let cells = if found == 1 { "cell" } else { "cells" };
+        Err(self.fault(format!("found {found} {cells}, expected {expected} as in the {first}")))
     }
 
     const fn fault(&self, reason: String) -> CsvFault {
@@ -193,7 +194,7 @@ mod tests {
                 (1, vec!["a", "b"]),
                 (6, vec!["x\n#y", "1"]),
                 (7, vec!["b: not UTF-8"]),
-                (9, vec!["found 1 cells, expected 2 as in the header"]),
+                (9, vec!["found 1 cell, expected 2 as in the header"]),
                 (10, vec!["2", "last"]),
             ];
             assert_eq!(found, expected, "{buffer}");
@@ -207,7 +208,7 @@ mod tests {
         let mut rows = CsvRows::new(&b"1,2\n1,2\n3\n"[..]);
         assert!(rows.next().unwrap() && rows.next().unwrap());
         let fault = rows.next().unwrap_err().to_string();
-        assert_eq!(fault, "line 3: found 1 cells, expected 2 as in the first row");
+        assert_eq!(fault, "line 3: found 1 cell, expected 2 as in the first row");
     }
 
     #[test]
