@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::field::Vocabulary;
 use crate::shape::Mnk;
-use crate::valid::MAX_EXTENT;
+use crate::valid::MAX_KERNEL_EXTENT;
 use crate::vocab::{Dtype, UnknownWord};
 
 /// A name that does not follow its grammar.
@@ -224,7 +224,7 @@ impl<'a> Scan<'a> {
     /// Takes three extents joined by `x`.
     pub(crate) fn shape(&mut self, what: &str) -> Result<Mnk, NameError> {
         let mut extents = [0; 3];
-        self.joined(what, 1, MAX_EXTENT.into(), &mut extents)?;
+        self.joined(what, 1, MAX_KERNEL_EXTENT.into(), &mut extents)?;
         let [m, n, k] = extents.map(|extent| extent as u32);
         Ok(Mnk::new(m, n, k))
     }
@@ -236,7 +236,7 @@ impl<'a> Scan<'a> {
             if place > 0 {
                 self.separator("three vector widths")?;
             }
-            *width = self.number("vector width", least, MAX_EXTENT.into())?;
+            *width = self.number("vector width", least, MAX_KERNEL_EXTENT.into())?;
         }
         match self.rest().as_bytes().first() {
             None | Some(b'_') => Ok(widths),

@@ -6,7 +6,7 @@ use crate::vocab::Dtype;
 
 /// Largest tile extent, vector width or count of a kernel; the dispatcher's GEMM key stores extents in 16
 /// bits.
-pub(crate) const MAX_EXTENT: u32 = Mnk::MOST;
+pub(crate) const MAX_KERNEL_EXTENT: u32 = Mnk::MOST;
 /// Largest wave count, instruction extent, split-K or number of D tensors: 8 bits in the dispatcher's GEMM
 /// key.
 pub(crate) const MAX_SMALL: u32 = u8::MAX as u32;

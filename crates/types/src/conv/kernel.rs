@@ -3,7 +3,7 @@
 use super::ConvProblem;
 use crate::field::{self, InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL, element};
+use crate::valid::{MAX_KERNEL_EXTENT, MAX_SMALL, element};
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler, Specialization, StreamKReduction,
 };
@@ -19,7 +19,7 @@ fields! {
         dtype_wei: Dtype = Dtype::Bf16, 0, ["dtype_wei"], "Element type of the weight.";
         dtype_out: Dtype = Dtype::Bf16, 0, ["dtype_out"], "Element type of the output.";
         layout: ConvLayout = ConvLayout::Nhwgc, 0, ["layout"], "Memory order of its tensors.";
-        tile: Mnk = Mnk::new(1, 128, 128), 1 to MAX_EXTENT, ["tile_m", "tile_n", "tile_k"],
+        tile: Mnk = Mnk::new(1, 128, 128), 1 to MAX_KERNEL_EXTENT, ["tile_m", "tile_n", "tile_k"],
             "Result tile and depth of one step, per workgroup: m, n, k.";
         wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL, ["wave_m", "wave_n", "wave_k"],
             "Waves of a workgroup along m, n, k.";
@@ -31,14 +31,14 @@ fields! {
             "How waves are interleaved: `intrawave`, `interwave` or `auto`.";
         epilogue: Epilogue = Epilogue::CShuffle, 0, ["epilogue"],
             "How results leave the registers: `cshuffle`, `default` and so on.";
-        vector: [u32; 3] = [4, 8, 8], 1 to MAX_EXTENT,
+        vector: [u32; 3] = [4, 8, 8], 1 to MAX_KERNEL_EXTENT,
             ["vector_a" | "vector_size_a", "vector_b" | "vector_size_b", "vector_c" | "vector_size_c"],
             "Elements per memory access of A, B and C.";
-        block_per_cu: u32 = 1, 1 to MAX_EXTENT, ["block_per_cu"],
+        block_per_cu: u32 = 1, 1 to MAX_KERNEL_EXTENT, ["block_per_cu"],
             "Workgroups that should fit on one compute unit.";
-        num_wave_groups: u32 = 1, 1 to MAX_EXTENT, ["num_wave_groups"],
+        num_wave_groups: u32 = 1, 1 to MAX_KERNEL_EXTENT, ["num_wave_groups"],
             "Groups that the waves of a workgroup form.";
-        num_groups_to_merge: u32 = 1, 1 to MAX_EXTENT, ["num_groups_to_merge"],
+        num_groups_to_merge: u32 = 1, 1 to MAX_KERNEL_EXTENT, ["num_groups_to_merge"],
             "Convolution groups that one workgroup handles together.";
         specialization: Specialization = Specialization::Default, 0, ["specialization"],
             "What it assumes about problems: `default`, `filter1x1_stride1_pad0` and so on.";

@@ -20,7 +20,7 @@ use super::{GemmKernel, GemmVariant, Quant};
 use crate::field::{Kind, MOST_FIELDS, Record as _, places, values};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
-use crate::valid::MAX_EXTENT;
+use crate::valid::MAX_KERNEL_EXTENT;
 use crate::vocab::{Dtype, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode};
 
 /// A number of a name, by its place: a field of kernels, or one of [`DERIVED`] behind them.
@@ -54,7 +54,7 @@ const DERIVED: [(&str, [i64; 2]); 10] = [
     ("the pipeline", [1, 5]),
     ("the flag for permuting n", [0, 1]),
 ];
-const ANY: [i64; 2] = [1, MAX_EXTENT as i64];
+const ANY: [i64; 2] = [1, MAX_KERNEL_EXTENT as i64];
 
 /// The numbers of a kernel or of a name; 0 for those that it does not have.
 type Numbers = [i64; MOST_FIELDS + DERIVED.len()];

@@ -3,7 +3,7 @@
 use super::{GemmProblem, GemmRequest, GemmVariant};
 use crate::field::{self, InvalidField, fields};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, MAX_SMALL, element};
+use crate::valid::{MAX_KERNEL_EXTENT, MAX_SMALL, element};
 use crate::vocab::{
     Arch, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode, Scheduler,
     StreamKReduction,
@@ -27,7 +27,7 @@ fields! {
         num_d_tensors: u8 = 0, 0, ["num_d_tensors"],
             "Further tensors that the elementwise operation reads.";
         structured_sparsity: bool = false, 0, ["structured_sparsity"], "Uses 2:4 structured sparsity.";
-        tile: Mnk = Mnk::new(128, 128, 64), 1 to MAX_EXTENT, ["tile_m", "tile_n", "tile_k"],
+        tile: Mnk = Mnk::new(128, 128, 64), 1 to MAX_KERNEL_EXTENT, ["tile_m", "tile_n", "tile_k"],
             "Result tile and depth of one step, per workgroup: m, n, k.";
         wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL,
             ["wave_m" | "warp_m", "wave_n" | "warp_n", "wave_k" | "warp_k"],
@@ -40,7 +40,7 @@ fields! {
             "How waves are interleaved: `intrawave`, `interwave` or `auto`.";
         epilogue: Epilogue = Epilogue::CShuffle, 0, ["epilogue"],
             "How results leave the registers: `cshuffle`, `default` and so on.";
-        block_size: u32 = 0, 0 to MAX_EXTENT, ["block_size"], "Threads of a workgroup; 0 when not known.";
+        block_size: u32 = 0, 0 to MAX_KERNEL_EXTENT, ["block_size"], "Threads of a workgroup; 0 when not known.";
         double_buffer: bool = false, 0, ["double_buffer"], "Two buffers in shared memory.";
         persistent: bool = false, 0, ["persistent"], "Workgroups stay resident and loop over tiles.";
         preshuffle: bool = false, 0, ["preshuffle"], "B is stored in the order in which it is read.";
@@ -49,7 +49,7 @@ fields! {
             "Groups that the waves of a workgroup form.";
         pad: [bool; 3] = [true; 3], 0, ["pad_m", "pad_n", "pad_k"],
             "Handles m, n, k that the tile does not divide.";
-        vector: [u32; 3] = [0; 3], 0 to MAX_EXTENT,
+        vector: [u32; 3] = [0; 3], 0 to MAX_KERNEL_EXTENT,
             ["vector_a" | "vec_a", "vector_b" | "vec_b", "vector_c" | "vec_c"],
             "Fixed vector widths of A, B, C; 0 is the kernel's native width.";
     }

@@ -3,7 +3,7 @@
 
 use crate::field::{InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, shape};
+use crate::valid::{MAX_KERNEL_EXTENT, shape};
 use crate::vocab::{GemmLibrary, Major, QuantMode, StreamKReduction};
 
 fields! {
@@ -81,7 +81,7 @@ impl Quant {
     /// Checks the extents of the groups.
     pub fn validate(&self) -> Result<(), InvalidField> {
         for (field, group) in [("group_a", self.group_a), ("group_b", self.group_b)] {
-            group.map_or(Ok(()), |group| shape(field, group, MAX_EXTENT))?;
+            group.map_or(Ok(()), |group| shape(field, group, MAX_KERNEL_EXTENT))?;
         }
         Ok(())
     }

@@ -85,10 +85,7 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
         "f, line 1: found the columns 'N, C', expected a column 'kernel' or 'kernel_name', \
          or a text file of one name a line",
     );
-    refuses(
-        &format!("kernel,N\n{CONV},1\n{CONV}\n"),
-        "f, line 3: found 1 cell, expected 2 as in the header",
-    );
+    refuses(&format!("kernel,N\n{CONV},1\n{CONV}\n"), "f, line 3: found 1 cell, expected 2 as in the header");
     let error = pool(&format!("N,kernel\n\"a\nb\",{CONV}\n1,\n")).unwrap_err();
     assert_eq!((error.line, error.field.as_deref()), (Some(4), Some("kernel")));
     for text in [

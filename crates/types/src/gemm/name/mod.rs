@@ -34,7 +34,7 @@ use crate::grammar::Form::{Mark, Number, Other, Truth, Widths, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
-use crate::valid::MAX_EXTENT;
+use crate::valid::MAX_KERNEL_EXTENT;
 use crate::vocab::{
     Arch, Elementwise, GemmLayout, GemmLibrary, Major, Pipeline, QuantMode, StreamKReduction,
 };
@@ -329,7 +329,7 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
         reader.all(&flags(family))?;
     }
     let group_n = if reader.scan.eat_before_number("_gsn") {
-        Some(reader.scan.number("_gsn", 1, MAX_EXTENT.into())?)
+        Some(reader.scan.number("_gsn", 1, MAX_KERNEL_EXTENT.into())?)
     } else {
         None
     };
