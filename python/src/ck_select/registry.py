@@ -166,8 +166,8 @@ class Selection:
     ``out_of_range``: the problem is outside the model's training range, in the fields ``out_of_range_fields``.
     ``unmeasured``: no kernel measured for the model had the pipeline or the suffixes of this one. ``arch_unknown``: the
     model is for one architecture, and neither problem nor registry name one. ``no_model``: the first kernel by priority
-    was chosen only because no model and no other source had an answer. ``universal``: the model is a universal one, which
-    ranks for any GPU, direction and type. ``model``: the one that chose it, ``embedded:universal`` or another
+    was chosen only because no model and no other source had an answer. ``universal``: the model is a universal one,
+    which ranks for any GPU, direction and type. ``model``: the one that chose it, ``embedded:universal`` or another
     built-in one, a directory, or the name of a model from memory; None from other sources.
     """
 
