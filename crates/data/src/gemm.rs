@@ -37,11 +37,15 @@ impl OperationData for GemmProblem {
         if let Some(scales) = kernel.variant.quant {
             *request = request.scaled(scales);
         }
-        if !kernel.matches_request(&problem) {
+        let request = &problem.request;
+        if (kernel.variant.batched, kernel.grouped) != (request.batch > 0, !request.groups.is_empty()) {
             let expected = if kernel.grouped { "a list of GEMMs as 'groups'" } else { "no list of GEMMs" };
             let batch = if kernel.variant.batched { "'batch' of 1 or more" } else { "no batch" };
             return Err(format!("kernel '{name}' needs {batch} and {expected}"));
         }
-        Ok(problem)
+        match kernel.misfit(&problem) {
+            Some(reason) => Err(format!("kernel '{name}' does not compute it: {reason}")),
+            None => Ok(problem),
+        }
     }
 }

@@ -658,6 +658,15 @@ mod tests {
         assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
     }
 
+    /// It was said to need no batch, which the shape did not ask for.
+    #[test]
+    fn a_winner_that_does_not_compute_its_shape_says_why() {
+        let name = "a8w8_bpreshuffle_256x32x256x64_16x16_16x16_4x64x1_4x64x1_1x32x1x8_8x8x1_2x1_intrawave_v1";
+        let error = read(&format!("M,N,K,kernel\n32,384,1024,{name}\n")).unwrap_err();
+        let reason = "does not compute it: its tile of 32x256x64 does not divide N and K";
+        assert_eq!(error, format!("t.csv: line 2: kernel '{name}' {reason}"));
+    }
+
     /// The architecture that a pool's file names gives its kernels a number of threads, which names do not
     /// say, so that no winner was found among them (bcaa6223).
     #[test]

@@ -155,7 +155,7 @@ impl GemmKernel {
     }
 
     /// What the problem would have to ask for, for the first thing in which they differ.
-    pub(crate) fn misfit(&self, problem: &GemmProblem) -> Option<String> {
+    pub fn misfit(&self, problem: &GemmProblem) -> Option<String> {
         if self.matches_request(problem) {
             return None;
         }
