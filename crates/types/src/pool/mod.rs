@@ -39,14 +39,18 @@ impl Pool {
 
     /// A pool of these kernels: at least one, all of one operation.
     pub fn new(kernels: Vec<Kernel>) -> Result<Self, PoolError> {
-        Self::shared(kernels.into_iter().map(Arc::new).collect())
-    }
-
-    /// A pool of kernels that others share: as [`Pool::new`].
-    pub fn shared(kernels: Vec<Arc<Kernel>>) -> Result<Self, PoolError> {
         let mut builder = Builder::default();
         for kernel in kernels {
             builder.push(kernel)?;
+        }
+        builder.finish()
+    }
+
+    /// A pool of kernels that others share, and that were validated before.
+    pub fn shared(kernels: Vec<Arc<Kernel>>) -> Result<Self, PoolError> {
+        let mut builder = Builder::default();
+        for kernel in kernels {
+            builder.push_valid(kernel)?;
         }
         builder.finish()
     }
@@ -188,6 +192,15 @@ struct Builder {
 impl Builder {
     fn push(&mut self, kernel: impl Into<Arc<Kernel>>) -> Result<(), PoolError> {
         let kernel = kernel.into();
+        // What registries refuse, too: a tile without rows, a group without waves.
+        kernel.validate().map_err(|wrong| {
+            let error = PoolError::value(wrong.found, wrong.expected);
+            error.within(&format!("{}: {}", kernel.name, wrong.field))
+        })?;
+        self.push_valid(kernel)
+    }
+
+    fn push_valid(&mut self, kernel: Arc<Kernel>) -> Result<(), PoolError> {
         if self.kernels.len() == Pool::MAX_KERNELS {
             return Err(PoolError::new(format_args!("more than {} kernels", Pool::MAX_KERNELS)));
         }
@@ -199,11 +212,6 @@ impl Builder {
                 "'{name}' is a {op} kernel, but '{first}' is a {first_op} kernel: a pool has one operation"
             )));
         }
-        // What registries refuse, too: a tile without rows, a group without waves.
-        kernel.validate().map_err(|wrong| {
-            let error = PoolError::value(wrong.found, wrong.expected);
-            error.within(&format!("{}: {}", kernel.name, wrong.field))
-        })?;
         self.kernels.push(kernel);
         Ok(())
     }
