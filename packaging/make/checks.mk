@@ -24,7 +24,7 @@ check-ck:
 miri: needs-rustup needs-cc
 	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test \
-		--package ck-select --package ck-select-model --lib -- scoring:: features::pairs:: registry::cache:: forest::parts::
+		--package ck-select --package ck-select-model --lib -- scoring:: features::pairs:: registry::cache:: forest::sections::
 
 # The HIP runtime is C, and cannot be run there; the tests that need it are left out by cfg(miri).
 miri-ffi: needs-rustup needs-cc

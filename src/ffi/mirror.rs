@@ -43,6 +43,7 @@ pub(super) trait FromC: AsC {
     ///
     /// # Safety
     /// Addresses in it are NULL or point to what the struct's documentation says.
+    #[inline]
     unsafe fn from_c(value: Self::C, member: Member<'_>) -> Result<Self, Failure>;
 }
 
@@ -241,6 +242,7 @@ impl AsC for i64 {
 }
 
 impl FromC for i64 {
+    #[inline]
     unsafe fn from_c(value: i64, _: Member<'_>) -> Result<Self, Failure> {
         Ok(value)
     }
@@ -259,6 +261,7 @@ impl AsC for bool {
 }
 
 impl FromC for bool {
+    #[inline]
     unsafe fn from_c(value: i32, _: Member<'_>) -> Result<Self, Failure> {
         Ok(value != 0)
     }
@@ -277,6 +280,7 @@ macro_rules! small {
         }
 
         impl FromC for $type {
+            #[inline]
             unsafe fn from_c(value: i32, member: Member<'_>) -> Result<Self, Failure> {
                 let refused = |_| {
                     member.failure(format_args!("{} is {value}, expected {}", member.name, member.accepted()))
@@ -296,6 +300,7 @@ impl AsC for i32 {
 }
 
 impl FromC for i32 {
+    #[inline]
     unsafe fn from_c(value: Self, _: Member<'_>) -> Result<Self, Failure> {
         Ok(value)
     }
@@ -321,6 +326,7 @@ macro_rules! numbered {
         }
 
         impl FromC for $type {
+            #[inline]
             unsafe fn from_c(value: i32, member: Member<'_>) -> Result<Self, Failure> {
                 input::word(member.name, value, Self::ALL, Self::WORDS)
             }
@@ -463,6 +469,7 @@ macro_rules! arrays {
         }
 
         impl FromC for $type {
+            #[inline]
             unsafe fn from_c(value: Self::C, member: Member<'_>) -> Result<Self, Failure> {
                 let from: fn([$of; $count]) -> Self = $from;
                 // SAFETY: by contract.
