@@ -43,7 +43,6 @@ pub(super) trait FromC: AsC {
     ///
     /// # Safety
     /// Addresses in it are NULL or point to what the struct's documentation says.
-    #[inline]
     unsafe fn from_c(value: Self::C, member: Member<'_>) -> Result<Self, Failure>;
 }
 
