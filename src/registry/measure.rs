@@ -114,7 +114,7 @@ pub(super) fn measure<'r>(
     }
     let Options { stream, measuring, .. } = state.options();
     let report = measurement.try_out(choices, *stream, measuring)?;
-    let text = measurement.text(&report, choices);
+    let text = || measurement.text(&report, choices);
     let winner = report.winner.and_then(|winner| {
         let verdict = &report.entries.iter().find(|entry| entry.index == winner.index)?.verdict;
         let timing = Timing::new(*choices.get(winner.index)?, verdict)?;
@@ -122,10 +122,12 @@ pub(super) fn measure<'r>(
     });
     let Some((timing, entry)) = winner else {
         measurement.fail();
-        log_failure(&problem, &text);
+        log_failure(&problem, &text());
         return None;
     };
-    log::line(Level::Debug, "search", format_args!("{problem}: {}", text.trim_end()));
+    if log::enabled(Level::Debug) {
+        log::line(Level::Debug, "search", format_args!("{problem}: {}", text().trim_end()));
+    }
     measurement.keep(entry, &timing, report.tried, source);
     let base = call.selection(timing.choice, entry, Source::Search);
     Some(Selection { measured_ms: Some(timing.median_ms), ..base })

@@ -247,8 +247,10 @@ impl Tuning<'_> {
         };
         let found = measurement.try_out(&left, self.budget.stream.unwrap_or(options.stream), &measuring);
         let found = found.ok_or_else(|| TuneError::new("the device is gone"))?;
-        let text = measurement.text(&found, &left);
-        log::line(Level::Debug, "tune", format_args!("{problem}: {}", text.trim_end()));
+        let text = || measurement.text(&found, &left);
+        if log::enabled(Level::Debug) {
+            log::line(Level::Debug, "tune", format_args!("{problem}: {}", text().trim_end()));
+        }
         match found.end {
             End::Completed | End::Budget => {}
             End::Hung | End::DeviceLost(_) => {
@@ -268,7 +270,7 @@ impl Tuning<'_> {
             return Ok(false);
         }
         claim.close();
-        Ok(self.conclude(measurement, claim, first, &text))
+        Ok(self.conclude(measurement, claim, first, text))
     }
 
     /// Keeps the winner; false if no kernel has a time. `first` was chosen before.
@@ -277,7 +279,7 @@ impl Tuning<'_> {
         measurement: &Measurement<'_, '_>,
         claim: &Claim<'_>,
         first: Choice,
-        text: &str,
+        text: impl FnOnce() -> String,
     ) -> bool {
         let Call { state, problem, .. } = measurement.call;
         let progress = &claim.progress;
@@ -285,7 +287,7 @@ impl Tuning<'_> {
         let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.choice.kernel)?))) else {
             measurement.fail();
             self.report.failed += 1;
-            log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {text}"));
+            log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {}", text()));
             return false;
         };
         measurement.keep(entry, best, progress.judged.len(), WinnerSource::Refine);

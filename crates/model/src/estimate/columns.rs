@@ -25,12 +25,12 @@ pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
 }
 
 index! {
-    /// Of a kernel among those for which columns are computed, or a model is compiled.
+    /// The index of a kernel among those for which columns are computed, or a model is compiled.
     pub Place
 }
 
 index! {
-    /// Of a class of kernels that the estimate cannot tell apart.
+    /// The index of a class of kernels that the estimate cannot tell apart.
     pub ClassIndex
 }
 

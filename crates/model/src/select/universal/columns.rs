@@ -27,19 +27,19 @@ pub(super) struct Columns {
     pub(super) members: Vec<Vec<Place>>,
 }
 
-/// The features that follow. Each kernel is then a class of its own.
+/// The features that follow the universal columns. With them, each kernel is a class of its own.
 #[derive(Debug)]
 struct OwnFeatures {
     extractor: Extractor,
     features: PoolFeatures,
-    /// The class of the features that each kernel is of.
+    /// Which of the features' classes each kernel is in.
     class_of: Vec<u32>,
 }
 
 /// The values of a problem.
 #[derive(Debug, Default)]
 pub(in crate::select) struct Values {
-    /// Of the features that follow.
+    /// Those of the features that follow.
     pub(super) own: CallValues,
     /// The pair values of both, with a value for each class.
     pub(super) pair: Vec<f64>,
