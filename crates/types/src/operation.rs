@@ -111,6 +111,8 @@ pub struct Operation {
     pub dtype: Dtype,
     /// The types that its problems and kernels may have.
     pub dtypes: &'static [Dtype],
+    /// Whether its features distinguish the types, so that one model serves several.
+    pub has_dtype_features: bool,
     /// Extents whose names are letters of either case. The lower ones show, in a table for another operation,
     /// that it has problems of this one, too; no longer word means them.
     pub letters: &'static [[&'static str; 2]],

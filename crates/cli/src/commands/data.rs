@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
+#[cfg(feature = "train")]
+use ck_select::estimate::ops_like;
 use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
@@ -129,14 +131,13 @@ impl FirstRows {
         Ok(self.common("--where op=", |(_, op, _)| Some(*op))?.unwrap_or(Op::Conv))
     }
 
-    /// The same for a universal model: that of convolutions for convolutions and GEMMs together, which the
-    /// estimate sees alike.
+    /// The same for a universal model: the first of those that the estimate sees alike.
     #[cfg(feature = "train")]
     pub(crate) fn op_of_universal(&self) -> Result<Op, CliError> {
-        if self.0.iter().all(|(_, op, _)| *op != Op::Fmha) && self.0.iter().any(|row| row.1 == Op::Conv) {
-            return Ok(Op::Conv);
-        }
-        self.op()
+        let has = |op| self.0.iter().any(|row| row.1 == op);
+        let first = Op::ALL.iter().copied().find(|&op| has(op));
+        let is_alike = |first| self.0.iter().all(|row| ops_like(first).any(|op| op == row.1));
+        first.filter(|&first| is_alike(first)).map_or_else(|| self.op(), Ok)
     }
 
     /// The architecture that all of them record.

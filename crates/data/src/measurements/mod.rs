@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use ck_select_model::estimate::{Device, DeviceError, GpuOverride};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::Kernel;
+use ck_select_types::operation::Operation;
 use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
@@ -446,14 +447,14 @@ impl Measurements {
         common("directions", directions, "choose one with --where direction=")
     }
 
-    /// The element type of all inputs; `None` without rows. Two types are an error, except for attention,
-    /// whose features distinguish them: there the result is `None`, too.
+    /// The element type of all inputs; `None` without rows. Two types are an error, or `None` where features
+    /// distinguish them.
     pub fn common_dtype(&self) -> Result<Option<Dtype>, DataError> {
-        if let Some(Problem::Fmha(first)) = self.problems.first() {
-            let same = |problem: &Problem| matches!(problem, Problem::Fmha(p) if p.dtype == first.dtype);
-            return Ok(self.problems.iter().all(same).then_some(first.dtype));
+        let dtypes = self.problems.iter().map(Problem::dtype);
+        match common("element types", dtypes, "choose one with --where dtype=") {
+            Err(_) if Operation::get(self.scope.op).has_dtype_features => Ok(None),
+            dtype => dtype,
         }
-        common("element types", self.problems.iter().map(Problem::dtype), "choose one with --where dtype=")
     }
 
     /// The architecture of all rows; `None` if none records one. Two architectures are an error.

@@ -24,6 +24,12 @@ pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
     each_operation!(op, Own => <LoadFor<Own> as Formula>::COLUMNS)
 }
 
+/// The operations that have an operation's columns: the estimate sees them alike, and one model can serve them.
+pub fn ops_like(op: Op) -> impl Iterator<Item = Op> {
+    let names = |op| universal_columns(op).iter().map(|column| column.name);
+    Op::ALL.iter().copied().filter(move |&other| names(other).eq(names(op)))
+}
+
 index! {
     /// The index of a kernel among those for which columns are computed, or a model is compiled.
     pub Place

@@ -38,7 +38,7 @@ mod real;
 mod shape;
 mod terms;
 
-pub use columns::{ClassIndex, Place, UniversalPool, universal_columns};
+pub use columns::{ClassIndex, Place, UniversalPool, ops_like, universal_columns};
 pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FmhaLoad, FmhaShape};
 pub use formula::UniversalColumn;

@@ -7,7 +7,7 @@ use super::rules::coded_word;
 use super::{
     Engine, FeatureOf, KernelTerms, OperationTerms, PairWith as _, ProblemTerms, Rules, Value, hardware,
 };
-use crate::estimate::{UniversalColumn, universal_columns};
+use crate::estimate::{UniversalColumn, ops_like, universal_columns};
 use crate::hardware::Hardware;
 use crate::kernel::Mnk;
 use crate::problem::InvalidField;
@@ -170,10 +170,10 @@ impl Schema {
     /// problem and kernel.
     pub fn for_op(&self, op: Op) -> Option<Self> {
         let Columns::Universal(own, columns, None) = &self.columns else { return None };
-        let names = |op| universal_columns(op).iter().map(|column| column.name);
-        names(*own)
-            .eq(names(op))
-            .then(|| Self { columns: Columns::Universal(op, columns.clone(), None), needs: Needs::default() })
+        ops_like(*own).find(|&other| other == op).map(|op| Self {
+            columns: Columns::Universal(op, columns.clone(), None),
+            needs: Needs::default(),
+        })
     }
 
     /// The columns of an upstream engine.

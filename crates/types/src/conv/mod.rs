@@ -40,6 +40,7 @@ impl OperationProblem for ConvProblem {
         dtype_fields: &["dtype_in", "dtype_wei", "dtype_out"],
         dtype: Dtype::Bf16,
         dtypes: Dtype::ELEMENTS,
+        has_dtype_features: false,
         letters: &[],
         columns: &CONV_COLUMNS,
         optional_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],

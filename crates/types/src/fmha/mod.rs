@@ -57,6 +57,7 @@ impl OperationProblem for FmhaProblem {
         dtype_fields: &[],
         dtype: Dtype::Fp16,
         dtypes: &DTYPES,
+        has_dtype_features: true,
         letters: &[],
         columns: &FMHA_COLUMNS,
         optional_columns: &problem::MORE_COLUMNS,

@@ -52,6 +52,7 @@ impl OperationProblem for GemmProblem {
         dtype_fields: &["dtype_a", "dtype_b", "dtype_c"],
         dtype: Dtype::Fp8,
         dtypes: Dtype::ELEMENTS,
+        has_dtype_features: false,
         letters: &[["M", "m"], ["N", "n"], ["K", "k"]],
         columns: COLUMNS,
         optional_columns: &[&["batch", "groups"], &["num_d"]],

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::estimate::GpuOverride;
+use ck_select::estimate::{GpuOverride, ops_like};
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
@@ -68,7 +68,7 @@ fn read(given: &Args, args: &Args, files: &[PathBuf], scope: RowScope) -> Result
         assumed: args.gpu.arch.filter(|_| args.universal),
         gpu: if has_prior { args.gpu.file_override()? } else { None },
         of_several_gpus: args.universal,
-        of_several_ops: args.universal && given.rows.filter.op.is_none() && scope.op != Op::Fmha,
+        of_several_ops: args.universal && given.rows.filter.op.is_none() && ops_like(scope.op).count() > 1,
         chooses_split: args.choose.chooses_split(scope.op)?,
         ..args.rows.filter.options()
     };
