@@ -105,94 +105,36 @@ pub(super) struct Kernel {
 
 impl Shape {
     pub(super) fn new(kernel: &Kernel, device: &Device, library: Library) -> Result<Self, ShapeError> {
-        let constants = Constants::of(library);
-        let [a, b, result] = kernel.types;
-        let dtype = multiplied(a, b);
+        let step = Step::new(kernel, device, Constants::of(library));
+        let dtype = multiplied(kernel.types[0], kernel.types[1]);
         let macs = device.macs(dtype);
         if macs <= 0.0 {
             return Err(ShapeError { dtype });
         }
-        let hardware = &device.hardware;
-        let [tile_m, tile_n, tile_k] = extents(kernel.tile);
-        let waves = extents(kernel.wave).iter().product::<f64>();
-        let threads = waves * hardware.wavefront_size.max(1) as f64;
-        // Of the kernels that read B directly, the first version prefetches, too.
-        let ahead = match kernel.pipeline {
-            Pipeline::CompV1 if kernel.direct_b => Ahead::One,
-            pipeline => Ahead::new(pipeline),
+        let &Step { constants, ahead, waves, threads, staged, stages, .. } = &step;
+        let [resident, lacking] = step.occupancy();
+        let own_parts = match ahead {
+            _ if !kernel.two_stage => 1.0,
+            Ahead::Buffered => constants.parts[1],
+            Ahead::None | Ahead::One => constants.parts[0],
         };
-        let buffered = ahead == Ahead::Buffered;
-        let stages = if constants.staged_by_number { kernel.pipeline.stages().map(f64::from) } else { None };
-
-        let a_bytes = tile_m * tile_k * bytes_of(a);
-        let b_bytes = tile_n * tile_k * bytes_of(b);
-        let staged = a_bytes + b_bytes;
-        let multiply = Multiply::new(kernel, device, constants);
-        // Each wave reads the rows of A and the columns of B that it multiplies.
-        let shared_b = if kernel.direct_b { 0.0 } else { b_bytes };
-        let read = a_bytes * multiply.reads[0] + shared_b * multiply.reads[1];
-        let least = if kernel.second_buffer { 2.0 } else { 1.0 };
-        let buffers = stages.unwrap_or(constants.buffers[ahead as usize].max(least));
-        let by_memory = hardware.lds_capacity as f64 / ((a_bytes + shared_b) * buffers);
-        let by_waves = hardware.max_waves_per_cu as f64 / waves;
-        let held = if buffered { constants.buffered_staged } else { constants.staged };
-        let accesses = staged / constants.access_bytes;
-        let [for_access, for_fragment] = constants.held;
-        let fragment = if multiply.wide { 0.0 } else { read / 4.0 * for_fragment };
-        let registers = tile_m * tile_n / threads
-            + constants.registers
-            + (held * staged / 4.0 + for_access * accesses + fragment) / threads;
-        let shared = device.rates.registers_per_cu / (threads * kernel.sharing);
-        let most = device.registers_of_thread().min(shared);
-        let by_registers = device.rates.registers_per_cu / (threads * registers.min(most));
-        let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
-        let without_memory = if by_memory < 1.0 { WITHOUT_MEMORY / by_memory } else { 1.0 };
-        let lacking = (1.0 + constants.spill * (registers - most).max(0.0)) * without_memory;
-
-        let instruction = f64::from(kernel.warp_tile.m) * f64::from(kernel.warp_tile.k);
-        let full = device.instruction_share(dtype, instruction, constants.narrow_rate);
-        let share = constants.matrix_share * multiply.share * full;
-        let scaled = tile_m * tile_n * kernel.scaled_per_depth * tile_k * constants.scales / LANES;
-        let arithmetic = tile_m * tile_n * tile_k / (macs * share) + scaled;
-        let fragments = read * constants.fragment_share / device.rates.lds_bytes_per_cycle;
-        let waits = match ahead {
-            Ahead::None => [constants.latency * constants.unpipelined, constants.access_latency],
-            Ahead::One => [constants.latency, constants.access_latency],
-            Ahead::Buffered => [
-                constants.latency * constants.buffered_latency,
-                constants.access_latency * constants.buffered_access,
-            ],
-        };
-        let widest = |axis: usize, dtype: Dtype| {
-            let native = constants.access_bytes / bytes_of(dtype);
-            match kernel.vector[axis] {
-                // The CUDA kernels' names omit it.
-                0 => native,
-                _ if device.library == Library::Cuda => native,
-                vector => f64::from(vector).min(native),
-            }
-        };
-        // The constants were chosen on kernels that write and read results there. Triton's have one way.
-        let shuffled = 2.0 * tile_m * tile_n * bytes_of(result) / device.rates.lds_bytes_per_cycle;
-        let saves = kernel.direct_c && !constants.staged_by_number;
-        let own_parts = if kernel.two_stage { constants.parts[usize::from(buffered)] } else { 1.0 };
         let stages_ahead = stages.map(|stages| stages - 1.0);
         Ok(Self {
             constants,
-            tile: [tile_m, tile_n, tile_k],
+            tile: step.tile,
             threads,
             waves,
             ahead: stages_ahead.unwrap_or(f64::from(ahead as u8)),
             compv5: kernel.pipeline == Pipeline::CompV5 && stages.is_none(),
             resident,
             lacking,
-            occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
+            occupied: (waves / device.hardware.simds_per_cu.max(1) as f64).min(1.0),
             macs,
-            arithmetic,
-            fragments,
-            waits,
+            arithmetic: step.arithmetic(dtype, macs),
+            fragments: step.fragments * constants.fragment_share / device.rates.lds_bytes_per_cycle,
+            waits: step.waits(),
             waits_again: stages_ahead.map_or(1.0, f64::recip),
-            widest: [widest(0, a), widest(1, b), widest(2, result)],
+            widest: step.widest(),
             staged,
             parts: own_parts.max(kernel.parts),
             two_stage: kernel.two_stage,
@@ -201,8 +143,131 @@ impl Shape {
             balanced: false,
             persistent: false,
             preshuffled: false,
-            unshuffled: if saves { shuffled } else { 0.0 },
+            unshuffled: step.unshuffled(),
         })
+    }
+}
+
+/// What a step of a kernel does on a device.
+struct Step<'a> {
+    kernel: &'a Kernel,
+    device: &'a Device,
+    constants: &'static Constants,
+    multiply: Multiply,
+    tile: [f64; 3],
+    waves: f64,
+    threads: f64,
+    ahead: Ahead,
+    /// Those of its pipeline, in libraries whose pipelines count them.
+    stages: Option<f64>,
+    /// Bytes that it loads, those of them that go to shared memory, and what is read there for fragments.
+    staged: f64,
+    shared: f64,
+    fragments: f64,
+}
+
+impl<'a> Step<'a> {
+    fn new(kernel: &'a Kernel, device: &'a Device, constants: &'static Constants) -> Self {
+        let tile @ [tile_m, tile_n, tile_k] = extents(kernel.tile);
+        let waves = extents(kernel.wave).iter().product::<f64>();
+        let a_bytes = tile_m * tile_k * bytes_of(kernel.types[0]);
+        let b_bytes = tile_n * tile_k * bytes_of(kernel.types[1]);
+        let shared_b = if kernel.direct_b { 0.0 } else { b_bytes };
+        let multiply = Multiply::new(kernel, device, constants);
+        Step {
+            kernel,
+            device,
+            constants,
+            tile,
+            waves,
+            threads: waves * device.hardware.wavefront_size.max(1) as f64,
+            // Of the kernels that read B directly, the first version prefetches, too.
+            ahead: match kernel.pipeline {
+                Pipeline::CompV1 if kernel.direct_b => Ahead::One,
+                pipeline => Ahead::new(pipeline),
+            },
+            stages: if constants.staged_by_number { kernel.pipeline.stages().map(f64::from) } else { None },
+            staged: a_bytes + b_bytes,
+            shared: a_bytes + shared_b,
+            // Each wave reads the rows of A and the columns of B that it multiplies.
+            fragments: a_bytes * multiply.reads[0] + shared_b * multiply.reads[1],
+            multiply,
+        }
+    }
+
+    /// Workgroups that a compute unit holds, and cycles as a multiple of those that they were if it had all that
+    /// one workgroup needs.
+    fn occupancy(&self) -> [f64; 2] {
+        let &Step { kernel, device, constants, waves, threads, .. } = self;
+        let least = if kernel.second_buffer { 2.0 } else { 1.0 };
+        let buffers = self.stages.unwrap_or(constants.buffers[self.ahead as usize].max(least));
+        let by_memory = device.hardware.lds_capacity as f64 / (self.shared * buffers);
+        let by_waves = device.hardware.max_waves_per_cu as f64 / waves;
+        let registers = self.registers();
+        let shared = device.rates.registers_per_cu / (threads * kernel.sharing);
+        let most = device.registers_of_thread().min(shared);
+        let by_registers = device.rates.registers_per_cu / (threads * registers.min(most));
+        let without_memory = if by_memory < 1.0 { WITHOUT_MEMORY / by_memory } else { 1.0 };
+        let lacking = (1.0 + constants.spill * (registers - most).max(0.0)) * without_memory;
+        [by_memory.min(by_waves).min(by_registers).floor().max(1.0), lacking]
+    }
+
+    /// Registers of a thread.
+    fn registers(&self) -> f64 {
+        let &Step { constants, threads, staged, tile: [tile_m, tile_n, _], .. } = self;
+        let held = if self.ahead == Ahead::Buffered { constants.buffered_staged } else { constants.staged };
+        let accesses = staged / constants.access_bytes;
+        let [for_access, for_fragment] = constants.held;
+        let fragment = if self.multiply.wide { 0.0 } else { self.fragments / 4.0 * for_fragment };
+        tile_m * tile_n / threads
+            + constants.registers
+            + (held * staged / 4.0 + for_access * accesses + fragment) / threads
+    }
+
+    /// Cycles of its matrix instructions, and of the multiplications by scales.
+    fn arithmetic(&self, dtype: Dtype, macs: f64) -> f64 {
+        let &Step { kernel, constants, tile: [tile_m, tile_n, tile_k], .. } = self;
+        let instruction = f64::from(kernel.warp_tile.m) * f64::from(kernel.warp_tile.k);
+        let full = self.device.instruction_share(dtype, instruction, constants.narrow_rate);
+        let share = constants.matrix_share * self.multiply.share * full;
+        let scaled = tile_m * tile_n * kernel.scaled_per_depth * tile_k * constants.scales / LANES;
+        tile_m * tile_n * tile_k / (macs * share) + scaled
+    }
+
+    /// Cycles that the first one waits for memory, and for each access of a thread.
+    fn waits(&self) -> [f64; 2] {
+        let constants = self.constants;
+        match self.ahead {
+            Ahead::None => [constants.latency * constants.unpipelined, constants.access_latency],
+            Ahead::One => [constants.latency, constants.access_latency],
+            Ahead::Buffered => [
+                constants.latency * constants.buffered_latency,
+                constants.access_latency * constants.buffered_access,
+            ],
+        }
+    }
+
+    /// Elements of one access to A, B and the result, at most.
+    fn widest(&self) -> [f64; 3] {
+        [0, 1, 2].map(|axis| {
+            let native = self.constants.access_bytes / bytes_of(self.kernel.types[axis]);
+            match self.kernel.vector[axis] {
+                // The CUDA kernels' names omit it.
+                0 => native,
+                _ if self.device.library == Library::Cuda => native,
+                vector => f64::from(vector).min(native),
+            }
+        })
+    }
+
+    /// Cycles that storing the tile takes less where results do not pass through shared memory.
+    fn unshuffled(&self) -> f64 {
+        // The constants were chosen on kernels that write and read results there. Triton's have one way.
+        if !self.kernel.direct_c || self.constants.staged_by_number {
+            return 0.0;
+        }
+        let [tile_m, tile_n, _] = self.tile;
+        2.0 * tile_m * tile_n * bytes_of(self.kernel.types[2]) / self.device.rates.lds_bytes_per_cycle
     }
 }
 

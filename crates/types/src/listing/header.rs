@@ -143,6 +143,31 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
 
 /// As [`check_columns`], for a table that need not spell out its problems.
 pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
+    check_line(op, columns)?;
+    let header = Header::new(op, columns, also)?;
+    let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
+    for (place, &name) in columns.iter().enumerate().filter(|(_, name)| !header.is_known(name)) {
+        let is_among_fields = header.is_among_fields(place);
+        if is_among_fields && name.is_empty() {
+            let place = place + 1;
+            return other(format!(
+                "column {place} among those of problems has no name, expected the name of a field"
+            ));
+        }
+        // An index, or what spreadsheets leave behind; but among fields, it is one that lost its name.
+        if !is_among_fields && (name.is_empty() || name.starts_with("Unnamed: ")) {
+            continue;
+        }
+        match header.nearest(name, is_among_fields) {
+            nearest if nearest.is_empty() => unknown.push(name.to_owned()),
+            nearest => wrong.push(UnknownColumn { name: name.to_owned(), nearest }),
+        }
+    }
+    if wrong.is_empty() { Ok(unknown) } else { Err(HeaderError::Unknown(wrong)) }
+}
+
+/// Refuses a line that is no header of a table with commas, and names that stand twice.
+fn check_line(op: Op, columns: &[&str]) -> Result<(), HeaderError> {
     match columns {
         [] | [""] => {
             let expected = needed(op).join(", ");
@@ -160,62 +185,72 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
             return other(format!("column '{name}' appears twice"));
         }
     }
-    let has = |name: &str| columns.contains(&name);
-    // A table of several operations has the columns of all; `n` and `k` alone are misspellings.
-    let is_there = |other: &&Op| **other != op && shows(**other, has);
-    let others: Vec<Op> = Op::ALL.iter().filter(is_there).copied().collect();
-    let letters = Operation::get(op).letters;
-    let is_of_another = |[upper, _]: &[&str; 2]| others.iter().any(|&other| keys(other).contains(upper));
-    if !letters.iter().any(is_of_another)
-        && let Some([upper, lower]) = letters.iter().find(|[upper, lower]| has(upper) && has(lower))
-    {
-        return other(format!("columns '{upper}' and '{lower}' are the same field, expected one of them"));
+    Ok(())
+}
+
+/// The columns of a table that is read for problems of an operation.
+struct Header<'a> {
+    op: Op,
+    columns: &'a [&'a str],
+    /// What the caller reads besides.
+    also: &'a [&'static str],
+    /// Other operations of which it has problems, too.
+    others: Vec<Op>,
+}
+
+impl<'a> Header<'a> {
+    fn new(op: Op, columns: &'a [&'a str], also: &'a [&'static str]) -> Result<Self, HeaderError> {
+        let has = |name: &str| columns.contains(&name);
+        // A table of several operations has the columns of all; `n` and `k` alone are misspellings.
+        let is_there = |other: &&Op| **other != op && shows(**other, has);
+        let others: Vec<Op> = Op::ALL.iter().filter(is_there).copied().collect();
+        let letters = Operation::get(op).letters;
+        let is_of_another = |[upper, _]: &[&str; 2]| others.iter().any(|&other| keys(other).contains(upper));
+        if !letters.iter().any(is_of_another)
+            && let Some([upper, lower]) = letters.iter().find(|[upper, lower]| has(upper) && has(lower))
+        {
+            return other(format!(
+                "columns '{upper}' and '{lower}' are the same field, expected one of them"
+            ));
+        }
+        Ok(Self { op, columns, also, others })
     }
-    let is_field = |name: &str| keys(op).contains(&name);
-    let is_known = |name: &str| {
-        is_field(name)
-            || also.contains(&name)
+
+    fn is_field(&self, name: &str) -> bool {
+        keys(self.op).contains(&name)
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.is_field(name)
+            || self.also.contains(&name)
             || BESIDE.contains(&name)
-            || others.iter().any(|&other| keys(other).contains(&name))
-            || has_kernel_cells(op).any(|op| inputs::of_kernel(op).contains(&name))
-            || others.iter().any(|&other| inputs::of_kernel(other).contains(&name))
-            || inputs::of_problem(op).contains(&name)
+            || self.others.iter().any(|&other| keys(other).contains(&name))
+            || has_kernel_cells(self.op).any(|op| inputs::of_kernel(op).contains(&name))
+            || self.others.iter().any(|&other| inputs::of_kernel(other).contains(&name))
+            || inputs::of_problem(self.op).contains(&name)
             || is_hardware(name)
             || name.starts_with("f:")
             || name.starts_with("__index_level_")
-    };
-    let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
-    for (place, &name) in columns.iter().enumerate().filter(|(_, name)| !is_known(name)) {
-        let mut nearest = nearest(op, name, also, has);
-        for &other in &others {
-            if nearest.is_empty() {
-                nearest = self::nearest(other, name, &[], has);
-            }
-        }
-        let among = place > 0
-            && is_field(columns[place - 1])
-            && columns.get(place + 1).is_some_and(|next| is_field(next));
-        if among && name.is_empty() {
-            let place = place + 1;
-            return other(format!(
-                "column {place} among those of problems has no name, expected the name of a field"
-            ));
-        }
-        // An index, or what spreadsheets leave behind; but among fields, it is one that lost its name.
-        if !among && (name.is_empty() || name.starts_with("Unnamed: ")) {
-            continue;
-        }
-        let short = name.chars().count() <= 2 && !SHORT.contains(&name.to_lowercase().as_str());
-        if nearest.is_empty() && (among || short || stem(name).is_some()) {
-            nearest = keys(op).to_vec();
-        }
-        if nearest.is_empty() {
-            unknown.push(name.to_owned());
-        } else {
-            wrong.push(UnknownColumn { name: name.to_owned(), nearest });
-        }
     }
-    if wrong.is_empty() { Ok(unknown) } else { Err(HeaderError::Unknown(wrong)) }
+
+    /// Whether the columns before and after are fields.
+    fn is_among_fields(&self, place: usize) -> bool {
+        let is_field = |place: usize| self.columns.get(place).is_some_and(|name| self.is_field(name));
+        place > 0 && is_field(place - 1) && is_field(place + 1)
+    }
+
+    /// The fields that an unknown name may stand for; none if it can hardly be meant for one.
+    fn nearest(&self, name: &str, is_among_fields: bool) -> Vec<&'static str> {
+        let has = |name: &str| self.columns.contains(&name);
+        let own = nearest(self.op, name, self.also, has);
+        let of_others = self.others.iter().map(|&other| nearest(other, name, &[], has));
+        let near = std::iter::once(own).chain(of_others).find(|near| !near.is_empty());
+        near.unwrap_or_else(|| {
+            let is_short = name.chars().count() <= 2 && !SHORT.contains(&name.to_lowercase().as_str());
+            let is_field = is_among_fields || is_short || stem(name).is_some();
+            if is_field { keys(self.op).to_vec() } else { Vec::new() }
+        })
+    }
 }
 
 /// The operations whose kernel cells a table may have: sweeps of convolutions have tiles as GEMMs do, but the
