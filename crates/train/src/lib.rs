@@ -185,24 +185,8 @@ fn one(
     data: TrainingData,
     watcher: &dyn Watcher,
 ) -> Result<TrainedForest, TrainError> {
-    let problem = |item: &Item| plan.group_by.key(&measurements.problems()[item.problem as usize]);
-    let groups = data.problems.iter().map(problem).collect();
-    let mut task = Task::new(&data, goal.target, goal.objective, &plan.categories, groups);
-    task.seed = plan.seed;
-    // Shapes of tuned tables count alike: with the weights of universal trainings, a family of hundreds of
-    // kernels outweighed the others.
-    let is_tuned = |item: &Item| measurements.rows()[data.rows[item.span.start] as usize].share.is_some();
-    let weight = |item: &Item| match plan.prior {
-        Some(_) if !plan.adapts && !is_tuned(item) => weight_of(item.span.len()),
-        _ => 1.0,
-    };
-    let kernels = data.problems.iter().map(|item| item.span.len()).max().unwrap_or_default();
-    let params = goal.params.clone().for_pool(goal.objective, kernels);
-    let given = Recipe { params, weights: data.problems.iter().map(weight).collect() };
-    task.prior = plan.prior;
-    if let (Some(prior), None) = (plan.prior, plan.extractor.arch) {
-        task.most = most_of_forest(prior);
-    }
+    let task = first_task(measurements, plan, goal, &data);
+    let given = first_recipe(measurements, plan, goal, &data);
     let (fold_of, names) = match &plan.holdout {
         Some(holdout) => {
             let left_out = holdout.folds(measurements, &data.problems)?;
@@ -217,11 +201,7 @@ fn one(
     // The old forest has seen the problems that are held out here, so it is not continued.
     let validated = || match &fold_of {
         Some(fold_of) => validate::validate(&task, fold_of, &given, plan.hard_rounds, plan.stop, watcher),
-        None => Ok(Validation {
-            predictions: vec![None; data.rows.len()],
-            fold_of_row: vec![None; data.rows.len()],
-            ..Validation::default()
-        }),
+        None => Ok(Validation::none(data.rows.len())),
     };
     let everything: Vec<usize> = (0..data.problems.len()).collect();
     let start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target).map(str::to_owned));
@@ -250,17 +230,46 @@ fn one(
         fold.left_out = names.get(fold.fold).cloned();
     }
     let prior = whole.prior.map(|prior| whole.adapted_prior(prior, plan.extractor.arch, everything.len()));
-
     let wrong = |message: String| TrainError::forest(goal.target, message);
-    let text = if data.problems.iter().any(is_tuned) { combine::lean(&text).map_err(wrong)? } else { text };
-    let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-    let continued = match &whole.start {
-        Some(start) => Forest::parse(start.as_bytes()).map_err(|e| wrong(e.to_string()))?.trees().len(),
-        None => 0,
-    };
+    let parsed = |text: &str| Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()));
+    let is_tuned = data.problems.iter().any(|item| is_tuned(measurements, &data, item));
+    let text = if is_tuned { combine::lean(&text).map_err(wrong)? } else { text };
+    let forest = parsed(&text)?;
+    let continued = whole.start.as_deref().map(parsed).transpose()?.map_or(0, |start| start.trees().len());
     let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
     let goal = Goal { params: recipe.params, ..goal.clone() };
     Ok(TrainedForest { goal, text, forest, validation, data, prior, continued, hard_problems })
+}
+
+/// The training of a goal, from no forest.
+fn first_task<'a>(measurements: &Measurements, plan: &Plan, goal: &Goal, data: &'a TrainingData) -> Task<'a> {
+    let problem = |item: &Item| plan.group_by.key(&measurements.problems()[item.problem as usize]);
+    let groups = data.problems.iter().map(problem).collect();
+    let mut task = Task::new(data, goal.target, goal.objective, &plan.categories, groups);
+    task.seed = plan.seed;
+    task.prior = plan.prior;
+    if let (Some(prior), None) = (plan.prior, plan.extractor.arch) {
+        task.most = most_of_forest(prior);
+    }
+    task
+}
+
+/// A goal's recipe before anything is decided from the data.
+fn first_recipe(measurements: &Measurements, plan: &Plan, goal: &Goal, data: &TrainingData) -> Recipe {
+    // Shapes of tuned tables count alike: with the weights of universal trainings, a family of hundreds of
+    // kernels outweighed the others.
+    let weight = |item: &Item| match plan.prior {
+        Some(_) if !plan.adapts && !is_tuned(measurements, data, item) => weight_of(item.span.len()),
+        _ => 1.0,
+    };
+    let kernels = data.problems.iter().map(|item| item.span.len()).max().unwrap_or_default();
+    let params = goal.params.clone().for_pool(goal.objective, kernels);
+    Recipe { params, weights: data.problems.iter().map(weight).collect() }
+}
+
+/// Whether a problem is a shape of a tuned table.
+fn is_tuned(measurements: &Measurements, data: &TrainingData, item: &Item) -> bool {
+    measurements.rows()[data.rows[item.span.start] as usize].share.is_some()
 }
 
 /// The weight of a problem in a universal training, where pools of thirty and of hundreds of kernels meet:

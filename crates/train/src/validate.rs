@@ -27,6 +27,13 @@ pub struct Validation {
     pub fold_of_row: Vec<Option<u32>>,
 }
 
+impl Validation {
+    /// Without folds, of so many rows.
+    pub(super) fn none(rows: usize) -> Self {
+        Self { predictions: vec![None; rows], fold_of_row: vec![None; rows], ..Self::default() }
+    }
+}
+
 /// The fold of each problem; `None` if none of its group is judged. Returns `None` if there are fewer than
 /// two groups.
 pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option<Vec<Option<usize>>> {
@@ -98,9 +105,7 @@ pub(super) fn validate(
         })
     };
     let folds = (0..folds).into_par_iter().map(run).collect::<Result<Vec<_>, _>>()?;
-    let rows = task.data.rows.len();
-    let mut validation =
-        Validation { predictions: vec![None; rows], fold_of_row: vec![None; rows], ..Validation::default() };
+    let mut validation = Validation::none(task.data.rows.len());
     let mut choices = Vec::new();
     for fold in folds {
         for (row, score) in task.data.rows_of(&fold.held).zip(&fold.scores) {

@@ -1,7 +1,7 @@
 //! Measures a few problems at a time, each time into a new file.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ck_select::estimate::Device;
 use ck_select::pool::Pool;
@@ -46,10 +46,7 @@ pub(super) fn measure<'a>(
     claim(work, args.arch()?, first)?;
     let sweep = Sweep::new(args, pool, kernels);
     let mut files = Vec::new();
-    // The number of measured problems and the expected mean at the previous decision.
-    let mut previous: (usize, Option<f64>) = (0, None);
-    let mut curve = Vec::new();
-    let mut little_to_gain = false;
+    let mut gain = Gain { args, base, previous: (0, None), curve: Vec::new(), is_little: false };
     for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
         let file = work.join(format!("{number:04}.csv"));
         let list = file.with_extension("problems.txt");
@@ -64,41 +61,62 @@ pub(super) fn measure<'a>(
             }
         })?;
         files.push(file);
-        let count = (number + 1) * BATCH;
-        if args.measure.is_none() && count >= ENOUGH_PROBLEMS && count >= 2 * previous.0 {
-            let measured = TuningData::read(args, base, &with_rows(&files))?;
-            let expected = measured.draw_all(args)?.and_then(|draw| draw.expected);
-            let problems = measured.measurements.problems().len();
-            curve.extend(expected.as_ref().map(|of| point("expected", problems, of)));
-            let expected = expected.map(|expected| expected.mean);
-            if let (Some(before), Some(now)) = (previous.1, expected)
-                && now - before < MIN_GAIN
-            {
-                say!(
-                    "ckselect: measuring stops after {count} of {most} problems: the expected mean is \
-                     {now:.4} now and was {before:.4} after {}, so little is left to gain",
-                    previous.0
-                );
-                little_to_gain = true;
-                break;
-            }
-            previous = (count, expected);
+        gain.decide(&files, most)?;
+        if gain.is_little {
+            break;
         }
     }
-    if args.first.is_none() && first < kernels.len() && !little_to_gain {
+    if args.first.is_none() && first < kernels.len() && !gain.is_little {
         sweep.measure_the_rest(work, &mut files)?;
     }
     let files = with_rows(&files);
     let mut measured = TuningData::read(args, base, &files)?;
     measured.measurements = sweep.finished(measured.measurements, first);
     if measured.measurements.rows().iter().any(|row| row.is_valid) {
-        return Ok((measured, curve));
+        return Ok((measured, gain.curve));
     }
     Err(CliError::failed(if files.is_empty() && args.budget.is_some() {
         "--budget: it was spent before any kernel had run".to_owned()
     } else {
         format!("{}: no measurement succeeded; the same command tries again", work.display())
     }))
+}
+
+/// What more measurements are expected to gain.
+struct Gain<'a> {
+    args: &'a Args,
+    base: &'a WarmStart,
+    /// The number of measured problems and the expected mean at the last decision.
+    previous: (usize, Option<f64>),
+    /// The expected quality at each decision.
+    curve: Vec<CurvePoint>,
+    is_little: bool,
+}
+
+impl Gain<'_> {
+    /// Decides whether it is little, once there are twice as many problems as at the last decision.
+    fn decide(&mut self, files: &[PathBuf], most: usize) -> Result<(), CliError> {
+        let (count, (last, before)) = (files.len() * BATCH, self.previous);
+        if self.args.measure.is_some() || count < ENOUGH_PROBLEMS || count < 2 * last {
+            return Ok(());
+        }
+        let measured = TuningData::read(self.args, self.base, &with_rows(files))?;
+        let expected = measured.draw_all(self.args)?.and_then(|draw| draw.expected);
+        let problems = measured.measurements.problems().len();
+        self.curve.extend(expected.as_ref().map(|of| point("expected", problems, of)));
+        let expected = expected.map(|expected| expected.mean);
+        if let (Some(before), Some(now)) = (before, expected)
+            && now - before < MIN_GAIN
+        {
+            say!(
+                "ckselect: measuring stops after {count} of {most} problems: the expected mean is {now:.4} now \
+                 and was {before:.4} after {last}, so little is left to gain"
+            );
+            self.is_little = true;
+        }
+        self.previous = (count, expected);
+        Ok(())
+    }
 }
 
 /// The distinct problems that kernels of the pool compute. What a file leaves open, such as the type, the
