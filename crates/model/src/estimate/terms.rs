@@ -84,17 +84,30 @@ pub struct Cycles<R = f64> {
     pub(super) clock_mhz: f64,
 }
 
-impl<R: Real> Cycles<R> {
+/// How kernels divide a problem among workgroups.
+struct Grid<R> {
+    /// Tiles along rows, columns and depth, and the shares of them that the problem fills.
+    along: [R; 3],
+    filled: [R; 3],
+    /// Steps of a workgroup.
+    steps: R,
+    /// Parts that the depth is cut into.
+    parts: R,
+    workgroups: R,
+    /// How many tiles, or parts of them, a workgroup begins and stores.
+    pieces: R,
+}
+
+impl<R: Real> Grid<R> {
+    /// `slots` is the number of workgroups that fit on the device.
     #[inline(always)]
-    pub(super) fn new(load: &Load, kernels: impl Kernels<R>, device: &Device) -> Self {
-        let &Shape { constants, balanced, persistent, two_stage, .. } = kernels.first();
+    fn new(load: &Load, kernels: impl Kernels<R>, slots: R) -> Self {
         let (zero, one) = (R::from(0.0), R::from(1.0));
-        let cus = device.hardware.num_cus.max(1) as f64;
         let [tile_m, tile_n, tile_k] = kernels.tile();
-        let (merged, resident) = (kernels.all(|shape| shape.merged), kernels.all(|shape| shape.resident));
+        let merged = kernels.all(|shape| shape.merged);
         let [m, n, k] = load.extents;
-        let along = [R::from(m) / tile_m, merged * n / tile_n, merged * k / tile_k];
-        let (tiles_m, tiles_n, tiles_k) = (along[0].ceil(), along[1].ceil(), along[2].ceil());
+        let whole = [R::from(m) / tile_m, merged * n / tile_n, merged * k / tile_k];
+        let along @ [tiles_m, tiles_n, tiles_k] = [whole[0].ceil(), whole[1].ceil(), whole[2].ceil()];
         let mut all_steps = tiles_k;
         let mut tiles = tiles_m * tiles_n * (R::from(load.groups) / merged).ceil();
         if !load.list.is_empty() {
@@ -114,11 +127,8 @@ impl<R: Real> Cycles<R> {
         let asked = kernels.all(|shape| shape.parts).max(R::from(load.parts)).min(all_steps);
         let mut steps = (all_steps / asked).ceil();
         let mut parts = (all_steps / steps).ceil();
-        let mut workgroups = tiles * parts;
-        let slots = resident * cus;
-        // How many tiles, or parts of them, a workgroup begins and stores.
-        let mut pieces = one;
-        if balanced {
+        let (mut workgroups, mut pieces) = (tiles * parts, one);
+        if kernels.first().balanced {
             // Each of the workgroups that fit takes an equal share of all steps, and cuts a tile where its
             // share ends within one.
             workgroups = slots.min(tiles * all_steps);
@@ -126,6 +136,20 @@ impl<R: Real> Cycles<R> {
             parts = (tiles % workgroups).above(zero, workgroups / tiles + one, one);
             pieces = tiles * parts / workgroups;
         }
+        let filled = [whole[0] / tiles_m, whole[1] / tiles_n, whole[2] / tiles_k];
+        Self { along, filled, steps, parts, workgroups, pieces }
+    }
+}
+
+impl<R: Real> Cycles<R> {
+    #[inline(always)]
+    pub(super) fn new(load: &Load, kernels: impl Kernels<R>, device: &Device) -> Self {
+        let &Shape { constants, persistent, two_stage, .. } = kernels.first();
+        let (zero, one) = (R::from(0.0), R::from(1.0));
+        let cus = device.hardware.num_cus.max(1) as f64;
+        let resident = kernels.all(|shape| shape.resident);
+        let slots = resident * cus;
+        let grid @ Grid { steps, parts, workgroups, pieces, .. } = Grid::new(load, kernels, slots);
         let flowing = workgroups / slots;
         let rounds = flowing.floor();
         let last = ((workgroups - rounds * slots) / cus).ceil();
@@ -162,8 +186,8 @@ impl<R: Real> Cycles<R> {
             second_stage: added + second_launch,
             launch: constants.launch.into(),
             split: parts,
-            tiles_m,
-            filled: [along[0] / tiles_m, along[1] / tiles_n, along[2] / tiles_k],
+            tiles_m: grid.along[0],
+            filled: grid.filled,
             steps,
             rounds,
             resident,
