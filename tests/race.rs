@@ -5,6 +5,7 @@
 
 use std::cell::UnsafeCell;
 use std::process::Command;
+use std::sync::Barrier;
 
 const TASK: &str = "CK_SELECT_TEST_RACE";
 
@@ -19,10 +20,13 @@ fn child() {
         return;
     }
     let shared = Shared(UnsafeCell::new(0));
+    // A thread that begins after the other's end may be taken for it.
+    let both = Barrier::new(2);
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            let shared = &shared;
+            let (shared, both) = (&shared, &both);
             scope.spawn(move || {
+                both.wait();
                 for _ in 0..10_000 {
                     // SAFETY: none; see above.
                     unsafe { *shared.0.get() += 1 };
