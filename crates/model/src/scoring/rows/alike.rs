@@ -26,9 +26,7 @@ use crate::scoring::unchecked::{get, set};
 
 /// Most rows.
 pub(super) const MOST: usize = 64;
-/// Leaves whose rounded values are added before their sums become words.
-const BATCH: usize = 8;
-/// Rounded values are at most `2^BITS`: so many do not overflow a half word.
+/// Rounded values are at most `2^BITS`: those of a batch do not overflow a half word.
 const BITS: i32 = 11;
 /// Trees that are in the queue at once.
 const TREES: usize = 128;
@@ -317,7 +315,10 @@ mod vectors {
     #[allow(clippy::wildcard_imports)]
     use std::arch::x86_64::*;
 
-    use super::{BATCH, Found, Leaf, MOST, TOGETHER, bits_of, get};
+    use super::{Found, Leaf, MOST, TOGETHER, bits_of, get};
+
+    /// Leaves whose rounded values are added before their sums become words.
+    const BATCH: usize = 8;
 
     /// Adds each rounded value to the totals of its rows; a batch does not overflow a half word.
     ///
