@@ -72,8 +72,8 @@ pub(super) struct Queue {
     values: Vec<[f64; TOGETHER]>,
 }
 
-/// Leaves that were found.
-type Found<'a> = (&'a [Place], &'a [u64]);
+/// Leaves, each with a bit for every row that reaches it.
+type ReachedLeaves<'a> = (&'a [Place], &'a [u64]);
 
 impl Place {
     const fn node(number: usize) -> Place {
@@ -185,7 +185,7 @@ impl Alike {
         asked: (&[u16], &[u64]),
         count: usize,
         Queue { places, rows, values }: &'r mut Queue,
-    ) -> (Found<'r>, &'r mut [[f64; TOGETHER]]) {
+    ) -> (ReachedLeaves<'r>, &'r mut [[f64; TOGETHER]]) {
         // One more is written than counts.
         let queue = self.most_nodes + 1;
         grow(places, queue + self.leaves.len() + 1);
@@ -230,7 +230,7 @@ impl Alike {
     /// Adds the rounded values of leaves to the totals of the first `16 * N` rows.
     #[inline(always)]
     #[allow(unused_variables)] // other architectures have one form
-    fn add<const N: usize>(&self, (places, rows): Found<'_>, totals: &mut [i32; MOST], avx2: bool) {
+    fn add<const N: usize>(&self, (places, rows): ReachedLeaves<'_>, totals: &mut [i32; MOST], avx2: bool) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if avx2 {
             // SAFETY: the caller is compiled for AVX2; places are of leaves.
@@ -249,7 +249,7 @@ impl Alike {
     #[inline(always)]
     fn add_exactly(
         &self,
-        (places, reached): Found<'_>,
+        (places, reached): ReachedLeaves<'_>,
         mut wanted: u64,
         values: &mut [[f64; TOGETHER]],
         sums: &mut [f64],
@@ -281,7 +281,13 @@ impl Alike {
     /// Sets the values of those rows that are wanted, a few of all, tree after tree.
     #[inline(always)]
     #[allow(unused_variables)] // other architectures have one form
-    fn choose(&self, (places, reached): Found<'_>, wanted: u64, values: &mut [[f64; TOGETHER]], avx2: bool) {
+    fn choose(
+        &self,
+        (places, reached): ReachedLeaves<'_>,
+        wanted: u64,
+        values: &mut [[f64; TOGETHER]],
+        avx2: bool,
+    ) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if avx2 {
             // SAFETY: the caller is compiled for AVX2; places are of leaves.
@@ -315,7 +321,7 @@ mod vectors {
     #[allow(clippy::wildcard_imports)]
     use std::arch::x86_64::*;
 
-    use super::{Found, Leaf, MOST, TOGETHER, bits_of, get};
+    use super::{Leaf, MOST, ReachedLeaves, TOGETHER, bits_of, get};
 
     /// Leaves whose rounded values are added before their sums become words.
     const BATCH: usize = 8;
@@ -327,7 +333,7 @@ mod vectors {
     /// Places are of leaves.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn add<const N: usize>(
-        (places, rows): Found<'_>,
+        (places, rows): ReachedLeaves<'_>,
         rounded: &[i16],
         totals: &mut [i32; MOST],
     ) {
@@ -365,7 +371,7 @@ mod vectors {
     /// Places are of leaves, of which each is of a tree that has values.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn choose(
-        (places, reached): Found<'_>,
+        (places, reached): ReachedLeaves<'_>,
         leaves: &[Leaf],
         wanted: u64,
         values: &mut [[f64; TOGETHER]],
