@@ -15,7 +15,7 @@ use super::{BatchEnd, BestTime, Context, Job, Report, Runner, Settings, report, 
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
-use crate::process::{self, ProcessEnd};
+use crate::process::{self, ProcessEnd, ProcessOutput};
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
@@ -104,13 +104,28 @@ impl ExecutableRunner {
                 return Ok(Err(Failure::new(FailureClass::Missing, message)));
             }
         };
-        let said = || {
+        Self::judged(&finished, job, context)
+    }
+
+    /// The sample of a program that has ended, or why it has none.
+    fn judged(
+        finished: &ProcessOutput,
+        job: &Job<'_>,
+        context: Context<'_>,
+    ) -> Result<Result<Measurement, Failure>, EarlyEnd> {
+        let output = || {
             let stderr = String::from_utf8_lossy(&finished.stderr);
             let text =
                 if stderr.trim().is_empty() { String::from_utf8_lossy(&finished.stdout) } else { stderr };
             text.into_owned()
         };
-        let failure = match finished.ended {
+        let or_refusal = |failure: Failure, class: FailureClass| {
+            if failure.class == class && is_refusal(&output()) {
+                return Failure::new(FailureClass::Unsupported, output());
+            }
+            failure
+        };
+        Ok(Err(match finished.ended {
             ProcessEnd::Stopped(reason) => return Err(Ok(BatchEnd::Stopped(reason))),
             ProcessEnd::Stuck(process) => {
                 return Err(Err(MeasureError::new(format!(
@@ -128,25 +143,14 @@ impl ExecutableRunner {
             ProcessEnd::Exited(status) if status.success() => {
                 match report::parse(&finished.stdout, &job.kernel.name, &job.problem) {
                     Ok(measurement) => return Ok(Ok(measurement)),
-                    Err(failure) if failure.class == FailureClass::Garbage && is_refusal(&said()) => {
-                        Failure::new(FailureClass::Unsupported, said())
-                    }
-                    Err(failure) => failure,
+                    Err(failure) => or_refusal(failure, FailureClass::Garbage),
                 }
             }
-            ProcessEnd::Exited(status) => {
-                if let Some(reason) = context.stop.reason_behind(status) {
-                    return Err(Ok(BatchEnd::Stopped(reason)));
-                }
-                match process::failure(status, &said()) {
-                    failure if failure.class == FailureClass::Exit && is_refusal(&said()) => {
-                        Failure::new(FailureClass::Unsupported, said())
-                    }
-                    failure => failure,
-                }
-            }
-        };
-        Ok(Err(failure))
+            ProcessEnd::Exited(status) => match context.stop.reason_behind(status) {
+                Some(reason) => return Err(Ok(BatchEnd::Stopped(reason))),
+                None => or_refusal(process::failure(status, &output()), FailureClass::Exit),
+            },
+        }))
     }
 
     /// The median of the samples.
