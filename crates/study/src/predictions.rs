@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ck_select_types::files;
 use ck_select_types::kernel::Kernel;
+use ck_select_types::operation::Operation;
 use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Arch, Op};
 
@@ -78,10 +79,13 @@ fn open(path: &Path, op: Op) -> Result<(Sheet, Vec<String>), DataError> {
     Ok((sheet, unknown))
 }
 
-/// Whether rows describe their problem.
-fn has_problems(sheet: &Sheet) -> bool {
-    let mut needed = [["C", "K", "X"], ["M", "N", "K"], ["m", "n", "k"]].into_iter();
-    needed.any(|names| names.iter().all(|name| sheet.column(&[name]).is_some()))
+/// Whether rows describe their problem, and do not only have its number.
+fn has_problems(sheet: &Sheet, op: Op) -> bool {
+    let has = |name: &str| sheet.rows.column(name).is_some();
+    let is_described = Operation::missing_column(op, &has).is_none();
+    // Then the error names the field that is missing, not the number.
+    let is_begun = || Operation::get(op).required.iter().any(|name| has(name));
+    is_described || sheet.column(&LABEL_COLUMNS).is_none() && is_begun()
 }
 
 /// The architecture of choices that name none.
@@ -123,52 +127,85 @@ fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Pr
     Ok(labels)
 }
 
+/// A file of predictions that is being read.
+struct Reader {
+    sheet: Sheet,
+    op: Op,
+    arch: Option<Arch>,
+    kernel_column: usize,
+    rank_column: Option<usize>,
+    label_column: Option<usize>,
+    /// Whether rows describe their problem, and do not only have its number.
+    has_problems: bool,
+    /// The problems by number, if there are any.
+    labels: Option<HashMap<String, Problem>>,
+}
+
+impl Reader {
+    /// Also returns the unknown columns.
+    fn open(path: &Path, measurements: &Measurements) -> Result<(Self, Vec<String>), DataError> {
+        let (op, arch) = (measurements.scope().op, usual_arch(measurements));
+        let (sheet, unknown) = open(path, op)?;
+        let has_problems = has_problems(&sheet, op);
+        // Measurements need numbers only if the predictions use them, and then each row reports it.
+        let numbered = measurements.sources().first().filter(|_| !has_problems);
+        let labels = numbered.and_then(|first| labels(&first.path, measurements).ok());
+        let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
+        let rank_column = sheet.column(&["rank"]);
+        let label_column =
+            if has_problems { sheet.column(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
+        Ok((
+            Self { sheet, op, arch, kernel_column, rank_column, label_column, has_problems, labels },
+            unknown,
+        ))
+    }
+
+    /// The next row: a problem, its number if it has one, and a kernel's place for it.
+    fn next(&mut self) -> Result<Option<(Problem, Option<i64>, Place)>, DataError> {
+        if !self.sheet.next()? {
+            return Ok(None);
+        }
+        let Self { sheet, op, arch, labels, .. } = self;
+        let name = sheet.rows.text(self.kernel_column);
+        let kernel =
+            Kernel::from_name(name).map_err(|error| sheet.fault(format!("kernel '{name}': {error}")))?;
+        let rank = match self.rank_column.map(|column| sheet.rows.text(column)) {
+            None => 1,
+            Some(text) => text.parse().ok().filter(|rank| *rank > 0).ok_or_else(|| {
+                sheet.fault(format!("rank: found '{text}', expected a whole number from 1"))
+            })?,
+        };
+        let label = self.label_column.map_or("", |column| sheet.rows.text(column));
+        let problem = if self.has_problems {
+            problem(sheet, name, *op, *arch)?
+        } else {
+            let known = labels.as_ref().and_then(|labels| labels.get(label));
+            *known.ok_or_else(|| {
+                let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
+                sheet.fault(format!("problem {label} is {found}, expected one that is measured"))
+            })?
+        };
+        let place = Place { rank, kernel, split_k: problem.split_k(), line: sheet.rows.line() };
+        Ok(Some((problem, label.parse().ok(), place)))
+    }
+}
+
 impl Predictions {
     /// Reads a CSV of predictions: a kernel (`kernel_name`, `kernel` or `predicted_kernel`) and its `rank` (1
     /// if the column is missing) for a problem, which is described, or numbered as in the first file of the
     /// measurements.
     pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let (op, arch) = (measurements.scope().op, usual_arch(measurements));
-        let (mut sheet, unknown) = open(path, op)?;
-        let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
-        let rank_column = sheet.column(&["rank"]);
-        let spelled_out = has_problems(&sheet);
-        let label_column =
-            if spelled_out { sheet.column(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
-        // Measurements need numbers only if the predictions use them, and then each row reports it.
-        let numbered = measurements.sources().first().filter(|_| !spelled_out);
-        let labels = numbered.and_then(|first| labels(&first.path, measurements).ok());
+        let (mut reader, unknown) = Reader::open(path, measurements)?;
         let mut rankings: HashMap<Problem, Vec<Ranking>> = HashMap::new();
-        while sheet.next()? {
-            let name = sheet.rows.text(kernel_column);
-            let kernel =
-                Kernel::from_name(name).map_err(|error| sheet.fault(format!("kernel '{name}': {error}")))?;
-            let rank = match rank_column.map(|column| sheet.rows.text(column)) {
-                None => 1,
-                Some(text) => text.parse().ok().filter(|rank| *rank > 0).ok_or_else(|| {
-                    sheet.fault(format!("rank: found '{text}', expected a whole number from 1"))
-                })?,
-            };
-            let label = label_column.map_or("", |column| sheet.rows.text(column));
-            let problem = if spelled_out {
-                problem(&sheet, name, op, arch)?
-            } else {
-                let known = labels.as_ref().and_then(|labels| labels.get(label));
-                *known.ok_or_else(|| {
-                    let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
-                    sheet.fault(format!("problem {label} is {found}, expected one that is measured"))
-                })?
-            };
-            let number = label.parse().ok();
-            let split_k = problem.split_k();
+        while let Some((problem, number, place)) = reader.next()? {
             let problem = if measurements.chooses_split() { problem.leaving_split() } else { problem };
             let rankings = rankings.entry(problem).or_default();
-            let place = Place { rank, kernel, split_k, line: sheet.rows.line() };
             match rankings.iter_mut().find(|ranking| ranking.number == number) {
                 Some(ranking) => ranking.places.push(place),
                 None => rankings.push(Ranking { number, places: vec![place] }),
             }
         }
+        let sheet = reader.sheet;
         for ranking in rankings.values_mut().flatten() {
             ranking.places.sort_by_key(|place| place.rank);
             ranking.check().map_err(|(line, message)| {

@@ -170,6 +170,12 @@ impl Operation {
     pub const fn get(op: Op) -> &'static Self {
         crate::each_operation!(op, Problem => &<Problem as OperationProblem>::OPERATION)
     }
+
+    /// The first column that problems of an operation need and a table does not have.
+    pub fn missing_column(op: Op, has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+        let stands = |name: &str| crate::each_operation!(op, Own => Own::has_column(name, has));
+        Self::get(op).required.iter().find(|name| !stands(name)).copied()
+    }
 }
 
 impl ProblemDefaults {

@@ -327,6 +327,31 @@ fn mistakes_are_named() {
     ));
 }
 
+/// Such choices needed the number of a problem (HASH).
+#[test]
+fn choices_for_attention_name_their_problem() {
+    let folder = Folder::new();
+    let columns = "batch,seqlen_q,seqlen_k,nhead_q,nhead_k,hdim_q,hdim_v";
+    let kernel = |tile: u32| {
+        format!(
+            "fmha_fwd_fp16_batch_h128_qr_t{tile}x32x16x128x16x128_w16x8x16_pad1111_mask=no_bias=no_bpc=-1"
+        )
+    };
+    let [one, other] = [16, 32].map(kernel);
+    let measured = format!(
+        "kernel,{columns},tflops,latency_ms\n{one},1,1,128,8,8,128,128,2,1\n{other},1,1,128,8,8,128,128,1,2\n"
+    );
+    folder.write("measured.csv", measured);
+    folder.write("picks.csv", format!("{columns},kernel\n1,1,128,8,8,128,128,{other}\n"));
+    let judged = folder.json("evaluate --model @picks.csv --data @measured.csv");
+    assert_eq!(judged["global_metrics"]["efficiency_mean"], 0.5);
+    folder.write("picks.csv", format!("seqlen_q,hdim_q,kernel\n1,128,{other}\n"));
+    folder.refuses(
+        "evaluate --model @picks.csv --data @measured.csv
+            1: nhead_q",
+    );
+}
+
 #[test]
 fn pairs_that_were_measured_more_than_once_are_reported() {
     let folder = measured();

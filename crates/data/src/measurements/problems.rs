@@ -60,14 +60,11 @@ pub(super) fn check_columns(
         .map_err(|error| DataError::format(file, format_args!("header: {error}")))
 }
 
-/// Refuses a table without the columns that every problem needs. One-dimensional convolutions have no height.
+/// Refuses a table without the columns that every problem needs.
 pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
-    let op = op_of(columns, wanted);
-    // The extents of a GEMM have names of either case.
-    let has = |name: &str| {
-        columns.iter().any(|column| column == name || op == Op::Gemm && column.eq_ignore_ascii_case(name))
-    };
-    match Operation::get(op).required.iter().find(|name| !has(name) && !["Hi", "Y"].contains(name)) {
+    // A kernel's name says how many dimensions there are.
+    let has = |name: &str| name == "ndim" || columns.iter().any(|column| column == name);
+    match Operation::missing_column(op_of(columns, wanted), &has) {
         Some(column) => Err(DataError::no_column(file, column, columns)),
         None => Ok(()),
     }

@@ -4,11 +4,10 @@
 //! meant. So a name is refused if it is close to a known one, refers to a problem, or stands among the
 //! columns of a problem. Any other unknown column is reported to the caller, who tells the user once.
 
-use crate::each_operation;
 use crate::hardware::Hardware;
 use crate::inputs;
 use crate::nearest::distance;
-use crate::operation::{Operation, OperationProblem as _};
+use crate::operation::Operation;
 use crate::problem::keys;
 use crate::vocab::Op;
 
@@ -124,8 +123,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     // Without any of them it is not a header, or one of another table, and its names are not misspelt.
     let is_any = columns.len() < 2 || columns.iter().any(is_like_a_field);
     let has = |name: &str| columns.contains(&name);
-    let stands = |name: &str| each_operation!(op, Own => Own::has_column(name, &has));
-    let missing = needed(op).iter().find(|name| !stands(name));
+    let missing = Operation::missing_column(op, &has);
     let is_of = |other: &Op| *other != op && needed(*other).iter().all(|name| has(name));
     // In a table for another operation, no name is misspelt either.
     let is_of_another = missing.is_some() && Op::ALL.iter().any(is_of);
