@@ -352,6 +352,28 @@ fn choices_for_attention_name_their_problem() {
     );
 }
 
+/// Their kernels say how many dimensions there are; sizes without a height were passed over for the number.
+#[test]
+fn choices_of_one_dimension_are_joined_by_their_sizes() {
+    let folder = Folder::new();
+    let [one, other] = [64, 128].map(|tile| format!("grouped_conv_forward_bf16_1d_{tile}x64x64_compv3"));
+    folder.write(
+        "measured.csv",
+        format!(
+            "kernel,problem_idx,N,C,K,Wi,X,latency_ms,tflops\n\
+             {one},0,1,64,64,32,3,1,1\n{other},0,1,64,64,32,3,2,0.5\n\
+             {one},1,1,64,64,64,3,2,0.5\n{other},1,1,64,64,64,3,1,1\n"
+        ),
+    );
+    // The numbers are those of another file.
+    folder.write(
+        "picks.csv",
+        format!("kernel,problem_idx,N,C,K,Wi,X\n{one},1,1,64,64,32,3\n{other},0,1,64,64,64,3\n"),
+    );
+    let judged = folder.json("evaluate --model @picks.csv --data @measured.csv");
+    assert_eq!(judged["global_metrics"]["efficiency_mean"], 1.0);
+}
+
 #[test]
 fn pairs_that_were_measured_more_than_once_are_reported() {
     let folder = measured();
