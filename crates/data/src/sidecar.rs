@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
 use ck_select_types::vocab::Arch;
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -51,7 +52,22 @@ pub struct Session {
     /// Host name, kernel and driver.
     pub host: Value,
     /// What the runtime reports about each GPU, by the host's name for it.
+    #[serde(deserialize_with = "devices")]
     pub gpus: Option<Map<String, Value>>,
+}
+
+/// What is read of a device has to be text: rows are compared with its architecture.
+fn devices<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value>>, D::Error> {
+    let devices = Option::<Map<String, Value>>::deserialize(from)?;
+    let is_text = |value: &Value| value.is_null() || value.is_string();
+    let is_device =
+        |device: &Value| device.is_object() && is_text(&device["name"]) && is_text(&device["target"]);
+    match devices.iter().flat_map(Map::values).find(|device| !is_device(device)) {
+        Some(found) => Err(D::Error::custom(format!(
+            "gpus: found {found}, expected an object in which name and target are text"
+        ))),
+        None => Ok(devices),
+    }
 }
 
 /// A device of a process.
@@ -353,6 +369,9 @@ mod tests {
             (r#"{"sessions": 3}"#, "invalid type: integer `3`, expected a sequence"),
             (r#"{"sessions": [3]}"#, "invalid type: integer `3`, expected struct Session"),
             (r#"{"sessions": [{"gpus": [1]}]}"#, "invalid type: sequence, expected a map"),
+            (r#"{"sessions": [{"gpus": {"0": "X"}}]}"#, "gpus: found \"X\", expected an object"),
+            (r#"{"sessions": [{"gpus": {"0": {"name": 5}}}]}"#, "gpus: found {\"name\":5}, expected"),
+            (r#"{"sessions": [{"gpus": {"0": {"target": []}}}]}"#, "gpus: found {\"target\":[]}, expected"),
             (r#"{"parts": [{"meta": {"sessions": {}}}]}"#, "invalid type: map, expected a sequence"),
         ] {
             let found = read(text).unwrap_err();
