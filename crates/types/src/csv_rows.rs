@@ -5,7 +5,7 @@
 
 use std::io::{self, Chain, Read, Take};
 
-use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Terminator, Trim};
+use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Terminator};
 
 use crate::cells::{Cell, Fields};
 
@@ -51,7 +51,6 @@ impl<R: Read> CsvRows<R> {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
-            .trim(Trim::All)
             .comment(Some(b'#'))
             .terminator(Terminator::Any(b'\n'))
             .from_reader(source);
@@ -75,8 +74,10 @@ impl<R: Read> CsvRows<R> {
                 self.line = self.reader.position().line();
                 return Err(CsvFault::Endless(self.line));
             }
+            let is_blank = self.is_blank();
+            self.record.trim();
             match read {
-                Ok(true) if self.is_blank() || self.is_header() => {}
+                Ok(true) if is_blank || self.is_header() => {}
                 read => break read,
             }
         };
@@ -92,8 +93,15 @@ impl<R: Read> CsvRows<R> {
         }
     }
 
+    /// White space, a comment behind white space, or an empty cell in quotes, which is a row where rows have
+    /// one cell.
     fn is_blank(&self) -> bool {
-        self.record.len() <= 1 && self.record.iter().all(str::is_empty)
+        let (first, cells) = (self.record.get(0).unwrap_or_default(), self.record.len());
+        match first.trim() {
+            "" if first.is_empty() => cells <= 1 && self.width.is_some_and(|width| width > 1),
+            "" => cells <= 1,
+            text => text.starts_with('#') && first.starts_with(char::is_whitespace),
+        }
     }
 
     /// A file that was joined from others repeats the header at the start of each.
@@ -220,6 +228,27 @@ mod tests {
             let error = rows(&text, 1 << 10).unwrap_err();
             assert!(error.ends_with("found 1 MiB without the end of a row"), "{error}");
         }
+    }
+
+    /// Writers quote the only cell of a row if it is empty; such a row of a matrix was lost, and its line in
+    /// the results.
+    #[test]
+    fn a_row_of_one_empty_cell_is_a_row() {
+        let cells =
+            |text: &[u8]| rows(text, 8).unwrap().into_iter().map(|(_, cells)| cells).collect::<Vec<_>>();
+        assert_eq!(cells(b"a\n1\n\"\"\n \t\n\n2\n"), [["a"], ["1"], [""], ["2"]]);
+        assert_eq!(cells(b"a,b\n\"\"\n1,2\n"), [["a", "b"], ["1", "2"]]);
+        let mut matrix = CsvRows::new(&b"\"\"\n7\n"[..]);
+        assert!(matrix.next().unwrap() && matrix.text(0).is_empty());
+    }
+
+    /// A list of problems had them, and a table was refused.
+    #[test]
+    fn a_comment_may_be_indented() {
+        assert_eq!(
+            rows(b" # x,y\na,b\n\t# no\n1,2\n", 8).unwrap(),
+            [(2, vec!["a".to_owned(), "b".to_owned()]), (4, vec!["1".to_owned(), "2".to_owned()]),]
+        );
     }
 
     /// A number of `N/A` was no whole number, as if it were no empty word.
