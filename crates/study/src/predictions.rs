@@ -79,15 +79,11 @@ fn open(path: &Path, op: Op) -> Result<(Sheet, Vec<String>), DataError> {
     Ok((sheet, unknown))
 }
 
-/// Whether rows describe their problem, and do not only have its number.
+/// Whether rows describe their problem, and do not only have its number. Where some of its fields are missing,
+/// the error names them: those that are there are not passed over.
 fn has_problems(sheet: &Sheet, op: Op) -> bool {
     let has = |name: &str| sheet.rows.column(name).is_some();
-    // A kernel's name says how many dimensions there are.
-    let is_there = |name: &str| name == "ndim" || has(name);
-    let is_described = Operation::missing_column(op, &is_there).is_none();
-    // Then the error names the field that is missing, not the number.
-    let is_begun = || Operation::get(op).required.iter().any(|name| has(name));
-    is_described || sheet.column(&LABEL_COLUMNS).is_none() && is_begun()
+    Operation::get(op).required.iter().any(|name| Operation::has_column(op, name, &has))
 }
 
 /// The architecture of choices that name none.

@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// Writers quote the only cell of a row if it is empty; such a row of a matrix was lost, and its line in
-    /// the results.
+    /// the results (742b5b6e).
     #[test]
     fn a_row_of_one_empty_cell_is_a_row() {
         let cells =
@@ -242,7 +242,7 @@ mod tests {
         assert!(matrix.next().unwrap() && matrix.text(0).is_empty());
     }
 
-    /// A list of problems had them, and a table was refused.
+    /// A list of problems had them, and a table was refused (742b5b6e).
     #[test]
     fn a_comment_may_be_indented() {
         assert_eq!(

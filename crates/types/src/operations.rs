@@ -171,10 +171,14 @@ impl Operation {
         crate::each_operation!(op, Problem => &<Problem as OperationProblem>::OPERATION)
     }
 
-    /// The first column that problems of an operation need and a table does not have.
+    /// Whether a table has one of the columns that problems of an operation need, in whichever form.
+    pub fn has_column(op: Op, required: &str, has: &dyn Fn(&str) -> bool) -> bool {
+        crate::each_operation!(op, Own => Own::has_column(required, has))
+    }
+
+    /// The first of these columns that a table does not have.
     pub fn missing_column(op: Op, has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
-        let stands = |name: &str| crate::each_operation!(op, Own => Own::has_column(name, has));
-        Self::get(op).required.iter().find(|name| !stands(name)).copied()
+        Self::get(op).required.iter().find(|name| !Self::has_column(op, name, has)).copied()
     }
 }
 

@@ -352,7 +352,8 @@ fn choices_for_attention_name_their_problem() {
     );
 }
 
-/// Their kernels say how many dimensions there are; sizes without a height were passed over for the number.
+/// Their kernels say how many dimensions there are; sizes without a height were passed over for the number
+/// (a2d9ad04).
 #[test]
 fn choices_of_one_dimension_are_joined_by_their_sizes() {
     let folder = Folder::new();
@@ -372,6 +373,11 @@ fn choices_of_one_dimension_are_joined_by_their_sizes() {
     );
     let judged = folder.json("evaluate --model @picks.csv --data @measured.csv");
     assert_eq!(judged["global_metrics"]["efficiency_mean"], 1.0);
+    folder.write("picks.csv", format!("kernel,problem_idx,C,K,X\n{one},1,64,64,3\n"));
+    folder.refuses(
+        "evaluate --model @picks.csv --data @measured.csv
+            1: picks.csv: line 2: Wi: found nothing",
+    );
 }
 
 #[test]
