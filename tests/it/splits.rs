@@ -83,6 +83,14 @@ fn a_model_ranks_pairs_as_it_ranks_each_number() {
                 assert_eq!(places, expected, "{} {m} {count}", ranker.model().name());
             }
         }
+        // Of one kernel each number has a whole ranking, but not all of them are among the first places.
+        let (auto, splits): (_, Splits) = (gemm(16, AUTO), "1,2,4,8,16".parse().unwrap());
+        let only = Pool::new(vec![pool().iter().next().unwrap().clone()]).unwrap();
+        let alone = Ranker::new(Arc::clone(ranker.model()), Arc::new(only)).unwrap();
+        let checked = auto.checked().unwrap().among(&splits);
+        let mut scratch = RankScratch::default();
+        let places = alone.ranking(checked, None, 2, &mut scratch).unwrap();
+        assert_eq!(places.count(), 5, "{}", ranker.model().name());
         assert_eq!(
             ranker.rank(&gemm(16, AUTO)).unwrap()[0],
             merged(|one| ranker.rank(one).unwrap(), 16, &Splits::USUAL, false)[0]

@@ -72,8 +72,8 @@ impl Log {
         columns: &[&str],
         unwanted: impl Fn(&LogRow) -> bool,
     ) -> Result<Option<(Self, Vec<LogRow>)>, MeasureError> {
-        let bytes = self.whole()?;
-        let rows = read_rows(&self.path, &bytes, columns)?;
+        let mut bytes = self.whole()?;
+        let rows = read_rows(&self.path, &mut bytes, columns)?;
         self.cut(bytes.len())?;
         if bytes.is_empty() {
             let header = columns.join(",") + "\n";
@@ -148,13 +148,18 @@ fn whole_lines(bytes: &[u8]) -> usize {
     bytes[..sane].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
 
-/// Reads the rows of a log without a torn end, which must have these columns, and where each begins.
-fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, LogRow)>, MeasureError> {
+/// Reads the rows of a log, which must have these columns, and where each begins. Whole lines may still end with
+/// a torn row, of which a message spans several: it is taken off.
+fn read_rows(
+    path: &Path,
+    bytes: &mut Vec<u8>,
+    columns: &[&str],
+) -> Result<Vec<(usize, LogRow)>, MeasureError> {
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
     let malformed = |fault: CsvFault| MeasureError::file(path, fault);
-    let mut csv = CsvRows::new(bytes);
+    let mut csv = CsvRows::new(&**bytes);
     csv.read_header().map_err(malformed)?;
     if csv.header() != columns {
         let reason =
@@ -162,12 +167,28 @@ fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, 
         return Err(MeasureError::file(path, reason));
     }
     let mut rows = Vec::new();
-    while csv.next().map_err(malformed)? {
+    loop {
+        match csv.next() {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(CsvFault::Unclosed(_)) if is_message(&bytes[csv.start() as usize..], columns) => {
+                let torn = csv.start() as usize;
+                bytes.truncate(torn);
+                break;
+            }
+            Err(fault) => return Err(malformed(fault)),
+        }
         let row = LogRow::read(&csv);
         let row = row.map_err(|reason| MeasureError::file(path, format!("line {}: {reason}", csv.line())))?;
         rows.push((csv.start() as usize, row));
     }
     Ok(rows)
+}
+
+/// Whether all lines behind the first can be a message: none has the cells of a row.
+fn is_message(torn: &[u8], columns: &[&str]) -> bool {
+    let has_cells = |line: &[u8]| line.split(|&byte| byte == b',').count() >= columns.len();
+    !torn.split(|&byte| byte == b'\n').skip(1).any(has_cells)
 }
 
 #[cfg(test)]
@@ -201,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_torn_end_is_cut_off_and_the_rest_goes_on() {
-        for torn in ["b,1,0.", "b,1,0.25,4.0,\"cra", "\0\0\0\0", "b,1\0,1.0,1.0,\n"] {
+        let in_message = "b,1,N/A,0.0,\"load: x\ny\n";
+        for torn in ["b,1,0.", "b,1,0.25,4.0,\"cra", in_message, "\0\0\0\0", "b,1\0,1.0,1.0,\n"] {
             let (_folder, path) = written(&format!("a,1,0.25,4.0,\n{torn}"));
             let (mut log, rows) = resume(&path, &COLUMNS).unwrap();
             assert_eq!(rows.len(), 1, "{torn:?}");
@@ -224,6 +246,10 @@ mod tests {
         for (rows, message) in [
             ("a,x,0.25,4.0,\n", "line 2: problem_idx: found 'x', expected a whole number"),
             ("a,1,-1.0,4.0,\n", "line 2: latency_ms: found '-1.0', expected milliseconds or N/A"),
+            (
+                "a,1,N/A,0.0,\"x\nb,1,0.25,4.0,\n",
+                "line 2: found a quoted cell without an end, expected '\"' behind it",
+            ),
         ] {
             let (_folder, path) = written(rows);
             let error = resume(&path, &COLUMNS).unwrap_err().to_string();

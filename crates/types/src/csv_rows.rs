@@ -1,7 +1,7 @@
 //! The rows of a CSV, in bounded memory: the one reader of all tables in text.
 //!
-//! A byte-order mark, blank lines, lines that begin with `#` and repetitions of the header are skipped; cells
-//! are trimmed. Lines may end with CR LF, and a quoted cell may span several.
+//! A byte-order mark, blank lines, lines whose first visible character is `#` and repetitions of the header are
+//! skipped; cells are trimmed. Lines may end with CR LF, and a quoted cell may span several.
 
 use std::io::{self, Chain, Read, Take};
 
@@ -10,18 +10,35 @@ use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Terminator};
 use crate::cells::{Cell, Fields};
 
 /// The longest row, in bytes: a file without line ends must not fill the memory.
-const LONGEST: u64 = 1 << 20;
+pub(crate) const LONGEST: u64 = 1 << 20;
 
 pub(crate) const ENDLESS: &str = "found 1 MiB without the end of a row";
+/// What is found of a row with [`CsvFault::Unclosed`].
+pub const UNCLOSED: &str = "found a quoted cell without an end, expected '\"' behind it";
 
 /// The rows of a CSV, of which the last that was read is here.
 pub struct CsvRows<R> {
-    reader: csv::Reader<Take<Chain<R, &'static [u8]>>>,
+    reader: csv::Reader<Take<Source<R>>>,
     header: Vec<String>,
     /// How many cells each row has, once the first was read.
     width: Option<usize>,
     record: StringRecord,
     line: u64,
+}
+
+/// A text whose last line gets an end, too, so that all lines are counted alike. It remembers whether its end
+/// was read.
+struct Source<R> {
+    text: Chain<R, &'static [u8]>,
+    is_at_end: bool,
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.text.read(buffer)?;
+        self.is_at_end = count == 0 && !buffer.is_empty();
+        Ok(count)
+    }
 }
 
 /// Why there is no next row.
@@ -41,13 +58,15 @@ pub enum CsvFault {
     /// A row without an end, by the line where reading stopped.
     #[error("line {0}: {ENDLESS}")]
     Endless(u64),
+    /// A row with a quoted cell to which all that follows belongs, by its first line; there is no next one.
+    #[error("line {0}: {UNCLOSED}")]
+    Unclosed(u64),
 }
 
 impl<R: Read> CsvRows<R> {
     /// Begins to read.
     pub fn new(source: R) -> Self {
-        // The last line gets an end, too, so that all lines are counted alike.
-        let source = source.chain(&b"\n"[..]).take(LONGEST);
+        let source = Source { text: source.chain(&b"\n"[..]), is_at_end: false }.take(LONGEST);
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -74,6 +93,12 @@ impl<R: Read> CsvRows<R> {
                 self.line = self.reader.position().line();
                 return Err(CsvFault::Endless(self.line));
             }
+            // After the last line's end, only a quoted cell reads on.
+            if !matches!(read, Ok(false)) && self.reader.get_ref().get_ref().is_at_end {
+                let breaks = self.record.as_slice().matches('\n').count();
+                self.line = self.reader.position().line() - breaks as u64;
+                return Err(CsvFault::Unclosed(self.line));
+            }
             let is_blank = self.is_blank();
             self.record.trim();
             match read {
@@ -93,8 +118,8 @@ impl<R: Read> CsvRows<R> {
         }
     }
 
-    /// White space, a comment behind white space, or an empty cell in quotes, which is a row where rows have
-    /// one cell.
+    /// Whether a row that was not trimmed is white space, an indented comment, or an empty cell in quotes, which
+    /// is a row where rows have one cell.
     fn is_blank(&self) -> bool {
         let (first, cells) = (self.record.get(0).unwrap_or_default(), self.record.len());
         match first.trim() {
@@ -151,7 +176,7 @@ impl<R> CsvRows<R> {
         Cell::from_text(self.text(column))
     }
 
-    /// The number of the row's last line, from 1.
+    /// The number of the row's last line, from 1; of the first, if a quoted cell has no end.
     pub const fn line(&self) -> u64 {
         self.line
     }
@@ -184,6 +209,7 @@ mod tests {
                 Ok(true) => all.push((rows.line(), rows.record().iter().map(str::to_owned).collect())),
                 Ok(false) => return Ok(all),
                 Err(CsvFault::Row { line, reason }) => all.push((line, vec![reason])),
+                Err(CsvFault::Unclosed(line)) => all.push((line, vec![UNCLOSED.to_owned()])),
                 Err(fault) => return Err(fault.to_string()),
             }
         }
@@ -208,6 +234,35 @@ mod tests {
             assert_eq!(found, expected, "{buffer}");
         }
         assert_eq!(rows(b"a,\xff\n", 8).unwrap_err(), "line 1: not UTF-8");
+    }
+
+    /// They were rows, and with it, in a table whose first column is no field, problems.
+    #[test]
+    fn indented_comments_are_skipped_and_quoted_cells_are_none() {
+        let text = b"  # of mine\na,b\n  # 1,2\n\t#\n\"#1\",2\n #3,\"4\"\n5,6\n";
+        let cells = |line, cells: [&str; 2]| (line, cells.map(str::to_owned).to_vec());
+        let expected = vec![cells(2, ["a", "b"]), cells(5, ["#1", "2"]), cells(7, ["5", "6"])];
+        assert_eq!(rows(text, 8).unwrap(), expected);
+    }
+
+    /// The rest of the file was the cell, so that its rows were missing without a word.
+    #[test]
+    fn a_quoted_cell_without_an_end_is_a_fault_at_its_line() {
+        for (end, line) in
+            [("1,\"x", 4), ("1,\"x\n", 4), ("1,\"x\n2,y\n3,z\n", 4), ("\"\n\n", 4), ("1,2\n\"", 5)]
+        {
+            let text = format!("a,b\n\n\n{end}");
+            for buffer in [3, 1024] {
+                let found = rows(text.as_bytes(), buffer).unwrap();
+                assert_eq!(found.last(), Some(&(line, vec![UNCLOSED.to_owned()])), "{text:?}");
+            }
+        }
+        // What is no quoted cell, and one that ends with the file.
+        for text in ["a,b\n1,5\"\n", "a,b\n1,\"x\"", "a,b\n1,\"x\n\"\n", "a,b\n1, \"x\n"] {
+            let found = rows(text.as_bytes(), 1024).unwrap();
+            assert!(found.len() == 2 && found[1].1.len() == 2, "{found:?}");
+        }
+        assert!(rows(b"\"a,b\n1,2\n", 1024).unwrap_err().starts_with("line 1: found a quoted cell"));
     }
 
     #[test]

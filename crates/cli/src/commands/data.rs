@@ -219,7 +219,7 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
 }
 
 impl Data {
-    /// Reads the rows that a model is for. For a forced or a generic model, these are rows of any
+    /// Reads the rows that a model is for. For a forced or a universal model, these are rows of any
     /// architecture unless one is requested.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let (spec, filter) = (model.spec(), &self.rows.filter);

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use ck_select_types::csv_rows::{CsvFault, CsvRows};
+use ck_select_types::csv_rows::{CsvFault, CsvRows, UNCLOSED};
 
 use super::DataError;
 use super::record::Counts;
@@ -18,6 +18,9 @@ pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Count
             Ok(true) => table.take(&|column| csv.at(column), || format!("line {}", csv.line()))?,
             Ok(false) => break,
             Err(CsvFault::Row { line, reason }) => table.rows.reject(format!("line {line}"), reason)?,
+            Err(CsvFault::Unclosed(line)) => {
+                table.rows.reject(format!("line {line}"), UNCLOSED.to_owned())?
+            }
             Err(fault) => return Err(DataError::csv(table.rows.file, fault)),
         }
     }
@@ -37,7 +40,7 @@ pub(super) fn open<'s>(
     match csv.read_header() {
         Ok(true) => Ok(csv),
         Ok(false) => Err(DataError::format(file, "no header: the file is empty")),
-        Err(fault @ CsvFault::Row { .. }) => {
+        Err(fault @ (CsvFault::Row { .. } | CsvFault::Unclosed(_))) => {
             Err(DataError::format(file, format_args!("{fault}, expected the header of a CSV")))
         }
         Err(fault) => Err(DataError::csv(file, fault)),

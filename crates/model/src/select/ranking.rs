@@ -223,6 +223,9 @@ impl Ranker {
                 .then_with(|| (a.split_k, place).cmp(&(b.split_k, other)))
         });
         let list = &mut scratch.list;
+        if pairs.len() > count {
+            extent = Extent::First { beyond: None };
+        }
         list.ranking.clear();
         list.ranking.extend(pairs.iter().map(|(_, ranked)| *ranked));
         (scratch.pairs, list.outside, list.extent) = (pairs, outside, extent);

@@ -276,15 +276,16 @@ impl<'a> ProblemReader<'a> {
 
     /// A table whose header is the last line; or a log that begins like one.
     fn table(&mut self) -> Result<Format<'a>, ProblemLineFault> {
+        self.lines.end_cell()?;
         let mut header = CsvRows::new(self.lines.line().as_bytes());
-        header.read_header()?;
+        let read = header.read_header().map_err(ProblemLineFault::from);
         let names: Vec<&str> = header.header().iter().map(String::as_str).collect();
-        match check_columns(self.op, &names, &[]) {
+        match read.and_then(|_| check_columns(self.op, &names, &[]).map_err(ProblemLineFault::Header)) {
             Ok(unknown) => self.passed.unknown = unknown,
             Err(fault) => {
                 let text = self.rest()?;
                 let is_log = log::has_problems(&text);
-                return if is_log { Ok(self.log(&text)) } else { Err(ProblemLineFault::Header(fault)) };
+                return if is_log { Ok(self.log(&text)) } else { Err(fault) };
             }
         }
         // Models and devices have constants of their own.
@@ -654,6 +655,29 @@ mod tests {
         assert_eq!((conv(both).unwrap().passed.others, read(Op::Gemm, both).unwrap().problems.len()), (1, 1));
         let quoted = "\"C\",K,Hi,Wi,Y,X,note\n64,64,8,8,1,1,\"a,\n\"\"b\"\"\"\n64,64,8,8,1,\"one\",\n";
         assert_eq!(conv(quoted).unwrap_err(), "l: line 4: X: found 'one', expected a whole number");
+    }
+
+    /// The part of the name on the first line was taken for a misspelt column, or for the last one.
+    #[test]
+    fn names_of_columns_may_span_lines() {
+        let text =
+            "# mine\n\"my\nnote\",N,C,K,Hi,Wi,Y,X,\"other\n\"\nx,1,8,8,4,4,1,1,\n\n,1,8,8,4,4,1,one,\n";
+        let row = text.rfind("\n,").unwrap();
+        let list = conv(&text[..row]).unwrap();
+        assert_eq!(
+            (list.problems.len(), &list.passed.unknown[..]),
+            (1, &["my\nnote".to_owned(), "other".to_owned()][..])
+        );
+        assert_eq!(conv(text).unwrap_err(), "l: line 7: X: found 'one', expected a whole number");
+        let open = "N,C,K,Hi,Wi,Y,X,\"note\n1,8,8,4,4,1,1,x\n";
+        let expected = "l: line 1: found a quoted cell without an end, expected '\"' behind it";
+        assert_eq!(conv(open).unwrap_err(), expected);
+    }
+
+    #[test]
+    fn indented_comments_are_no_rows() {
+        let text = "note,N,C,K,Hi,Wi,Y,X\nx,1,8,8,4,4,1,1\n  # off,2,8,8,4,4,1,1\n";
+        assert_eq!(conv(text).unwrap().problems.len(), 1);
     }
 
     /// `split_k` of `N/A` was "found 'N/A', expected a whole number", as if it were no empty word.

@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 use super::fault::ProblemLineFault;
 use super::stated::StatedFields;
 use crate::cells::Fields as _;
-use crate::csv_rows::{CsvFault, CsvRows, ENDLESS};
+use crate::csv_rows::{CsvFault, CsvRows, ENDLESS, LONGEST, UNCLOSED};
 use crate::field::InvalidField;
 use crate::files;
 use crate::problem::Problem;
@@ -64,6 +64,20 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Reads on to the end of a cell that spans lines. The line's number stays.
+    pub(super) fn end_cell(&mut self) -> Result<(), ProblemLineFault> {
+        let has_odd_quotes = |text: &str| text.matches('"').count() % 2 == 1;
+        let mut is_open = has_odd_quotes(&self.text);
+        while is_open && self.text.len() < LONGEST as usize {
+            let end = self.text.len();
+            if self.source.read_line(&mut self.text).map_err(unreadable)? == 0 {
+                break;
+            }
+            is_open = !has_odd_quotes(&self.text[end..]);
+        }
+        Ok(())
+    }
+
     /// Refuses a file that is not text.
     pub(super) fn expect_text(&mut self) -> Result<(), ProblemLineFault> {
         match files::not_text(self.source.fill_buf().map_err(unreadable)?) {
@@ -97,6 +111,7 @@ impl From<CsvFault> for ProblemLineFault {
             CsvFault::Unreadable(error) => unreadable(error),
             CsvFault::Row { reason, .. } => Self::Row(reason),
             CsvFault::Endless(_) => Self::Read(ENDLESS.to_owned()),
+            CsvFault::Unclosed(_) => Self::Row(UNCLOSED.to_owned()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::error::quoted;
 use super::{Builder, PoolError, named};
-use crate::csv_rows::{CsvFault, CsvRows};
+use crate::csv_rows::{CsvFault, CsvRows, UNCLOSED};
 use crate::nearest::nearest;
 
 /// The columns that may hold the name; the first that exists counts.
@@ -63,6 +63,7 @@ impl From<CsvFault> for PoolError {
     fn from(fault: CsvFault) -> Self {
         match fault {
             CsvFault::Row { line, reason } => Self::new(reason).line(line),
+            CsvFault::Unclosed(line) => Self::new(UNCLOSED).line(line),
             other => Self::new(other),
         }
     }

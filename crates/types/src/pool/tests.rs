@@ -86,6 +86,8 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
          or a text file of one name a line",
     );
     refuses(&format!("kernel,N\n{CONV},1\n{CONV}\n"), "f, line 3: found 1 cell, expected 2 as in the header");
+    let unclosed = "f, line 2: found a quoted cell without an end, expected '\"' behind it";
+    refuses(&format!("kernel,N\n{CONV},\"1\n{CONV},2\n"), unclosed);
     let error = pool(&format!("N,kernel\n\"a\nb\",{CONV}\n1,\n")).unwrap_err();
     assert_eq!((error.line, error.field.as_deref()), (Some(4), Some("kernel")));
     for text in [
