@@ -154,7 +154,8 @@ impl Rows {
 /// The file of this library, or of the program that it is a part of.
 fn own_path() -> Option<PathBuf> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for, and `found` outlives the call, which fills it in, or leaves zeros.
+    // SAFETY: any address may be asked for, and `found` outlives the call, which fills it in, or leaves
+    // zeros.
     let found = unsafe {
         libc::dladdr(own_path as *const c_void, found.as_mut_ptr());
         found.assume_init()

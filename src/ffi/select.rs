@@ -333,7 +333,8 @@ pub(super) unsafe fn extract<T: AsProblem>(
         let message = format!("capacity is {capacity}, the model has {} features", row.len());
         return Err(Failure::new(CkStatus::BufferTooSmall, message));
     }
-    // SAFETY: by contract, `features` has `capacity` doubles, which are enough, and `count` is valid for writing.
+    // SAFETY: by contract, `features` has `capacity` doubles, which are enough, and `count` is valid for
+    // writing.
     unsafe {
         write_values(features, "features", &row)?;
         write_output(count, row.len());

@@ -134,8 +134,8 @@ impl ListedProblem {
     }
 }
 
-/// A problem that one thread measures. Dropped, it waits for a later call, unless it was closed. Until then it
-/// counts as one that cannot be measured, so that a callback that never returns is not called again.
+/// A problem that one thread measures. Dropped, it waits for a later call, unless it was closed. Until then
+/// it counts as one that cannot be measured, so that a callback that never returns is not called again.
 pub(super) struct Claim<'d> {
     demand: &'d Demand,
     pub(super) unmeasured: Unmeasured,

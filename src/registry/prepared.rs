@@ -148,9 +148,9 @@ impl PreparedModel {
         Self { model, name, key, gpu, kernels, ranker, pool_kernels }
     }
 
-    /// This model for other kernels: what was compiled stays. Kernels that were removed since are passed over,
-    /// and those that were added are compiled beside the others. `None` if so many have changed that all are
-    /// better prepared anew.
+    /// This model for other kernels: what was compiled stays. Kernels that were removed since are passed
+    /// over, and those that were added are compiled beside the others. `None` if so many have changed that
+    /// all are better prepared anew.
     fn changed_to(&self, kernels: &Arc<Kernels>) -> Option<Self> {
         let ranker = self.ranker.as_ref().ok()?;
         let (mut pool_kernels, mut added) = (vec![None; self.pool_kernels.len()], Vec::new());

@@ -1,5 +1,5 @@
-//! What the environment makes the library do: a log of mistakes and decisions, and nothing where a process has
-//! rights that its caller lacks, who sets the variables.
+//! What the environment makes the library do: a log of mistakes and decisions, and nothing where a process
+//! has rights that its caller lacks, who sets the variables.
 //!
 //! The processes are this test program again: `logging` does nothing unless the environment asks for it.
 
@@ -137,7 +137,8 @@ fn privileged() {
 fn a_setuid_process_ignores_its_callers_environment() {
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let program = folder.path().join("program");
-    // By another process: a test that forks meanwhile would keep a copy of ours open, which then cannot be run.
+    // By another process: a test that forks meanwhile would keep a copy of ours open, which then cannot be
+    // run.
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.unwrap().success());
     let run = |user: Option<u32>| {

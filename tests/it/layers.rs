@@ -12,8 +12,8 @@ const CRATES: [&str; 13] = [
     "loom",
 ];
 
-/// Circles: modules that others import although they import them. Defaults hold what only GEMMs ask for; rules
-/// hold each operation's, which reads them.
+/// Circles: modules that others import although they import them. Defaults hold what only GEMMs ask for;
+/// rules hold each operation's, which reads them.
 const CIRCLES: [&str; 2] = ["types/defaults", "enumerate/rules"];
 
 /// Adds what a module's files import from the crate's root.

@@ -6,8 +6,8 @@ use ck_select_types::problem::ProblemDefaults;
 
 /// Problems of an operation in tables of measurements.
 pub(crate) trait OperationData: OperationProblem {
-    /// The columns of upstream's canonical table: numbers of the problem, fields of the kernel, and what else a
-    /// row has.
+    /// The columns of upstream's canonical table: numbers of the problem, fields of the kernel, and what else
+    /// a row has.
     const TABLE: &'static [&'static [&'static str]];
     /// Those of upstream's CSV, under the names of the table.
     const BENCHMARK: &'static [&'static [&'static str]];

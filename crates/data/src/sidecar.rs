@@ -161,8 +161,8 @@ impl Sidecar {
 
     /// The sidecar of a file as it is; `None` without one.
     pub(crate) fn meta_beside(path: &Path) -> Result<Option<Value>, DataError> {
-        // A table that was converted by hand has its sidecar under its own stem; tables of a folder may share one
-        // file, which has them by their names.
+        // A table that was converted by hand has its sidecar under its own stem; tables of a folder may share
+        // one file, which has them by their names.
         let shared = path.with_file_name(SHARED);
         let metas = [Self::meta_of(path), path.with_extension("meta.json"), shared.clone()];
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -168,7 +168,8 @@ fn trees_of(forest: &Forest, start: i32, count: i32) -> Range<usize> {
     start..all.min(start.saturating_add(count))
 }
 
-/// The prediction for a sum: an average is one of these trees only, as in LightGBM, and of no trees it is NaN.
+/// The prediction for a sum: an average is one of these trees only, as in LightGBM, and of no trees it is
+/// NaN.
 fn prediction(forest: &Forest, trees: usize, sum: f64) -> f64 {
     let sum = if forest.averaged() { sum / trees as f64 } else { sum };
     forest.objective().transform().apply(sum)

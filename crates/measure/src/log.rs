@@ -65,8 +65,8 @@ impl Log {
         files::sync_folder(files::folder_of(&self.path)).map_err(at(&self.path))
     }
 
-    /// Cuts off a torn end and reads the rows, which must have these columns. If some are unwanted, the file is
-    /// replaced by one without them, as a whole or not at all; `None` if another process has that.
+    /// Cuts off a torn end and reads the rows, which must have these columns. If some are unwanted, the file
+    /// is replaced by one without them, as a whole or not at all; `None` if another process has that.
     pub fn rows(
         mut self,
         columns: &[&str],
@@ -148,8 +148,8 @@ fn whole_lines(bytes: &[u8]) -> usize {
     bytes[..sane].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
 
-/// Reads the rows of a log, which must have these columns, and where each begins. Whole lines may still end with
-/// a torn row, of which a message spans several: it is taken off.
+/// Reads the rows of a log, which must have these columns, and where each begins. Whole lines may still end
+/// with a torn row, of which a message spans several: it is taken off.
 fn read_rows(
     path: &Path,
     bytes: &mut Vec<u8>,

@@ -1,5 +1,5 @@
-//! The models in `tests/golden` and the expected scores of its forests, which the ordinary tests check without
-//! LightGBM.
+//! The models in `tests/golden` and the expected scores of its forests, which the ordinary tests check
+//! without LightGBM.
 
 use std::error::Error;
 use std::fmt::Write;

@@ -79,8 +79,8 @@ fn open(path: &Path, op: Op) -> Result<(Sheet, Vec<String>), DataError> {
     Ok((sheet, unknown))
 }
 
-/// Whether rows describe their problem, and do not only have its number. Where some of its fields are missing,
-/// the error names them: those that are there are not passed over.
+/// Whether rows describe their problem, and do not only have its number. Where some of its fields are
+/// missing, the error names them: those that are there are not passed over.
 fn has_problems(sheet: &Sheet, op: Op) -> bool {
     let has = |name: &str| sheet.rows.column(name).is_some();
     Operation::get(op).required.iter().any(|name| Operation::has_column(op, name, &has))

@@ -1,7 +1,7 @@
 //! The rows of a CSV, in bounded memory: the one reader of all tables in text.
 //!
-//! A byte-order mark, blank lines, lines whose first visible character is `#` and repetitions of the header are
-//! skipped; cells are trimmed. Lines may end with CR LF, and a quoted cell may span several.
+//! A byte-order mark, blank lines, lines whose first visible character is `#` and repetitions of the header
+//! are skipped; cells are trimmed. Lines may end with CR LF, and a quoted cell may span several.
 
 use std::io::{self, Chain, Read, Take};
 
@@ -118,8 +118,8 @@ impl<R: Read> CsvRows<R> {
         }
     }
 
-    /// Whether a row that was not trimmed is white space, an indented comment, or an empty cell in quotes, which
-    /// is a row where rows have one cell.
+    /// Whether a row that was not trimmed is white space, an indented comment, or an empty cell in quotes,
+    /// which is a row where rows have one cell.
     fn is_blank(&self) -> bool {
         let (first, cells) = (self.record.get(0).unwrap_or_default(), self.record.len());
         match first.trim() {
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(rows(b"a,\xff\n", 8).unwrap_err(), "line 1: not UTF-8");
     }
 
-    /// They were rows, and with it, in a table whose first column is no field, problems.
+    /// They were refused, or rows where the first column is no field (742b5b6e).
     #[test]
     fn indented_comments_are_skipped_and_quoted_cells_are_none() {
         let text = b"  # of mine\na,b\n  # 1,2\n\t#\n\"#1\",2\n #3,\"4\"\n5,6\n";
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(rows(text, 8).unwrap(), expected);
     }
 
-    /// The rest of the file was the cell, so that its rows were missing without a word.
+    /// The rest of the file was the cell, so that its rows were missing without a word (61a85d2a).
     #[test]
     fn a_quoted_cell_without_an_end_is_a_fault_at_its_line() {
         for (end, line) in
@@ -295,15 +295,6 @@ mod tests {
         assert_eq!(cells(b"a,b\n\"\"\n1,2\n"), [["a", "b"], ["1", "2"]]);
         let mut matrix = CsvRows::new(&b"\"\"\n7\n"[..]);
         assert!(matrix.next().unwrap() && matrix.text(0).is_empty());
-    }
-
-    /// A list of problems had them, and a table was refused (742b5b6e).
-    #[test]
-    fn a_comment_may_be_indented() {
-        assert_eq!(
-            rows(b" # x,y\na,b\n\t# no\n1,2\n", 8).unwrap(),
-            [(2, vec!["a".to_owned(), "b".to_owned()]), (4, vec!["1".to_owned(), "2".to_owned()]),]
-        );
     }
 
     /// A number of `N/A` was no whole number, as if it were no empty word.

@@ -1,4 +1,5 @@
-//! Grammars of kernels' names: a list of parts, each with the fields that it gives, reads names and writes them.
+//! Grammars of kernels' names: a list of parts, each with the fields that it gives, reads names and writes
+//! them.
 
 use std::fmt::{Display, Write as _};
 

@@ -141,7 +141,8 @@ macro_rules! each_operation {
     };
 }
 
-/// As [`each_operation!`], where the expression becomes what another enum of [`operation_enum!`] holds for the operation.
+/// As [`each_operation!`], where the expression becomes what another enum of [`operation_enum!`] holds for
+/// the operation.
 #[macro_export]
 macro_rules! map_operation {
     (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;

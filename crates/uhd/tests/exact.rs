@@ -31,8 +31,8 @@ fn fill(row: &mut [f64], bounds: &[f64], random: &mut Random) {
     }
 }
 
-/// Compares a forest with what is made of it, and again as a file, and again as LightGBM's text, if it becomes
-/// that.
+/// Compares a forest with what is made of it, and again as a file, and again as LightGBM's text, if it
+/// becomes that.
 fn compare(forest: &Forest, rows: usize) -> bool {
     let model = Hgbm { features_hash: "sha256:00".to_owned(), ..Hgbm::of_forest(forest).unwrap() };
     let model = Hgbm::read(&model.write().unwrap()).unwrap();

@@ -60,8 +60,8 @@ fn errors_are_of_their_thread() {
     assert_eq!(last_error(), "mine");
 }
 
-/// Every entry point's body begins with the guard. cbindgen does not see through macros, so that only those of
-/// `functions.rs` are declared by one that adds it; for the others this test does what it would.
+/// Every entry point's body begins with the guard. cbindgen does not see through macros, so that only those
+/// of `functions.rs` are declared by one that adds it; for the others this test does what it would.
 #[test]
 #[cfg_attr(miri, ignore = "reads files")]
 fn every_entry_point_is_guarded() {

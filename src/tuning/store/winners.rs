@@ -79,12 +79,12 @@ impl Winners {
     /// process measured the same problem.
     ///
     /// The winner is put into memory first, so lookups find it regardless of the file. When this returns
-    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Pending`] it is only known to
-    /// this process, and is written together with a later winner, by [`Winners::refresh`], by
+    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Pending`] it is only known
+    /// to this process, and is written together with a later winner, by [`Winners::refresh`], by
     /// [`Store::flush`], or when the store is dropped. A store that was opened for reading refuses it, and it
-    /// is known until the file changes. After an
-    /// error the store is left alone for a second, and twice as long after each further failure, up to a
-    /// minute. A winner with invalid fields, or for another architecture, is refused and not kept anywhere.
+    /// is known until the file changes. After an error the store is left alone for a second, and twice as
+    /// long after each further failure, up to a minute. A winner with invalid fields, or for another
+    /// architecture, is refused and not kept anywhere.
     pub fn put(&self, problem: &Problem, winner: &Winner) -> Result<Saved, StoreError> {
         let record = Record::new(self.scope.clone(), problem, winner.clone())?;
         let _one_at_a_time = lock(&self.state);

@@ -1,7 +1,7 @@
 //! Converts any file of measurements to upstream's canonical tables.
 //!
-//! Rows are collected in chunks, and each chunk is written as a row group before the next begins, so the inputs
-//! may be larger than the memory.
+//! Rows are collected in chunks, and each chunk is written as a row group before the next begins, so the
+//! inputs may be larger than the memory.
 
 mod columns;
 mod csv;

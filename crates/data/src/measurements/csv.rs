@@ -19,7 +19,7 @@ pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Count
             Ok(false) => break,
             Err(CsvFault::Row { line, reason }) => table.rows.reject(format!("line {line}"), reason)?,
             Err(CsvFault::Unclosed(line)) => {
-                table.rows.reject(format!("line {line}"), UNCLOSED.to_owned())?
+                table.rows.reject(format!("line {line}"), UNCLOSED.to_owned())?;
             }
             Err(fault) => return Err(DataError::csv(table.rows.file, fault)),
         }

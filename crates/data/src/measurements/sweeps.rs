@@ -29,7 +29,8 @@ pub struct Run {
     pub rows: Vec<u32>,
 }
 
-/// A kernel with its number of parts, and its rows in a run: it is one candidate, however often it was measured.
+/// A kernel with its number of parts, and its rows in a run: it is one candidate, however often it was
+/// measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     /// Index into [`Measurements::kernels`].

@@ -40,8 +40,8 @@ pub struct ConvSweep {
     pub explicit_gemm: Option<Vec<bool>>,
     /// Whether to convert in a second launch; by default both for backward weight.
     pub two_stage: Option<Vec<bool>>,
-    /// Whether pipelines, schedulers, `_dsb` and `_si` come from the rules' pool of legal suffixes, which lists
-    /// can only narrow, and are not every combination of the lists, as in upstream's sweep.
+    /// Whether pipelines, schedulers, `_dsb` and `_si` come from the rules' pool of legal suffixes, which
+    /// lists can only narrow, and are not every combination of the lists, as in upstream's sweep.
     pub suffix_pool: bool,
     /// Whether `compv4` is built for all tiles, not only for those that the rules mark.
     pub all_compv4: bool,

@@ -9,8 +9,8 @@ use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 use crate::arch::ArchTable;
 use crate::rules::Rules;
 
-/// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`. `listed`
-/// is whether the kernel is an instance of a list, whose tile need not be one of a sweep.
+/// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`.
+/// `listed` is whether the kernel is an instance of a list, whose tile need not be one of a sweep.
 pub(crate) fn refusal(rules: &Rules, kernel: &ConvKernel, arch: &str, listed: bool) -> Option<&'static str> {
     let (table, warp_size) = architecture(rules, arch);
     let interwave = rules.conv.interwave_pipelines.contains(&kernel.pipeline);

@@ -8,8 +8,8 @@ use ck_select_types::vocab::QuantMode;
 
 use super::families::ProfileRule;
 
-/// The name of a kernel. If the tile engine's name of one with scales would not tell how deep groups are, it is
-/// the code generator's.
+/// The name of a kernel. If the tile engine's name of one with scales would not tell how deep groups are, it
+/// is the code generator's.
 pub(crate) fn name(variant: &str, profile: Option<&ProfileRule>, kernel: &GemmKernel) -> String {
     let GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = kernel;
     let (pipeline, last, groups) = match (profile, kernel.variant.quant) {

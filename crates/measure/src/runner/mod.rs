@@ -59,8 +59,8 @@ impl BestTime {
     }
 }
 
-/// Measures a job until its samples are steady, as often as the settings allow; `measure` also says whether it
-/// can be called again.
+/// Measures a job until its samples are steady, as often as the settings allow; `measure` also says whether
+/// it can be called again.
 pub(crate) fn steadiest<E>(
     settings: &Settings,
     mut measure: impl FnMut() -> Result<(Outcome, bool), E>,

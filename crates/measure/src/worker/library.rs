@@ -81,7 +81,8 @@ impl KernelLibrary {
 
     fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
         each_operation!(op, Own => {
-            // SAFETY: the header declares functions named after a kernel with the type of its operation's hook.
+            // SAFETY: the header declares functions named after a kernel with the type of its operation's
+            // hook.
             Some(Own::hooks(*unsafe { self.library.get(name.as_bytes()) }.ok()?))
         })
     }

@@ -24,7 +24,8 @@ pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
     each_operation!(op, Own => <LoadFor<Own> as Formula>::COLUMNS)
 }
 
-/// The operations that have an operation's columns: the estimate sees them alike, and one model can serve them.
+/// The operations that have an operation's columns: the estimate sees them alike, and one model can serve
+/// them.
 pub fn ops_like(op: Op) -> impl Iterator<Item = Op> {
     let names = |op| universal_columns(op).iter().map(|column| column.name);
     Op::ALL.iter().copied().filter(move |&other| names(other).eq(names(op)))
@@ -105,8 +106,8 @@ impl UniversalPool {
         );
     }
 
-    /// The values of the columns that depend on device and kernel alone: column after column, with a value for
-    /// each class.
+    /// The values of the columns that depend on device and kernel alone: column after column, with a value
+    /// for each class.
     pub fn of_classes(&self, columns: &[&'static UniversalColumn]) -> Vec<f64> {
         let (mut of_classes, mut times) = (Vec::new(), vec![0.0; self.distinct()]);
         // Whatever the problem is.

@@ -195,8 +195,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Workgroups that a compute unit holds, and cycles as a multiple of those that they were if it had all that
-    /// one workgroup needs.
+    /// Workgroups that a compute unit holds, and cycles as a multiple of those that they were if it had all
+    /// that one workgroup needs.
     fn occupancy(&self) -> [f64; 2] {
         let &Step { kernel, device, constants, waves, threads, .. } = self;
         let least = if kernel.second_buffer { 2.0 } else { 1.0 };

@@ -20,8 +20,8 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
     /// The kernels of rows that can serve a problem, in words; `None` if all can.
     const SERVED_BY: Option<&'static str>;
 
-    /// Whether a row's kernel can serve this one: by its name or, without one, by the cells that problems have,
-    /// too. Without more than sizes (`is_signed`), it is for any signature.
+    /// Whether a row's kernel can serve this one: by its name or, without one, by the cells that problems
+    /// have, too. Without more than sizes (`is_signed`), it is for any signature.
     fn is_served_by(
         &self,
         kernel: Option<&Self::Kernel>,

@@ -1,5 +1,5 @@
-//! A text section by section: the header, one tree after the other, and what follows. No more of it is in memory
-//! at once.
+//! A text section by section: the header, one tree after the other, and what follows. No more of it is in
+//! memory at once.
 
 use std::io::{self, BufRead};
 
@@ -95,7 +95,8 @@ struct Text<R> {
 }
 
 impl<R: BufRead> Text<R> {
-    /// Goes on to the next part, which ends where a tree begins or the trees end; `false` if the text ends first.
+    /// Goes on to the next part, which ends where a tree begins or the trees end; `false` if the text ends
+    /// first.
     fn read_part(&mut self) -> io::Result<bool> {
         self.drop_part();
         loop {

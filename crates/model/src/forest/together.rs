@@ -16,8 +16,8 @@ pub(crate) const TOGETHER: usize = 32;
 pub(crate) type Values = [f64; TOGETHER];
 
 impl Forest {
-    /// The raw scores of the first `rows` rows. `columns` has the values of each feature, as many as the forest
-    /// has; `waiting` is working memory.
+    /// The raw scores of the first `rows` rows. `columns` has the values of each feature, as many as the
+    /// forest has; `waiting` is working memory.
     pub(crate) fn raw_scores(
         &self,
         columns: &mut [Values],

@@ -14,8 +14,8 @@ use crate::files;
 use crate::forest::{Forest, ReadError, text_head};
 use crate::inflate::{self, Limited, TooMuch, inflated_to};
 
-/// Largest forest in bytes, after decompression; upstream's default forest of 2000 x 255 leaves is about 40 MB
-/// of text.
+/// Largest forest in bytes, after decompression; upstream's default forest of 2000 x 255 leaves is about 40
+/// MB of text.
 const MOST_FOREST_BYTES: u64 = 1 << 30;
 /// Largest spec in bytes.
 const MOST_SPEC_BYTES: u64 = 16 << 20;

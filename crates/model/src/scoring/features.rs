@@ -248,8 +248,9 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem, Problem};
 
-    /// One full block of classes, and one that is not full. Kernels are 41 tiles, three times: as they are, with
-    /// everything different that pair features must not read, so of the same classes, and with other pipelines.
+    /// One full block of classes, and one that is not full. Kernels are 41 tiles, three times: as they are,
+    /// with everything different that pair features must not read, so of the same classes, and with other
+    /// pipelines.
     const CLASSES: usize = 82;
 
     fn conv_kernel(extractor: &Extractor, own: bool, number: usize) -> KernelTerms {

@@ -69,7 +69,8 @@ impl Ranker {
     }
 
     /// The ranker of a pool that has more kernels at its end: what was compiled stays. `priority` is as for
-    /// [`Ranker::deferred`], and names decide last between equal scores. `None` if all are better compiled anew.
+    /// [`Ranker::deferred`], and names decide last between equal scores. `None` if all are better compiled
+    /// anew.
     pub fn with_added(&self, pool: Arc<Pool>, priority: impl Fn(usize) -> i32) -> Option<Self> {
         let first = self.first_segment();
         let added = pool.kernels().get(first.indices.end..)?;

@@ -55,8 +55,8 @@ fn golden_scores_are_lightgbms() {
     assert!(golden::scores().unwrap() == fs::read_to_string(golden::SCORES).unwrap());
 }
 
-/// What the ordinary tests expect of the small models is what LightGBM's predictions, `expm1` and a stable sort
-/// make of the same rows.
+/// What the ordinary tests expect of the small models is what LightGBM's predictions, `expm1` and a stable
+/// sort make of the same rows.
 #[test]
 fn golden_rankings_are_lightgbms() {
     for (name, pool) in [

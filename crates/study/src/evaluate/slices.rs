@@ -32,7 +32,8 @@ pub struct SliceGroup {
     pub slices: Vec<Slice>,
 }
 
-/// A way to classify problems: title, word and key as in [`SliceGroup`], and a problem's class, if it has one.
+/// A way to classify problems: title, word and key as in [`SliceGroup`], and a problem's class, if it has
+/// one.
 type Kind = (&'static str, &'static str, &'static str, fn(&Problem) -> Option<String>);
 
 /// All ways to classify problems.

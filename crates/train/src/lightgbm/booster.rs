@@ -25,8 +25,8 @@ pub enum Output {
 }
 
 impl Booster {
-    /// A model with so many trees at most, on top of those of `start`. LightGBM's own parameters are `key=value`
-    /// separated by blanks.
+    /// A model with so many trees at most, on top of those of `start`. LightGBM's own parameters are
+    /// `key=value` separated by blanks.
     pub fn train(
         data: &Matrix<'_>,
         params: &str,

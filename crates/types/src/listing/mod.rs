@@ -657,7 +657,8 @@ mod tests {
         assert_eq!(conv(quoted).unwrap_err(), "l: line 4: X: found 'one', expected a whole number");
     }
 
-    /// The part of the name on the first line was taken for a misspelt column, or for the last one.
+    /// The part of the name on the first line was taken for a misspelt column, or for the last one
+    /// (61a85d2a).
     #[test]
     fn names_of_columns_may_span_lines() {
         let text =

@@ -22,8 +22,8 @@ pub(super) fn tie(ranking: &[Ranked], place: usize) -> Cell {
     scores.any(|score| score == ranking[place].score).then_some("=").into()
 }
 
-/// Prints how many kernels of the pool are not ranked for the only problem, and why. `known` are those that are
-/// ranked, and those that are ranked for no problem, which were printed before.
+/// Prints how many kernels of the pool are not ranked for the only problem, and why. `known` are those that
+/// are ranked, and those that are ranked for no problem, which were printed before.
 pub(super) fn say_misfits(pool: &Pool, problem: &Problem, known: impl Iterator<Item = usize>) {
     let known: HashSet<usize> = known.collect();
     let others = pool.iter().enumerate().filter(|(index, _)| !known.contains(index));
@@ -66,8 +66,8 @@ impl Notes {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a ranked problem, with the fields in which it is outside of the training range; returns the cell
-    /// that names them.
+    /// Counts a ranked problem, with the fields in which it is outside of the training range; returns the
+    /// cell that names them.
     pub(super) fn count(&self, outside: FieldSet) -> Cell {
         let outside: Vec<&str> = outside.names(self.op).collect();
         let mut counts = self.counts();

@@ -287,8 +287,8 @@ impl GemmKernel {
     }
 }
 
-/// The flags of names that have some: for padding, then which scales are stored in the order in which they are
-/// read. Kernels with scales of groups are never persistent, nor are batched ones.
+/// The flags of names that have some: for padding, then which scales are stored in the order in which they
+/// are read. Kernels with scales of groups are never persistent, nor are batched ones.
 fn flags(family: &Family) -> Vec<Part> {
     let has = family.quant.map_or([false; 2], QuantMode::flagged_scales);
     let scales = SCALES.into_iter().zip(has).filter(|(_, has)| *has).map(|(part, _)| part);
