@@ -463,10 +463,24 @@ static void models_have_keys(const char *repository) {
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &key));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(registry, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(NULL, &key));
+
+    /* Each field of a key counts. */
+    ck_conv_problem problem = resnet();
+    key.direction = CK_ANY;
+    key.dtype = CK_DTYPE_BF16;
+    key.arch = "gfx942";
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
+    CHECK(selected(registry, &problem).source == CK_SOURCE_MODEL);
+    problem.arch = "gfx950";
+    CHECK(selected(registry, &problem).source == CK_SOURCE_ESTIMATE);
+    ck_model_key other = key;
+    other.dtype = CK_ANY;
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &other));
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_model(registry, &key));
+
     /* Forced, it answers for an architecture that it was not trained on, and says so. */
     SIZED(ck_model_options, forced);
     forced.force = 1;
-    ck_conv_problem problem = resnet();
     problem.arch = "gfx90a";
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &forced));
     const ck_selection selection = selected(registry, &problem);
