@@ -291,6 +291,10 @@ static void kernels_are_added_found_and_removed(void) {
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernels(registry, with_bad, NULL, 2));
     const char *const with_null[] = {KERNELS[1], NULL};
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, with_null, NULL, 2));
+    const char *const with_known[] = {KERNELS[1], KERNELS[0]};
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, with_known, NULL, 2));
+    const char *const twice[] = {KERNELS[1], KERNELS[1]};
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, twice, NULL, 2));
     CHECK(size_of_registry(registry) == 1);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, NULL, NULL, 1));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(NULL, KERNELS, NULL, 1));
