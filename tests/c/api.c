@@ -322,6 +322,7 @@ static void kernels_are_added_found_and_removed(void) {
         ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[at], &info));
         CHECK(info.index == at);
     }
+    const char *const kept_name = info.name;
     SIZED(ck_kernel_info, untouched);
     untouched.index = 99;
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, KERNEL_COUNT, &untouched));
@@ -348,6 +349,7 @@ static void kernels_are_added_found_and_removed(void) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_clear(NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
     CHECK(size_of_registry(registry) == 0);
+    CHECK(strcmp(kept_name, KERNELS[KERNEL_COUNT - 1]) == 0); /* alive until the registry is destroyed */
     ck_registry_destroy(registry);
 }
 
