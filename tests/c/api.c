@@ -291,6 +291,10 @@ static void kernels_are_added_found_and_removed(void) {
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernels(registry, with_bad, NULL, 2));
     const char *const with_null[] = {KERNELS[1], NULL};
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, with_null, NULL, 2));
+    const char *const with_known[] = {KERNELS[1], KERNELS[0]};
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, with_known, NULL, 2));
+    const char *const twice[] = {KERNELS[1], KERNELS[1]};
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, twice, NULL, 2));
     CHECK(size_of_registry(registry) == 1);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, NULL, NULL, 1));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(NULL, KERNELS, NULL, 1));
@@ -318,6 +322,7 @@ static void kernels_are_added_found_and_removed(void) {
         ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[at], &info));
         CHECK(info.index == at);
     }
+    const char *const kept_name = info.name;
     SIZED(ck_kernel_info, untouched);
     untouched.index = 99;
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, KERNEL_COUNT, &untouched));
@@ -344,6 +349,7 @@ static void kernels_are_added_found_and_removed(void) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_clear(NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
     CHECK(size_of_registry(registry) == 0);
+    CHECK(strcmp(kept_name, KERNELS[KERNEL_COUNT - 1]) == 0); /* alive until the registry is destroyed */
     ck_registry_destroy(registry);
 }
 
@@ -463,10 +469,24 @@ static void models_have_keys(const char *repository) {
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &key));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(registry, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(NULL, &key));
+
+    /* Each field of a key counts. */
+    ck_conv_problem problem = resnet();
+    key.direction = CK_ANY;
+    key.dtype = CK_DTYPE_BF16;
+    key.arch = "gfx942";
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
+    CHECK(selected(registry, &problem).source == CK_SOURCE_MODEL);
+    problem.arch = "gfx950";
+    CHECK(selected(registry, &problem).source == CK_SOURCE_ESTIMATE);
+    ck_model_key other = key;
+    other.dtype = CK_ANY;
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &other));
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_model(registry, &key));
+
     /* Forced, it answers for an architecture that it was not trained on, and says so. */
     SIZED(ck_model_options, forced);
     forced.force = 1;
-    ck_conv_problem problem = resnet();
     problem.arch = "gfx90a";
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &forced));
     const ck_selection selection = selected(registry, &problem);
