@@ -32,8 +32,8 @@
 //! let pool = Arc::new(Pool::read("configs/forward_bf16.txt")?);
 //! let ranker = Ranker::new(model, pool)?;
 //!
-//! let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1,
-//! 1]); for place in ranker.rank(&problem.into())?.iter().take(3) {
+//! let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
+//! for place in ranker.rank(&problem.into())?.iter().take(3) {
 //!     println!("{:9.3}  {}", place.score, ranker.name(place.index));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
