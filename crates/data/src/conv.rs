@@ -20,7 +20,8 @@ impl OperationData for ConvProblem {
         &["is_valid", "run_id"],
     ];
     const BENCHMARK: &'static [&'static [&'static str]] =
-        &[&["kernel_name", "problem_idx"], &CONV_COLUMNS, &["latency_ms", "tflops", "non_zero"]];
+        &[&["kernel", "problem_idx"], &CONV_COLUMNS, &["latency_ms", "tflops", "non_zero"]];
+    const NUMBERS_RUNS: bool = true;
 
     fn of_row(
         (_, kernel): (&str, &ConvKernel),

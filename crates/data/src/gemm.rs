@@ -1,10 +1,13 @@
 //! GEMMs in tables of measurements.
 
 use ck_select_types::cells::Fields;
-use ck_select_types::kernel::GemmKernel;
+use ck_select_types::kernel::{GemmKernel, Kernel};
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{GemmProblem, ProblemDefaults};
+use ck_select_types::vocab::Pipeline;
 
+use crate::measurements::json::{Benchmark, Results};
+use crate::measurements::rows::{Fault, RowOutcome};
 use crate::operation::{OperationData, Sizes};
 
 impl OperationData for GemmProblem {
@@ -19,6 +22,7 @@ impl OperationData for GemmProblem {
         &["kernel_name", "m", "n", "k", "split_k", "arch"],
         &["latency_ms", "measured_tflops", "bandwidth_gb_s", "is_valid"],
     ];
+    const HAS_BOOLEANS: bool = true;
 
     fn of_row(
         (name, kernel): (&str, &GemmKernel),
@@ -47,5 +51,21 @@ impl OperationData for GemmProblem {
             Some(reason) => Err(format!("kernel '{name}' does not compute it: {reason}")),
             None => Ok(problem),
         }
+    }
+
+    /// Kernels of pipeline `mem` pad all three extents, whatever the flags in their names. Upstream corrects
+    /// these columns in one of its three ways to make training data; here they are always correct. The
+    /// descriptor follows the name.
+    fn tabulated(kernel: &GemmKernel) -> GemmKernel {
+        let pads_all = kernel.pipeline == Pipeline::Mem;
+        GemmKernel { pad: kernel.pad.map(|pads| pads || pads_all), ..kernel.clone() }
+    }
+
+    fn benchmark_row(
+        results: &mut Results<'_>,
+        kernel: &Kernel,
+        found: Benchmark<'_>,
+    ) -> Result<RowOutcome, Fault> {
+        results.gemm(kernel, found)
     }
 }

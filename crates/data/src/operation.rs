@@ -1,16 +1,24 @@
 //! What an operation's file says about its measurements.
 
 use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::kernel::Kernel;
 use ck_select_types::operation::OperationProblem;
 use ck_select_types::problem::ProblemDefaults;
+
+use crate::measurements::json::{Benchmark, Results};
+use crate::measurements::rows::{Fault, RowOutcome};
 
 /// Problems of an operation in tables of measurements.
 pub(crate) trait OperationData: OperationProblem {
     /// The columns of upstream's canonical table: numbers of the problem, fields of the kernel, and what else
     /// a row has.
     const TABLE: &'static [&'static [&'static str]];
-    /// Those of upstream's CSV, under the names of the table.
+    /// Those of upstream's CSV.
     const BENCHMARK: &'static [&'static [&'static str]];
+    /// Whether flags are true or false in the table, not 1 or 0.
+    const HAS_BOOLEANS: bool = false;
+    /// Whether the table numbers runs.
+    const NUMBERS_RUNS: bool = false;
 
     /// The problem of a row: sizes from its cells, words from its kernel, which has a name.
     fn of_row(
@@ -18,6 +26,20 @@ pub(crate) trait OperationData: OperationProblem {
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
     ) -> Result<Self, String>;
+
+    /// The kernel as the table has it.
+    fn tabulated(kernel: &Self::Kernel) -> Self::Kernel {
+        kernel.clone()
+    }
+
+    /// Takes the row of a benchmark that prints JSON.
+    fn benchmark_row(
+        _results: &mut Results<'_>,
+        kernel: &Kernel,
+        _found: Benchmark<'_>,
+    ) -> Result<RowOutcome, Fault> {
+        Err(format!("kernel '{}': benchmarks of {} print no JSON", kernel.name, Self::OPERATION.noun).into())
+    }
 }
 
 /// Cells of which some are not read, because the kernel's name says them.

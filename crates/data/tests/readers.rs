@@ -476,6 +476,17 @@ fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
     }
 }
 
+/// Kernels of other operations were asked for the columns of a GEMM.
+#[test]
+fn benchmark_json_of_an_operation_that_prints_none_says_so() {
+    let error = refusal("b.json", &benchmarks("", &[(CONV, FIGURES)]), Op::Conv);
+    assert!(error.ends_with("_compv3_intrawave': benchmarks of convolutions print no JSON"), "{error}");
+    let kernel =
+        "fmha_fwd_fp16_batch_h128_qr_t128x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1";
+    let error = refusal("b.json", &benchmarks("", &[(kernel, FIGURES)]), Op::Fmha);
+    assert!(error.ends_with("problem: found nothing, expected an object with sizes of attention"), "{error}");
+}
+
 #[test]
 fn the_architecture_in_benchmark_json_counts() {
     let arch = |word: &str| format!("{FIGURES}, \"arch\": \"{word}\"");

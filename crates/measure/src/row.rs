@@ -6,7 +6,6 @@
 
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
-use ck_select::vocab::Op;
 use ck_select_types::csv_rows::CsvRows;
 
 use crate::outcome::{FailureClass, Outcome};
@@ -18,15 +17,16 @@ pub const NO_LATENCY: &str = "N/A";
 /// The columns of a plan's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    op: Op,
     problem: Vec<&'static str>,
+    /// Whether there is a column for bytes a second.
+    has_rate: bool,
 }
 
 impl Columns {
     /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but some
     /// problems need to be told apart.
     pub fn new(plan: &Plan) -> Self {
-        let op = plan.kernels().first().map_or(Op::Conv, |kernel| kernel.kind.op());
+        let op = plan.kernels().first().map_or(Operation::UNSTATED, |kernel| kernel.kind.op());
         let Operation { columns, optional_columns, .. } = Operation::get(op);
         let differs = |name: &&str| {
             plan.problems()
@@ -35,12 +35,14 @@ impl Columns {
                 .any(|problem| problem.cell(name) != problem.assumed().cell(name))
         };
         let needed = optional_columns.iter().filter(|names| names.iter().any(differs));
-        Self { op, problem: columns.iter().chain(needed.copied().flatten()).copied().collect() }
+        let problem = columns.iter().chain(needed.copied().flatten()).copied().collect();
+        let first = plan.problems().first().map(|planned| planned.requested.problem);
+        Self { problem, has_rate: first.and_then(|problem| problem.bytes()).is_some() }
     }
 
     /// Their names.
     pub fn names(&self) -> Vec<&'static str> {
-        let rate = (self.op == Op::Gemm).then_some("bandwidth_gb_s");
+        let rate = self.has_rate.then_some("bandwidth_gb_s");
         let figures = ["latency_ms", "tflops"].into_iter().chain(rate).chain(["non_zero", "error_msg"]);
         ["kernel", "problem_idx"].into_iter().chain(self.problem.iter().copied()).chain(figures).collect()
     }
@@ -54,9 +56,9 @@ impl Columns {
         // The fewest digits that read back to the same bits.
         cells.push(measured.map_or(NO_LATENCY.to_owned(), |m| format!("{:?}", m.latency_ms)));
         cells.push(measured.map_or("0.0".to_owned(), |m| format!("{:?}", m.tflops)));
-        if let Problem::Gemm(gemm) = problem {
+        if let Some(bytes) = problem.bytes() {
             // The least that it can move.
-            let least = gemm.bytes() / 1e6;
+            let least = bytes / 1e6;
             let rate = measured.map(|m| m.bandwidth_gb_s.unwrap_or(least / m.latency_ms));
             cells.push(format!("{:?}", rate.unwrap_or(0.0)));
         }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
-use ck_select_types::vocab::Op;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
+use ck_select_data::convert::speed_column;
 use ck_select_data::measurements::{Measurements, Row};
 
 use super::{TrainError, TrainedForest, facts};
@@ -52,9 +52,7 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[TrainedForest]) ->
         let values = valid.iter().map(|index| Some(value(row(index))).filter(|value| !value.is_nan()));
         Arc::new(values.collect::<Float64Array>())
     };
-    // Upstream's names differ by operation.
-    let speed = if measurements.scope().op == Op::Gemm { "measured_tflops" } else { "tflops" };
-    columns.push((speed.to_owned(), real(|row| row.tflops)));
+    columns.push((speed_column(measurements.scope().op).to_owned(), real(|row| row.tflops)));
     columns.push(("latency_ms".to_owned(), real(|row| row.latency_ms)));
     columns.push(("is_valid".to_owned(), Arc::new(BooleanArray::from(vec![true; valid.len()]))));
     for (number, one) in trained.iter().enumerate() {

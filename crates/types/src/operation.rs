@@ -9,7 +9,7 @@ use crate::vocab::Dtype;
 /// Problems of an operation, whose type stands for the operation.
 pub trait OperationProblem: Record + Copy {
     /// The kernels that compute them.
-    type Kernel: Record;
+    type Kernel: Record + Clone;
     /// What the operation says about itself.
     const OPERATION: Operation;
 
@@ -65,6 +65,11 @@ pub trait OperationProblem: Record + Copy {
     /// Whether text with some cells says which kernels it is for, beside sizes and type.
     fn states_signature(_has: &dyn Fn(&str) -> bool) -> bool {
         false
+    }
+
+    /// Bytes of operands and results, each moved once, if tables have a column for their rate.
+    fn bytes(&self) -> Option<f64> {
+        None
     }
 
     /// Rows and depth of its (implicit) GEMM; of attention's second product, which sums over keys.
@@ -133,4 +138,6 @@ pub struct Operation {
     pub kernel_cells: &'static [&'static str],
     /// Whether tables of other operations may have such cells: many kernels have tiles.
     pub shares_kernel_cells: bool,
+    /// The numbers that upstream's executables of one kernel take as flags; none if it builds none.
+    pub executable_flags: &'static [&'static str],
 }

@@ -1,6 +1,7 @@
 //! What is made from the list of operations: names, enums and dispatches.
 
 use crate::defaults::ProblemDefaults;
+use crate::field::place;
 use crate::gemm::GemmRequest;
 use crate::operation::{Operation, OperationProblem};
 use crate::vocab::{ConvLayout, Direction, GemmLayout, Op};
@@ -170,6 +171,14 @@ impl Operation {
     /// The record of an operation.
     pub const fn get(op: Op) -> &'static Self {
         crate::each_operation!(op, Problem => &<Problem as OperationProblem>::OPERATION)
+    }
+
+    /// That of text and tables which do not show theirs.
+    pub const UNSTATED: Op = Op::Conv;
+
+    /// Whether the operation's problems have a field, by any of its names.
+    pub fn has_field(op: Op, name: &str) -> bool {
+        place(Self::get(op).problem, name).is_some()
     }
 
     /// Whether a table has one of the columns that problems of an operation need, in whichever form.

@@ -7,14 +7,17 @@ use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray,
 };
 use arrow_schema::{DataType, Field};
+use ck_select_types::each_operation;
 use ck_select_types::field::{self, Kind, place};
 use ck_select_types::hardware::Hardware;
-use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::kernel::KernelKind;
 use ck_select_types::problem::Problem;
-use ck_select_types::vocab::{Op, Pipeline};
+use ck_select_types::vocab::Op;
 
 use super::rows::Chunk;
+use super::schema::flag_type;
 use crate::measurements::Figures;
+use crate::operation::OperationData as _;
 
 /// Where a column's values come from.
 #[derive(Clone, Copy)]
@@ -24,8 +27,6 @@ pub(super) enum Source {
     KernelName,
     /// The field at this place of the kernel's table.
     Kernel(usize),
-    /// Whether a GEMM kernel pads this axis.
-    Pads(usize),
     /// The field at this place of the problem's table.
     Problem(usize),
     /// The problem's architecture.
@@ -62,16 +63,15 @@ impl Column {
     pub(super) fn field(&self) -> Field {
         let of_fields = |fields: &[field::Field], place: usize| match fields[place].kind {
             Kind::Word(_) | Kind::Shape => text_type(),
-            // Upstream's tables of GEMMs have flags, its others numbers.
-            Kind::Flag if self.op == Op::Gemm => DataType::Boolean,
-            Kind::Flag | Kind::Number => DataType::Int64,
+            Kind::Flag => flag_type(self.op),
+            Kind::Number => DataType::Int64,
         };
         let kind = match self.source {
             Source::Kernel(place) => of_fields(KernelKind::fields(self.op), place),
             Source::Problem(place) => of_fields(Problem::fields(self.op), place),
             Source::Op | Source::KernelName | Source::Arch | Source::Groups | Source::RunText => text_type(),
             Source::Figure(_) | Source::FigureOr(..) => DataType::Float64,
-            Source::Pads(_) | Source::IsValid => DataType::Boolean,
+            Source::IsValid => DataType::Boolean,
             Source::Hardware(_) | Source::NonZero | Source::ProblemIdx | Source::RunInt => DataType::Int64,
         };
         Field::new(self.name, kind, true)
@@ -85,10 +85,9 @@ impl Column {
             Source::Op => texts(&[Some(self.op.to_string())], std::iter::repeat_n(&0, chunk.len())),
             Source::KernelName => texts(&all(kernels, |kernel| Some(kernel.name.clone())), kernel),
             Source::Kernel(place) => {
-                let values = all(kernels, |kernel| Some(kernel.kind.values()[place]));
+                let values = all(kernels, |kernel| Some(tabulated(&kernel.kind)[place]));
                 self.of_field(&KernelKind::fields(self.op)[place], &values, kernel)
             }
-            Source::Pads(axis) => flags(&all(kernels, |kernel| Some(pads(kernel, axis).into())), kernel),
             Source::Problem(place) => {
                 let values = all(problems, |problem| Some(problem.values()[place]));
                 self.of_field(&Problem::fields(self.op)[place], &values, problem)
@@ -96,7 +95,10 @@ impl Column {
             Source::Arch => {
                 texts(&all(problems, |problem| problem.arch().map(|arch| arch.to_string())), problem)
             }
-            Source::Groups => texts(&all(problems, groups), problem),
+            Source::Groups => {
+                let groups = |problem: &Problem| Some(problem.cell("groups")).filter(|list| !list.is_empty());
+                texts(&all(problems, groups), problem)
+            }
             Source::Hardware(name) => {
                 let recorded = chunk.hardware.iter().find(|(known, _)| *known == name).map(|known| known.1);
                 let profile = |problem: &Problem| Hardware::for_arch(&problem.arch()?)?.get(name);
@@ -132,21 +134,9 @@ fn text_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// Kernels of pipeline `mem` pad all three extents, whatever the flags in their names. Upstream corrects
-/// these columns in one of its three ways to make training data; here they are always correct. The descriptor
-/// follows the name.
-fn pads(kernel: &Kernel, axis: usize) -> bool {
-    match &kernel.kind {
-        KernelKind::Gemm(kernel) => kernel.pipeline == Pipeline::Mem || kernel.pad[axis],
-        _ => false,
-    }
-}
-
-fn groups(problem: &Problem) -> Option<String> {
-    match problem {
-        Problem::Gemm(gemm) if !gemm.request.groups.is_empty() => Some(gemm.request.groups.to_string()),
-        _ => None,
-    }
+/// The numbers of a kernel's fields, as the table has them.
+fn tabulated(kind: &KernelKind) -> [i64; field::MOST_FIELDS] {
+    each_operation!(kind, KernelKind(kernel) as Own => field::values(&Own::tabulated(kernel)))
 }
 
 /// The values of all kernels, problems or runs.

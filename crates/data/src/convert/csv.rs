@@ -30,12 +30,7 @@ impl Writer {
         };
         let file = csv::Writer::from_writer(super::create(path)?);
         let mut writer = Self { name, file, columns: columns(op, inputs) };
-        // Only the CSV of GEMMs calls the kernel as the table does.
-        let heading = |column: &Column| match column.name {
-            "kernel_name" if op != Op::Gemm => "kernel",
-            name => name,
-        };
-        let header: Vec<&str> = writer.columns.iter().map(heading).collect();
+        let header: Vec<&str> = writer.columns.iter().map(|column| column.name).collect();
         writer.file.write_record(header).map_err(|error| DataError::io(&writer.name, error.into()))?;
         Ok(writer)
     }
@@ -60,21 +55,19 @@ impl super::Writer for Writer {
 }
 
 fn columns(op: Op, inputs: &InputColumns) -> Vec<Column> {
-    let mut names = schema::of_benchmark(op);
-    names.extend(schema::more(op, inputs).iter().map(|column| column.name));
-    let mut table = schema::columns(op, inputs);
-    let mut column = |name: &str| {
-        let mut column = table.swap_remove(table.iter().position(|column| column.name == name)?);
-        if op == Op::Conv {
-            column.source = match name {
+    let mut columns = schema::of_benchmark(op);
+    // Without a column for it, figures say that a row is invalid.
+    if !columns.iter().any(|column| column.name == "is_valid") {
+        for column in &mut columns {
+            column.source = match column.name {
                 "latency_ms" => Source::FigureOr(|figures| figures.latency_ms, f64::NAN),
                 "tflops" => Source::FigureOr(|figures| figures.tflops, 0.0),
                 _ => column.source,
             };
         }
-        Some(column)
-    };
-    names.into_iter().filter_map(&mut column).collect()
+    }
+    columns.extend(schema::more(op, inputs));
+    columns
 }
 
 fn cell<'a>(column: &str, values: &'a ArrayRef, row: usize) -> Cow<'a, [u8]> {

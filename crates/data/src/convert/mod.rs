@@ -21,6 +21,7 @@ use crate::sidecar::Sidecar;
 use origin::Origins;
 use rows::{Chunk, ChunkWriter};
 use schema::InputColumns;
+pub use schema::speed_column;
 
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]

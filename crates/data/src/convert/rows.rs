@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select_types::kernel::Kernel;
+use ck_select_types::operation::Operation;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 use md5::{Digest, Md5};
 
+use super::schema::numbers_runs;
 use super::{Options, Progress, Reject, Target};
 use crate::measurements::{DataError, Figures, MeasuredRow, Sink, note};
 
@@ -141,16 +143,14 @@ impl Sink for ChunkWriter<'_> {
             chunk.problems.push(*row.problem);
             chunk.problems.len() as u32 - 1
         });
-        let run = match (options.run_id.as_deref().or(row.run_id), op) {
-            (None, Op::Conv) => "0",
-            (None, _) => &of_file.run,
-            (Some(run), _) => run,
-        };
+        let own = if numbers_runs(op) { "0" } else { &of_file.run };
+        let run = options.run_id.as_deref().or(row.run_id).unwrap_or(own);
         if chunk.runs.last().map(String::as_str) != Some(run) {
-            if op == Op::Conv && run.parse::<i64>().is_err() {
+            if numbers_runs(op) && run.parse::<i64>().is_err() {
                 let reason = format!(
-                    "run_id: found '{run}', expected a whole number, as the table of convolutions has it; \
-                     --run-id gives another"
+                    "run_id: found '{run}', expected a whole number, as the table of {} has it; --run-id gives \
+                     another",
+                    Operation::get(op).noun
                 );
                 return Err(DataError::format(&of_file.name, reason));
             }

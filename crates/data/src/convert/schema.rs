@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use arrow_schema::DataType;
 use ck_select_types::each_operation;
 use ck_select_types::field::{Kind, place};
 use ck_select_types::hardware::Hardware;
@@ -69,9 +70,27 @@ pub(super) fn more(op: Op, inputs: &InputColumns) -> Vec<Column> {
 
 const BANDWIDTH: &str = "bandwidth_gb_s";
 
-/// The columns of upstream's CSV, under the names of the table.
-pub(super) fn of_benchmark(op: Op) -> Vec<&'static str> {
-    each_operation!(op, Own => <Own as OperationData>::BENCHMARK).concat()
+/// The columns of upstream's CSV.
+pub(super) fn of_benchmark(op: Op) -> Vec<Column> {
+    let names = each_operation!(op, Own => <Own as OperationData>::BENCHMARK).concat();
+    names.into_iter().filter_map(|name| Column::named(op, name)).collect()
+}
+
+/// What an operation's table calls the speed.
+pub fn speed_column(op: Op) -> &'static str {
+    let names = canonical(op);
+    ["measured_tflops", "tflops"].into_iter().find(|name| names.contains(name)).unwrap_or_default()
+}
+
+/// Whether an operation's table numbers runs.
+pub(super) fn numbers_runs(op: Op) -> bool {
+    each_operation!(op, Own => <Own as OperationData>::NUMBERS_RUNS)
+}
+
+/// The type of flags in an operation's table.
+pub(super) fn flag_type(op: Op) -> DataType {
+    let has_booleans = each_operation!(op, Own => <Own as OperationData>::HAS_BOOLEANS);
+    if has_booleans { DataType::Boolean } else { DataType::Int64 }
 }
 
 impl Column {
@@ -99,19 +118,16 @@ fn of_kernel(op: Op, name: &str) -> Option<Source> {
 fn of_row(op: Op, name: &str) -> Option<Source> {
     Some(match name {
         "op_type" => Source::Op,
-        "kernel_name" => Source::KernelName,
+        "kernel" | "kernel_name" => Source::KernelName,
         "arch" => Source::Arch,
         "groups" => Source::Groups,
-        "pad_m" => Source::Pads(0),
-        "pad_n" => Source::Pads(1),
-        "pad_k" => Source::Pads(2),
         "tflops" | "measured_tflops" => Source::Figure(|figures| figures.tflops),
         "latency_ms" => Source::Figure(|figures| figures.latency_ms),
         "bandwidth_gb_s" => Source::Figure(|figures| figures.bandwidth_gb_s),
         "is_valid" => Source::IsValid,
         "non_zero" => Source::NonZero,
         "problem_idx" => Source::ProblemIdx,
-        "run_id" if op == Op::Conv => Source::RunInt,
+        "run_id" if numbers_runs(op) => Source::RunInt,
         "run_id" => Source::RunText,
         _ => {
             let constant = Hardware::COLUMNS.iter().position(|column| *column == name)?;

@@ -3,13 +3,13 @@
 mod csv;
 mod error;
 mod failures;
-mod json;
+pub(crate) mod json;
 mod log;
 mod parquet;
 mod problems;
 mod record;
 mod row_collector;
-mod rows;
+pub(crate) mod rows;
 mod source;
 mod sweeps;
 mod table;

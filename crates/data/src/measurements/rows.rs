@@ -35,7 +35,7 @@ impl Filter<'_> {
 }
 
 /// Why a place is no row.
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Row(String),
     Sink(DataError),
 }
@@ -59,7 +59,7 @@ impl From<DataError> for Fault {
 }
 
 /// What became of a row.
-pub(super) enum RowOutcome {
+pub(crate) enum RowOutcome {
     Row,
     /// It was not requested.
     Other,

@@ -19,9 +19,8 @@ use crate::process::{self, ProcessEnd, ProcessOutput};
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
-/// The numbers of a problem that have a flag; those that have none are `MORE`.
-const FLAGS: [&str; 3] = ["m", "n", "k"];
-const MORE: [&str; 2] = ["split_k", "batch"];
+/// Numbers of a problem that no executable has a flag for.
+const WITHOUT_FLAG: [&str; 2] = ["split_k", "batch"];
 
 /// Runs executables, `DIRECTORY/benchmark_<kernel>`.
 #[derive(Debug, Clone)]
@@ -32,14 +31,14 @@ pub struct ExecutableRunner {
 impl ExecutableRunner {
     /// A runner for kernels of one operation, of which upstream builds executables.
     pub fn new(directory: PathBuf, op: Op) -> Result<Self, MeasureError> {
-        match op {
-            Op::Gemm => Ok(Self { directory }),
-            op => Err(MeasureError::new(format!(
-                "executables of {} have no standard flags: give a library, or a program that speaks the \
-                 worker's protocol",
-                Operation::get(op).noun
-            ))),
+        let Operation { noun, executable_flags, .. } = Operation::get(op);
+        if executable_flags.is_empty() {
+            return Err(MeasureError::new(format!(
+                "executables of {noun} have no standard flags: give a library, or a program that speaks the \
+                 worker's protocol"
+            )));
         }
+        Ok(Self { directory })
     }
 
     fn path(&self, kernel: &Kernel) -> PathBuf {
@@ -62,7 +61,7 @@ impl ExecutableRunner {
 
     fn command(&self, job: &Job<'_>, gpu: &Gpu, settings: &Settings) -> Command {
         let mut command = Command::new(self.path(job.kernel));
-        for flag in FLAGS {
+        for flag in Operation::get(job.problem.op()).executable_flags {
             command.args(job.problem.value(flag).map(|(_, value)| format!("-{flag}={value}")));
         }
         command.arg(format!("-warmup={}", settings.warmup)).arg(format!("-repeat={}", settings.repeat));
@@ -77,12 +76,10 @@ impl ExecutableRunner {
         let assumed = problem.assumed();
         let value = |of: &Problem, name: &str| of.value(name).map_or(0, |(_, value)| value);
         let differs = |name: &&str| value(problem, name) != value(&assumed, name);
-        let said = MORE.into_iter().find(differs);
+        let said = WITHOUT_FLAG.into_iter().find(differs);
         let said = said.map(|name| format!("{name} = {}", value(problem, name)));
-        let said = said.or_else(|| match problem {
-            Problem::Gemm(p) if !p.request.groups.is_empty() => Some("a list of GEMMs".to_owned()),
-            _ => None,
-        })?;
+        let has_groups = !problem.cell("groups").is_empty();
+        let said = said.or_else(|| has_groups.then(|| "a list of GEMMs".to_owned()))?;
         let message = format!("the problem has {said}, which no flag of the executable passes on");
         Some(Failure::new(FailureClass::Unsupported, message))
     }

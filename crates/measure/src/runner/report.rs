@@ -1,5 +1,6 @@
 //! What a benchmark executable prints: one JSON object, possibly among other text.
 
+use ck_select::operation::Operation;
 use ck_select::problem::Problem;
 use serde_json::Value;
 
@@ -96,13 +97,11 @@ fn check(object: &Value, kernel: &str, problem: &Problem) -> Result<(), Failure>
             return other("name", &name, &kernel);
         }
     }
-    if let Problem::Gemm(asked) = problem {
-        for (key, expected) in [("m", asked.m), ("n", asked.n), ("k", asked.k)] {
-            if let Some(found) = object["problem"][key].as_i64()
-                && found != expected
-            {
-                return other(key, &found, &expected);
-            }
+    for key in Operation::get(problem.op()).executable_flags {
+        if let (Some(found), Some((_, expected))) = (object["problem"][key].as_i64(), problem.value(key))
+            && found != expected
+        {
+            return other(key, &found, &expected);
         }
     }
     Ok(())

@@ -53,6 +53,7 @@ impl OperationProblem for ConvProblem {
             "wave_mode", "has_dsb", "has_si", "two_stage",
         ],
         shares_kernel_cells: true,
+        executable_flags: &[],
     };
 
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {

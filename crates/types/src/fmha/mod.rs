@@ -75,6 +75,7 @@ impl OperationProblem for FmhaProblem {
             "skip_min_seqlen_q", "qscale", "qscale_type", "paged_kv", "use_paged_kv",
         ],
         shares_kernel_cells: false,
+        executable_flags: &[],
     };
 
     /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.

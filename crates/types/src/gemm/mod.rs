@@ -66,6 +66,7 @@ impl OperationProblem for GemmProblem {
             "vec_a", "vec_b", "vec_c",
         ],
         shares_kernel_cells: true,
+        executable_flags: &["m", "n", "k"],
     };
 
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
@@ -111,6 +112,12 @@ impl OperationProblem for GemmProblem {
 
     fn in_parts(self, split_k: i32) -> Self {
         Self { split_k, ..self }
+    }
+
+    fn bytes(&self) -> Option<f64> {
+        let [a, b, c] = [self.dtype_a, self.dtype_b, self.dtype_c].map(|dtype| f64::from(dtype.bits()) / 8.0);
+        let moved = |[m, n, k]: [f64; 3]| m * k * a + k * n * b + m * n * c;
+        Some(self.gemms().map(|(extents, count)| count * moved(extents.map(|extent| extent as f64))).sum())
     }
 
     fn gemm_extents(&self) -> [i128; 2] {

@@ -107,13 +107,6 @@ impl GemmProblem {
         self.request.scales().map_or(Ok(()), |scales| scales.validate())
     }
 
-    /// Bytes of operands and results, each moved once.
-    pub fn bytes(&self) -> f64 {
-        let [a, b, c] = [self.dtype_a, self.dtype_b, self.dtype_c].map(|dtype| f64::from(dtype.bits()) / 8.0);
-        let moved = |[m, n, k]: [f64; 3]| m * k * a + k * n * b + m * n * c;
-        self.gemms().map(|(extents, count)| count * moved(extents.map(|extent| extent as f64))).sum()
-    }
-
     /// Multiplications and additions of the whole problem, as f64.
     pub fn flops(&self) -> f64 {
         if self.request.batch == 0 && self.request.groups.is_empty() {

@@ -100,6 +100,11 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.summary())
     }
 
+    /// Bytes of operands and results, each moved once, if the operation's tables have their rate.
+    pub fn bytes(&self) -> Option<f64> {
+        each_operation!(self, Self(problem) => problem.bytes())
+    }
+
     /// Rows and depth of its (implicit) GEMM.
     pub fn gemm_extents(&self) -> [i128; 2] {
         each_operation!(self, Self(problem) => problem.gemm_extents())

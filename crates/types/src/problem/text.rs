@@ -107,11 +107,11 @@ impl Problem {
     }
 
     /// The operation of pairs that need not include `op=…`: `M` is a GEMM's, queries are attention's.
-    /// Anything else is taken for a convolution, whose reader reports what is missing.
+    /// The reader of [`Operation::UNSTATED`] reports what anything else lacks.
     pub fn op_of(text: &str) -> Op {
         let mut keys = text.split(separates).filter_map(|part| part.split_once('=')).map(|(key, _)| key);
         let tells = |key| Op::ALL.iter().find(|op| Operation::get(**op).identifying_keys.contains(&key));
-        keys.find_map(tells).copied().unwrap_or(Op::Conv)
+        keys.find_map(tells).copied().unwrap_or(Operation::UNSTATED)
     }
 
     /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it: of attention

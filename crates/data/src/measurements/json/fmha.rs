@@ -5,21 +5,20 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::{HeaderError, check_names};
 use ck_select_types::problem::FMHA_COLUMNS;
 use ck_select_types::vocab::Op;
-use serde_json::{Map, Value};
 
 use super::super::problems::{OwnedCells, plain};
 use super::super::record::{Figures, verdict};
 use super::super::rows::{Fault, RowOutcome};
-use super::{Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
+use super::{Benchmark, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
 impl Results<'_> {
     /// One result of attention.
-    pub(super) fn attention(
-        &mut self,
-        kernel: &Kernel,
-        result: &Value,
-        sizes: &Map<String, Value>,
-    ) -> Result<RowOutcome, Fault> {
+    pub(crate) fn attention(&mut self, kernel: &Kernel, found: Benchmark<'_>) -> Result<RowOutcome, Fault> {
+        let Benchmark { result, sizes: Some(sizes), .. } = found else {
+            return Err("problem: found nothing, expected an object with sizes of attention"
+                .to_owned()
+                .into());
+        };
         let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Fmha, &keys, &[]) {
             return Err(format!("problem: {}", unknown(&wrong)).into());
@@ -28,7 +27,7 @@ impl Results<'_> {
         let cell = |name| sizes.get(name).or(result.get(name).filter(|_| name == "num_splits")).map(plain);
         let mut cells = OwnedCells::default();
         cells.0.extend(FMHA_COLUMNS.into_iter().filter_map(|name| Some((name, cell(name)?))));
-        cells.0.extend(self.arch_of(&[result])?.map(|arch| ("arch", arch)));
+        cells.0.extend(self.arch_of(found)?.map(|arch| ("arch", arch)));
         self.rows.object(kernel, &cells, |problem| {
             let status = result.get("status").map(plain).unwrap_or_default();
             let verdicts = [Cell::from_text(&status).map(verdict).transpose()?, flag(result, "is_valid")?];

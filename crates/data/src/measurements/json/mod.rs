@@ -4,23 +4,25 @@
 //! Results are read one kernel at a time, so the file may be larger than memory.
 
 mod fmha;
+mod gemm;
 
 use std::io::BufRead;
 
 use ck_select_types::cells::Cell;
+use ck_select_types::each_operation;
 use ck_select_types::json::Strict;
-use ck_select_types::listing::{HeaderError, UnknownColumn, check_names};
+use ck_select_types::listing::UnknownColumn;
 use ck_select_types::nearest::nearest;
-use ck_select_types::problem::{InvalidField, Problem};
+use ck_select_types::problem::InvalidField;
 use ck_select_types::seed;
-use ck_select_types::vocab::Op;
 use serde::de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::DataError;
-use super::problems::{OwnedCells, plain};
-use super::record::{Counts, Figures};
+use super::problems::plain;
+use super::record::Counts;
 use super::rows::{Fault, FileRows, RowOutcome};
+use crate::operation::OperationData as _;
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
 pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
@@ -41,26 +43,8 @@ pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Count
     Ok(results.rows.counts)
 }
 
-/// The keys of a benchmark's problem, as in a CSV of GEMMs.
-const PROBLEM: [&str; 10] = ["M", "m", "N", "n", "K", "k", "split_k", "batch", "batch_count", "groups"];
-
 /// The keys of a kernel's name in a result with a problem.
 const NAMES: [&str; 3] = ["kernel", "kernel_name", "name"];
-
-/// What else the problem of a GEMM's benchmark has; the kernel's name says it, too.
-const KERNEL_KEYS: [&str; 12] = [
-    "dtype_a", "dtype_b", "dtype_c", "dtype_acc", "layout_a", "layout_b", "layout_c", "stride_a", "stride_b",
-    "stride_c", "structured_sparsity", "arch",
-];
-
-/// The figures of a GEMM's benchmark, with our keys.
-const PERF_RESULT: [(&str, &str); 2] = [("tflops(TFlops)", "tflops"), ("latency(ms)", "latency_ms")];
-
-/// The other keys that are read.
-const FIGURES: &[&str] = &[
-    "kernel_name", "tflops", "measured_tflops", "avg_time_ms", "latency_ms", "latency_us", "is_valid",
-    "error", "error_msg",
-];
 
 /// Keys of the speed, and the TFLOPS of their units.
 const SPEEDS: &[(&str, f64)] = &[("tflops", 1.0), ("measured_tflops", 1.0)];
@@ -68,7 +52,17 @@ const SPEEDS: &[(&str, f64)] = &[("tflops", 1.0), ("measured_tflops", 1.0)];
 /// Keys of the time, and the milliseconds of their units.
 const TIMES: &[(&str, f64)] = &[("avg_time_ms", 1.0), ("latency_ms", 1.0), ("latency_us", 1e-3)];
 
-struct Results<'a> {
+/// One kernel on one problem.
+#[derive(Clone, Copy)]
+pub(crate) struct Benchmark<'a> {
+    result: &'a Value,
+    /// The object whose list it is in.
+    around: Option<&'a Value>,
+    /// Its problem, if that is an object.
+    sizes: Option<&'a Map<String, Value>>,
+}
+
+pub(crate) struct Results<'a> {
     rows: FileRows<'a>,
     /// The keys of the last benchmark whose keys were checked; usually all have the same.
     known_keys: Vec<String>,
@@ -97,8 +91,8 @@ impl Results<'_> {
         for (place, benchmark) in benchmarks.iter().enumerate() {
             let name =
                 benchmark.get("kernel_name").and_then(Value::as_str).or(config_name).unwrap_or_default();
-            let taken =
-                if is_of_run { self.benchmark(name, benchmark, result) } else { Ok(RowOutcome::OtherRun) };
+            let one = Benchmark { result: benchmark, around: Some(result), sizes: None };
+            let taken = if is_of_run { self.row(name, one) } else { Ok(RowOutcome::OtherRun) };
             self.rows.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
         }
         Ok(())
@@ -112,39 +106,18 @@ impl Results<'_> {
             let found = meant.map_or("nothing".to_owned(), |key| format!("the key '{key}'"));
             return Err(format!("the kernel's name: found {found}, expected {}", NAMES.join(" or ")).into());
         };
-        match self.rows.kernel(name)? {
-            None => Ok(RowOutcome::Other),
-            Some(kernel) if kernel.op() == Op::Fmha => self.attention(&kernel, result, sizes),
-            Some(_) => self.benchmark(name, &flat(result, sizes)?, result),
-        }
+        self.row(name, Benchmark { result, around: None, sizes: Some(sizes) })
     }
 
-    /// Refuses keys that are most likely misspelt ones of a problem or of a figure.
-    fn check_keys(&mut self, benchmark: &Value) -> Result<(), Fault> {
-        let keys = || benchmark.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str));
-        if self.known_keys.iter().map(String::as_str).eq(keys()) {
-            return Ok(());
-        }
-        // Extents are adjacent, so that a key that sorts between two of them is not taken for a third. Those
-        // under both names are compared when they are read.
-        let is_repeated = |key: &str| {
-            let lower = key.to_lowercase();
-            lower != key && PROBLEM.contains(&key) && benchmark.get(lower).is_some()
-        };
-        let (mut names, others): (Vec<&str>, Vec<&str>) =
-            keys().filter(|key| !is_repeated(key)).partition(|key| PROBLEM.contains(key));
-        names.extend(others);
-        if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &names, FIGURES) {
-            return Err(Fault::Row(unknown(&wrong)));
-        }
-        // Missing keys are found on reading.
-        self.known_keys = keys().map(str::to_owned).collect();
-        Ok(())
+    fn row(&mut self, name: &str, benchmark: Benchmark<'_>) -> Result<RowOutcome, Fault> {
+        let Some(kernel) = self.rows.kernel(name)? else { return Ok(RowOutcome::Other) };
+        each_operation!(kernel.op(), Own => Own::benchmark_row(self, &kernel, benchmark))
     }
 
     /// The architecture of a result: the innermost object that has one says it, and outer ones must agree.
-    fn arch_of(&self, objects: &[&Value]) -> Result<Option<String>, String> {
-        let inner = objects.iter().filter_map(|object| object.get("arch").map(plain));
+    fn arch_of(&self, Benchmark { result, around, .. }: Benchmark<'_>) -> Result<Option<String>, String> {
+        let objects = std::iter::once(result).chain(around);
+        let inner = objects.filter_map(|object| object.get("arch").map(plain));
         let mut all = inner.chain(self.arch.clone()).filter(|arch| !arch.is_empty());
         let first = all.next();
         match all.find(|other| Some(other) != first.as_ref()) {
@@ -154,28 +127,6 @@ impl Results<'_> {
             }
             None => Ok(first),
         }
-    }
-
-    fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<RowOutcome, Fault> {
-        let Some(kernel) = self.rows.kernel(name)? else { return Ok(RowOutcome::Other) };
-        self.check_keys(benchmark)?;
-        let mut cells = OwnedCells::default();
-        cells.0.extend(PROBLEM.into_iter().filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
-        cells.0.extend(self.arch_of(&[benchmark, result])?.map(|arch| ("arch", arch)));
-        self.rows.object(&kernel, &cells, |problem| {
-            let error = error_of(benchmark);
-            let recorded = if error.is_some() { Some(false) } else { flag(benchmark, "is_valid")? };
-            let failed = recorded == Some(false);
-            let (tflops, latency) = (figure(benchmark, SPEEDS, failed)?, figure(benchmark, TIMES, failed)?);
-            // Upstream assumes two bytes an element for every type.
-            let bytes = if let Problem::Gemm(gemm) = problem { gemm.bytes() } else { f64::NAN };
-            let bandwidth = if latency > 0.0 { bytes / 1e9 / (latency / 1000.0) } else { 0.0 };
-            let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, problem)?;
-            if failed {
-                (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
-            }
-            Ok((figures, error))
-        })
     }
 }
 
@@ -208,30 +159,6 @@ fn flag(result: &Value, key: &str) -> Result<Option<bool>, InvalidField> {
 fn error_of(result: &Value) -> Option<String> {
     let said = ["error", "error_msg"].into_iter().filter_map(|key| result.get(key));
     said.filter(|value| **value != Value::Bool(false)).map(plain).find(|text| !text.is_empty())
-}
-
-/// A GEMM's result with the keys of its problem and its figures beside each other, as in a list of
-/// benchmarks.
-fn flat(result: &Value, sizes: &Map<String, Value>) -> Result<Value, String> {
-    let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
-    if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &keys, &KERNEL_KEYS) {
-        return Err(format!("problem: {}", unknown(&wrong)));
-    }
-    let beside = |key: &str| key != "problem" && key != "perf_result" && !NAMES.contains(&key);
-    let outer = result.as_object().into_iter().flatten().filter(|(key, _)| beside(key));
-    let sizes = sizes.iter().filter(|(key, _)| PROBLEM.contains(&key.as_str()) || *key == "arch");
-    let mut flat: Map<String, Value> = Map::new();
-    for (key, value) in sizes.chain(outer) {
-        if flat.insert(key.clone(), value.clone()).is_some_and(|other| other != *value) {
-            return Err(format!("{key}: found two values, in the result and in its problem"));
-        }
-    }
-    for (theirs, ours) in PERF_RESULT {
-        flat.extend(
-            result.pointer(&format!("/perf_result/{theirs}")).map(|value| (ours.to_owned(), value.clone())),
-        );
-    }
-    Ok(flat.into())
 }
 
 /// Describes unknown keys.
