@@ -1,15 +1,28 @@
 //! From a configuration to kernels.
 
+use ck_select_types::each_operation;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::Arch;
 
+use crate::arch::ArchTable;
 use crate::config::Config;
 use crate::filter::Filter;
-use crate::kernels::{EnumerateError, Enumeration, too_many};
+use crate::kernels::{EnumerateError, Enumeration, Kernels, too_many};
+use crate::reader::ConfigFile;
 use crate::request::Request;
 use crate::rules::Rules;
-use crate::{conv, fmha, gemm};
+
+/// Problems of an operation whose kernels are enumerated.
+pub(crate) trait Expansion: ConfigFile {
+    /// The kernels of a configuration, before filters.
+    fn expand(
+        rules: &Rules,
+        config: &Self::Config,
+        arch: (Arch, &ArchTable),
+        request: &Request,
+    ) -> Result<Kernels, EnumerateError>;
+}
 
 /// The kernels of a configuration.
 ///
@@ -37,11 +50,9 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
              others"
         )));
     };
-    let kernels = match config {
-        Config::Conv(config) => conv::expand::expand(rules, config, (arch, table), request)?,
-        Config::Gemm(config) => gemm::expand::expand(rules, config, arch, request)?,
-        Config::Fmha(config) => fmha::expand::expand(&rules.fmha, config, arch)?,
-    };
+    let kernels = each_operation!(config, Config(config) as Own => {
+        Own::expand(rules, config, (arch, table), request)?
+    });
     let mut found = kernels.found;
     if !request.filters.is_empty() {
         let before = found.kernels.len() + found.others.len();

@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 pub(crate) trait ConfigFile {
     /// What a file asks for.
     type Config;
+    /// What a request may say about it: `ndim`, `dtype`, `layout`.
+    const PARAMS: &'static [&'static str] = &[];
 
     /// How surely a file that names no operation is one of this one's.
     fn claim(root: &Value) -> Claim;

@@ -1,7 +1,6 @@
 //! What to enumerate from a configuration.
 
-use ck_select_types::problem::ProblemDefaults;
-use ck_select_types::vocab::{Dtype, GemmLayout, Op};
+use ck_select_types::vocab::{Dtype, GemmLayout};
 
 use crate::filter::Filter;
 
@@ -12,10 +11,10 @@ pub struct Request {
     pub target: String,
     /// Spatial dimensions of convolutions; overrides the configuration.
     pub ndim: Option<u8>,
-    /// Element type of a GEMM's A and B.
-    pub dtype: Dtype,
-    /// Memory orders of a GEMM.
-    pub layout: GemmLayout,
+    /// Element type of a GEMM's A and B, by default that of problems.
+    pub dtype: Option<Dtype>,
+    /// Memory orders of a GEMM, by default those of problems.
+    pub layout: Option<GemmLayout>,
     /// Whether to omit kernels that cannot be built. GEMM ranges are always checked.
     pub valid_only: bool,
     /// Kernels are kept if all of these are true; errors use the filters' names.
@@ -23,14 +22,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Everything for an architecture; GEMMs of the type and layout that problems have by default.
+    /// Everything for an architecture.
     pub fn new(target: impl Into<String>) -> Self {
-        let ProblemDefaults { dtype, gemm_layout, .. } = ProblemDefaults::new(Op::Gemm);
         Self {
             target: target.into(),
             ndim: None,
-            dtype,
-            layout: gemm_layout,
+            dtype: None,
+            layout: None,
             valid_only: false,
             filters: Vec::new(),
         }

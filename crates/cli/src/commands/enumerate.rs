@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ck_select::operation::Operation;
 use ck_select::vocab::{Dtype, GemmLayout, Op};
 use ck_select_enumerate::config::{Config, Family, GemmConfig};
 use ck_select_enumerate::filter::{Filter, fields};
@@ -179,23 +180,21 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
 
 /// Refuses options that are for other operations.
 fn check_options(open: &ConfigParams, op: Op) -> Result<(), CliError> {
-    let wrong = if op != Op::Gemm && open.dtype.is_some() {
-        "--params: dtype is for GEMMs; other types are in the configuration"
-    } else if op != Op::Gemm && open.layout.is_some() {
-        "--params: layout is for GEMMs"
-    } else if op != Op::Conv && open.ndim.is_some() {
-        "--params: ndim is for convolutions"
-    } else {
-        return Ok(());
-    };
-    Err(CliError::usage(wrong))
+    let given =
+        [("dtype", open.dtype.is_some()), ("layout", open.layout.is_some()), ("ndim", open.ndim.is_some())];
+    let is_wrong = |name: &&str| !Config::params(op).contains(name);
+    let Some(wrong) = given.iter().filter(|one| one.1).map(|one| one.0).find(is_wrong) else { return Ok(()) };
+    let takes = |op: &&Op| Config::params(**op).contains(&wrong);
+    let those: Vec<&str> = Op::ALL.iter().filter(takes).map(|op| Operation::get(*op).noun).collect();
+    let noun = Operation::get(op).noun;
+    refuse!("--params: {wrong} is for {}, found a configuration of {noun}", those.join(" and "))
 }
 
 fn request(args: &Args, open: &ConfigParams, op: Op) -> Result<Request, CliError> {
     let mut request = Request::new(args.arch.as_str());
     request.ndim = open.ndim;
-    request.dtype = open.dtype.unwrap_or(request.dtype);
-    request.layout = open.layout.unwrap_or(request.layout);
+    request.dtype = open.dtype;
+    request.layout = open.layout;
     request.valid_only = args.valid_only;
     for text in &args.filter {
         let (name, filter) = if let Some(name) = text.strip_prefix('@') {

@@ -71,9 +71,9 @@ fn mistakes_are_pointed_at() {
         enumerate configs/forward_2d.json --filter 'c.tile_m > c.name'
             1: --filter: '>' does not apply to a number and a text, for grouped_conv
         enumerate configs/forward_2d.json --params dtype=fp8
-            2: dtype is for GEMMs
+            2: --params: dtype is for GEMMs, found a configuration of convolutions
         enumerate configs/forward_2d.json --params layout=rcr
-            2: layout is for GEMMs
+            2: --params: layout is for GEMMs, found
         enumerate configs/gemm_ci.json --params ndim=3
             2: --params: ndim is for convolutions
         enumerate configs/forward_2d.json --arch mi355x

@@ -55,6 +55,11 @@ impl Config {
         Self::from_value(&root, op).map_err(fault)
     }
 
+    /// What a [`Request`](crate::Request) may say about an operation's kernels: `ndim`, `dtype`, `layout`.
+    pub fn params(op: Op) -> &'static [&'static str] {
+        each_operation!(op, Own => <Own as ConfigFile>::PARAMS)
+    }
+
     fn from_value(root: &Value, op: Option<Op>) -> Result<Self, Fault> {
         let object = Object::at(String::new(), root)?;
         let op = op.map_or_else(|| op_of(root), Ok)?;

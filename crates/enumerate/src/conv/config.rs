@@ -65,6 +65,7 @@ const ROOT_HINTS: &[(&str, &str)] = &[
 
 impl ConfigFile for ConvProblem {
     type Config = ConvConfig;
+    const PARAMS: &'static [&'static str] = &["ndim"];
 
     fn claim(root: &Value) -> Claim {
         if root.get("variant").is_some() { Claim::Perhaps } else { Claim::No }

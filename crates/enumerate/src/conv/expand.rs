@@ -1,6 +1,7 @@
 //! Convolutions: a sweep, with the same loops as upstream's builder, and lists of instances.
 
 use ck_select_types::kernel::{ConvKernel, ConvTile, Kernel, KernelKind};
+use ck_select_types::problem::ConvProblem;
 use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
 use super::config::{ConvConfig, ConvSweep};
@@ -8,6 +9,7 @@ use super::instances::Instances;
 use super::rules::DirectionRules;
 use super::valid::refusal;
 use crate::arch::ArchTable;
+use crate::expand::Expansion;
 use crate::kernels::{EnumerateError, Kernels};
 use crate::lists::admits;
 use crate::request::Request;
@@ -16,27 +18,31 @@ use crate::rules::Rules;
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
 type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
 
-pub(crate) fn expand(
-    rules: &Rules,
-    config: &ConvConfig,
-    (arch, table): (Arch, &ArchTable),
-    request: &Request,
-) -> Result<Kernels, EnumerateError> {
-    let mut kernels = match config {
-        ConvConfig::Sweep(sweep) => swept(rules, sweep, (arch, table), request.ndim)?,
-        ConvConfig::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
-        ConvConfig::Instances(instances) => listed(instances, arch)?,
-    };
-    if request.valid_only {
-        let is_listed = matches!(config, ConvConfig::Instances(_));
-        let found = &mut kernels.found;
-        found.kernels.retain(|kernel| {
-            let KernelKind::Conv(conv) = &kernel.kind else { return true };
-            let refusal = refusal(rules, conv, arch.as_str(), is_listed);
-            refusal.inspect(|&refusal| *found.refused.entry(refusal).or_default() += 1).is_none()
-        });
+impl Expansion for ConvProblem {
+    fn expand(
+        rules: &Rules,
+        config: &ConvConfig,
+        (arch, table): (Arch, &ArchTable),
+        request: &Request,
+    ) -> Result<Kernels, EnumerateError> {
+        let mut kernels = match config {
+            ConvConfig::Sweep(sweep) => swept(rules, sweep, (arch, table), request.ndim)?,
+            ConvConfig::Instances(_) if request.ndim.is_some() => {
+                return Err(EnumerateError::FixedDimensions);
+            }
+            ConvConfig::Instances(instances) => listed(instances, arch)?,
+        };
+        if request.valid_only {
+            let is_listed = matches!(config, ConvConfig::Instances(_));
+            let found = &mut kernels.found;
+            found.kernels.retain(|kernel| {
+                let KernelKind::Conv(conv) = &kernel.kind else { return true };
+                let refusal = refusal(rules, conv, arch.as_str(), is_listed);
+                refusal.inspect(|&refusal| *found.refused.entry(refusal).or_default() += 1).is_none()
+            });
+        }
+        Ok(kernels)
     }
-    Ok(kernels)
 }
 
 /// The kernels of a sweep.

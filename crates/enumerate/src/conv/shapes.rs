@@ -3,9 +3,9 @@
 use ck_select_types::problem::ConvProblem;
 
 use crate::shapes::Choice;
-use crate::shapes::drawn::{Draw, Random, RandomProblem, any, stepped};
+use crate::shapes::drawn::{Draw, OperationShapes, Random, any, stepped};
 
-impl RandomProblem for ConvProblem {
+impl OperationShapes for ConvProblem {
     fn draw(draw: &Draw, choice: &Choice, number: usize, random: &mut Random) -> Self {
         let three_d = choice.ndim == 3 && number % 6 == 5;
         let filter = [1, 1, 3, 3, 3, 5, 7][random.below(7)];
@@ -38,5 +38,13 @@ impl RandomProblem for ConvProblem {
             dtype_out: choice.dtype,
             ..Self::USUAL
         }
+    }
+
+    /// Kernels without 64-bit offsets need operands of fewer elements than 2^31.
+    fn is_small(&self) -> bool {
+        let volume = |axes: [i64; 3]| axes.into_iter().product::<i64>();
+        let filter = self.k * (self.c / self.g) * volume(self.filter);
+        let images = [self.n * self.c * volume(self.input), self.n * self.k * volume(self.output())];
+        filter < 1 << 31 && images.into_iter().all(|elements| elements < 1 << 31)
     }
 }

@@ -1,6 +1,7 @@
 //! The fields that filters can use: those of the kernels' tables, under all their names, and what upstream's
 //! configurations have beside them.
 
+use ck_select_types::each_operation;
 use ck_select_types::field::{self, Field, Kind, MOST_FIELDS};
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::Op;
@@ -30,28 +31,40 @@ enum Source {
     Always,
 }
 
+/// Problems of an operation whose kernels are filtered.
+pub(crate) trait OperationFilter {
+    /// What upstream's configurations have beside the fields of its kernels: the name, the meaning and the
+    /// value.
+    const MORE_FIELDS: &'static [(&'static str, &'static str, MoreField)] = &[];
+}
+
+/// The value of something that is no field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum MoreField {
+    /// `True` for every kernel.
+    Always,
+    /// Three fields from one of this name on, as `MxNxK`.
+    Triple(&'static str),
+}
+
 /// The fields of an operation's kernels.
 pub fn fields(op: Op) -> Vec<FilterField> {
     let table = KernelKind::fields(op);
-    let triple = |first: &str| Source::Triple(field::place(table, first).unwrap_or_default());
     let beside = [
         ("name", "The kernel's name.", Source::Name),
         ("arch", "The architecture that it was built for, None when not known.", Source::Arch),
     ];
-    let of_conv = [
-        ("pad_m", "Always True.", Source::Always),
-        ("pad_n", "Always True.", Source::Always),
-        ("pad_k", "Always True.", Source::Always),
-        ("tile_str", "The tile as MxNxK.", triple("tile_m")),
-        ("wave_str", "The waves as MxNxK.", triple("wave_m")),
-        ("warp_str", "The instruction's tile as MxNxK.", triple("warp_tile_m")),
-        ("vec_str", "The vector sizes as AxBxC.", triple("vector_a")),
-    ];
-    let conv = of_conv.into_iter().filter(|_| op == Op::Conv);
+    let more = each_operation!(op, Own => <Own as OperationFilter>::MORE_FIELDS).iter();
+    let more = more.map(|&(name, doc, more)| match more {
+        MoreField::Always => (name, doc, Source::Always),
+        MoreField::Triple(first) => {
+            (name, doc, Source::Triple(field::place(table, first).unwrap_or_default()))
+        }
+    });
     let named = table.iter().enumerate().flat_map(|(place, field)| {
         field.names().map(move |name| (name, field.doc, Source::Field(field, place)))
     });
-    let all = beside.into_iter().chain(named).chain(conv);
+    let all = beside.into_iter().chain(named).chain(more);
     all.map(|(name, doc, source)| FilterField { name, doc, source }).collect()
 }
 

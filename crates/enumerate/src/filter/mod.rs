@@ -19,6 +19,7 @@ mod token;
 
 pub use expression::Value;
 pub use fields::{FilterField, fields};
+pub(crate) use fields::{MoreField, OperationFilter};
 
 use std::fmt::Display;
 

@@ -2,13 +2,18 @@
 //! and tiles, in this order.
 
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
+use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 
 use super::config::FmhaConfig;
-use super::rules::{FmhaRules, FmhaTileRule};
+use super::rules::FmhaTileRule;
 use super::tiles::Tiles;
+use crate::arch::ArchTable;
+use crate::expand::Expansion;
 use crate::kernels::{EnumerateError, Kernels};
 use crate::lists::admits;
+use crate::request::Request;
+use crate::rules::Rules;
 
 const MODES: [FmhaMode; 2] = [FmhaMode::Batch, FmhaMode::Group];
 /// The masks of CK's forward kernels: a causal mask is named after the corner where it starts.
@@ -16,59 +21,68 @@ const MASKS: [FmhaMask; 3] = [FmhaMask::No, FmhaMask::TopLeft, FmhaMask::Generic
 const BIASES: [FmhaBias; 3] = [FmhaBias::No, FmhaBias::Elementwise, FmhaBias::Alibi];
 const QSCALES: [FmhaQscale; 3] = [FmhaQscale::No, FmhaQscale::Pertensor, FmhaQscale::Blockscale];
 
-pub(crate) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Result<Kernels, EnumerateError> {
-    let named = arch.as_str();
-    if !rules.archs.iter().any(|known| known == named) {
-        let known = rules.archs.join(", ");
-        return Err(EnumerateError::Refused(format!(
-            "no attention kernels for {arch}; the rules cover {known}"
-        )));
-    }
-    let tiles = Tiles::new(rules, config, named);
-    let receipt = config.receipt.to_string();
-    let Some(build) = tiles.receipts.get(&receipt) else {
-        let known = tiles.receipts.keys().cloned().collect::<Vec<_>>().join(", ");
-        return Err(EnumerateError::Refused(format!(
-            "no build has the receipt {receipt}, expected one of: {known}"
-        )));
-    };
-    let mut kernels = Kernels::default();
-    for dtype in rules.dtypes.iter().copied().filter(|dtype| admits(config.features.dtypes.as_deref(), dtype))
-    {
-        for hdims in tiles.heads(dtype) {
-            let accepted = tiles.by_pipeline(dtype, hdims);
-            let mut plain = FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
-            (plain.dtype, plain.arch) = (dtype, Some(arch));
-            for plain in featured(plain) {
-                if tiles.refused.iter().any(|refused| refused.fit(&plain))
-                    || !build.fit(&plain)
-                    || !config.features.fit(&plain)
-                {
-                    continue;
-                }
-                for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
-                    if !admits(config.pipelines.as_deref(), &spec.pipeline) {
+impl Expansion for FmhaProblem {
+    fn expand(
+        rules: &Rules,
+        config: &Box<FmhaConfig>,
+        (arch, _): (Arch, &ArchTable),
+        _request: &Request,
+    ) -> Result<Kernels, EnumerateError> {
+        let (rules, named) = (&rules.fmha, arch.as_str());
+        if !rules.archs.iter().any(|known| known == named) {
+            let known = rules.archs.join(", ");
+            return Err(EnumerateError::Refused(format!(
+                "no attention kernels for {arch}; the rules cover {known}"
+            )));
+        }
+        let tiles = Tiles::new(rules, config, named);
+        let receipt = config.receipt.to_string();
+        let Some(build) = tiles.receipts.get(&receipt) else {
+            let known = tiles.receipts.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(EnumerateError::Refused(format!(
+                "no build has the receipt {receipt}, expected one of: {known}"
+            )));
+        };
+        let mut kernels = Kernels::default();
+        for dtype in
+            rules.dtypes.iter().copied().filter(|dtype| admits(config.features.dtypes.as_deref(), dtype))
+        {
+            for hdims in tiles.heads(dtype) {
+                let accepted = tiles.by_pipeline(dtype, hdims);
+                let mut plain =
+                    FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
+                (plain.dtype, plain.arch) = (dtype, Some(arch));
+                for plain in featured(plain) {
+                    if tiles.refused.iter().any(|refused| refused.fit(&plain))
+                        || !build.fit(&plain)
+                        || !config.features.fit(&plain)
+                    {
                         continue;
                     }
-                    for pads in &spec.pads {
-                        let mut padded = FmhaKernel { pipeline: spec.pipeline, ..plain.clone() };
-                        for (pad, letter) in padded.pad.iter_mut().zip(pads.chars()) {
-                            *pad = letter == 't';
-                        }
-                        // Sequences with individual lengths do not divide into tiles.
-                        if padded.mode == FmhaMode::Group && !(padded.pad[0] && padded.pad[1]) {
+                    for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
+                        if !admits(config.pipelines.as_deref(), &spec.pipeline) {
                             continue;
                         }
-                        let own = accepted.iter().filter(|(pipeline, _)| *pipeline == padded.pipeline);
-                        for rule in own.flat_map(|(_, rules)| rules) {
-                            push(&mut kernels, &padded, rule, config.block_per_cu.as_deref())?;
+                        for pads in &spec.pads {
+                            let mut padded = FmhaKernel { pipeline: spec.pipeline, ..plain.clone() };
+                            for (pad, letter) in padded.pad.iter_mut().zip(pads.chars()) {
+                                *pad = letter == 't';
+                            }
+                            // Sequences with individual lengths do not divide into tiles.
+                            if padded.mode == FmhaMode::Group && !(padded.pad[0] && padded.pad[1]) {
+                                continue;
+                            }
+                            let own = accepted.iter().filter(|(pipeline, _)| *pipeline == padded.pipeline);
+                            for rule in own.flat_map(|(_, rules)| rules) {
+                                push(&mut kernels, &padded, rule, config.block_per_cu.as_deref())?;
+                            }
                         }
                     }
                 }
             }
         }
+        Ok(kernels)
     }
-    Ok(kernels)
 }
 
 fn push(

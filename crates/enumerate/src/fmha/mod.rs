@@ -5,3 +5,9 @@ pub(crate) mod expand;
 pub(crate) mod rules;
 mod shapes;
 mod tiles;
+
+use ck_select_types::problem::FmhaProblem;
+
+use crate::filter::OperationFilter;
+
+impl OperationFilter for FmhaProblem {}

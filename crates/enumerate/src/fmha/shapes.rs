@@ -4,9 +4,9 @@ use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::FmhaMask;
 
 use crate::shapes::Choice;
-use crate::shapes::drawn::{Draw, Random, RandomProblem};
+use crate::shapes::drawn::{Draw, OperationShapes, Random};
 
-impl RandomProblem for FmhaProblem {
+impl OperationShapes for FmhaProblem {
     fn draw(_draw: &Draw, choice: &Choice, _number: usize, random: &mut Random) -> Self {
         let length = |random: &mut Random, least: usize, most: usize| {
             let power = 1_i64 << (least + random.below(most - least + 1));

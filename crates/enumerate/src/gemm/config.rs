@@ -61,6 +61,7 @@ const MAX_VALUE: u32 = 1 << 16;
 
 impl ConfigFile for GemmProblem {
     type Config = GemmConfig;
+    const PARAMS: &'static [&'static str] = &["dtype", "layout"];
 
     fn claim(root: &Value) -> Claim {
         let is_own = || root.get("tile_config").or_else(|| root.pointer("/ck_select/kernels")).is_some();

@@ -1,7 +1,8 @@
 //! GEMM kernels: ranges through the tile engine's validator, and the machine-learning sweep.
 
 use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
-use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline};
+use ck_select_types::problem::{GemmProblem, ProblemDefaults};
+use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Op, Pipeline};
 
 use super::config::{GemmConfig, GemmRanges, LdsLimit};
 use super::families::{BuiltRule, FamilyRules};
@@ -9,6 +10,8 @@ use super::traits::Shared;
 use super::valid::GemmValidator;
 use super::variant::{GemmVariants, MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
+use crate::arch::ArchTable;
+use crate::expand::Expansion;
 use crate::kernels::{EnumerateError, Kernels};
 use crate::request::Request;
 use crate::rules::Rules;
@@ -16,23 +19,27 @@ use crate::rules::Rules;
 /// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;
 
-pub(crate) fn expand(
-    rules: &Rules,
-    config: &GemmConfig,
-    arch: Arch,
-    request: &Request,
-) -> Result<Kernels, EnumerateError> {
-    let &Request { ref target, dtype, layout, valid_only, .. } = request;
-    let shared = Shared { rules, target, arch, dtype, layout };
-    match config {
-        GemmConfig::Ranges(ranges) => expand_ranges(shared, ranges),
-        GemmConfig::Sweep => expand_sweep(shared, valid_only),
-        GemmConfig::Family(family) => {
-            let mut kernels = Kernels::default();
-            for (kernel, _) in rules.aiter.kernels(family, arch)? {
-                kernels.push(kernel)?;
+impl Expansion for GemmProblem {
+    fn expand(
+        rules: &Rules,
+        config: &GemmConfig,
+        (arch, _): (Arch, &ArchTable),
+        request: &Request,
+    ) -> Result<Kernels, EnumerateError> {
+        let &Request { ref target, dtype, layout, valid_only, .. } = request;
+        let usual = ProblemDefaults::new(Op::Gemm);
+        let (dtype, layout) = (dtype.unwrap_or(usual.dtype), layout.unwrap_or(usual.gemm_layout));
+        let shared = Shared { rules, target, arch, dtype, layout };
+        match config {
+            GemmConfig::Ranges(ranges) => expand_ranges(shared, ranges),
+            GemmConfig::Sweep => expand_sweep(shared, valid_only),
+            GemmConfig::Family(family) => {
+                let mut kernels = Kernels::default();
+                for (kernel, _) in rules.aiter.kernels(family, arch)? {
+                    kernels.push(kernel)?;
+                }
+                Ok(kernels)
             }
-            Ok(kernels)
         }
     }
 }

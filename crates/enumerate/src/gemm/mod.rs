@@ -10,3 +10,9 @@ mod shapes;
 mod traits;
 pub(crate) mod valid;
 pub(crate) mod variant;
+
+use ck_select_types::problem::GemmProblem;
+
+use crate::filter::OperationFilter;
+
+impl OperationFilter for GemmProblem {}

@@ -3,9 +3,9 @@
 use ck_select_types::problem::GemmProblem;
 
 use crate::shapes::Choice;
-use crate::shapes::drawn::{Draw, Random, RandomProblem, any, stepped};
+use crate::shapes::drawn::{Draw, OperationShapes, Random, any, stepped};
 
-impl RandomProblem for GemmProblem {
+impl OperationShapes for GemmProblem {
     fn draw(_draw: &Draw, choice: &Choice, _number: usize, random: &mut Random) -> Self {
         let m = if random.below(4) == 0 { any(random, 0, 12) } else { stepped(random, 0, 13) };
         let n = 8 * any(random, 1, 11);

@@ -24,10 +24,15 @@ pub(crate) struct Draw {
     most_gflop: Option<f64>,
 }
 
-/// Problems of an operation that can be drawn.
-pub(crate) trait RandomProblem: Sized {
+/// Problems of an operation of which there are sets.
+pub(crate) trait OperationShapes: Sized {
     /// A random problem, of which so many were drawn before.
     fn draw(draw: &Draw, choice: &Choice, number: usize, random: &mut Random) -> Self;
+
+    /// Whether all kernels can address its operands.
+    fn is_small(&self) -> bool {
+        true
+    }
 }
 
 impl Draw {

@@ -8,14 +8,16 @@ mod write;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use ck_select_types::each_operation;
 use ck_select_types::nearest::Hint;
-use ck_select_types::problem::{ConvProblem, Problem, ProblemDefaults};
+use ck_select_types::operation::Operation;
+use ck_select_types::problem::{Problem, ProblemDefaults};
 use ck_select_types::vocab::{Direction, Dtype, Op};
 use serde::Deserialize;
 
 pub use crate::lists::distinct;
 use crate::rules::RulesError;
-use drawn::Draw;
+use drawn::{Draw, OperationShapes as _};
 
 pub use write::{write_csv, write_json};
 
@@ -177,7 +179,9 @@ impl Set {
 
     /// Whether there are problems in two and in three dimensions.
     pub fn has_dimensions(&self) -> bool {
-        self.op == Op::Conv && self.is_drawn() || !self.depths.is_empty() || !self.three_d.is_empty()
+        Operation::has_field(self.op, "ndim") && self.is_drawn()
+            || !self.depths.is_empty()
+            || !self.three_d.is_empty()
     }
 
     /// Whether its problems depend on a seed.
@@ -201,10 +205,7 @@ impl Set {
             })?;
         }
         if self.sorted {
-            problems.sort_by_key(|problem| match problem {
-                Problem::Gemm(gemm) => [gemm.m, gemm.n, gemm.k],
-                _ => [0; 3],
-            });
+            problems.sort_by_key(Problem::values);
         }
         Ok(distinct(problems))
     }
@@ -242,18 +243,9 @@ impl Set {
     }
 
     fn takes(&self, problem: &Problem, choice: &Choice) -> bool {
-        let is_large = matches!(problem, Problem::Conv(conv) if self.small && !is_small(conv));
-        let is_of_type = choice.any_dtype || problem.family().is_none() || problem.dtype() == choice.dtype;
-        is_of_type && !is_large
+        let is_large = self.small && !each_operation!(problem, Problem(problem) => problem.is_small());
+        (choice.any_dtype || problem.dtype() == choice.dtype) && !is_large
     }
-}
-
-/// Whether all kernels can address the operands: those without 64-bit offsets need fewer elements than 2^31.
-fn is_small(conv: &ConvProblem) -> bool {
-    let volume = |axes: [i64; 3]| axes.into_iter().product::<i64>();
-    let filter = conv.k * (conv.c / conv.g) * volume(conv.filter);
-    let operands = [conv.n * conv.c * volume(conv.input), filter, conv.n * conv.k * volume(conv.output())];
-    operands.into_iter().all(|elements| elements < 1 << 31)
 }
 
 /// `count` evenly spaced problems, as in upstream's sweep: the one at `floor(i * len / count)`.

@@ -19,7 +19,7 @@ pub(crate) fn on(arch: &str) -> Request {
 }
 
 pub(crate) fn request(arch: &str, dtype: Dtype) -> Request {
-    Request { dtype, ..on(arch) }
+    Request { dtype: Some(dtype), ..on(arch) }
 }
 
 /// What a configuration gives, or why none.
