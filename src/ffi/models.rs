@@ -13,6 +13,7 @@ use super::input::{
 use super::{CkRegistry, CkStatus};
 use crate::embedded;
 use crate::model::{Model, Target};
+use crate::operation::Operation;
 use crate::registry::{ModelKey, Registry};
 use crate::vocab::{Direction, Dtype, Op};
 
@@ -215,7 +216,7 @@ unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
     let raw = unsafe { read_struct(key) }?;
     check_reserved("", raw.reserved)?;
     let op = word("op", raw.op, Op::ALL, Op::WORDS)?;
-    if op != Op::Conv && raw.direction != CK_ANY {
+    if !Operation::has_field(op, "direction") && raw.direction != CK_ANY {
         return Err(refused("direction", raw.direction, "CK_ANY (-1): only convolutions have one"));
     }
     let said = |number: i32| (number != CK_ANY).then_some(number);

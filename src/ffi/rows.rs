@@ -375,14 +375,6 @@ pub unsafe extern "C" fn ck_pool_rank(
     })
 }
 
-/// Upstream's feature engine classes. What a class computes depends on its version, which only a spec's names
-/// reveal.
-const CLASSES: [(&str, Engine); 3] = [
-    ("GemmUniversalFeatureEngine", Engine::Gemm72),
-    ("GemmUniversalVecFeatureEngine", Engine::Gemm78Vec),
-    ("GroupedConvFeatureEngine", Engine::Conv97),
-];
-
 /// # Safety
 /// As for [`read_struct`], with NULL for the defaults; its texts are NULL or NUL-terminated.
 pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<RowModelOptions, Failure> {
@@ -399,8 +391,8 @@ pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<Ro
     let (engine, hardware) =
         unsafe { (read_optional_text(raw.engine, "engine")?, read_optional_text(raw.hardware, "hardware")?) };
     if let Some(engine) = engine {
-        read.engine = match CLASSES.iter().find(|(class, _)| *class == engine) {
-            Some((_, newest)) => EngineChoice::Class(*newest),
+        read.engine = match Engine::of_class(engine) {
+            Some(newest) => EngineChoice::Class(newest),
             None => EngineChoice::Named(engine.parse().map_err(Failure::of(CkStatus::InvalidArgument))?),
         };
     }

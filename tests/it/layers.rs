@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::common::root;
 
@@ -62,4 +62,55 @@ fn modules_and_crates_import_from_below() {
         }
         assert!(imports.is_empty(), "circles among the modules of {name:?}: {imports:?}");
     }
+}
+
+/// Files of shared code that name an operation, and why.
+const NAMES: [(&str, &str); 6] = [
+    ("crates/types/src/operation_list.rs", "the list"),
+    ("crates/types/src/operations.rs", "that of what does not show its own"),
+    ("crates/train/src/folds.rs", "a convolution of single points is its GEMM"),
+    ("crates/cli/src/commands/mod.rs", "AITER's tables and log give extents of GEMMs alone"),
+    ("src/ffi/kernels.rs", "a hook of C for each type of problem"),
+    ("crates/cli/src/commands/tuned_table.rs", "AITER's tables are of GEMMs"),
+];
+
+/// Product files that are in no folder of an operation.
+fn shared(path: &Path, files: &mut Vec<PathBuf>) {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    if ["conv", "gemm", "fmha", "tests", "target", "benches", "examples"].contains(&&*stem) {
+        return;
+    }
+    for entry in fs::read_dir(path).into_iter().flatten() {
+        shared(&entry.unwrap().path(), files);
+    }
+    files.extend(path.extension().filter(|end| *end == "rs").map(|_| path.to_path_buf()));
+}
+
+/// Some 80 places of shared code asked for an operation, which what adds one had to find.
+#[test]
+fn operations_are_named_in_their_folders() {
+    let mut files = Vec::new();
+    shared(Path::new(&root("src")), &mut files);
+    shared(Path::new(&root("crates")), &mut files);
+    assert!(files.len() > 300, "{} files", files.len());
+    let names_one = |line: &str| {
+        ["Conv", "Gemm", "Fmha"].into_iter().any(|op| {
+            let mut ends = line.match_indices(op).map(|(at, _)| (&line[..at], &line[at + op.len()..]));
+            ends.any(|(before, after)| {
+                let is_variant = before.ends_with("::") && !after.starts_with(char::is_alphanumeric);
+                is_variant || after.starts_with("Problem") || after.starts_with("Kernel")
+            })
+        })
+    };
+    let mut naming = BTreeSet::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap().lines().map(str::trim_start);
+        let mut code =
+            code.filter(|line| !["//", "use ", "pub use "].iter().any(|start| line.starts_with(start)));
+        if code.any(names_one) {
+            naming.insert(file.strip_prefix(root("")).unwrap().display().to_string());
+        }
+    }
+    assert_eq!(naming, NAMES.iter().map(|(file, _)| (*file).to_owned()).collect());
 }

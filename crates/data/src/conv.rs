@@ -6,6 +6,7 @@ use ck_select_types::kernel::ConvKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{CONV_COLUMNS, ConvProblem, ProblemDefaults};
 
+use crate::measurements::json::OperationResults;
 use crate::operation::OperationData;
 
 impl OperationData for ConvProblem {
@@ -32,6 +33,8 @@ impl OperationData for ConvProblem {
         Self::read_cells(&ByName { cells, ndim: kernel.ndim }, &defaults).map_err(|error| error.to_string())
     }
 }
+
+impl OperationResults for ConvProblem {}
 
 /// Cells that the kernel's name overrides.
 struct ByName<'a> {

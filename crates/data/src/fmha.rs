@@ -5,7 +5,7 @@ use ck_select_types::kernel::{FmhaKernel, Kernel};
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, ProblemDefaults};
 
-use crate::measurements::json::{Benchmark, Results};
+use crate::measurements::json::{Benchmark, OperationResults, Results};
 use crate::measurements::rows::{Fault, RowOutcome};
 use crate::operation::{OperationData, Sizes};
 
@@ -36,7 +36,9 @@ impl OperationData for FmhaProblem {
         let sizes = Self::read_cells(&Sizes { cells, is_size }, defaults);
         sizes.map(|sizes| kernel.sign(&sizes)).map_err(|error| error.to_string())
     }
+}
 
+impl OperationResults for FmhaProblem {
     fn benchmark_row(
         results: &mut Results<'_>,
         kernel: &Kernel,

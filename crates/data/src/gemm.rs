@@ -4,9 +4,9 @@ use ck_select_types::cells::Fields;
 use ck_select_types::kernel::{GemmKernel, Kernel};
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{GemmProblem, ProblemDefaults};
-use ck_select_types::vocab::Pipeline;
+use ck_select_types::vocab::{Dtype, Pipeline};
 
-use crate::measurements::json::{Benchmark, Results};
+use crate::measurements::json::{Benchmark, OperationResults, Results};
 use crate::measurements::rows::{Fault, RowOutcome};
 use crate::operation::{OperationData, Sizes};
 
@@ -61,6 +61,22 @@ impl OperationData for GemmProblem {
         GemmKernel { pad: kernel.pad.map(|pads| pads || pads_all), ..kernel.clone() }
     }
 
+    /// The wave size of the architecture says how many threads its waves have.
+    fn anywhere(kernel: &GemmKernel) -> GemmKernel {
+        GemmKernel { block_size: 0, ..kernel.clone() }
+    }
+
+    /// One of AITER's names stands for kernels of fp8 and of int8.
+    fn of_type(self, (name, kernel): (&str, &GemmKernel), dtype: Dtype) -> Result<Self, String> {
+        let problem = Self { dtype_a: dtype, dtype_b: dtype, ..self };
+        if kernel.matches_types(&problem) {
+            return Ok(problem);
+        }
+        Err(format!("q_dtype_w: found {dtype}, but '{name}' is a kernel of {}", kernel.dtype_a))
+    }
+}
+
+impl OperationResults for GemmProblem {
     fn benchmark_row(
         results: &mut Results<'_>,
         kernel: &Kernel,

@@ -1,12 +1,9 @@
 //! What an operation's file says about its measurements.
 
 use ck_select_types::cells::{Cell, Fields};
-use ck_select_types::kernel::Kernel;
 use ck_select_types::operation::OperationProblem;
 use ck_select_types::problem::ProblemDefaults;
-
-use crate::measurements::json::{Benchmark, Results};
-use crate::measurements::rows::{Fault, RowOutcome};
+use ck_select_types::vocab::Dtype;
 
 /// Problems of an operation in tables of measurements.
 pub(crate) trait OperationData: OperationProblem {
@@ -32,13 +29,14 @@ pub(crate) trait OperationData: OperationProblem {
         kernel.clone()
     }
 
-    /// Takes the row of a benchmark that prints JSON.
-    fn benchmark_row(
-        _results: &mut Results<'_>,
-        kernel: &Kernel,
-        _found: Benchmark<'_>,
-    ) -> Result<RowOutcome, Fault> {
-        Err(format!("kernel '{}': benchmarks of {} print no JSON", kernel.name, Self::OPERATION.noun).into())
+    /// A kernel without what depends on the architecture that it was built for.
+    fn anywhere(kernel: &Self::Kernel) -> Self::Kernel {
+        kernel.clone()
+    }
+
+    /// The problem in the type of a tuned table's row, if the kernel's name stands for several.
+    fn of_type(self, _kernel: (&str, &Self::Kernel), _dtype: Dtype) -> Result<Self, String> {
+        Ok(self)
     }
 }
 

@@ -5,24 +5,11 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::Arch;
 
-use crate::arch::ArchTable;
 use crate::config::Config;
 use crate::filter::Filter;
-use crate::kernels::{EnumerateError, Enumeration, Kernels, too_many};
-use crate::reader::ConfigFile;
+use crate::kernels::{EnumerateError, Enumeration, Expansion as _, too_many};
 use crate::request::Request;
 use crate::rules::Rules;
-
-/// Problems of an operation whose kernels are enumerated.
-pub(crate) trait Expansion: ConfigFile {
-    /// The kernels of a configuration, before filters.
-    fn expand(
-        rules: &Rules,
-        config: &Self::Config,
-        arch: (Arch, &ArchTable),
-        request: &Request,
-    ) -> Result<Kernels, EnumerateError>;
-}
 
 /// The kernels of a configuration.
 ///

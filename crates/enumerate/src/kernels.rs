@@ -4,8 +4,24 @@ use std::collections::{BTreeMap, HashSet};
 
 use ck_select_types::kernel::Kernel;
 use ck_select_types::pool::Pool;
-use ck_select_types::vocab::UnknownWord;
+use ck_select_types::vocab::{Arch, UnknownWord};
 use ck_select_types::vocabulary;
+
+use crate::arch::ArchTable;
+use crate::reader::ConfigFile;
+use crate::request::Request;
+use crate::rules::Rules;
+
+/// Problems of an operation whose kernels are enumerated.
+pub(crate) trait Expansion: ConfigFile {
+    /// The kernels of a configuration, before filters.
+    fn expand(
+        rules: &Rules,
+        config: &Self::Config,
+        arch: (Arch, &ArchTable),
+        request: &Request,
+    ) -> Result<Kernels, EnumerateError>;
+}
 
 /// Why a configuration cannot be enumerated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -45,8 +45,8 @@ impl GroupBy {
     pub fn key(self, problem: &Problem) -> String {
         match (self, problem) {
             (Self::Problem, problem) => problem.to_string(),
-            (Self::Pair, Problem::Gemm(gemm)) => format!("{}_{}", gemm.n, gemm.k),
-            (Self::Sizes | Self::Pair, problem) => sizes(problem).to_string(),
+            (Self::Pair, problem) => problem.weight().unwrap_or_else(|| sizes(problem).to_string()),
+            (Self::Sizes, problem) => sizes(problem).to_string(),
             (Self::Upstream, problem) => {
                 let extents = Operation::get(problem.op()).extents.iter();
                 extents.map(|extent| problem.cell(extent)).collect::<Vec<_>>().join("_")

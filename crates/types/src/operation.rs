@@ -4,7 +4,7 @@ use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{Field, InvalidField, Record};
 use crate::scan::NameError;
-use crate::vocab::Dtype;
+use crate::vocab::{Direction, Dtype, GemmLibrary};
 
 /// Problems of an operation, whose type stands for the operation.
 pub trait OperationProblem: Record + Copy {
@@ -28,6 +28,26 @@ pub trait OperationProblem: Record + Copy {
     /// The element type of its first input.
     fn dtype(&self) -> Dtype;
 
+    /// The direction, where there are several.
+    fn direction(&self) -> Option<Direction> {
+        None
+    }
+
+    /// The direction of a kernel.
+    fn direction_of(_kernel: &Self::Kernel) -> Option<Direction> {
+        None
+    }
+
+    /// The library that a kernel's name belongs to, where several have kernels.
+    fn library_of(_kernel: &Self::Kernel) -> Option<GemmLibrary> {
+        None
+    }
+
+    /// The extents of the operand that a layer keeps, where there is one: the weight.
+    fn weight(&self) -> Option<String> {
+        None
+    }
+
     /// The same problem, written in one way where there are several.
     #[must_use]
     fn normal(self) -> Self {
@@ -50,6 +70,12 @@ pub trait OperationProblem: Record + Copy {
     #[must_use]
     fn as_numbered(self) -> Self {
         self
+    }
+
+    /// Whether its fields are all that it is.
+    #[inline]
+    fn has_fields_only(&self) -> bool {
+        true
     }
 
     /// The cell of a key that is no field.
@@ -118,6 +144,8 @@ pub struct Operation {
     pub dtypes: &'static [Dtype],
     /// Whether its features distinguish the types, so that one model serves several.
     pub has_dtype_features: bool,
+    /// Whether names of its kernels tell all their types and the layout.
+    pub names_tell_types: bool,
     /// Extents whose names are letters of either case. The lower ones show, in a table for another operation,
     /// that it has problems of this one, too; no longer word means them.
     pub letters: &'static [[&'static str; 2]],

@@ -151,6 +151,15 @@ macro_rules! map_operation {
         match $any { $($enum::$op($of) => $to::$op($value)),+ }
     };
     (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
+     $any:expr, $enum:ident($of:pat) as $own:ident, $to:ident, $value:expr) => {
+        match $any {
+            $($enum::$op($of) => {
+                type $own = $crate::$module::$problem;
+                $to::$op($value)
+            })+
+        }
+    };
+    (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;
      $any:expr, $own:ident, $to:ident, $value:expr) => {
         match $any {
             $($crate::vocab::Op::$op => {
@@ -159,8 +168,8 @@ macro_rules! map_operation {
             })+
         }
     };
-    ($any:expr, $enum:ident($of:pat) => $to:ident($value:expr)) => {
-        $crate::list_operations! { map_operation $any, $enum($of), $to, $value }
+    ($any:expr, $enum:ident($of:pat) $(as $own:ident)? => $to:ident($value:expr)) => {
+        $crate::list_operations! { map_operation $any, $enum($of) $(as $own)?, $to, $value }
     };
     ($op:expr, $own:ident => $to:ident($value:expr)) => {
         $crate::list_operations! { map_operation $op, $own, $to, $value }
@@ -179,6 +188,11 @@ impl Operation {
     /// Whether the operation's problems have a field, by any of its names.
     pub fn has_field(op: Op, name: &str) -> bool {
         place(Self::get(op).problem, name).is_some()
+    }
+
+    /// The first operation whose problems have a field.
+    pub fn with_field(name: &str) -> Option<Op> {
+        Op::ALL.iter().copied().find(|&op| Self::has_field(op, name))
     }
 
     /// Whether a table has one of the columns that problems of an operation need, in whichever form.

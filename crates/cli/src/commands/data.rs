@@ -6,6 +6,7 @@ use std::path::PathBuf;
 #[cfg(feature = "train")]
 use ck_select::estimate::ops_like;
 use ck_select::model::Model;
+use ck_select::operation::Operation;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_data::gpus::{FileGpu, measured_on};
@@ -100,17 +101,13 @@ impl RowFilter {
 
     /// The operation, by default that of the files' rows.
     pub(crate) fn op_of(&self, files: &[PathBuf]) -> Result<Op, CliError> {
-        match (self.op, self.direction) {
-            (Some(op), _) => Ok(op),
-            // Only convolutions have directions.
-            (None, Some(_)) => Ok(Op::Conv),
-            (None, None) => self.first_rows(files)?.op(),
-        }
+        let with_directions = self.direction.and_then(|_| Operation::with_field("direction"));
+        self.op.or(with_directions).map_or_else(|| self.first_rows(files)?.op(), Ok)
     }
 
     /// Which rows are wanted of an operation and an architecture.
     pub(crate) fn scope(&self, op: Op, arch: Option<Arch>) -> Result<RowScope, CliError> {
-        if let Some(direction) = self.direction.filter(|_| op != Op::Conv) {
+        if let Some(direction) = self.direction.filter(|_| !Operation::has_field(op, "direction")) {
             refuse!("--where: found direction={direction}, but rows are of {op}");
         }
         Ok(RowScope { op, direction: self.direction, dtype: self.dtype, arch })
@@ -126,9 +123,9 @@ impl RowFilter {
 pub(crate) struct FirstRows(Vec<(PathBuf, Op, Option<Arch>)>);
 
 impl FirstRows {
-    /// The operation of all of them; that of convolutions if there is none.
+    /// The operation of all of them; without any, that of tables which do not show theirs.
     pub(crate) fn op(&self) -> Result<Op, CliError> {
-        Ok(self.common("--where op=", |(_, op, _)| Some(*op))?.unwrap_or(Op::Conv))
+        Ok(self.common("--where op=", |(_, op, _)| Some(*op))?.unwrap_or(Operation::UNSTATED))
     }
 
     /// The same for a universal model: the first of those that the estimate sees alike.
@@ -214,8 +211,10 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
     if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
         fail!("{file}: found rows of {other}, expected rows of {arch}");
     }
-    let gemms = if *op == Op::Conv { ", or --where op=gemm_universal for GEMMs" } else { "" };
-    Err(CliError::failed(format!("{file}: found no row that is wanted, expected rows of {op}{gemms}")))
+    let others = Op::ALL.iter().filter(|other| *other != op);
+    let others = others.map(|op| format!("--where op={op} for {}", Operation::get(*op).noun));
+    let others = others.collect::<Vec<_>>().join(", ");
+    fail!("{file}: found no row that is wanted, expected rows of {op}, or {others}")
 }
 
 impl Data {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr as _;
 
+use ck_select::operation::Operation;
 use ck_select::problem::ProblemDefaults;
 use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_enumerate::shapes::{self, Choice, NamedSet, Set};
@@ -121,7 +122,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 fn check(open: &SetOptions, sets: &[NamedSet]) -> Result<(), CliError> {
     let has = |of: fn(&Set) -> bool| sets.iter().any(|named| of(named.set));
     let rules = [
-        ("--direction", open.direction.is_some(), has(|set| set.op() == Op::Conv), "sets of convolutions"),
+        (
+            "--direction",
+            open.direction.is_some(),
+            has(|set| Operation::has_field(set.op(), "direction")),
+            "sets of convolutions",
+        ),
         (
             "--params ndim",
             open.ndim.is_some(),

@@ -435,7 +435,7 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
     let none = "found no row that is wanted, expected rows of grouped_conv";
     folder.refuses(&format!(
         "{conv}
-            1: work/0000.csv: {none}, or --where op=gemm_universal for GEMMs
+            1: work/0000.csv: {none}, or --where op=gemm_universal for GEMMs, --where op=fmha for attention
         {forward}
             2: --where: found direction=forward, but rows are of gemm_universal
         {fmha}

@@ -157,7 +157,38 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     // Each GPU of the architecture has its own constants.
     assert!(spec["hardware"].is_null() && spec["arch"] == "gfx942", "{spec}");
     assert!(spec["ck_select"]["library"].is_null(), "kernels of CK's own names: {spec}");
-    folder.refuses(&format!("{train}\n2: --winners needs --arch"));
+    // An operation that the pool is not of was passed over (a2a6ae24).
+    folder.refuses(&format!(
+        "{train}
+            2: --winners needs --arch
+        {train} --arch gfx942 --where op=grouped_conv
+            2: --where: found op=grouped_conv, but the kernels of --pool are of gemm_universal"
+    ));
+}
+
+/// Winners were taken for GEMMs', whatever the pool was of (a2a6ae24).
+#[cfg(feature = "train")]
+#[test]
+fn a_model_learns_winners_among_convolutions() {
+    let folder = folder();
+    let name = |tile: &str| format!("grouped_conv_forward_bf16_2d_{tile}_compv3_intrawave");
+    let tiles = ["16x64x64", "64x64x64", "128x128x64"].map(name);
+    folder.write("conv.txt", tiles.join("\n"));
+    let mut table = "arch,N,C,K,Hi,Wi,Y,X,kernelName,us\n".to_owned();
+    for channels in [32, 64, 128, 256, 512] {
+        for (batch, tile) in [(1, 0), (8, 1), (64, 2), (256, 2)] {
+            writeln!(table, "gfx950,{batch},{channels},64,28,28,1,1,{},10", tiles[tile]).unwrap();
+        }
+    }
+    folder.write("conv.csv", table);
+    folder.good(
+        "train --winners @conv.csv --pool @conv.txt --output @model --arch gfx950 --params n_estimators=20",
+    );
+    assert_eq!(folder.read_json("model/feature_spec.json")["op_type"], "grouped_conv");
+    let judged = folder
+        .good("evaluate --winners @conv.csv --pool @conv.txt --model @model --arch gfx950 --format json");
+    let judged: serde_json::Value = serde_json::from_str(&judged).unwrap();
+    assert!(judged["gpus"][0]["winner_top1"].as_f64().unwrap() > 0.5, "{judged}");
 }
 
 /// int8 and fp8 of one of AITER's names were one problem, so that a shape had two winners in one list, and

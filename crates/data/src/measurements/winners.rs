@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 use ck_select_model::estimate::{Device, DeviceError};
 use ck_select_types::cells::Cell;
 use ck_select_types::hardware::Hardware;
-use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind};
+use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
-use ck_select_types::vocab::{Arch, Dtype, Op};
+use ck_select_types::vocab::{Arch, Op};
+use ck_select_types::{each_operation, map_operation};
 
 use super::csv;
 use super::problems::{columns as problem_columns, problem_of};
 use super::source::text_of;
 use super::table::{Cells, Index, ProblemCells, figure, whole};
 use super::{DataError, Measurements, ReadOptions, RecordedConstant, Row, RowScope, Source, Sweep};
+use crate::operation::OperationData as _;
 
 /// Shapes of tuned tables.
 #[derive(Debug, Clone, Default)]
@@ -106,10 +108,7 @@ impl TunedShape {
 
     /// The pair that the shape belongs to, over which a weight is spread: `N_K` of a GEMM.
     pub fn pair(&self) -> String {
-        match self.problem {
-            Problem::Gemm(gemm) => format!("{}_{}", gemm.n, gemm.k),
-            other => other.on(None).to_string(),
-        }
+        self.problem.weight().unwrap_or_else(|| self.problem.on(None).to_string())
     }
 
     /// The winner; where another library won, the fastest of the rows.
@@ -253,7 +252,11 @@ impl Winners {
         let of_problem = ProblemCells { columns: &columns.problem, cells };
         let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, assumed)?;
         if let Some(Cell::Word(dtype)) = some(columns.dtype) {
-            of_dtype(&mut problem, dtype, &self.kernels[kernel as usize])?;
+            let dtype = dtype.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
+            let kernel = &self.kernels[kernel as usize];
+            problem = each_operation!((problem, &kernel.kind), (Problem(of), KernelKind(own)) => {
+                of.of_type((&kernel.name, own), dtype)?.into()
+            }, problem);
         }
         let units = whole("cu_num", columns.units)?;
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
@@ -307,14 +310,19 @@ impl Winners {
         &self.files[shape.file]
     }
 
-    /// The index in a pool of each kernel. They are compared by descriptor, because names of different age
-    /// can describe one kernel, and without the architecture, which names do not say.
+    /// The index in a pool of each kernel: of its name, else of its descriptor, because names of different
+    /// age can describe one kernel, without the architecture, which names do not say.
     pub fn places_in(&self, pool: &Pool) -> Vec<Option<usize>> {
-        let mut known: HashMap<KernelKind, usize> = HashMap::new();
+        let (mut named, mut described) = (HashMap::new(), HashMap::new());
         for (index, kernel) in pool.iter().enumerate() {
-            known.entry(anywhere(&kernel.kind)).or_insert(index);
+            named.entry(kernel.name.as_str()).or_insert(index);
+            described.entry(anywhere(&kernel.kind)).or_insert(index);
         }
-        self.kernels.iter().map(|kernel| known.get(&anywhere(&kernel.kind)).copied()).collect()
+        let place = |kernel: &Kernel| {
+            let named = named.get(kernel.name.as_str());
+            named.or_else(|| described.get(&anywhere(&kernel.kind))).copied()
+        };
+        self.kernels.iter().map(place).collect()
     }
 
     /// The place of a shape's pool among so many: those of the files, or the only one.
@@ -505,23 +513,11 @@ impl Measurements {
     }
 }
 
-/// Gives a problem the type of a row: one of AITER's names stands for kernels of fp8 and of int8.
-fn of_dtype(problem: &mut Problem, word: &str, kernel: &Kernel) -> Result<(), String> {
-    let dtype: Dtype = word.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
-    let (Problem::Gemm(gemm), KernelKind::Gemm(named)) = (problem, &kernel.kind) else { return Ok(()) };
-    (gemm.dtype_a, gemm.dtype_b) = (dtype, dtype);
-    if named.matches_types(gemm) {
-        return Ok(());
-    }
-    Err(format!("q_dtype_w: found {word}, but '{}' is a kernel of {}", kernel.name, named.dtype_a))
-}
-
-/// A kernel as built for no architecture in particular, whose wave size says how many threads its waves have.
+/// A kernel as built for no architecture in particular.
 fn anywhere(kind: &KernelKind) -> KernelKind {
-    match kind.clone() {
-        KernelKind::Gemm(gemm) => KernelKind::Gemm(GemmKernel { arch: None, block_size: 0, ..gemm }),
-        other => other,
-    }
+    let mut kind = map_operation!(kind, KernelKind(kernel) as Own => KernelKind(Own::anywhere(kernel)));
+    each_operation!(&mut kind, KernelKind(kernel) => kernel.arch = None);
+    kind
 }
 
 fn row_error(file: &str, line: u64, message: impl std::fmt::Display) -> DataError {
@@ -572,6 +568,8 @@ fn check_units(arch: Arch, units: i64) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use ck_select_types::vocab::Dtype;
+
     use super::*;
 
     const KERNEL: &str = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_";
@@ -622,6 +620,21 @@ mod tests {
         );
         let arch = "gfx942".parse().unwrap();
         assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
+    }
+
+    /// A pool that records the architecture had none of a convolution's winners (a2a6ae24).
+    #[test]
+    fn a_winner_is_found_in_a_pool_of_any_architecture() {
+        let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";
+        let text = format!("arch,N,C,K,Hi,Wi,Y,X,kernelName,us\ngfx950,1,64,64,28,28,3,3,{name},10\n");
+        let mut winners = Winners::default();
+        winners.add("t.csv", &mut text.as_bytes(), Op::Conv, None).unwrap();
+        let mut kernel = Kernel::from_name(name).unwrap();
+        each_operation!(&mut kernel.kind, KernelKind(of) => of.arch = "gfx950".parse().ok());
+        for called in [name, "another_name"] {
+            let kernel = Kernel { name: called.to_owned(), ..kernel.clone() };
+            assert_eq!(winners.places_in(&Pool::new(vec![kernel]).unwrap()), [Some(0)]);
+        }
     }
 
     /// Sweeps of one problem were joined where they had no kernel in common, as files are that are cut by

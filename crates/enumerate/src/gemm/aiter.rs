@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ck_select_types::kernel::{Kernel, KernelKind};
-use ck_select_types::vocab::Arch;
+use ck_select_types::vocab::{Arch, Op};
 use serde::Deserialize;
 
 use crate::kernels::EnumerateError;
@@ -42,6 +42,9 @@ pub struct AiterList {
 }
 
 impl AiterRules {
+    /// The operation of its families.
+    pub const OP: Op = Op::Gemm;
+
     /// The kernels of a family, each with its number in the tuner's list: a kernel with several numbers is
     /// there once for each, and those without a number are last.
     pub fn kernels(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, EnumerateError> {

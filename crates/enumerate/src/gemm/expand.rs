@@ -11,8 +11,7 @@ use super::valid::GemmValidator;
 use super::variant::{GemmVariants, MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
 use crate::arch::ArchTable;
-use crate::expand::Expansion;
-use crate::kernels::{EnumerateError, Kernels};
+use crate::kernels::{EnumerateError, Expansion, Kernels};
 use crate::request::Request;
 use crate::rules::Rules;
 

@@ -12,7 +12,7 @@ use ck_select::vocab::Op;
 use ck_select_types::each_operation;
 use libloading::Library;
 
-use super::bridge;
+use super::gemm;
 
 /// `ck_bench_sink`: how a library registers its kernels.
 #[repr(C)]
@@ -49,7 +49,7 @@ impl KernelLibrary {
         let library: &'static Library = Box::leak(Box::new(library));
         let mut kernels = Kernels::new();
         if let Some(kernel) = listed.filter(|kernel| kernel.signature != "ck_bench") {
-            let hooks = bridge::hooks(library, kernel).map_err(|error| format!("{path}: {error}"))?;
+            let hooks = gemm::hooks(library, kernel).map_err(|error| format!("{path}: {error}"))?;
             // SAFETY: the library is never unloaded, and its manifest says what its function takes.
             kernels.insert(kernel.name.clone(), Box::leak(Box::new(unsafe { Callbacks::new(hooks) })));
             return Ok(Self { library, registers: true, kernels, prepared: None });

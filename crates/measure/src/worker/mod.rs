@@ -1,6 +1,6 @@
 //! The process that loads and runs kernels. It may crash or hang; the sweep continues without it.
 
-mod bridge;
+mod gemm;
 mod library;
 
 use std::collections::HashMap;

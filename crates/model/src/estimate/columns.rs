@@ -16,7 +16,7 @@ use crate::isa::Isa;
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
 use crate::vocab::Op;
-use ck_select_types::operation::VariantOf as _;
+use ck_select_types::operation::{Operation, VariantOf as _};
 use ck_select_types::{each_operation, index, map_operation, operation_enum};
 
 /// All columns of an operation, in the order of a model that does not name its columns.
@@ -72,7 +72,8 @@ impl UniversalPool {
         apart: impl Fn(usize) -> u32,
     ) -> Self {
         let mut kernels = kernels.peekable();
-        let (op, mut classes) = (kernels.peek().map_or(Op::Gemm, |kernel| kernel.op()), Vec::new());
+        let op = kernels.peek().map_or(Operation::UNSTATED, |kernel| kernel.op());
+        let mut classes = Vec::new();
         let device = estimator.device();
         let shapes = map_operation!(op, Own => Shapes(shapes::<Own>(device, kernels, apart, &mut classes)));
         Self { estimator, isa: Isa::best(), shapes, classes }

@@ -11,6 +11,7 @@ use super::terms::{Cause, Terms};
 use crate::column::Column;
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
+use crate::vocab::GemmLibrary;
 
 /// Problems of an operation, as the estimate sees them.
 pub trait OperationEstimate:
@@ -34,6 +35,12 @@ pub trait KernelEstimate {
     /// Its library: the one that its name says, else the device's.
     fn library(&self, device: &Device) -> Library {
         device.library
+    }
+
+    /// What its name tells the library by, if there are several: whose it is, and whether its epilogue is the
+    /// default.
+    fn library_marks(&self) -> Option<(GemmLibrary, bool)> {
+        None
     }
 }
 

@@ -49,6 +49,7 @@ pub use terms::Terms;
 
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
+use crate::vocab::GemmLibrary;
 use crate::vocab::Op;
 use ck_select_types::{each_operation, map_operation, operation_enum};
 use formula::{Formula, KernelEstimate as _, LoadFor, OperationEstimate as _, ShapeFor};
@@ -82,6 +83,11 @@ impl Load {
 /// The names of the terms of an operation's times.
 pub fn term_names(op: Op) -> Vec<&'static str> {
     each_operation!(op, Own => <LoadFor<Own> as Formula>::CAUSES.iter().map(|(name, _)| *name).collect())
+}
+
+/// What tells the library of a kernel.
+pub(crate) fn library_marks(kernel: &KernelKind) -> Option<(GemmLibrary, bool)> {
+    each_operation!(kernel, KernelKind(kernel) => kernel.library_marks())
 }
 
 /// Estimates times on a device.

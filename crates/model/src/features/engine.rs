@@ -2,7 +2,7 @@
 
 use super::Rules;
 use crate::hardware::Hardware;
-use crate::vocab::Op;
+use crate::vocab::{Direction, Op};
 use ck_select_types::{each_operation, vocabulary};
 
 vocabulary! {
@@ -63,6 +63,8 @@ impl NamedEngine {
 pub(crate) struct Engines {
     /// The default for models of a user's own GPU.
     pub(super) own: Engine,
+    /// The default for choosing forward kernels.
+    pub(super) forward: Engine,
     /// That of upstream's newest trainer.
     pub(super) upstream: Engine,
     /// The columns that upstream's trainers treat as categorical.
@@ -115,6 +117,11 @@ pub(super) trait OperationEngines {
     /// What is said about them.
     const ENGINES: Engines;
 
+    /// The rules with which models are trained, by those of an engine.
+    fn rules_for_training(rules: Rules) -> Rules {
+        rules
+    }
+
     /// What only columns of this operation need; `has` says which they are.
     fn needs(_has: impl Fn(&str) -> bool) -> Needs {
         Needs::default()
@@ -133,6 +140,11 @@ pub(crate) fn named() -> impl Iterator<Item = &'static NamedEngine> {
 }
 
 impl Rules {
+    /// These rules as models of an operation are trained with them.
+    pub fn for_training(self, op: Op) -> Self {
+        each_operation!(op, Own => <Own as OperationEngines>::rules_for_training(self))
+    }
+
     /// The rules of a model that records none, from its feature names.
     pub fn from_names<S: AsRef<str>>(names: &[S]) -> Self {
         let tells = |one: &&Telltale| {
@@ -155,6 +167,12 @@ impl Engine {
         }
     }
 
+    /// The newest engine of upstream's class of a name. What a class computes depends on its version, which
+    /// only a spec's names reveal.
+    pub fn of_class(name: &str) -> Option<Self> {
+        named().find(|one| one.class == name).map(|one| one.engine)
+    }
+
     /// The operation.
     pub fn op(self) -> Op {
         self.record().0
@@ -163,6 +181,12 @@ impl Engine {
     /// The default for models of a user's own GPU: everything that distinguishes kernels.
     pub fn default_for(op: Op) -> Self {
         Engines::get(op).own
+    }
+
+    /// The default for choosing among kernels of a direction.
+    pub fn ranking_for(op: Op, direction: Direction) -> Self {
+        let Engines { own, forward, .. } = Engines::get(op);
+        if direction == Direction::Forward { *forward } else { *own }
     }
 
     /// The engine of upstream's newest trainer.

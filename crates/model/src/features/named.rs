@@ -1,13 +1,14 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
 use super::claims::{Claims, NameClaim};
+use super::operation::OperationTerms;
 use super::reader::Reader;
 use super::sides::{KernelFeatures as _, NameCell};
 use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded, asked_problem};
 use crate::cells::{Cell, Fields};
 use crate::inputs;
 use crate::kernel::{Kernel, KernelKind};
-use crate::problem::{InvalidField, Problem};
+use crate::problem::InvalidField;
 use crate::vocab::{ConvLayout, Direction, Op};
 use ck_select_types::each_operation;
 use ck_select_types::operation::OperationProblem as _;
@@ -136,13 +137,13 @@ impl Named {
         &self.kernel
     }
 
-    /// Refuses a GEMM kernel of another variant than the row's problem, if absent cells are errors.
+    /// Refuses a kernel of another variant than the row's problem, if absent cells are errors.
     pub(crate) fn check_variant(&self, extractor: &Extractor, row: &dyn Fields) -> Result<(), FieldError> {
-        if let (KernelKind::Gemm(kernel), Uncoded::Error) = (&self.kernel, extractor.rules.uncoded)
-            && let Problem::Gemm(asked) = self.problem.over(row, |all| asked_problem(extractor, all))?
-            && !kernel.matches_request(&asked)
+        let columns = each_operation!(self.kernel.op(), Own => <Own as OperationTerms>::VARIANT);
+        if let (Some(columns), Uncoded::Error) = (columns, extractor.rules.uncoded)
+            && !self.kernel.matches_request(&self.problem.over(row, |all| asked_problem(extractor, all))?)
         {
-            let expected = "one for the row's batch, groups, stream_k, num_d, preshuffle and quant";
+            let expected = format!("one for the row's {columns}");
             return Err(InvalidField::new(NAME_COLUMNS[0], "a kernel of another variant", expected));
         }
         Ok(())

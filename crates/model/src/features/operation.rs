@@ -20,6 +20,9 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
     /// The kernels of rows that can serve a problem, in words; `None` if all can.
     const SERVED_BY: Option<&'static str>;
 
+    /// The columns by which a row may ask for another variant than its kernel's, in words.
+    const VARIANT: Option<&'static str> = None;
+
     /// Whether a row's kernel can serve this one: by its name or, without one, by the cells that problems
     /// have, too. Without more than sizes (`is_signed`), it is for any signature.
     fn is_served_by(
@@ -28,6 +31,16 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
         cells: &dyn Fields,
         is_signed: bool,
     ) -> Result<bool, InvalidField>;
+
+    /// The family of a problem that features do not describe, if it is of one.
+    fn undescribed(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The same of a kernel.
+    fn undescribed_kernel(_kernel: &Self::Kernel) -> Option<&'static str> {
+        None
+    }
 
     /// All features of the operation.
     fn features() -> impl Iterator<Item = &'static FeatureOf<Self>>;

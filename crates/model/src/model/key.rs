@@ -3,9 +3,11 @@
 use std::fmt::Display;
 
 use super::FeatureSpec;
-use crate::kernel::Kernel;
+use crate::features::OperationTerms as _;
+use crate::kernel::{Kernel, KernelKind};
 use crate::problem::Problem;
-use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, GemmLibrary, Op};
+use crate::vocab::{Arch, Direction, Dtype, GemmLibrary, Op};
+use ck_select_types::each_operation;
 
 /// The problems that a model serves. Fields without a value match anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,9 +48,9 @@ pub fn listed(misfits: &[Misfit]) -> String {
     misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// What a key compares: the key that a problem or a kernel would have, and the family, which only kernels and
-/// problems of attention have.
-type Requirements = (ModelKey, Option<FmhaFamily>);
+/// What a key compares: the key that a problem or a kernel would have, and the family if no features describe
+/// it.
+type Requirements = (ModelKey, Option<&'static str>);
 
 fn requirements_of_problem(problem: &Problem, arch: Option<Arch>) -> Requirements {
     let key = ModelKey {
@@ -59,7 +61,7 @@ fn requirements_of_problem(problem: &Problem, arch: Option<Arch>) -> Requirement
         library: None,
         chooses_split: problem.chooses_split(),
     };
-    (key, problem.family())
+    (key, each_operation!(problem, Problem(problem) => problem.undescribed()))
 }
 
 fn requirements_of_kernel(Kernel { kind, .. }: &Kernel) -> Requirements {
@@ -71,7 +73,7 @@ fn requirements_of_kernel(Kernel { kind, .. }: &Kernel) -> Requirements {
         library: kind.library(),
         chooses_split: false,
     };
-    (key, kind.family())
+    (key, each_operation!(kind, KernelKind(kernel) as Own => Own::undescribed_kernel(kernel)))
 }
 
 impl ModelKey {
@@ -150,8 +152,7 @@ impl ModelKey {
             }
         }
         check("operation", Some(required.op), Some(self.op), &mut differs);
-        // Attention's features only describe forward kernels.
-        if let Some(family) = family.filter(|family| !family.is_forward()) {
+        if let Some(family) = family {
             differs("family", &family, &"forward");
         }
         check("direction", required.direction, self.direction, &mut differs);

@@ -8,7 +8,7 @@ use crate::estimate::Device;
 use crate::features::{KernelMapping, Uncoded};
 use crate::hardware::Hardware;
 use crate::problem::InvalidField;
-use crate::vocab::{Direction, Op};
+use crate::vocab::Direction;
 
 /// A value that a spec lacks, and its substitute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl FeatureSpec {
         let says_hardware = self.own_hardware.is_some();
         let known = KNOWN.iter().find(|known| {
             names.iter().any(|name| known.name == name)
-                && self.op() == Op::Conv
+                && known.name.starts_with(self.op().as_str())
                 && self.arch.is_some_and(|arch| arch.as_str() == known.arch)
                 && self.dtype.is_some_and(|dtype| dtype.as_str() == "fp16")
         });

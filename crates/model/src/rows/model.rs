@@ -425,9 +425,12 @@ pub(super) fn make_spec(
         && !has(&keys, "feature_engine")
         && (bytes == b"{}" || !keys.is_empty())
     {
-        keys.insert("op_type".to_owned(), op_type(engine).into());
-        if engine == Engine::Gemm78Vec && !has(&keys, "feature_encoding_version") {
-            keys.insert("feature_encoding_version".to_owned(), 1.into());
+        let named = named_engines().find(|named| named.engine == engine);
+        let op_type = named.map_or_else(|| engine.op().as_str(), |named| named.op_type);
+        keys.insert("op_type".to_owned(), op_type.into());
+        let version = named.map_or(0, |named| named.encoding_version);
+        if version > 0 && !has(&keys, "feature_encoding_version") {
+            keys.insert("feature_encoding_version".to_owned(), version.into());
         }
         bytes = Value::Object(keys.clone()).to_string().into_bytes();
     }
@@ -460,10 +463,4 @@ pub(super) fn make_spec(
     spec.asks_hardware &= options.hardware.is_empty();
     spec.check_hardware().map_err(|error| ModelError::invalid(&file, error))?;
     Ok(spec)
-}
-
-/// The engine's operation, as specs name it.
-fn op_type(engine: Engine) -> &'static str {
-    let named = named_engines().find(|named| named.engine == engine);
-    named.map_or_else(|| engine.op().as_str(), |named| named.op_type)
 }

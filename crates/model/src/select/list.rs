@@ -9,6 +9,7 @@ use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::scoring::{BestKernels, PoolScorer};
 use crate::ties::Ranked;
+use ck_select_types::operation::Operation;
 
 /// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
 const SHORTLIST_FROM: usize = 256;
@@ -132,10 +133,10 @@ impl Ranker {
         Ok(())
     }
 
-    /// Names of convolutions tell one type and no layout: what else a problem asks for is reported as out of
-    /// range. Names of GEMMs tell them. Whoever forces a model knows that its kernels are of other types.
+    /// What a problem asks for beyond what names tell is reported as out of range. Whoever forces a model
+    /// knows that its kernels are of other types.
     fn ranks(&self, kernel: &Kernel, problem: &Problem) -> bool {
-        let any_type = matches!(problem, Problem::Conv(_)) || self.model.is_forced();
+        let any_type = !Operation::get(problem.op()).names_tell_types || self.model.is_forced();
         kernel.matches_request(problem) && (any_type || kernel.matches_types(problem))
     }
 

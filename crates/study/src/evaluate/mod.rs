@@ -1,5 +1,6 @@
 //! How good a model's choices are, compared with the measured oracle.
 
+mod conv;
 mod coverage;
 mod json;
 mod slices;

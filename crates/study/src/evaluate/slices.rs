@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ck_select_types::problem::{ConvProblem, Problem};
+use ck_select_types::problem::Problem;
 
-use super::Outcome;
+use super::{Outcome, conv};
 use crate::candidates::Trial;
 use crate::judge::Order;
 use ck_select_data::figures::Spread;
@@ -45,10 +45,10 @@ const KINDS: [Kind; 7] = [
         Some(k_regime(problem.gemm_extents()[1]).to_owned())
     }),
     ("layout", "layout", "layout_metrics", layout),
-    ("filter", "filter", "filter_metrics", |problem| along_axes(problem, |problem| problem.filter)),
-    ("stride", "stride", "stride_metrics", |problem| along_axes(problem, |problem| problem.stride)),
-    ("channels of a group", "channels", "channels_metrics", channels),
-    ("groups", "groups", "group_kind_metrics", group_kind),
+    ("filter", "filter", "filter_metrics", conv::filter),
+    ("stride", "stride", "stride_metrics", conv::stride),
+    ("channels of a group", "channels", "channels_metrics", conv::channels),
+    ("groups", "groups", "group_kind_metrics", conv::group_kind),
 ];
 
 /// All slices. The last are those by pipeline, with choice and oracle among the kernels of that pipeline.
@@ -125,39 +125,9 @@ fn layout(problem: &Problem) -> Option<String> {
     Some(problem.cell("layout")).filter(|layout| !layout.is_empty())
 }
 
-/// Numbers of a convolution along its axes, such as `3x3`.
-fn along_axes(problem: &Problem, numbers: fn(&ConvProblem) -> [i64; 3]) -> Option<String> {
-    let Problem::Conv(problem) = problem else { return None };
-    let numbers = numbers(problem);
-    let words = numbers.iter().skip(3 - usize::from(problem.ndim.min(3))).map(i64::to_string);
-    Some(words.collect::<Vec<_>>().join("x"))
-}
-
-fn channels(problem: &Problem) -> Option<String> {
-    let Problem::Conv(problem) = problem else { return None };
-    let range = match problem.c / problem.g.max(1) {
-        ..16 => "1 to 15",
-        16..64 => "16 to 63",
-        64..256 => "64 to 255",
-        256..1024 => "256 to 1023",
-        _ => "1024 and more",
-    };
-    Some(range.to_owned())
-}
-
-fn group_kind(problem: &Problem) -> Option<String> {
-    let Problem::Conv(problem) = problem else { return None };
-    let kind = match problem.g {
-        1 => "plain",
-        g if g == problem.c && g == problem.k => "depthwise",
-        _ => "grouped",
-    };
-    Some(kind.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use ck_select_types::problem::GemmProblem;
+    use ck_select_types::problem::{ConvProblem, GemmProblem};
 
     use super::*;
 

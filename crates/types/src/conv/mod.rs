@@ -25,7 +25,7 @@ use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
 use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
-use crate::vocab::Dtype;
+use crate::vocab::{Direction, Dtype};
 
 impl OperationProblem for ConvProblem {
     type Kernel = ConvKernel;
@@ -41,6 +41,7 @@ impl OperationProblem for ConvProblem {
         dtype: Dtype::Bf16,
         dtypes: Dtype::ELEMENTS,
         has_dtype_features: false,
+        names_tell_types: false,
         letters: &[],
         columns: &CONV_COLUMNS,
         optional_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
@@ -90,6 +91,14 @@ impl OperationProblem for ConvProblem {
     #[inline]
     fn dtype(&self) -> Dtype {
         self.dtype_in
+    }
+
+    fn direction(&self) -> Option<Direction> {
+        Some(self.direction)
+    }
+
+    fn direction_of(kernel: &ConvKernel) -> Option<Direction> {
+        Some(kernel.direction)
     }
 
     /// The problem with one layout for all that differ only in the number of dimensions, so that problems of

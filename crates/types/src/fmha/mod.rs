@@ -58,6 +58,7 @@ impl OperationProblem for FmhaProblem {
         dtype: Dtype::Fp16,
         dtypes: &DTYPES,
         has_dtype_features: true,
+        names_tell_types: true,
         letters: &[],
         columns: &FMHA_COLUMNS,
         optional_columns: &problem::MORE_COLUMNS,

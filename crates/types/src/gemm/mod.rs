@@ -33,7 +33,7 @@ use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
 use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
-use crate::vocab::Dtype;
+use crate::vocab::{Dtype, GemmLibrary};
 
 /// The columns that problems have in tables of measurements.
 const COLUMNS: &[&str] = &["m", "n", "k", "split_k", "dtype", "layout"];
@@ -53,6 +53,7 @@ impl OperationProblem for GemmProblem {
         dtype: Dtype::Fp8,
         dtypes: Dtype::ELEMENTS,
         has_dtype_features: false,
+        names_tell_types: true,
         letters: &[["M", "m"], ["N", "n"], ["K", "k"]],
         columns: COLUMNS,
         optional_columns: &[&["batch", "groups"], &["num_d"]],
@@ -114,6 +115,14 @@ impl OperationProblem for GemmProblem {
         Self { split_k, ..self }
     }
 
+    fn library_of(kernel: &GemmKernel) -> Option<GemmLibrary> {
+        Some(kernel.variant.library)
+    }
+
+    fn weight(&self) -> Option<String> {
+        Some(format!("{}_{}", self.n, self.k))
+    }
+
     fn bytes(&self) -> Option<f64> {
         let [a, b, c] = [self.dtype_a, self.dtype_b, self.dtype_c].map(|dtype| f64::from(dtype.bits()) / 8.0);
         let moved = |[m, n, k]: [f64; 3]| m * k * a + k * n * b + m * n * c;
@@ -122,6 +131,12 @@ impl OperationProblem for GemmProblem {
 
     fn gemm_extents(&self) -> [i128; 2] {
         [self.m, self.k].map(i128::from)
+    }
+
+    /// Not a list of GEMMs.
+    #[inline]
+    fn has_fields_only(&self) -> bool {
+        self.request.groups.is_empty()
     }
 
     fn extra_cell(&self, key: &str) -> Option<String> {

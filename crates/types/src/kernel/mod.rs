@@ -11,7 +11,7 @@ use crate::defaults::ProblemDefaults;
 use crate::each_operation;
 use crate::field::{self, Field, InvalidField, MOST_FIELDS, place};
 use crate::operation::{Operation, OperationProblem};
-use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, GemmLibrary, Op};
+use crate::vocab::{Arch, Direction, Dtype, GemmLibrary, Op};
 
 type Own<P> = <P as OperationProblem>::Kernel;
 
@@ -55,18 +55,13 @@ impl KernelKind {
     }
 
     /// The direction of a convolution.
-    pub const fn direction(&self) -> Option<Direction> {
-        if let Self::Conv(kernel) = self { Some(kernel.direction) } else { None }
+    pub fn direction(&self) -> Option<Direction> {
+        each_operation!(self, Self(kernel) as Own => Own::direction_of(kernel))
     }
 
     /// The library that a GEMM's name belongs to.
-    pub const fn library(&self) -> Option<GemmLibrary> {
-        if let Self::Gemm(kernel) = self { Some(kernel.variant.library) } else { None }
-    }
-
-    /// The stage of attention.
-    pub const fn family(&self) -> Option<FmhaFamily> {
-        if let Self::Fmha(kernel) = self { Some(kernel.family) } else { None }
+    pub fn library(&self) -> Option<GemmLibrary> {
+        each_operation!(self, Self(kernel) as Own => Own::library_of(kernel))
     }
 
     /// The defaults of problems for it: what it says about them.

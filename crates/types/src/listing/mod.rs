@@ -29,6 +29,7 @@ use crate::each_operation;
 use crate::field::InvalidField;
 use crate::hardware::Hardware;
 use crate::kernel::Kernel;
+use crate::operation::Operation;
 use crate::operation::OperationProblem as _;
 use crate::problem::{Pairs, Problem, ProblemDefaults, ProblemError, separates};
 use crate::vocab::Op;
@@ -451,7 +452,7 @@ pub fn problem_line(problem: &Problem) -> String {
 impl ProblemLine {
     /// Reads a line that names its operation. A problem without types has upstream's defaults.
     pub fn parse(line: &str) -> Result<Self, ProblemLineFault> {
-        parse_line(line, Op::Conv, &ProblemDefaults::new(Op::Conv))
+        parse_line(line, Operation::UNSTATED, &ProblemDefaults::new(Operation::UNSTATED))
     }
 }
 
@@ -482,7 +483,7 @@ fn behind(text: &str) -> Option<Problem> {
         if !BEGINNINGS.iter().any(|begins| begins.starts_with(start) || start.starts_with(begins)) {
             return None;
         }
-        match parse_pairs(end, Op::Conv, &ProblemDefaults::new(Op::Conv)) {
+        match parse_pairs(end, Operation::UNSTATED, &ProblemDefaults::new(Operation::UNSTATED)) {
             Ok(ProblemLine::Problem(problem)) if problem_line(&problem) == end => Some(problem),
             _ => None,
         }

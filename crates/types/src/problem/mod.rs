@@ -18,7 +18,7 @@ pub(crate) use text::{Pairs, keys, separates};
 use crate::each_operation;
 use crate::field::{self, Key, Record};
 use crate::operation::{Operation, OperationProblem as _};
-use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
+use crate::vocab::{Arch, Direction, Dtype, Op};
 
 /// Words of [`Problem::words`].
 pub const WORDS: usize = Key::WORDS;
@@ -74,13 +74,13 @@ impl Problem {
     }
 
     /// The direction of a convolution.
-    pub const fn direction(&self) -> Option<Direction> {
-        if let Self::Conv(problem) = self { Some(problem.direction) } else { None }
+    pub fn direction(&self) -> Option<Direction> {
+        each_operation!(self, Self(problem) => problem.direction())
     }
 
-    /// The stage of attention.
-    pub const fn family(&self) -> Option<FmhaFamily> {
-        if let Self::Fmha(problem) = self { Some(problem.family) } else { None }
+    /// `N_K` of a GEMM, which a layer keeps while `M` changes.
+    pub fn weight(&self) -> Option<String> {
+        each_operation!(self, Self(problem) => problem.weight())
     }
 
     /// A cell of a table, by any name of a field; empty where the problem has no such thing.
@@ -149,11 +149,13 @@ impl Problem {
     pub fn words(&self) -> Option<[u64; WORDS]> {
         let mut key = Key::new();
         key.push(self.op() as i64, 3);
-        each_operation!(self, Self(problem) => problem.pack(&mut key));
+        let is_whole = each_operation!(self, Self(problem) => {
+            problem.pack(&mut key);
+            problem.has_fields_only()
+        });
         // The longest architecture has 7 characters.
         key.short_text(self.arch().as_ref().map(Arch::as_str));
-        let listed = matches!(self, Self::Gemm(problem) if !problem.request.groups.is_empty());
-        if listed { None } else { key.finish() }
+        if is_whole { key.finish() } else { None }
     }
 }
 

@@ -117,9 +117,9 @@ impl Problem {
     /// The same problem with the choice left, if it has one.
     #[must_use]
     pub fn leaving_split(self) -> Self {
-        match &self {
-            Self::Conv(problem) if problem.direction != Direction::BwdWeight => self,
-            _ => self.with_split(AUTO),
+        match self.direction() {
+            Some(Direction::Forward | Direction::BwdData) => self,
+            Some(Direction::BwdWeight) | None => self.with_split(AUTO),
         }
     }
 

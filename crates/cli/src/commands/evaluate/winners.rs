@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::vocab::{Arch, Op};
+use ck_select::vocab::Arch;
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
+use ck_select_enumerate::rules::AiterRules;
 use ck_select_study::winners::winner_places;
 use serde_json::{Value, json};
 
@@ -28,7 +29,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     // A family has other kernels on each architecture, and tables may be of several.
     let is_of_tables = asked.is_none() && pools::family(pool).is_some();
     let given = if is_of_tables { None } else { Some(pool_on(asked)?) };
-    let tables = winners::read(&args.winners, given.as_ref().map_or(Op::Gemm, |pool| pool.op()), asked)?;
+    let tables =
+        winners::read(&args.winners, given.as_ref().map_or(AiterRules::OP, |pool| pool.op()), asked)?;
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
     for arch in archs {

@@ -6,7 +6,6 @@ use ck_select::model::{Model, ModelKey};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, Splits};
 use ck_select::select::{RankScratch, Ranker};
-use ck_select::vocab::Op;
 
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
@@ -35,7 +34,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let kernels = pools::of_family(family, arch)?;
     let (ranker, defaults) = match model {
         Some(model) => args.ranker.ranker(model, pool)?,
-        None => super::super::ranker(args.ranker.arch.estimate(Op::Gemm)?, pool)?,
+        None => super::super::ranker(args.ranker.arch.estimate(pool.op())?, pool)?,
     };
     let model = ranker.model();
     let is_of_any = model.device().is_some() || model.spec().prior.is_some();
@@ -55,7 +54,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         return table.finish();
     }
     let path = args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
-    let mut problems = Problems::open(path, Op::Gemm, &query.defaults, hardware)?;
+    let mut problems = Problems::open(path, ranker.pool().op(), &query.defaults, hardware)?;
     let mut table = table(Output::create(args.output.as_deref())?);
     while let Some((_, problem)) = problems.next()? {
         push(&mut table, &ranker, &problem, args.splits.list()).map_err(|error| match error {

@@ -3,9 +3,10 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
+use ck_select::features::{Engine, Extractor, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
+use ck_select::operation::Operation;
 use ck_select::vocab::{Direction, Op, UnknownWord};
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Stop, TrainError, WarmStart};
@@ -192,16 +193,13 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
         let schema = universal("--universal")?;
         return Ok(Extractor { schema, ..Extractor::of_engine(Engine::default_for(op)) });
     }
-    let (mut schema, mut rules) = schema(args, op, ranks)?;
+    let (mut schema, rules) = schema(args, op, ranks)?;
     if args.prior.is_some() {
         schema = universal("--prior")?.followed_by(schema);
     }
-    if op == Op::Gemm {
-        rules.mem_pads = MemPads::All;
-    }
     Ok(Extractor {
         schema,
-        rules,
+        rules: rules.for_training(op),
         hardware: Hardware::default(),
         arch: args.gpu.arch,
         direction: args.rows.filter.direction.unwrap_or(Direction::Forward),
@@ -222,12 +220,11 @@ fn schema(args: &Args, op: Op, ranks: bool) -> Result<(Schema, Rules), CliError>
             let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
             return named(&names.collect::<Vec<_>>());
         }
-        None if op == Op::Gemm && !args.winners.is_empty() => return named(&WINNER_FEATURES),
-        None if !ranks => Engine::upstream_for(op),
-        None if op == Op::Conv && args.rows.filter.direction.is_none_or(|it| it == Direction::Forward) => {
-            Engine::ConvSelect
+        None if !args.winners.is_empty() && Schema::by_names(op, &WINNER_FEATURES).is_ok() => {
+            return named(&WINNER_FEATURES);
         }
-        None => Engine::default_for(op),
+        None if !ranks => Engine::upstream_for(op),
+        None => Engine::ranking_for(op, args.rows.filter.direction.unwrap_or(Direction::Forward)),
     };
     if engine.op() != op {
         let (engine, its) = (engine.as_str(), engine.op());
@@ -238,7 +235,7 @@ fn schema(args: &Args, op: Op, ranks: bool) -> Result<(Schema, Rules), CliError>
 
 /// The operation, which [`super::run`] takes from the data where the options have none.
 pub(super) fn op(args: &Args) -> Op {
-    args.rows.filter.op.unwrap_or(Op::Conv)
+    args.rows.filter.op.unwrap_or(Operation::UNSTATED)
 }
 
 /// Everything except what the data itself records.

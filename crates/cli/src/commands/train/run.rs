@@ -8,7 +8,7 @@ use ck_select::estimate::{GpuOverride, ops_like};
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::vocab::{Direction, Dtype, Op};
+use ck_select::vocab::{Direction, Dtype};
 use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, WinnerRows, Winners};
 use ck_select_data::places::{GpuFigures, WinnerPlace};
 use ck_select_study::page;
@@ -26,11 +26,16 @@ use crate::timestamp::timestamp;
 
 pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let (files, only_trains) = plan::files(given)?;
-    let args = &with_first_rows(given, &files)?;
+    let (args, pools) = if given.winners.is_empty() {
+        (with_first_rows(given, &files)?, Vec::new())
+    } else {
+        with_pools(given)?
+    };
+    let args = &args;
     let settings = plan::Settings::read(&args.params)?;
     let mut plan = plan::plan(args, &settings, only_trains)?;
     Directory::check_free(&args.output, args.overwrite)?;
-    let tables = tables(args)?;
+    let tables = tables(args, pools)?;
     let scope = args.rows.filter.scope(plan::op(args), args.gpu.arch.filter(|_| !args.universal))?;
     let winner_rows = tables.as_ref().map(|tables| tables.completed(scope)).transpose()?;
     let measurements = match &winner_rows {
@@ -127,12 +132,9 @@ pub(crate) fn card(
 }
 
 /// Tuned tables to train on, if they were given.
-fn tables(args: &Args) -> Result<Option<Tables>, CliError> {
-    if args.winners.is_empty() {
-        return Ok(None);
-    }
-    let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
-    let tables = winners::read(&args.winners, pools[0].op(), args.gpu.arch)?;
+fn tables(args: &Args, pools: Vec<Arc<Pool>>) -> Result<Option<Tables>, CliError> {
+    let Some(first) = pools.first() else { return Ok(None) };
+    let tables = winners::read(&args.winners, first.op(), args.gpu.arch)?;
     let winners = winners::among(tables, &pools)?.thinned(MAX_SHAPES_PER_PAIR);
     Ok(Some(Tables { winners, pools }))
 }
@@ -188,22 +190,30 @@ impl Tables {
     }
 }
 
+/// The options with what those for winners leave to their pools, and the pools.
+fn with_pools(given: &Args) -> Result<(Args, Vec<Arc<Pool>>), CliError> {
+    let mut args = given.clone();
+    args.gpu = args.gpu.with_arch(args.gpu.named_arch()?);
+    if args.rows.filter.run_id.is_some() {
+        refuse!("--where: found run_id, which --winners does not have");
+    }
+    if args.gpu.arch.is_none() {
+        refuse!("--winners needs --arch: a model of winners is for one architecture");
+    }
+    let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
+    let op = pools[0].op();
+    if let Some(other) = args.rows.filter.op.filter(|other| *other != op) {
+        refuse!("--where: found op={other}, but the kernels of --pool are of {op}");
+    }
+    args.rows.filter.op = Some(op);
+    args.prior = args.prior.or(Some(1.0));
+    Ok((args, pools))
+}
+
 /// The options with what they leave to the data. A universal training is of all architectures and all
 /// convolutions and GEMMs of its rows.
 fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     let mut args = given.clone();
-    if !args.winners.is_empty() {
-        args.gpu = args.gpu.with_arch(args.gpu.named_arch()?);
-        if args.rows.filter.run_id.is_some() {
-            refuse!("--where: found run_id, which --winners does not have");
-        }
-        if args.gpu.arch.is_none() {
-            refuse!("--winners needs --arch: a model of winners is for one architecture");
-        }
-        args.rows.filter.op = Some(Op::Gemm);
-        args.prior = args.prior.or(Some(1.0));
-        return Ok(args);
-    }
     if args.rows.filter.op.is_some() && (args.gpu.arch.is_some() || args.universal) {
         return Ok(args);
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use ck_select::estimate::Device;
+use ck_select::operation::Operation;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_measure::problems::ProblemSet;
@@ -161,5 +162,6 @@ fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, Cl
 /// What a model is for; models of attention are for several types.
 fn kind(problem: &Problem) -> Option<String> {
     let direction = problem.direction().map_or_else(String::new, |direction| format!("{direction} "));
-    problem.family().is_none().then(|| format!("{direction}{}", problem.dtype()))
+    let tells_types = Operation::get(problem.op()).has_dtype_features;
+    (!tells_types).then(|| format!("{direction}{}", problem.dtype()))
 }

@@ -11,8 +11,10 @@ use std::io::BufRead;
 use ck_select_types::cells::Cell;
 use ck_select_types::each_operation;
 use ck_select_types::json::Strict;
+use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::UnknownColumn;
 use ck_select_types::nearest::nearest;
+use ck_select_types::operation::OperationProblem;
 use ck_select_types::problem::InvalidField;
 use ck_select_types::seed;
 use serde::de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -22,7 +24,6 @@ use super::DataError;
 use super::problems::plain;
 use super::record::Counts;
 use super::rows::{Fault, FileRows, RowOutcome};
-use crate::operation::OperationData as _;
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
 pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
@@ -60,6 +61,18 @@ pub(crate) struct Benchmark<'a> {
     around: Option<&'a Value>,
     /// Its problem, if that is an object.
     sizes: Option<&'a Map<String, Value>>,
+}
+
+/// Problems of an operation whose benchmarks may print results.
+pub(crate) trait OperationResults: OperationProblem {
+    /// Takes a row.
+    fn benchmark_row(
+        _results: &mut Results<'_>,
+        kernel: &Kernel,
+        _found: Benchmark<'_>,
+    ) -> Result<RowOutcome, Fault> {
+        Err(format!("kernel '{}': benchmarks of {} print no JSON", kernel.name, Self::OPERATION.noun).into())
+    }
 }
 
 pub(crate) struct Results<'a> {

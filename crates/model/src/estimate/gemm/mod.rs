@@ -135,6 +135,10 @@ impl KernelEstimate for GemmKernel {
             (library, _) => library,
         }
     }
+
+    fn library_marks(&self) -> Option<(GemmLibrary, bool)> {
+        Some((self.variant.library, matches!(self.epilogue, Epilogue::Default)))
+    }
 }
 
 impl Kernel {

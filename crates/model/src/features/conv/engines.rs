@@ -9,6 +9,7 @@ use crate::problem::ConvProblem;
 impl OperationEngines for ConvProblem {
     const ENGINES: Engines = Engines {
         own: Engine::ConvWork,
+        forward: Engine::ConvSelect,
         upstream: Engine::Conv97,
         categories: &["pipeline"],
         hardware: Hardware::USUAL,

@@ -77,6 +77,15 @@ impl OperationTerms for FmhaProblem {
         })
     }
 
+    /// Features only describe forward kernels.
+    fn undescribed(&self) -> Option<&'static str> {
+        (!self.family.is_forward()).then(|| self.family.as_str())
+    }
+
+    fn undescribed_kernel(kernel: &FmhaKernel) -> Option<&'static str> {
+        (!kernel.family.is_forward()).then(|| kernel.family.as_str())
+    }
+
     fn features() -> impl Iterator<Item = &'static Feature<FmhaTerms, FmhaKernelTerms>> {
         FEATURES.iter()
     }

@@ -284,6 +284,7 @@ pub static FEATURES: &[Feature<FmhaTerms, FmhaKernelTerms>] = features! { <FmhaT
 impl OperationEngines for FmhaProblem {
     const ENGINES: Engines = Engines {
         own: Engine::Fmha68Python,
+        forward: Engine::Fmha68Python,
         upstream: Engine::Fmha68Python,
         categories: &["dtype", "pipeline", "mask", "bias", "qscale"],
         // Attention's tools do not know that an MI355X has 256 compute units.

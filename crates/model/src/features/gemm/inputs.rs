@@ -26,6 +26,8 @@ impl OperationTerms for GemmProblem {
     const SERVED_BY: Option<&'static str> =
         Some("kernels for its batch, groups, stream_k, num_d, preshuffle and quant");
 
+    const VARIANT: Option<&'static str> = Some("batch, groups, stream_k, num_d, preshuffle and quant");
+
     fn is_served_by(
         &self,
         kernel: Option<&GemmKernel>,

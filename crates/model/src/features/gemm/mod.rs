@@ -12,7 +12,7 @@ pub use terms::{GemmBuild, GemmKernelTerms, GemmTerms};
 use super::engine::{Engines, NamedEngine, Needs, OperationEngines, Telltale};
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
-use super::{Engine, Feature, PipelineCodes, Rules, features, hardware_features};
+use super::{Engine, Feature, MemPads, PipelineCodes, Rules, features, hardware_features};
 use crate::hardware::Hardware;
 use crate::problem::GemmProblem;
 use vector::Operand;
@@ -170,6 +170,7 @@ pub fn all() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms
 impl OperationEngines for GemmProblem {
     const ENGINES: Engines = Engines {
         own: Engine::Gemm72,
+        forward: Engine::Gemm72,
         upstream: Engine::Gemm72,
         categories: &["layout", "pipeline", "scheduler", "epilogue"],
         hardware: Hardware::USUAL,
@@ -188,6 +189,10 @@ impl OperationEngines for GemmProblem {
             (Engine::Gemm78Vec, Rules::CONV97, || names(FEATURES).chain(names(VECTOR)).collect()),
         ],
     };
+
+    fn rules_for_training(rules: Rules) -> Rules {
+        Rules { mem_pads: MemPads::All, ..rules }
+    }
 
     fn needs(has: impl Fn(&str) -> bool) -> Needs {
         Needs { vector: names(VECTOR).any(&has), build: names(BUILD).any(&has), ..Needs::default() }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use super::RankError;
 use super::gpu::PerGpu;
-use crate::estimate::{Device, Estimator, GpuOverride, Place};
+use crate::estimate::{Device, Estimator, GpuOverride, Place, library_marks};
 use crate::features::{Extractor, KernelTerms, SideError};
 use crate::forest::{Forest, Transform};
 use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, TrainedOn};
 use crate::problem::Problem;
 use crate::scoring::{PoolScorer, RowMajor, RowScorer, Scratch};
-use crate::vocab::{Arch, Epilogue, GemmLibrary};
+use crate::vocab::Arch;
 pub(super) use columns::Values;
 use columns::{Columns, Listed};
 
@@ -117,7 +117,7 @@ impl Universal {
 
     /// Whether one of its kernels is of this one's library.
     pub(super) fn has_library_of(&self, kernel: &KernelKind) -> bool {
-        self.kernels.iter().any(|own| library(&own.kind) == library(kernel))
+        self.kernels.iter().any(|own| library_marks(&own.kind) == library_marks(kernel))
     }
 
     /// Fills in the columns of the kernels that count for a problem.
@@ -227,14 +227,6 @@ impl Universal {
         let few = (1..=FEW).contains(&columns.pool.distinct()) && Arc::ptr_eq(&self.kernels, &self.first);
         let scorer = few.then(|| columns.compile(&self.forest)).transpose()?;
         Ok(OnDevice { columns, prior, scorer })
-    }
-}
-
-/// What tells the library of a GEMM.
-const fn library(kernel: &KernelKind) -> Option<(GemmLibrary, bool)> {
-    match kernel {
-        KernelKind::Gemm(gemm) => Some((gemm.variant.library, matches!(gemm.epilogue, Epilogue::Default))),
-        _ => None,
     }
 }
 
