@@ -1,9 +1,10 @@
 //! What an operation's file says about its measurements.
 
 use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::each_operation;
 use ck_select_types::operation::OperationProblem;
 use ck_select_types::problem::ProblemDefaults;
-use ck_select_types::vocab::Dtype;
+use ck_select_types::vocab::{Dtype, Op};
 
 /// Problems of an operation in tables of measurements.
 pub(crate) trait OperationData: OperationProblem {
@@ -38,6 +39,16 @@ pub(crate) trait OperationData: OperationProblem {
     fn of_type(self, _kernel: (&str, &Self::Kernel), _dtype: Dtype) -> Result<Self, String> {
         Ok(self)
     }
+}
+
+/// Whether an operation's table numbers runs.
+pub(crate) fn numbers_runs(op: Op) -> bool {
+    each_operation!(op, Own => <Own as OperationData>::NUMBERS_RUNS)
+}
+
+/// Whether flags are true or false in an operation's table, not 1 or 0.
+pub(crate) fn has_booleans(op: Op) -> bool {
+    each_operation!(op, Own => <Own as OperationData>::HAS_BOOLEANS)
 }
 
 /// Cells of which some are not read, because the kernel's name says them.

@@ -15,9 +15,8 @@ use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 
 use super::rows::Chunk;
-use super::schema::flag_type;
 use crate::measurements::Figures;
-use crate::operation::OperationData as _;
+use crate::operation::{OperationData as _, has_booleans};
 
 /// Where a column's values come from.
 #[derive(Clone, Copy)]
@@ -63,8 +62,8 @@ impl Column {
     pub(super) fn field(&self) -> Field {
         let of_fields = |fields: &[field::Field], place: usize| match fields[place].kind {
             Kind::Word(_) | Kind::Shape => text_type(),
-            Kind::Flag => flag_type(self.op),
-            Kind::Number => DataType::Int64,
+            Kind::Flag if has_booleans(self.op) => DataType::Boolean,
+            Kind::Flag | Kind::Number => DataType::Int64,
         };
         let kind = match self.source {
             Source::Kernel(place) => of_fields(KernelKind::fields(self.op), place),

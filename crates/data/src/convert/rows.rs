@@ -10,9 +10,9 @@ use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 use md5::{Digest, Md5};
 
-use super::schema::numbers_runs;
 use super::{Options, Progress, Reject, Target};
 use crate::measurements::{DataError, Figures, MeasuredRow, Sink, note};
+use crate::operation::numbers_runs;
 
 /// Rows of a chunk, which become a row group.
 const ROWS: usize = 1 << 16;

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use arrow_schema::DataType;
 use ck_select_types::each_operation;
 use ck_select_types::field::{Kind, place};
 use ck_select_types::hardware::Hardware;
@@ -14,7 +13,7 @@ use ck_select_types::vocab::Op;
 
 use super::columns::{Column, Source};
 use crate::measurements::{DataError, columns_of};
-use crate::operation::OperationData;
+use crate::operation::{OperationData, numbers_runs};
 
 /// The names of the inputs' columns, some of which the canonical tables lack.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,17 +79,6 @@ pub(super) fn of_benchmark(op: Op) -> Vec<Column> {
 pub fn speed_column(op: Op) -> &'static str {
     let names = canonical(op);
     ["measured_tflops", "tflops"].into_iter().find(|name| names.contains(name)).unwrap_or_default()
-}
-
-/// Whether an operation's table numbers runs.
-pub(super) fn numbers_runs(op: Op) -> bool {
-    each_operation!(op, Own => <Own as OperationData>::NUMBERS_RUNS)
-}
-
-/// The type of flags in an operation's table.
-pub(super) fn flag_type(op: Op) -> DataType {
-    let has_booleans = each_operation!(op, Own => <Own as OperationData>::HAS_BOOLEANS);
-    if has_booleans { DataType::Boolean } else { DataType::Int64 }
 }
 
 impl Column {
