@@ -17,6 +17,7 @@ use arc_swap::ArcSwapOption;
 use crate::environment;
 use crate::files;
 use crate::terminal::printable;
+use crate::vocab::UnknownWord;
 
 ck_select_types::vocabulary! {
     /// How much is logged.
@@ -117,9 +118,14 @@ pub(crate) fn init_from_environment() {
     });
 }
 
-fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
+/// The level and the file, if there is one, of a value of `CK_SELECT_LOG`.
+pub fn level_and_file(value: &str) -> Result<(Level, Option<&str>), UnknownWord> {
     let (level, file) = value.split_once(':').map_or((value, None), |(level, file)| (level, Some(file)));
-    let level: Level = level.parse().map_err(|error: crate::vocab::UnknownWord| error.to_string())?;
+    Ok((level.parse()?, file))
+}
+
+fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
+    let (level, file) = level_and_file(value).map_err(|error| error.to_string())?;
     let sink: Box<Sink> = match file {
         None => Box::new(to_standard_error),
         Some(path) => {

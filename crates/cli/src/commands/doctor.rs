@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
 use ck_select::estimate::{self, GpuOverride};
-use ck_select::log::Level;
+use ck_select::log::level_and_file;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
 use ck_select::registry::{Mode, Options, Overrides};
 use ck_select::tuning::device::Device as _;
 use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
 use ck_select::tuning::store::{Location, Mode as StoreMode, Store};
-use ck_select::vocab::UnknownWord;
 use rustix::fs::{Access, access};
 
 use crate::error::CliError;
@@ -304,13 +303,12 @@ fn capture(value: &OsStr) -> Judgement {
 
 fn log(value: &OsStr) -> Judgement {
     let value = value.to_string_lossy().into_owned();
-    let (level, to) = value.split_once(':').unwrap_or((&value, "standard error"));
     let nothing = "nothing is logged";
-    let level: Level = level.parse().map_err(|error: UnknownWord| (error.to_string(), nothing))?;
-    if value.contains(':') {
-        may_write(to.as_ref()).map_err(|reason| (format!("{value}: {reason}"), nothing))?;
+    let (level, file) = level_and_file(&value).map_err(|error| (error.to_string(), nothing))?;
+    if let Some(file) = file {
+        may_write(file.as_ref()).map_err(|reason| (format!("{value}: {reason}"), nothing))?;
     }
-    let effect = format!("{level} goes to {to}");
+    let effect = format!("{level} goes to {}", file.unwrap_or("standard error"));
     Ok((value, effect))
 }
 
