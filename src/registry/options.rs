@@ -58,9 +58,9 @@ pub struct Options {
     pub override_file: Option<PathBuf>,
     /// The architecture of problems that name none.
     pub arch: Option<Arch>,
-    /// A file that describes the GPU, as `ckselect hardware` writes it. The estimate and universal models
-    /// take it instead of the profile of `arch`, or else of the architecture that the file is `based_on`;
-    /// models of one architecture keep the constants that they were trained with.
+    /// A file that describes the GPU, such as `{"based_on": "gfx942", "num_cus": 80}`. The estimate and
+    /// universal models take it instead of the profile of `arch`, or else of the architecture that the file
+    /// is `based_on`; models of one architecture keep the constants that they were trained with.
     pub hardware: Option<PathBuf>,
     /// The file that keeps measured winners; `off` for memory only. `None`: `CK_SELECT_STORE`, or a file in
     /// the user's cache folder, which is opened only by a registry that measures.
