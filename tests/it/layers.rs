@@ -105,7 +105,7 @@ fn operations_are_named_in_their_folders() {
     let mut naming = BTreeSet::new();
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap().lines().map(str::trim_start);
+        let code = text.split("\nmod tests").next().unwrap().lines().map(str::trim_start);
         let mut code =
             code.filter(|line| !["//", "use ", "pub use "].iter().any(|start| line.starts_with(start)));
         if code.any(names_one) {

@@ -67,12 +67,9 @@ impl OperationData for GemmProblem {
     }
 
     /// One of AITER's names stands for kernels of fp8 and of int8.
-    fn of_type(self, (name, kernel): (&str, &GemmKernel), dtype: Dtype) -> Result<Self, String> {
+    fn of_type(self, kernel: &GemmKernel, dtype: Dtype) -> Option<Self> {
         let problem = Self { dtype_a: dtype, dtype_b: dtype, ..self };
-        if kernel.matches_types(&problem) {
-            return Ok(problem);
-        }
-        Err(format!("q_dtype_w: found {dtype}, but '{name}' is a kernel of {}", kernel.dtype_a))
+        kernel.matches_types(&problem).then_some(problem)
     }
 }
 

@@ -35,9 +35,10 @@ pub(crate) trait OperationData: OperationProblem {
         kernel.clone()
     }
 
-    /// The problem in the type of a tuned table's row, if the kernel's name stands for several.
-    fn of_type(self, _kernel: (&str, &Self::Kernel), _dtype: Dtype) -> Result<Self, String> {
-        Ok(self)
+    /// The problem in the type of a tuned table's row, as a kernel's name may stand for several; `None` if it
+    /// does not stand for this one.
+    fn of_type(self, _kernel: &Self::Kernel, _dtype: Dtype) -> Option<Self> {
+        Some(self)
     }
 }
 

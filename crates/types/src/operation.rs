@@ -93,7 +93,7 @@ pub trait OperationProblem: Record + Copy {
         false
     }
 
-    /// Bytes of operands and results, each moved once, if tables have a column for their rate.
+    /// Bytes of operands and results, each moved once, if logs of measurements have their rate.
     fn bytes(&self) -> Option<f64> {
         None
     }

@@ -191,6 +191,37 @@ fn a_model_learns_winners_among_convolutions() {
     assert!(judged["gpus"][0]["winner_top1"].as_f64().unwrap() > 0.5, "{judged}");
 }
 
+/// A model of winners among convolutions of one direction answered for the others, too (ffe9ea3a).
+#[cfg(feature = "train")]
+#[test]
+fn a_model_of_winners_is_for_their_direction() {
+    let folder = folder();
+    let name =
+        |direction: &str, tile: &str| format!("grouped_conv_{direction}_bf16_2d_{tile}_compv3_intrawave");
+    let tiles = |direction: &str| ["16x64x64", "64x64x64"].map(|tile| name(direction, tile));
+    folder.write("weight.txt", tiles("bwd_weight").join("\n"));
+    folder.write("all.txt", [tiles("bwd_weight"), tiles("bwd_data")].concat().join("\n"));
+    let mut table = "arch,N,C,K,Hi,Wi,Y,X,direction,kernelName,us\n".to_owned();
+    let mut add = |direction: &str| {
+        for (channels, batch) in [(32, 1), (64, 2), (128, 4), (256, 8), (512, 16)] {
+            let winner = &tiles(direction)[usize::from(batch > 2)];
+            writeln!(table, "gfx950,{batch},{channels},64,28,28,1,1,{direction},{winner},10").unwrap();
+        }
+        table.clone()
+    };
+    folder.write("weight.csv", add("bwd_weight"));
+    folder.write("all.csv", add("bwd_data"));
+    for (of, variant) in [("weight", serde_json::json!("bwd_weight")), ("all", Value::Null)] {
+        let files = format!("--winners @{of}.csv --pool @{of}.txt --output @{of}");
+        folder.good(&format!("train {files} --arch gfx950 --params n_estimators=20"));
+        assert_eq!(folder.read_json(&format!("{of}/feature_spec.json"))["variant"], variant);
+    }
+    folder.refuses(
+        "rank --model @weight --pool @all.txt --problem C=64,K=64,Hi=28,Wi=28,Y=1,X=1,direction=bwd_data
+            1: direction",
+    );
+}
+
 /// int8 and fp8 of one of AITER's names were one problem, so that a shape had two winners in one list, and
 /// nothing said that the model is for AITER's kernels (723ad420).
 #[cfg(feature = "train")]

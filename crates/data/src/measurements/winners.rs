@@ -251,12 +251,8 @@ impl Winners {
         let kernel = self.kernel(name, op)?;
         let of_problem = ProblemCells { columns: &columns.problem, cells };
         let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, assumed)?;
-        if let Some(Cell::Word(dtype)) = some(columns.dtype) {
-            let dtype = dtype.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
-            let kernel = &self.kernels[kernel as usize];
-            problem = each_operation!((problem, &kernel.kind), (Problem(of), KernelKind(own)) => {
-                of.of_type((&kernel.name, own), dtype)?.into()
-            }, problem);
+        if let Some(Cell::Word(word)) = some(columns.dtype) {
+            problem = of_type(problem, word, &self.kernels[kernel as usize])?;
         }
         let units = whole("cu_num", columns.units)?;
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
@@ -513,6 +509,16 @@ impl Measurements {
     }
 }
 
+/// A problem in the type of a row.
+fn of_type(problem: Problem, word: &str, kernel: &Kernel) -> Result<Problem, String> {
+    let dtype = word.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
+    let of_kernel = each_operation!((problem, &kernel.kind), (Problem(of), KernelKind(own)) => {
+        of.of_type(own, dtype).map(Into::into)
+    }, Some(problem));
+    let (name, own) = (&kernel.name, kernel.kind.dtype());
+    of_kernel.ok_or_else(|| format!("q_dtype_w: found {word}, but '{name}' is a kernel of {own}"))
+}
+
 /// A kernel as built for no architecture in particular.
 fn anywhere(kind: &KernelKind) -> KernelKind {
     let mut kind = map_operation!(kind, KernelKind(kernel) as Own => KernelKind(Own::anywhere(kernel)));
@@ -620,6 +626,18 @@ mod tests {
         );
         let arch = "gfx942".parse().unwrap();
         assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
+    }
+
+    /// The error had our word for the type, which is nowhere in the table (ffe9ea3a).
+    #[test]
+    fn a_refused_type_is_said_as_the_table_has_it() {
+        let text =
+            format!("M,N,K,q_dtype_w,kernel\n1,64,64,torch.int8,{KERNEL}128x128x128_1x4x1_16x16x128\n");
+        let error = Winners::default().add("t.csv", &mut text.as_bytes(), Op::Gemm, None).unwrap_err();
+        assert!(
+            error.to_string().contains("q_dtype_w: found torch.int8, but 'gemm_universal_fp8_"),
+            "{error}"
+        );
     }
 
     /// A pool that records the architecture had none of a convolution's winners (a2a6ae24).

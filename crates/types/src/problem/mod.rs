@@ -100,7 +100,7 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.summary())
     }
 
-    /// Bytes of operands and results, each moved once, if the operation's tables have their rate.
+    /// Bytes of operands and results, each moved once, if the operation's logs have their rate.
     pub fn bytes(&self) -> Option<f64> {
         each_operation!(self, Self(problem) => problem.bytes())
     }

@@ -105,8 +105,8 @@ fn direction_and_dtype(
         // Whatever it was trained on.
         (None, None)
     } else if !args.winners.is_empty() {
-        // Winners may be of fp8 and int8, and of families of several types.
-        (None, measurements.common_dtype().ok().flatten())
+        // Winners may be of fp8 and int8, and of families of several types; pools of several directions.
+        (measurements.common_direction().ok().flatten(), measurements.common_dtype().ok().flatten())
     } else {
         (measurements.common_direction()?, measurements.common_dtype()?)
     })
