@@ -20,11 +20,11 @@ use crate::operation::{OperationData, numbers_runs};
 pub(super) struct InputColumns(HashSet<String>);
 
 impl InputColumns {
-    /// Reads the headers of all inputs.
+    /// Reads the headers and keys of all inputs.
     pub(super) fn read(files: &[PathBuf]) -> Result<Self, DataError> {
         let mut inputs = Self::default();
         for file in files {
-            inputs.0.extend(columns_of(file)?.into_iter().flatten());
+            inputs.0.extend(columns_of(file)?);
         }
         Ok(inputs)
     }

@@ -7,7 +7,7 @@ use ck_select_types::json::Strict;
 use serde_json::Value;
 
 use super::DataError;
-use super::problems::{OwnedCells, plain};
+use super::problems::{OwnedCells, number_columns, plain};
 use super::record::{Counts, Figures};
 use super::rows::{Fault, FileRows, RowOutcome};
 
@@ -157,7 +157,9 @@ impl Log<'_> {
             };
             cells.0.push((name, text));
         }
-        for name in ["split_k", "batch", "batch_count", "groups", "arch"] {
+        let is_extent = |name: &&str| ["m", "n", "k"].iter().any(|extent| extent.eq_ignore_ascii_case(name));
+        let others = number_columns(kernel.op()).filter(|name| !is_extent(name)).chain(["arch"]);
+        for name in others {
             if let Some(value) = object.pointer(&format!("/problem/{name}")) {
                 cells.0.push((name, plain(value)));
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::each_operation;
-use ck_select_types::field::place;
+use ck_select_types::field::{Field, place};
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
 use ck_select_types::operation::Operation;
@@ -18,17 +18,20 @@ use crate::operation::OperationData as _;
 /// Columns that describe problems, under all their names. Direction, types and layout are words of the
 /// kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
-    let of_operation = |&op: &Op| {
-        let Operation { problem, columns, optional_columns, .. } = Operation::get(op);
-        let columns = columns.iter().chain(optional_columns.iter().copied().flatten());
-        columns.flat_map(|&name| match place(problem, name).map(|at| &problem[at]) {
-            Some(field) if field.is_number() => field.names().collect(),
-            Some(_) => Vec::new(),
-            None => vec![name],
-        })
-    };
-    let names: BTreeSet<&str> = Op::ALL.iter().flat_map(of_operation).chain(["arch", GFX_NAME]).collect();
+    let names: BTreeSet<&str> =
+        Op::ALL.iter().flat_map(|&op| number_columns(op)).chain(["arch", GFX_NAME]).collect();
     names.into_iter()
+}
+
+/// Columns of an operation's problems that are no words: numbers under all their names, and lists.
+pub(super) fn number_columns(op: Op) -> impl Iterator<Item = &'static str> {
+    let Operation { problem, columns, optional_columns, .. } = Operation::get(op);
+    let columns = columns.iter().chain(optional_columns.iter().copied().flatten());
+    columns.flat_map(|&name| {
+        let field = place(problem, name).map(|at| &problem[at]);
+        let list = field.is_none().then_some(name);
+        field.filter(|field| field.is_number()).into_iter().flat_map(Field::names).chain(list)
+    })
 }
 
 /// The architecture as upstream's converter records it, for rows that have no other, too.

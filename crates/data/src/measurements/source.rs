@@ -1,5 +1,6 @@
 //! Which reader a file needs: by its contents, not only by its name.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -89,14 +90,40 @@ impl Sink for First {
     }
 }
 
-/// The names of a table's columns; `None` for files that are not tables.
-pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> {
+/// The names of a table's columns; of a file that is none, those columns of problems that stand in quotes.
+pub(crate) fn columns_of(path: &Path) -> Result<Vec<String>, DataError> {
     let name = path.display().to_string();
     let (opened, format) = open(path)?;
     match (opened, format) {
-        (OpenFile::Binary(file), _) => parquet::columns(&name, file).map(Some),
-        (OpenFile::Text(mut text), Format::Csv) => Ok(Some(csv::open(&name, &mut *text)?.header().to_vec())),
-        _ => Ok(None),
+        (OpenFile::Binary(file), _) => parquet::columns(&name, file),
+        (OpenFile::Text(mut text), Format::Csv) => Ok(csv::open(&name, &mut *text)?.header().to_vec()),
+        (OpenFile::Text(mut text), _) => quoted(&mut *text).map_err(|error| DataError::io(&name, error)),
+    }
+}
+
+/// The columns of problems that stand in quotes, as keys of JSON do.
+fn quoted(text: &mut dyn BufRead) -> std::io::Result<Vec<String>> {
+    let known: HashSet<&str> = super::problems::columns().collect();
+    let longest = known.iter().map(|name| name.len()).max().unwrap_or_default();
+    let (mut found, mut word) = (BTreeSet::new(), Vec::new());
+    loop {
+        let read = text.fill_buf()?;
+        if read.is_empty() {
+            return Ok(found.into_iter().collect());
+        }
+        let end = read.iter().position(|&byte| byte == b'"');
+        let part = &read[..end.unwrap_or(read.len())];
+        // A longer one is none of them.
+        word.extend_from_slice(&part[..part.len().min(longest + 1)]);
+        if end.is_some() {
+            let name = std::str::from_utf8(&word).ok().filter(|name| known.contains(name));
+            found.extend(name.map(str::to_owned));
+            word.clear();
+        } else {
+            word.truncate(longest + 1);
+        }
+        let consumed = end.map_or(read.len(), |end| end + 1);
+        text.consume(consumed);
     }
 }
 

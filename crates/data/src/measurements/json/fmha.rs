@@ -3,10 +3,9 @@
 use ck_select_types::cells::Cell;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::{HeaderError, check_names};
-use ck_select_types::problem::FMHA_COLUMNS;
 use ck_select_types::vocab::Op;
 
-use super::super::problems::{OwnedCells, plain};
+use super::super::problems::{OwnedCells, number_columns, plain};
 use super::super::record::{Figures, verdict};
 use super::super::rows::{Fault, RowOutcome};
 use super::{Benchmark, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
@@ -26,7 +25,7 @@ impl Results<'_> {
         // `num_splits` may stand beside the sizes; null means that the kernel does not split.
         let cell = |name| sizes.get(name).or(result.get(name).filter(|_| name == "num_splits")).map(plain);
         let mut cells = OwnedCells::default();
-        cells.0.extend(FMHA_COLUMNS.into_iter().filter_map(|name| Some((name, cell(name)?))));
+        cells.0.extend(number_columns(Op::Fmha).filter_map(|name| Some((name, cell(name)?))));
         cells.0.extend(self.arch_of(found)?.map(|arch| ("arch", arch)));
         self.rows.object(kernel, &cells, |problem| {
             let status = result.get("status").map(plain).unwrap_or_default();

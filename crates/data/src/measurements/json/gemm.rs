@@ -5,13 +5,15 @@ use ck_select_types::listing::{HeaderError, check_names};
 use ck_select_types::vocab::Op;
 use serde_json::{Map, Value};
 
-use super::super::problems::{OwnedCells, plain};
+use super::super::problems::{OwnedCells, number_columns, plain};
 use super::super::record::Figures;
 use super::super::rows::{Fault, RowOutcome};
 use super::{Benchmark, NAMES, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
-/// The keys of a benchmark's problem, as in a CSV of GEMMs.
-const PROBLEM: [&str; 10] = ["M", "m", "N", "n", "K", "k", "split_k", "batch", "batch_count", "groups"];
+/// Whether a key is one of the problem's, as in a CSV of GEMMs.
+fn is_of_problem(key: &str) -> bool {
+    number_columns(Op::Gemm).any(|name| name == key)
+}
 
 /// What else the problem of a GEMM's benchmark has; the kernel's name says it, too.
 const KERNEL_KEYS: [&str; 12] = [
@@ -35,7 +37,7 @@ impl Results<'_> {
         let benchmark = flat.as_ref().unwrap_or(found.result);
         self.check_keys(benchmark)?;
         let mut cells = OwnedCells::default();
-        cells.0.extend(PROBLEM.into_iter().filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
+        cells.0.extend(number_columns(Op::Gemm).filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
         cells.0.extend(self.arch_of(Benchmark { result: benchmark, ..found })?.map(|arch| ("arch", arch)));
         self.rows.object(kernel, &cells, |problem| {
             let error = error_of(benchmark);
@@ -63,10 +65,10 @@ impl Results<'_> {
         // under both names are compared when they are read.
         let is_repeated = |key: &str| {
             let lower = key.to_lowercase();
-            lower != key && PROBLEM.contains(&key) && benchmark.get(lower).is_some()
+            lower != key && is_of_problem(key) && benchmark.get(lower).is_some()
         };
         let (mut names, others): (Vec<&str>, Vec<&str>) =
-            keys().filter(|key| !is_repeated(key)).partition(|key| PROBLEM.contains(key));
+            keys().filter(|key| !is_repeated(key)).partition(|key| is_of_problem(key));
         names.extend(others);
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &names, FIGURES) {
             return Err(Fault::Row(unknown(&wrong)));
@@ -86,7 +88,7 @@ fn flat(result: &Value, sizes: &Map<String, Value>) -> Result<Value, String> {
     }
     let beside = |key: &str| key != "problem" && key != "perf_result" && !NAMES.contains(&key);
     let outer = result.as_object().into_iter().flatten().filter(|(key, _)| beside(key));
-    let sizes = sizes.iter().filter(|(key, _)| PROBLEM.contains(&key.as_str()) || *key == "arch");
+    let sizes = sizes.iter().filter(|(key, _)| is_of_problem(key) || *key == "arch");
     let mut flat: Map<String, Value> = Map::new();
     for (key, value) in sizes.chain(outer) {
         if flat.insert(key.clone(), value.clone()).is_some_and(|other| other != *value) {
