@@ -231,7 +231,8 @@ const TOGETHER: [&str; 6] =
 /// The fields of a class of problems that it does not have by hand.
 pub(crate) fn class_fields(op: Op, module: &str) -> String {
     let operation = format!("OPERATION: ClassVar[str] = \"{}\"", format!("{op:?}").to_lowercase());
-    let class = module.split("@dataclass").find(|class| class.contains(&operation)).unwrap();
+    let class = module.split("@dataclass").find(|class| class.contains(&operation));
+    let class = class.unwrap_or_else(|| panic!("no Python class has {operation}"));
     let (before, made) = class.split_once("# Made by").unwrap();
     let by_hand = before.to_owned() + made.split_once("# End").unwrap().1;
     let is_by_hand =

@@ -454,6 +454,29 @@ fn benchmark_json_has_the_fields_of_a_gemm() {
     assert!(!data.rows()[0].is_valid);
 }
 
+/// JSON was read without the numbers that few problems have, and a table from it had no columns for them, so
+/// that it could not be read back (7c9d45d5).
+#[test]
+fn a_table_of_json_has_all_numbers_of_its_problems() {
+    let kernel =
+        "batched_gemm_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_128x128x128_1x4x1_16x16x128";
+    let rows = [1, 4].map(|batch| format!("\"batch\": {batch}, {FIGURES}"));
+    let text = benchmarks("", &[(kernel, rows[0].as_str()), (kernel, rows[1].as_str())]);
+    let table = Table::converted("b.json", &text, &options(), Op::Gemm);
+    assert_eq!((table.counts(), table.data.problems().len()), ([2, 0, 0], 2));
+    let plain = Table::converted("b.json", &benchmarks("", &[(GEMM, FIGURES)]), &options(), Op::Gemm);
+    assert!(!fs::read(Table::path(&plain.folder)).unwrap().windows(5).any(|word| word == b"batch"));
+    // Two D tensors, which a kernel of none does not have.
+    let error = refusal("d.json", &benchmarks("", &[(GEMM, &format!("\"num_d\": 2, {FIGURES}"))]), Op::Gemm);
+    assert!(error.contains("num_d"), "{error}");
+    let kernel =
+        "fmha_fwd_fp16_group_h128_qr_t128x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1";
+    let [_, object] = attention(kernel, 64, 0.5, None, "PASS");
+    let object = object.replace("\"hdim_v\"", "\"is_gappy\": 1, \"hdim_v\"");
+    let data = read("f.json", &format!("[{object}]"), RowScope::all(Op::Fmha)).unwrap();
+    assert_eq!(data.problems()[0].cell("is_gappy"), "1");
+}
+
 /// Any object with a problem was read as attention, so that a GEMM lacked its sizes (5371e05c).
 #[test]
 fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {

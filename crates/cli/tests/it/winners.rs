@@ -157,7 +157,7 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     // Each GPU of the architecture has its own constants.
     assert!(spec["hardware"].is_null() && spec["arch"] == "gfx942", "{spec}");
     assert!(spec["ck_select"]["library"].is_null(), "kernels of CK's own names: {spec}");
-    // An operation that the pool is not of was passed over (a2a6ae24).
+    // An operation that the pool is not of was passed over (ffe9ea3a).
     folder.refuses(&format!(
         "{train}
             2: --winners needs --arch
@@ -166,7 +166,7 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     ));
 }
 
-/// Winners were taken for GEMMs', whatever the pool was of (a2a6ae24).
+/// Winners were taken for GEMMs', whatever the pool was of (ffe9ea3a).
 #[cfg(feature = "train")]
 #[test]
 fn a_model_learns_winners_among_convolutions() {

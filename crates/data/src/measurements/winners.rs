@@ -640,7 +640,7 @@ mod tests {
         );
     }
 
-    /// A pool that records the architecture had none of a convolution's winners (a2a6ae24).
+    /// A pool that records the architecture had none of a convolution's winners (ffe9ea3a).
     #[test]
     fn a_winner_is_found_in_a_pool_of_any_architecture() {
         let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";

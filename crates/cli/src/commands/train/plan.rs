@@ -9,6 +9,7 @@ use ck_select::model::Target;
 use ck_select::operation::Operation;
 use ck_select::vocab::{Direction, Op, UnknownWord};
 use ck_select_data::measurements::{Measurements, files_of};
+use ck_select_enumerate::rules::AiterRules;
 use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Stop, TrainError, WarmStart};
 
 use super::super::{Params as Words, pair, warm_start_of, whole, word};
@@ -220,9 +221,7 @@ fn schema(args: &Args, op: Op, ranks: bool) -> Result<(Schema, Rules), CliError>
             let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
             return named(&names.collect::<Vec<_>>());
         }
-        None if !args.winners.is_empty() && Schema::by_names(op, &WINNER_FEATURES).is_ok() => {
-            return named(&WINNER_FEATURES);
-        }
+        None if !args.winners.is_empty() && op == AiterRules::OP => return named(&WINNER_FEATURES),
         None if !ranks => Engine::upstream_for(op),
         None => Engine::ranking_for(op, args.rows.filter.direction.unwrap_or(Direction::Forward)),
     };

@@ -162,6 +162,6 @@ fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, Cl
 /// What a model is for; models of attention are for several types.
 fn kind(problem: &Problem) -> Option<String> {
     let direction = problem.direction().map_or_else(String::new, |direction| format!("{direction} "));
-    let tells_types = Operation::get(problem.op()).has_dtype_features;
-    (!tells_types).then(|| format!("{direction}{}", problem.dtype()))
+    let serves_several_types = Operation::get(problem.op()).has_dtype_features;
+    (!serves_several_types).then(|| format!("{direction}{}", problem.dtype()))
 }
