@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ck_select::kernel::Kernel;
 use ck_select::operation::Operation;
-use ck_select::problem::Problem;
+use ck_select::problem::{Field, Problem};
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ use crate::process::{self, ProcessEnd, ProcessOutput};
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
-/// Numbers of a problem that no executable has a flag for.
-const WITHOUT_FLAG: [&str; 2] = ["split_k", "batch"];
+/// Numbers of a problem for which its executable is built.
+const OF_KERNEL: [&str; 2] = ["num_d", "preshuffle"];
 
 /// Runs executables, `DIRECTORY/benchmark_<kernel>`.
 #[derive(Debug, Clone)]
@@ -73,11 +73,13 @@ impl ExecutableRunner {
     /// A field of the problem that differs from what a program assumes and that no flag passes on: its time
     /// would be another problem's.
     fn dropped(problem: &Problem) -> Option<Failure> {
-        let assumed = problem.assumed();
-        let value = |of: &Problem, name: &str| of.value(name).map_or(0, |(_, value)| value);
-        let differs = |name: &&str| value(problem, name) != value(&assumed, name);
-        let said = WITHOUT_FLAG.into_iter().find(differs);
-        let said = said.map(|name| format!("{name} = {}", value(problem, name)));
+        let flags = Operation::get(problem.op()).executable_flags;
+        let is_passed = |field: &Field| {
+            OF_KERNEL.contains(&field.name) || field.names().any(|name| flags.contains(&name))
+        };
+        let mut pairs = problem.numbers().zip(problem.assumed().numbers());
+        let said = pairs.find(|((field, value), (_, assumed))| value != assumed && !is_passed(field));
+        let said = said.map(|((field, value), _)| format!("{} = {value}", field.name));
         let has_groups = !problem.cell("groups").is_empty();
         let said = said.or_else(|| has_groups.then(|| "a list of GEMMs".to_owned()))?;
         let message = format!("the problem has {said}, which no flag of the executable passes on");

@@ -83,11 +83,11 @@ unsafe extern "C" fn run_gemm(problem: *const CkGemmProblem, _stream: *mut c_voi
     if code == 0 { ms } else { -(code.unsigned_abs() as f32) }
 }
 
-/// The function takes no number of parts.
+/// The function takes no number of parts and no batch.
 ///
 /// # Safety
 /// `problem` lives for the call.
 unsafe extern "C" fn supports_gemm(problem: *const CkGemmProblem, _user: *mut c_void) -> i32 {
     // SAFETY: by contract.
-    unsafe { (*problem).split_k <= 1 }.into()
+    unsafe { (*problem).split_k <= 1 && (*problem).request.batch <= 1 }.into()
 }
