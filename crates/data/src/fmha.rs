@@ -1,12 +1,10 @@
 //! Attention in tables of measurements: upstream's benchmark has no table, so this one is our own.
 
 use ck_select_types::cells::Fields;
-use ck_select_types::kernel::{FmhaKernel, Kernel};
+use ck_select_types::kernel::FmhaKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, ProblemDefaults};
 
-use crate::measurements::json::{Benchmark, OperationResults, Results};
-use crate::measurements::rows::{Fault, RowOutcome};
 use crate::operation::{OperationData, Sizes};
 
 impl OperationData for FmhaProblem {
@@ -35,15 +33,5 @@ impl OperationData for FmhaProblem {
             |name: &str| FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name) || name == "arch";
         let sizes = Self::read_cells(&Sizes { cells, is_size }, defaults);
         sizes.map(|sizes| kernel.sign(&sizes)).map_err(|error| error.to_string())
-    }
-}
-
-impl OperationResults for FmhaProblem {
-    fn benchmark_row(
-        results: &mut Results<'_>,
-        kernel: &Kernel,
-        found: Benchmark<'_>,
-    ) -> Result<RowOutcome, Fault> {
-        results.attention(kernel, found)
     }
 }

@@ -1,13 +1,11 @@
 //! GEMMs in tables of measurements.
 
 use ck_select_types::cells::Fields;
-use ck_select_types::kernel::{GemmKernel, Kernel};
+use ck_select_types::kernel::GemmKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{GemmProblem, ProblemDefaults};
 use ck_select_types::vocab::{Dtype, Pipeline};
 
-use crate::measurements::json::{Benchmark, OperationResults, Results};
-use crate::measurements::rows::{Fault, RowOutcome};
 use crate::operation::{OperationData, Sizes};
 
 impl OperationData for GemmProblem {
@@ -70,15 +68,5 @@ impl OperationData for GemmProblem {
     fn of_type(self, kernel: &GemmKernel, dtype: Dtype) -> Option<Self> {
         let problem = Self { dtype_a: dtype, dtype_b: dtype, ..self };
         kernel.matches_types(&problem).then_some(problem)
-    }
-}
-
-impl OperationResults for GemmProblem {
-    fn benchmark_row(
-        results: &mut Results<'_>,
-        kernel: &Kernel,
-        found: Benchmark<'_>,
-    ) -> Result<RowOutcome, Fault> {
-        results.gemm(kernel, found)
     }
 }

@@ -142,8 +142,7 @@ macro_rules! each_operation {
     };
 }
 
-/// As [`each_operation!`], where the expression becomes what another enum of [`operation_enum!`] holds for
-/// the operation.
+/// As [`each_operation!`], with the value in the operation's variant of another enum.
 #[macro_export]
 macro_rules! map_operation {
     (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;

@@ -167,8 +167,8 @@ impl Engine {
         }
     }
 
-    /// The newest engine of upstream's class of a name. What a class computes depends on its version, which
-    /// only a spec's names reveal.
+    /// The newest engine of an upstream class. What a class computes depends on its version, which only a
+    /// spec's names reveal.
     pub fn of_class(name: &str) -> Option<Self> {
         named().find(|one| one.class == name).map(|one| one.engine)
     }

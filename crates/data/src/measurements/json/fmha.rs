@@ -3,16 +3,20 @@
 use ck_select_types::cells::Cell;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::{HeaderError, check_names};
+use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::Op;
 
 use super::super::problems::{OwnedCells, number_columns, plain};
 use super::super::record::{Figures, verdict};
 use super::super::rows::{Fault, RowOutcome};
-use super::{Benchmark, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
+use super::{Benchmark, OperationResults, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
-impl Results<'_> {
-    /// One result of attention.
-    pub(crate) fn attention(&mut self, kernel: &Kernel, found: Benchmark<'_>) -> Result<RowOutcome, Fault> {
+impl OperationResults for FmhaProblem {
+    fn benchmark_row(
+        results: &mut Results<'_>,
+        kernel: &Kernel,
+        found: Benchmark<'_>,
+    ) -> Result<RowOutcome, Fault> {
         let Benchmark { result, sizes: Some(sizes), .. } = found else {
             return Err("problem: found nothing, expected an object with sizes of attention"
                 .to_owned()
@@ -26,8 +30,8 @@ impl Results<'_> {
         let cell = |name| sizes.get(name).or(result.get(name).filter(|_| name == "num_splits")).map(plain);
         let mut cells = OwnedCells::default();
         cells.0.extend(number_columns(Op::Fmha).filter_map(|name| Some((name, cell(name)?))));
-        cells.0.extend(self.arch_of(found)?.map(|arch| ("arch", arch)));
-        self.rows.object(kernel, &cells, |problem| {
+        cells.0.extend(results.arch_of(found)?.map(|arch| ("arch", arch)));
+        results.rows.object(kernel, &cells, |problem| {
             let status = result.get("status").map(plain).unwrap_or_default();
             let verdicts = [Cell::from_text(&status).map(verdict).transpose()?, flag(result, "is_valid")?];
             let error = error_of(result);

@@ -2,13 +2,14 @@
 
 use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::{HeaderError, check_names};
+use ck_select_types::problem::GemmProblem;
 use ck_select_types::vocab::Op;
 use serde_json::{Map, Value};
 
 use super::super::problems::{OwnedCells, number_columns, plain};
 use super::super::record::Figures;
 use super::super::rows::{Fault, RowOutcome};
-use super::{Benchmark, NAMES, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
+use super::{Benchmark, NAMES, OperationResults, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
 /// Whether a key is one of the problem's, as in a CSV of GEMMs.
 fn is_of_problem(key: &str) -> bool {
@@ -30,16 +31,19 @@ const FIGURES: &[&str] = &[
     "error", "error_msg",
 ];
 
-impl Results<'_> {
-    /// One row of GEMMs.
-    pub(crate) fn gemm(&mut self, kernel: &Kernel, found: Benchmark<'_>) -> Result<RowOutcome, Fault> {
+impl OperationResults for GemmProblem {
+    fn benchmark_row(
+        results: &mut Results<'_>,
+        kernel: &Kernel,
+        found: Benchmark<'_>,
+    ) -> Result<RowOutcome, Fault> {
         let flat = found.sizes.map(|sizes| flat(found.result, sizes)).transpose()?;
         let benchmark = flat.as_ref().unwrap_or(found.result);
-        self.check_keys(benchmark)?;
+        results.check_keys(benchmark)?;
         let mut cells = OwnedCells::default();
         cells.0.extend(number_columns(Op::Gemm).filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
-        cells.0.extend(self.arch_of(Benchmark { result: benchmark, ..found })?.map(|arch| ("arch", arch)));
-        self.rows.object(kernel, &cells, |problem| {
+        cells.0.extend(results.arch_of(Benchmark { result: benchmark, ..found })?.map(|arch| ("arch", arch)));
+        results.rows.object(kernel, &cells, |problem| {
             let error = error_of(benchmark);
             let recorded = if error.is_some() { Some(false) } else { flag(benchmark, "is_valid")? };
             let failed = recorded == Some(false);
@@ -54,7 +58,9 @@ impl Results<'_> {
             Ok((figures, error))
         })
     }
+}
 
+impl Results<'_> {
     /// Refuses keys that are most likely misspelt ones of a problem or of a figure.
     fn check_keys(&mut self, benchmark: &Value) -> Result<(), Fault> {
         let keys = || benchmark.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str));
