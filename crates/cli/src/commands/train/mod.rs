@@ -40,8 +40,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", required_unless_present = "winners", num_args = 1..)]
     data: Vec<PathBuf>,
     /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of
-    /// --pool won, on any GPUs of --arch. The estimate takes part, see --prior, and what is held out are
-    /// pairs of N and K
+    /// --pool won, on any GPUs of --arch. The estimate takes part, see --prior; pairs of N and K are held
+    /// out, of other operations than GEMMs problems
     #[arg(
         long,
         value_name = "FILE",
