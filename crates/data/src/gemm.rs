@@ -3,7 +3,7 @@
 use ck_select_types::cells::Fields;
 use ck_select_types::kernel::GemmKernel;
 use ck_select_types::operation::OperationProblem as _;
-use ck_select_types::problem::{GemmProblem, ProblemDefaults};
+use ck_select_types::problem::{GemmProblem, GemmRequest, ProblemDefaults};
 use ck_select_types::vocab::{Dtype, Pipeline};
 
 use crate::operation::{OperationData, Sizes};
@@ -62,6 +62,14 @@ impl OperationData for GemmProblem {
     /// The wave size of the architecture says how many threads its waves have.
     fn anywhere(kernel: &GemmKernel) -> GemmKernel {
         GemmKernel { block_size: 0, ..kernel.clone() }
+    }
+
+    fn is_shuffled(kernel: &GemmKernel) -> bool {
+        kernel.preshuffle
+    }
+
+    fn shuffled(self) -> Self {
+        Self { request: GemmRequest { preshuffle: true, ..self.request }, ..self }
     }
 
     /// One of AITER's names stands for kernels of fp8 and of int8.

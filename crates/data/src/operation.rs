@@ -35,6 +35,16 @@ pub(crate) trait OperationData: OperationProblem {
         kernel.clone()
     }
 
+    /// Whether a kernel reads an operand in an order of its own.
+    fn is_shuffled(_kernel: &Self::Kernel) -> bool {
+        false
+    }
+
+    /// The problem with that operand in that order, which tuned tables do not say.
+    fn shuffled(self) -> Self {
+        self
+    }
+
     /// The problem in the type of a tuned table's row, as a kernel's name may stand for several; `None` if it
     /// does not stand for this one.
     fn of_type(self, _kernel: &Self::Kernel, _dtype: Dtype) -> Option<Self> {

@@ -112,6 +112,16 @@ impl Hardware {
         }
     }
 
+    /// Checks that an architecture has GPUs with so many compute units, where they are known.
+    pub fn check_units(arch: Arch, units: i64) -> Result<(), InvalidField> {
+        let known = Self::units_of(&arch);
+        if known.is_empty() || known.contains(&units) {
+            return Ok(());
+        }
+        let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Err(InvalidField::new("num_cus", units, format!("{known}: the compute units of GPUs of {arch}")))
+    }
+
     /// The value of a constant by its name.
     pub fn get(&self, name: &str) -> Option<i64> {
         Some(field::values(self)[Self::place(name)?])

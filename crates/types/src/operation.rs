@@ -43,6 +43,13 @@ pub trait OperationProblem: Record + Copy {
         None
     }
 
+    /// Whether a kernel's name stands for kernels of several types, of which [`KernelKind::dtype`] is one.
+    ///
+    /// [`KernelKind::dtype`]: crate::kernel::KernelKind::dtype
+    fn is_of_several_types(_kernel: &Self::Kernel) -> bool {
+        false
+    }
+
     /// The extents of the operand that a layer keeps, where there is one: the weight.
     fn weight(&self) -> Option<String> {
         None

@@ -10,6 +10,7 @@ use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
 
 use super::clash::{self, PathArgument};
+use super::reasons::Reasons;
 use super::{duration, list_of_pairs, unknown_name, word};
 #[cfg(feature = "offline")]
 use super::{pools, tuned_table::TunedTable};
@@ -302,19 +303,17 @@ fn export_table(
     output: Output,
 ) -> Result<(), CliError> {
     let kernels = pools::of_family(family, device.0)?;
-    let mut table = TunedTable::new(family, &kernels, device, output);
+    let mut table = TunedTable::new(family, &kernels, device, output)?;
     // Of winners in different pools or under different drivers, the fastest counts.
     records.sort_by(|one, other| one.winner.median_ms.total_cmp(&other.winner.median_ms));
-    let mut others = 0_usize;
+    let mut left_out = Reasons::default();
     for Record { problem, winner, .. } in &records {
-        if table.names(&winner.kernel) {
-            table.push(problem, &winner.kernel, winner.median_ms * 1e3)?;
-        } else {
-            others += 1;
+        if let Some(reason) = table.push(problem, &winner.kernel, winner.median_ms * 1e3)? {
+            left_out.count(reason);
         }
     }
-    if others > 0 {
-        say!("ckselect: {others} winners are left out: they are not of {family}");
+    if let Some((count, reasons)) = left_out.list() {
+        say!("ckselect: {count} winners are left out: {reasons}");
     }
     table.finish()
 }

@@ -5,8 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
-use ck_select::problem::{GemmProblem, Problem};
+use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Dtype};
 
 use crate::error::CliError;
@@ -34,9 +35,12 @@ pub(super) struct TunedTable<'a> {
     columns: Vec<&'static str>,
     /// The least number of each kernel that a table can name.
     numbers: HashMap<&'a str, usize>,
-    seen: HashSet<GemmProblem>,
+    seen: HashSet<Key>,
     rows: StreamedTable,
 }
+
+/// What AITER finds a row by, besides the device: the batch, the extents and the type.
+type Key = ([i64; 4], Dtype);
 
 impl<'a> TunedTable<'a> {
     /// A table of a family, whose kernels have these numbers.
@@ -45,7 +49,8 @@ impl<'a> TunedTable<'a> {
         kernels: &'a [(Kernel, Option<usize>)],
         (arch, cu_num): (Arch, i64),
         output: Output,
-    ) -> Self {
+    ) -> Result<Self, CliError> {
+        Hardware::check_units(arch, cu_num).map_err(|error| CliError::usage(error.to_string()))?;
         let mut numbers = HashMap::new();
         for (kernel, number) in kernels {
             if let Some(number) = number {
@@ -54,7 +59,7 @@ impl<'a> TunedTable<'a> {
         }
         let columns = columns(family);
         let rows = StreamedTable::new(Format::Csv, output, columns.clone());
-        Self { arch, cu_num, columns, numbers, seen: HashSet::new(), rows }
+        Ok(Self { arch, cu_num, columns, numbers, seen: HashSet::new(), rows })
     }
 
     /// Whether a table can name a kernel.
@@ -62,17 +67,27 @@ impl<'a> TunedTable<'a> {
         self.numbers.contains_key(kernel)
     }
 
-    /// Adds a row for a problem, unless there is one.
-    pub(super) fn push(&mut self, problem: &Problem, kernel: &str, us: f64) -> Result<(), CliError> {
+    /// Adds a row for a problem, or returns why the table cannot have it.
+    pub(super) fn push(
+        &mut self,
+        problem: &Problem,
+        kernel: &str,
+        us: f64,
+    ) -> Result<Option<String>, CliError> {
         let (Problem::Gemm(problem), Some(number)) = (problem, self.numbers.get(kernel)) else {
-            fail!("{kernel}: not a kernel of the family that a table can name");
+            return Ok(Some("their kernels have no number in the family".to_owned()));
         };
         // The table has the exponent of the number of parts.
         if !problem.split_k.unsigned_abs().is_power_of_two() {
-            fail!("split_k: found {}, expected a power of two as AITER's splits are", problem.split_k);
+            let split = problem.split_k;
+            return Ok(Some(format!(
+                "split_k: found {split}, expected a power of two as AITER's splits are"
+            )));
         }
-        if !self.seen.insert(*problem) {
-            return Ok(());
+        let key = ([problem.request.batch.into(), problem.m, problem.n, problem.k], problem.dtype_b);
+        if !self.seen.insert(key) {
+            let reason = "a row before is for the same extents and type, and AITER asks for no more";
+            return Ok(Some(reason.to_owned()));
         }
         let row = self.columns.iter().map(|column| match *column {
             "gfx" => self.arch.as_str().into(),
@@ -89,7 +104,7 @@ impl<'a> TunedTable<'a> {
             "kernelName" => kernel.into(),
             _ => 0_usize.into(),
         });
-        self.rows.push(row.collect())
+        self.rows.push(row.collect()).map(|()| None)
     }
 
     /// Writes what is left.

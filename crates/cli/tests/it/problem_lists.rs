@@ -198,6 +198,21 @@ fn untuned_shapes_become_a_table_of_aiters() {
         let rows: Vec<&str> = rows.lines().collect();
         assert!(rows.len() == 2 && rows[0] == header && rows[1].contains(kernel), "{rows:?}");
     }
+    // What no kernel computes, or the table cannot tell apart, is counted, and the rest has its rows (07238670).
+    folder
+        .write("some.csv", "M,N,K,split_k\n16,7000,2040,1\n16,7168,2048,1\n16,7168,2048,2\n16,7168,2048,3\n");
+    let some =
+        "rank --model estimate --format aiter --pool a8w8_bpreshuffle --arch gfx950 --problems @some.csv";
+    let (rows, said) = folder.both(some);
+    assert_eq!(rows.lines().count(), 2, "{rows}");
+    for part in ["does not divide N and K", "the same extents and type", "split_k: found 3"] {
+        assert!(said.contains(part), "{said}");
+    }
+    folder.write("odd.json", r#"{"based_on": "gfx942", "num_cus": 81}"#);
+    folder.refuses(
+        "rank --model estimate --format aiter --pool a8w8_rowwise --arch @odd.json --problems @some.csv
+            2: num_cus: found 81, expected 80, 228, 304: the compute units of GPUs of gfx942",
+    );
     // The shipped model of the family's kernels on the GPU chooses, unless another is given.
     let with = |model: &str| {
         folder.good(&format!(

@@ -258,3 +258,40 @@ fn a_model_of_aiters_kernels_tells_their_types_apart() {
     assert_eq!(spec["ck_select"]["trained_range"]["integers"], serde_json::json!([0.0, 1.0]), "{spec}");
     assert_eq!(folder.json("inspect --model @model")["library"], "aiter");
 }
+
+/// A model of winners of one type refused the very kernels that it had learned, since a name of AITER's says
+/// fp8, and one of a shuffled B called every problem untrained (07238670).
+#[cfg(feature = "train")]
+#[test]
+fn a_model_ranks_the_kernels_whose_winners_it_learned() {
+    let folder = folder();
+    let plain = [
+        "256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8",
+        "256x64x64x128_32x32_1x1_8x32x1_8x32x1_1x32x1x8",
+    ]
+    .map(|tile| format!("a8w8_rowwise_{tile}_8x8x1_1x1_intrawave_v3"));
+    let shuffled = ["128", "64"].map(|n| {
+        format!("a8w8_bpreshuffle_256x128x{n}x128_16x16_16x16_8x32x1_8x32x1_1x32x1x8_8x8x1_2x1_intrawave_v3")
+    });
+    for (name, kernels, dtype) in [("plain", plain, "int8"), ("shuffled", shuffled, "fp8")] {
+        folder.write(&format!("{name}.txt"), kernels.join("\n"));
+        let mut table = HEADER.replace("kernelName", "q_dtype_w,kernelName");
+        for [n, k] in PAIRS {
+            for m in [64, 256, 1024, 4096] {
+                let won = &kernels[usize::from(m < 512)];
+                writeln!(table, "gfx942,304,{m},{n},{k},{dtype},{won},0,10,1").unwrap();
+            }
+        }
+        folder.write(&format!("{name}.csv"), table);
+        let of = format!("--winners @{name}.csv --pool @{name}.txt");
+        folder.good(&format!("train {of} --arch gfx942 --output @{name} --params n_estimators=5"));
+        folder.good(&format!("evaluate --model @{name} {of}"));
+        let trained = &folder.read_json(&format!("{name}/feature_spec.json"))["ck_select"]["trained_on"];
+        let order = i32::from(name == "shuffled");
+        assert_eq!(trained["numbers"]["preshuffle"], serde_json::json!([order, order]));
+    }
+    folder.refuses(
+        "rank --model @plain --pool @plain.txt --problem M=64,N=512,K=1024,dtype=fp8
+            1: dtype is fp8, the model is for int8",
+    );
+}

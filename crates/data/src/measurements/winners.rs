@@ -478,7 +478,7 @@ impl Measurements {
         let flops = shape.problem.flops();
         // Without a time, what counts is who won.
         let of_winner = shape.us_of(shape.fastest().kernel).unwrap_or(1.0);
-        let problem = self.problem(&shape.problem);
+        let problem = self.problem(&read_by_all(&shape.problem, pool));
         let sweep = self.sweeps.len() as u32;
         self.sweeps.push(Sweep { problem, number: None });
         for (place, (kernel, us)) in pool.iter().zip(times).enumerate() {
@@ -507,6 +507,16 @@ impl Measurements {
             });
         }
     }
+}
+
+/// A problem that asks for B in the order in which all kernels of its pool read it.
+fn read_by_all(problem: &Problem, pool: &Pool) -> Problem {
+    let is_shuffled =
+        |kernel: &Kernel| each_operation!(&kernel.kind, KernelKind(own) as Own => Own::is_shuffled(own));
+    if !pool.iter().all(is_shuffled) {
+        return *problem;
+    }
+    map_operation!(*problem, Problem(of) => Problem(of.shuffled()))
 }
 
 /// A problem in the type of a row.

@@ -68,7 +68,7 @@ fn requirements_of_kernel(Kernel { kind, .. }: &Kernel) -> Requirements {
     let key = ModelKey {
         op: kind.op(),
         direction: kind.direction(),
-        dtype: Some(kind.dtype()),
+        dtype: kind.only_dtype(),
         arch: kind.arch(),
         library: kind.library(),
         chooses_split: false,

@@ -10,7 +10,7 @@
 //!    architectures have, because CK takes deeper ones only for wider loads than these kernels have.
 //! 3. The waves along m and n, where the number of instructions of a wave is missing: those with which one
 //!    pass through shared memory has as many rows as threads that store it, or else as many columns as they
-//!    store.
+//!    store; in the older spelling of kernels with scales of groups, of `v3` as many along m as along n.
 //! 4. AITER chooses the padding of CK's kernels, and of CK Tile's with scales of groups, at run time; but
 //!    tiles of CK's kernels with a shuffled B of 8 bits must divide N and K, as where flags say so.
 //! 5. CK Tile's kernels with scales of groups read B as it is or shuffled, by an argument; those of the older
@@ -114,6 +114,11 @@ const ROW_SCALES: Part = &[field("row_scales_a")];
 /// The parts of the oldest names, which have no widths of A and B.
 const FIRST: &[Part] = &[BLOCK, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, PIPELINE];
 
+/// Those of 2025's names of kernels with scales of groups, without the instructions of a wave; today those of
+/// kernels with a shuffled B.
+const OLDER: &[Part] =
+    &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE];
+
 const PLAIN: Family = Family {
     prefix: "a8w8_rowwise",
     quant: Some(QuantMode::RowCol),
@@ -137,17 +142,8 @@ const FAMILIES: [Family; 12] = [
         ],
         ..GROUPS
     },
-    Family {
-        parts: &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE],
-        ..GROUPS
-    },
-    Family {
-        prefix: "a8w8_blockscale_bpreshuffle",
-        preshuffle: true,
-        whole: true,
-        parts: &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE],
-        ..GROUPS
-    },
+    Family { parts: OLDER, ..GROUPS },
+    Family { prefix: "a8w8_blockscale_bpreshuffle", preshuffle: true, whole: true, parts: OLDER, ..GROUPS },
     Family {
         prefix: "a8w8_bpreshuffle",
         preshuffle: true,
@@ -345,7 +341,8 @@ impl Family {
             kernel.warp_tile.k = (depth_times_rows(self.dtype) / kernel.warp_tile.m).max(1);
         }
         if self.is_classic() {
-            kernel.wave = waves(scan, &kernel, [numbers[REPEAT_M], numbers[REPEAT_N]])?;
+            let is_even = self.parts == OLDER && !self.preshuffle && numbers[VERSION] == 3;
+            kernel.wave = waves(scan, &kernel, [numbers[REPEAT_M], numbers[REPEAT_N]], is_even)?;
             kernel.vector = vector(scan, &kernel, [numbers[STEPS_A], numbers[STEPS_B]])?;
         }
         let waves = kernel.wave.m * kernel.wave.n * kernel.wave.k;
@@ -398,8 +395,9 @@ fn scales(mode: QuantMode, groups: [i64; 3]) -> Quant {
     }
 }
 
-/// The waves of one of CK's kernels; `repeat` is the number of instructions of a wave, 0 if unknown.
-fn waves(scan: &Scan<'_>, kernel: &GemmKernel, repeat: [i64; 2]) -> Result<Mnk, NameError> {
+/// The waves of one of CK's kernels; `repeat` is the number of instructions of a wave, 0 if unknown. If it
+/// `is_even`, as many along m as along n.
+fn waves(scan: &Scan<'_>, kernel: &GemmKernel, repeat: [i64; 2], is_even: bool) -> Result<Mnk, NameError> {
     let GemmKernel { tile, warp_tile, block_size, vector, .. } = *kernel;
     let [shuffle, store] = [kernel.variant.shuffle.map(u32::from), kernel.variant.storers.map(u32::from)];
     let waves = block_size / 64;
@@ -413,7 +411,7 @@ fn waves(scan: &Scan<'_>, kernel: &GemmKernel, repeat: [i64; 2]) -> Result<Mnk, 
     let distance = |wave: &Mnk| {
         let rows = wave.m * warp_tile.m * shuffle[0];
         let columns = wave.n * warp_tile.n * shuffle[1];
-        [rows != store[0], columns != store[1] * vector[2]]
+        [is_even && wave.m != wave.n, rows != store[0], columns != store[1] * vector[2]]
     };
     let shapes = (1..=waves).map(|along_m| Mnk::new(along_m, waves / along_m, 1));
     shapes.filter(fits).min_by_key(distance).filter(|_| block_size % 64 == 0).ok_or_else(|| {
@@ -543,11 +541,22 @@ mod tests {
     /// The tables of 2025 name them without the instructions of a wave.
     #[test]
     fn the_older_spelling_is_the_same_kernel() {
-        let older =
-            "a8w8_blockscale_1x128x128_256x64x256x128_16x16_32x32_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3";
-        let newer = older.replace("_32x32_", "_32x32_2x2_");
-        assert_eq!(named(older), named(&newer));
-        assert_eq!((named(older).name(), named(older).wave), (newer, Mnk::new(1, 4, 1)));
+        for (tile, version, repeat, wave) in [
+            ("64x256", "v1", "2x2", Mnk::new(1, 4, 1)),
+            ("64x128", "v1", "2x1", Mnk::new(1, 4, 1)),
+            ("64x64", "v1", "1x1", Mnk::new(2, 2, 1)),
+            // These were taken for four waves along n (5b53d45b).
+            ("64x128", "v3", "1x2", Mnk::new(2, 2, 1)),
+            ("128x128", "v3", "2x2", Mnk::new(2, 2, 1)),
+        ] {
+            let older = format!(
+                "a8w8_blockscale_1x128x128_256x{tile}x128_16x16_32x32_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_\
+                 {version}"
+            );
+            let newer = older.replace("_32x32_", &format!("_32x32_{repeat}_"));
+            assert_eq!(named(&older), named(&newer));
+            assert_eq!((named(&older).name(), named(&older).wave), (newer, wave));
+        }
     }
 
     #[test]
@@ -592,6 +601,7 @@ mod tests {
         for (fields, expected) in [
             ("dtype_c=bf16,quant=rowcolquant", [true, false, false]),
             ("dtype=int8,dtype_c=bf16,quant=rowcolquant", [true, false, false]),
+            ("dtype=int8,dtype_c=bf16,quant=rowcolquant,preshuffle=1", [false; 3]),
             ("dtype=int8,dtype_b=fp8,dtype_c=bf16,quant=rowcolquant", [false; 3]),
             ("quant=rowcolquant", [true, false, false]),
             ("quant=rowcolquant,preshuffle=1", [false; 3]),
@@ -602,6 +612,22 @@ mod tests {
             ("dtype=fp16,batch=4", [false; 3]),
         ] {
             assert_eq!([&rows, &groups, &batch].map(|kernel| computes(kernel, fields)), expected, "{fields}");
+        }
+    }
+
+    /// No padding completes a load or a store, and winners of tuned tables need none completed (07238670).
+    #[test]
+    fn loads_and_stores_are_whole() {
+        let rows = KernelKind::Gemm(named(NAMES[0].0));
+        for (shape, is_whole) in
+            [("N=264,K=528", true), ("N=260,K=528", false), ("N=264,K=520", false), ("N=7,K=528", false)]
+        {
+            let text = format!("M=3,{shape},dtype_c=bf16,quant=rowcolquant");
+            let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
+            assert_eq!(rows.matches(&problem), is_whole, "{text}");
+            let reason = Kernel { name: String::new(), kind: rows.clone() }.misfit(&problem);
+            let said = "it loads 16 and 16 elements of K and stores 8 of N at a time";
+            assert_eq!(reason.as_deref(), (!is_whole).then_some(said));
         }
     }
 

@@ -84,26 +84,42 @@ impl GemmKernel {
             && (*num_d == 0 || self.num_d_tensors == *num_d)
             && (!*preshuffle || self.preshuffle)
             && self.divides(problem)
+            && self.has_whole_vectors(problem)
     }
 
     /// Whether N and K are whole tiles, as far as one of AITER's kernels needs them to be. Rows beyond M are
     /// only read, whether it pads them or not.
     fn divides(&self, problem: &GemmProblem) -> bool {
         let [_, pad_n, pad_k] = self.pad;
-        let is_whole = |extent: i64, tile: u32| extent % i64::from(tile.max(1)) == 0;
         self.variant.library != GemmLibrary::Aiter
             || (pad_n || is_whole(problem.n, self.tile.n)) && (pad_k || is_whole(problem.k, self.tile.k))
+    }
+
+    /// Whether the rows of one of AITER's kernels of CK's are whole loads and stores, which no padding
+    /// completes.
+    fn has_whole_vectors(&self, problem: &GemmProblem) -> bool {
+        let [load_a, load_b, store] = self.vector;
+        self.variant.library != GemmLibrary::Aiter
+            || [load_a, load_b].into_iter().all(|load| is_whole(problem.k, load))
+                && is_whole(problem.n, store)
+    }
+
+    /// Whether its name stands for kernels of 8-bit integers as well: AITER's with one scale for each row and
+    /// column, and B as it is.
+    pub(crate) fn may_be_int8(&self) -> bool {
+        self.variant.library == GemmLibrary::Aiter
+            && (self.dtype_a, self.preshuffle) == (Dtype::Fp8, false)
+            && self.variant.quant.is_some_and(|quant| quant.mode == QuantMode::RowCol)
     }
 
     /// Whether types and layout are the problem's. One of AITER's names stands for several kernels: with
     /// scales C may be of either 16-bit float, and with one scale for each row and column fp8 may be int8.
     pub fn matches_types(&self, problem: &GemmProblem) -> bool {
-        let quant = self.variant.quant.filter(|_| self.variant.library == GemmLibrary::Aiter);
-        let is_of_rows = quant.is_some_and(|quant| quant.mode == QuantMode::RowCol);
         let (a, b, c) = (problem.dtype_a, problem.dtype_b, problem.dtype_c);
-        let as_integers = is_of_rows && (a, b, self.dtype_a) == (Dtype::Int8, Dtype::Int8, Dtype::Fp8);
+        let is_scaled = self.variant.library == GemmLibrary::Aiter && self.variant.quant.is_some();
+        let as_integers = (a, b) == (Dtype::Int8, Dtype::Int8) && self.may_be_int8();
         ((self.dtype_a, self.dtype_b) == (a, b) || as_integers)
-            && (self.dtype_c == c || quant.is_some() && c == Dtype::Fp16)
+            && (self.dtype_c == c || is_scaled && c == Dtype::Fp16)
             && self.layout == problem.layout
     }
 
@@ -186,6 +202,16 @@ impl GemmKernel {
         if !self.divides(problem) {
             return Some(format!("its tile of {} does not divide N and K", self.tile));
         }
+        if !self.has_whole_vectors(problem) {
+            let [load_a, load_b, store] = self.vector;
+            return Some(format!(
+                "it loads {load_a} and {load_b} elements of K and stores {store} of N at a time"
+            ));
+        }
         Some("it reads B as it is (preshuffle)".to_owned())
     }
+}
+
+fn is_whole(extent: i64, part: u32) -> bool {
+    extent % i64::from(part.max(1)) == 0
 }

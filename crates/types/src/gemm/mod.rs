@@ -119,6 +119,10 @@ impl OperationProblem for GemmProblem {
         Some(kernel.variant.library)
     }
 
+    fn is_of_several_types(kernel: &GemmKernel) -> bool {
+        kernel.may_be_int8()
+    }
+
     fn weight(&self) -> Option<String> {
         Some(format!("{}_{}", self.n, self.k))
     }

@@ -37,6 +37,12 @@ impl KernelKind {
         each_operation!(self, Self(kernel) => kernel.dtype())
     }
 
+    /// The same, unless its name stands for kernels of several types.
+    pub fn only_dtype(&self) -> Option<Dtype> {
+        let is_one = each_operation!(self, Self(kernel) as Own => !Own::is_of_several_types(kernel));
+        is_one.then(|| self.dtype())
+    }
+
     /// The word of its pipeline, how loads overlap with arithmetic; `None` for an operation without them.
     pub fn pipeline(&self) -> Option<&'static str> {
         let fields = Self::fields(self.op());

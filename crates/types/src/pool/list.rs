@@ -7,8 +7,8 @@ use super::{Builder, PoolError, named};
 use crate::csv_rows::{CsvFault, CsvRows, UNCLOSED};
 use crate::nearest::nearest;
 
-/// The columns that may hold the name; the first that exists counts.
-const COLUMNS: [&str; 2] = ["kernel", "kernel_name"];
+/// The columns that may hold the name; the first that exists counts. The last is AITER's.
+const COLUMNS: [&str; 3] = ["kernel", "kernel_name", "kernelName"];
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
     // The whole file would be one line: a single name to a list, a header to a table.
@@ -43,7 +43,7 @@ fn read_csv(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
         let found = rows.header().join(", ");
         return Err(PoolError::value(
             format!("the columns {}", quoted(&found)),
-            "a column 'kernel' or 'kernel_name', or a text file of one name a line",
+            "a column 'kernel', 'kernel_name' or 'kernelName', or a text file of one name a line",
         )
         .line(rows.line()));
     };

@@ -69,6 +69,7 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
         format!("kernel\n{CONV}\n{CONV}\n"),
         format!("# sweep\n\"N\",\"kernel_name\"\n\"1,5\",\"{CONV}\"\n2, {CONV}\n\n"),
         format!("kernel_name,kernel\r\nwhatever,{CONV}\r\n"),
+        format!("gfx,id,kernelName\ngfx942,0,{CONV}\ngfx950,0,{CONV}\n"),
         format!("\u{feff}kernel,N\n{CONV},\"two\nlines\"\n"),
     ] {
         let pool = pool(&text).unwrap();
@@ -77,12 +78,12 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
     // A header of one column was taken for a name.
     refuses(
         &format!("kernelname\n{CONV}\n"),
-        "f, line 1: found the columns 'kernelname', expected a column 'kernel' or 'kernel_name', \
+        "f, line 1: found the columns 'kernelname', expected a column 'kernel', 'kernel_name' or 'kernelName', \
          or a text file of one name a line",
     );
     refuses(
         "N,C\n1,2\n",
-        "f, line 1: found the columns 'N, C', expected a column 'kernel' or 'kernel_name', \
+        "f, line 1: found the columns 'N, C', expected a column 'kernel', 'kernel_name' or 'kernelName', \
          or a text file of one name a line",
     );
     refuses(&format!("kernel,N\n{CONV},1\n{CONV}\n"), "f, line 3: found 1 cell, expected 2 as in the header");

@@ -4,13 +4,13 @@
 use ck_select::embedded;
 use ck_select::model::{Model, ModelKey};
 use ck_select::pool::Pool;
-use ck_select::problem::{Problem, Splits};
+use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
 
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
 use super::model::hardware;
-use super::{Args, NO_PROBLEM, Problems, Query};
+use super::{Args, NO_PROBLEM, Problems, Query, is_about_the_problem};
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -47,37 +47,60 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let hardware = hardware(&ranker);
     let query = Query::new(args, ranker.pool(), defaults)?;
-    let table = |output| TunedTable::new(family, &kernels, (arch, hardware.num_cus), output);
+    let create = || {
+        let output = Output::create(args.output.as_deref())?;
+        TunedTable::new(family, &kernels, (arch, hardware.num_cus), output)
+    };
     if let Some(problem) = query.problem {
-        let mut table = table(Output::create(args.output.as_deref())?);
-        push(&mut table, &ranker, &problem, args.splits.list())?;
+        let mut table = create()?;
+        push(&mut table, &ranker, &query, None, &problem)?;
         return table.finish();
     }
     let path = args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
     let mut problems = Problems::open(path, ranker.pool().op(), &query.defaults, hardware)?;
-    let mut table = table(Output::create(args.output.as_deref())?);
-    while let Some((_, problem)) = problems.next()? {
-        push(&mut table, &ranker, &problem, args.splits.list()).map_err(|error| match error {
-            CliError::Failed(reason) => CliError::Failed(format!("{}: {problem}: {reason}", path.display())),
-            other => other,
-        })?;
+    let mut table = create()?;
+    while let Some((label, problem)) = problems.next()? {
+        push(&mut table, &ranker, &query, Some(&label), &problem)?;
     }
     problems.finish();
+    query.notes.say(&path.display().to_string())?;
     table.finish()
 }
 
-/// Adds the best kernel of a problem that a table can name, in the best of these splits if the problem leaves
-/// it open.
+/// Adds a row for a problem. One of a file that has none is counted.
 fn push(
     table: &mut TunedTable<'_>,
     ranker: &Ranker,
+    query: &Query<'_>,
+    label: Option<&str>,
     problem: &Problem,
-    splits: &Splits,
 ) -> Result<(), CliError> {
-    let mut scratch = RankScratch::default();
-    let ranking = ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, &mut scratch)?;
-    match ranking.places().iter().find(|one| table.names(ranker.name(one.index))) {
-        Some(one) => table.push(&problem.with_split(one.split_k), ranker.name(one.index), f64::INFINITY),
-        None => fail!("no kernel that a table can name"),
+    if let Some(reason) = add_best(table, ranker, query, problem)? {
+        query.notes.skip(label, reason)?;
     }
+    Ok(())
+}
+
+/// Adds the best kernel of a problem that a table can name, in the best of the splits if the problem leaves
+/// it open; returns why if there is none.
+fn add_best(
+    table: &mut TunedTable<'_>,
+    ranker: &Ranker,
+    query: &Query<'_>,
+    problem: &Problem,
+) -> Result<Option<String>, CliError> {
+    let mut scratch = RankScratch::default();
+    let problem_and_splits = problem.checked()?.among(query.args.splits.list());
+    let ranking = match ranker.ranking(problem_and_splits, None, usize::MAX, &mut scratch) {
+        Err(error) if is_about_the_problem(&error) => return Ok(Some(error.to_string())),
+        ranked => ranked?,
+    };
+    let Some(best) = ranking.places().iter().find(|one| table.names(ranker.name(one.index))) else {
+        return Ok(Some("no kernel that a table can name".to_owned()));
+    };
+    let refused = table.push(&problem.with_split(best.split_k), ranker.name(best.index), f64::INFINITY)?;
+    if refused.is_none() {
+        query.notes.count(ranking.outside());
+    }
+    Ok(refused)
 }

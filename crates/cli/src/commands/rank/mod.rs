@@ -7,6 +7,7 @@ use ck_select::hardware::Hardware;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{Checked, InvalidField, Problem, ProblemDefaults};
+use ck_select::select::RankError;
 use ck_select::vocab::Op;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -29,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
-  ckselect rank --arch gfx942 --pool a8w8_bpreshuffle --problems untuned.csv --format aiter
+  ckselect rank --arch gfx950 --pool a8w8_bpreshuffle --problems untuned.csv --format aiter
   ckselect rank --model estimate --arch gfx942 --pool kernels.txt \\
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
@@ -127,6 +128,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         (Some(model), pool) => model::run(args, model, pool),
         (None, pool) => estimate::run(args, pool),
     }
+}
+
+/// Whether the model or the pool is not for the problem, so that others of a file may be ranked.
+const fn is_about_the_problem(error: &RankError) -> bool {
+    use RankError::{Device, NoArch, NoKernel, NotFor, ProblemTerms};
+    matches!(error, NotFor { .. } | NoKernel { .. } | ProblemTerms(_) | NoArch | Device(_))
 }
 
 /// A problem, with its label if it is one of a file.

@@ -7,7 +7,7 @@ use ck_select::problem::Problem;
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker, TargetScorer};
 
 use super::notes::{say_misfits, tie};
-use super::{Args, LabelledProblem, Query, Ranking, TableRows};
+use super::{Args, LabelledProblem, Query, Ranking, TableRows, is_about_the_problem};
 use crate::error::CliError;
 
 pub(super) fn run(args: &Args, model: Model, pool: Pool) -> Result<(), CliError> {
@@ -99,16 +99,12 @@ impl ModelRanking<'_> {
         problem: &Problem,
         memory: &mut Memory,
     ) -> Result<TableRows, CliError> {
-        use RankError::{Device, NoArch, NoKernel, NotFor, ProblemTerms};
         let (Self { ranker, query, .. }, Memory { scratch, pairs, .. }) = (self, memory);
         // One more than is shown, since the last one may tie with the next.
         let count = query.top.saturating_add(1);
         let ranked = query.checked(problem).map_err(RankError::from);
         let ranking = match ranked.and_then(|problem| ranker.ranking(problem, None, count, scratch)) {
-            // The model or the pool is not for the problem.
-            Err(error @ (NotFor { .. } | NoKernel { .. } | ProblemTerms(_) | NoArch | Device(_))) => {
-                return query.notes.skip(label, error.to_string());
-            }
+            Err(error) if is_about_the_problem(&error) => return query.notes.skip(label, error.to_string()),
             ranked => ranked?,
         };
         let out_of_range = query.notes.count(ranking.outside());
