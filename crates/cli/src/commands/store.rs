@@ -10,10 +10,9 @@ use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
 
 use super::clash::{self, PathArgument};
-use super::reasons::Reasons;
 use super::{duration, list_of_pairs, unknown_name, word};
 #[cfg(feature = "offline")]
-use super::{pools, tuned_table::TunedTable};
+use super::{pools, reasons::Reasons, tuned_table::TunedTable};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -304,6 +303,13 @@ fn export_table(
 ) -> Result<(), CliError> {
     let kernels = pools::of_family(family, device.0)?;
     let mut table = TunedTable::new(family, &kernels, device, output)?;
+    let of_family = records.iter().filter(|record| table.names(&record.winner.kernel));
+    let devices: std::collections::BTreeSet<&str> =
+        of_family.map(|record| record.scope.device.as_str()).collect();
+    if devices.len() > 1 && ck_select::hardware::Hardware::units_of(&device.0).len() > 1 {
+        let devices = devices.into_iter().collect::<Vec<_>>().join(", ");
+        refuse!("--num-cus: the winners are of {devices}: choose one with --where device=NAME");
+    }
     // Of winners in different pools or under different drivers, the fastest counts.
     records.sort_by(|one, other| one.winner.median_ms.total_cmp(&other.winner.median_ms));
     let mut left_out = Reasons::default();

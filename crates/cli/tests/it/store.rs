@@ -153,4 +153,11 @@ fn winners_of_a_family_become_a_table_of_aiters() {
         "store export --family a8w8_rowwise\n2: --num-cus
         {of} --num-cus 304\n2: num_cus: found 304, expected 256"
     ));
+    // Winners of GPUs with other numbers of compute units stood in one table (8992ff24).
+    let of_two = ["MI300X", "MI308X"]
+        .map(|device| line(1, rows, 1_800_000_000).replace("gfx950", "gfx942").replace("MI355X", device));
+    let folder = folder_with(&of_two.concat());
+    let of = "store export --family a8w8_rowwise --num-cus 304 --where arch=gfx942";
+    folder.refuses(&format!("{of}\n2: --num-cus: the winners are of MI300X, MI308X: choose one with"));
+    assert_eq!(folder.good(&format!("{of},device=MI300X")).lines().count(), 2);
 }

@@ -28,15 +28,17 @@ pub(super) fn has_problems(text: &str) -> bool {
 }
 
 /// The problems as lines of pairs, each at the place of its own line, and how many are for another table than
-/// that of such requests. Lines that name no table of AITER's are for any.
+/// that of such requests. Lines that name no table of AITER's are for any with a batch, or without one.
 pub(super) fn lines_of(text: &str, request: &GemmRequest) -> (String, u64) {
     let asked = (request.quant, [request.preshuffle, request.batch > 0]);
     let (mut out, mut others) = (String::new(), 0);
     for line in text.lines() {
         if let Some((before, after)) = line.split_once(UNTUNED) {
             let table = TABLES.iter().find(|(table, ..)| after.contains(table));
-            if table.is_none_or(|&(_, quant, more)| (quant, more) == asked) {
-                out.push_str(&pairs_of(before));
+            let pairs = pairs_of(before);
+            let has_batch = pairs.split(',').any(|pair| pair.starts_with("B="));
+            if table.map_or(has_batch == asked.1[1], |&(_, quant, more)| (quant, more) == asked) {
+                out.push_str(&pairs);
             } else {
                 others += 1;
             }
@@ -55,7 +57,6 @@ fn pairs_of(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::gemm::GemmRequest;
     use crate::kernel::{Kernel, KernelKind};
     use crate::listing::{ProblemList, ProblemListError};
     use crate::problem::{Problem, ProblemDefaults};
@@ -75,14 +76,14 @@ loading: 50%|###\rloading: 100%
 [aiter] shape is B:4, M:2, N:64, K:64, not found tuned config in CKGEMM, will use default config!
 ";
 
-    fn read(text: &str, kernel: &str) -> Result<ProblemList, ProblemListError> {
+    fn read(text: impl AsRef<[u8]>, kernel: &str) -> Result<ProblemList, ProblemListError> {
         let KernelKind::Gemm(kernel) = Kernel::from_name(kernel).unwrap().kind else { panic!("{kernel}") };
         let defaults = ProblemDefaults {
-            gemm_request: GemmRequest { batch: 0, ..kernel.request() },
+            gemm_request: kernel.request(),
             dtype_c: Some(kernel.dtype_c),
             ..ProblemDefaults::new(Op::Gemm)
         };
-        ProblemList::parse("vllm.log", text.as_bytes(), Op::Gemm, &defaults)
+        ProblemList::parse("vllm.log", text.as_ref(), Op::Gemm, &defaults)
     }
 
     const ROWS: &str = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
@@ -94,15 +95,33 @@ loading: 50%|###\rloading: 100%
             Problem::Gemm(p) => (p.m, p.n, p.k, p.request.batch, p.dtype_a, p.dtype_c),
             other => panic!("{other}"),
         });
-        assert_eq!(
-            extents.collect::<Vec<_>>(),
-            [(64, 16384, 5120, 0, Dtype::Int8, Dtype::Bf16), (2, 64, 64, 4, Dtype::Fp8, Dtype::Bf16)]
-        );
-        assert_eq!(list.passed.of_other_tables, 2);
+        assert_eq!(extents.collect::<Vec<_>>(), [(64, 16384, 5120, 0, Dtype::Int8, Dtype::Bf16)]);
+        assert_eq!(list.passed.of_other_tables, 3);
         // From the first line of any kind, and behind a line with a key.
         for first in ["", "[aiter] loading\n", "{\n", "seed=4\n"] {
-            assert_eq!(read(&format!("{first}{LOG}"), ROWS).unwrap().problems.len(), 2, "{first}");
+            assert_eq!(read(&format!("{first}{LOG}"), ROWS).unwrap().problems.len(), 1, "{first}");
         }
+    }
+
+    /// A line that names no table was of tables with and without batches (8992ff24).
+    #[test]
+    fn only_tables_of_batches_take_lines_with_a_batch() {
+        let batches = ROWS.replace("rowwise", "batched_rowwise");
+        let list = read(LOG, &batches).unwrap();
+        let [only] = list.problems.as_slice() else { panic!("{:?}", list.problems) };
+        let Problem::Gemm(problem) = only.problem else { panic!("{only:?}") };
+        assert_eq!((problem.m, problem.request.batch, list.passed.of_other_tables), (2, 4, 4));
+    }
+
+    /// One foreign byte in any line made a whole log unreadable, and an error was about line 1 (8992ff24).
+    #[test]
+    fn other_lines_of_a_log_may_have_any_bytes() {
+        let log = LOG.replace("loading: 50%", "@").into_bytes();
+        let foreign: Vec<u8> = log.iter().map(|&byte| if byte == b'@' { 0xff } else { byte }).collect();
+        assert!(foreign.contains(&0xff));
+        assert_eq!(read(&foreign, ROWS).unwrap().problems.len(), 1);
+        let list = [b"M=1,N=2,K=3\n\nM=1,N=2,K=".as_slice(), &[0xff, b'\n']].concat();
+        assert_eq!(read(&list, ROWS).unwrap_err().to_string(), "vllm.log: line 3: not UTF-8");
     }
 
     #[test]

@@ -263,8 +263,7 @@ impl<'a> ProblemReader<'a> {
         let mut all_say_op = op_of(self.lines.line()).is_some();
         if !all_say_op {
             // Either no line names it, or this one was truncated: the other lines tell.
-            let mut rest = String::new();
-            self.lines.source.read_to_string(&mut rest).map_err(unreadable)?;
+            let rest = self.following()?;
             if log::has_problems(&rest) {
                 return Ok(self.log(&(self.so_far() + &rest)));
             }
@@ -319,9 +318,23 @@ impl<'a> ProblemReader<'a> {
 
     /// The last line at its place, and all that follows.
     fn rest(&mut self) -> Result<String, ProblemLineFault> {
-        let mut text = self.so_far();
-        self.lines.source.read_to_string(&mut text).map_err(unreadable)?;
-        Ok(text)
+        Ok(self.so_far() + &self.following()?)
+    }
+
+    /// All that follows the last line. Of a log, whose other lines are anybody's, what is no UTF-8 is replaced.
+    fn following(&mut self) -> Result<String, ProblemLineFault> {
+        let mut bytes = Vec::new();
+        self.lines.source.read_to_end(&mut bytes).map_err(unreadable)?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => return Ok(text),
+            Err(error) => error,
+        };
+        let (valid, text) = (text.utf8_error().valid_up_to(), String::from_utf8_lossy(text.as_bytes()));
+        if log::has_problems(&text) || log::has_problems(self.lines.line()) {
+            return Ok(text.into_owned());
+        }
+        self.lines.number += 1 + text[..valid].matches('\n').count() as u64;
+        Err(ProblemLineFault::Row("not UTF-8".to_owned()))
     }
 
     /// Goes on with the problems of a log.
