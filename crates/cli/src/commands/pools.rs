@@ -9,7 +9,7 @@ use ck_select::vocab::Arch;
 
 use crate::error::CliError;
 
-/// Reads it. Only a family asks for an architecture.
+/// Reads it. A family, or a table of AITER's, has other kernels on each architecture.
 pub(super) fn read(
     path: &Path,
     arch: impl FnOnce() -> Result<Option<Arch>, CliError>,
@@ -21,7 +21,7 @@ pub(super) fn read(
         return Ok(Pool::new(kernels.into_iter().map(|(kernel, _)| kernel).collect())?);
     }
     if !path.is_dir() {
-        return Ok(Pool::read(path)?);
+        return Ok(Pool::read_on(path, arch()?)?);
     }
     let folder = Folder::read(path)?;
     for left_out in &folder.left_out {

@@ -99,7 +99,7 @@ loading: 50%|###\rloading: 100%
         assert_eq!(list.passed.of_other_tables, 3);
         // From the first line of any kind, and behind a line with a key.
         for first in ["", "[aiter] loading\n", "{\n", "seed=4\n"] {
-            assert_eq!(read(&format!("{first}{LOG}"), ROWS).unwrap().problems.len(), 1, "{first}");
+            assert_eq!(read(format!("{first}{LOG}"), ROWS).unwrap().problems.len(), 1, "{first}");
         }
     }
 

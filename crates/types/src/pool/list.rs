@@ -6,11 +6,12 @@ use super::error::quoted;
 use super::{Builder, PoolError, named};
 use crate::csv_rows::{CsvFault, CsvRows, UNCLOSED};
 use crate::nearest::nearest;
+use crate::vocab::Arch;
 
 /// The columns that may hold the name; the first that exists counts. The last is AITER's.
 const COLUMNS: [&str; 3] = ["kernel", "kernel_name", "kernelName"];
 
-pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
+pub(super) fn read(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
     // The whole file would be one line: a single name to a list, a header to a table.
     if text.trim_end().contains('\r') && !text.contains('\n') {
         let expected = "lines that end with a line feed";
@@ -19,7 +20,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     // Names hold neither commas nor quotes, and a header of one column is the column's bare name, or near it.
     let is_header = |line: &str| line.contains([',', '"']) || nearest(line, COLUMNS).is_some();
-    if first.is_some_and(is_header) { read_csv(text, builder) } else { read_text(text, builder) }
+    if first.is_some_and(is_header) { read_csv(text, arch, builder) } else { read_text(text, builder) }
 }
 
 fn read_text(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
@@ -35,7 +36,7 @@ fn read_text(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
     Ok(())
 }
 
-fn read_csv(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
+fn read_csv(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
     let mut rows = CsvRows::new(text.as_bytes());
     rows.read_header()?;
     let find = |name: &&'static str| Some((*name, rows.column(name)?));
@@ -47,10 +48,12 @@ fn read_csv(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
         )
         .line(rows.line()));
     };
+    let gfx = rows.column("gfx");
     let mut seen = HashSet::new();
     while rows.next()? {
         let name = rows.text(column);
-        if !seen.contains(name) {
+        let is_elsewhere = gfx.zip(arch).is_some_and(|(column, arch)| rows.text(column) != arch.as_str());
+        if !is_elsewhere && !seen.contains(name) {
             let added = named(name).and_then(|kernel| builder.push(kernel));
             added.map_err(|error| error.line(rows.line()).within(field))?;
             seen.insert(name.to_owned());

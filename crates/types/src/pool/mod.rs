@@ -17,7 +17,7 @@ pub use folder::{Folder, FolderKernel};
 
 use crate::files;
 use crate::kernel::Kernel;
-use crate::vocab::Op;
+use crate::vocab::{Arch, Op};
 
 /// Kernels of one operation, in the order of their source, which is the last to decide between equal scores.
 ///
@@ -57,6 +57,11 @@ impl Pool {
 
     /// Reads a file; see [`Pool::from_bytes`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, PoolError> {
+        Self::read_on(path, None)
+    }
+
+    /// Reads a file without the rows whose column `gfx`, which AITER's tables have, is another architecture.
+    pub fn read_on(path: impl AsRef<Path>, arch: Option<Arch>) -> Result<Self, PoolError> {
         let path = path.as_ref();
         let label = path.display().to_string();
         let read = || {
@@ -65,7 +70,7 @@ impl Pool {
             Ok(bytes)
         };
         let bytes = read().map_err(|error: std::io::Error| PoolError::unreadable(&error).file(&label))?;
-        Self::from_bytes(&label, &bytes)
+        Self::from_unlabelled(&bytes, arch).map_err(|error| error.file(&label))
     }
 
     /// Reads the contents of a file; `label` names it in errors. The format is detected:
@@ -75,7 +80,7 @@ impl Pool {
     ///   names. Where a field is present it is authoritative; the name, or a GEMM's identifier, supplies what
     ///   exports lose. A contradiction between the two is an error. A GEMM kernel is named by its identifier,
     ///   the key of its registry.
-    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. The first row of a
+    /// * **CSV** has a column `kernel`, `kernel_name` or `kernelName` in its first line. The first row of a
     ///   kernel counts; its other rows are further measurements.
     /// * **Text** has one name per line; `#` begins a comment line, blank lines are skipped, and of the tile
     ///   engine's kernel lists (`name|tile|traits`) only the name counts. A leading `benchmark_`, as
@@ -104,10 +109,10 @@ impl Pool {
     /// # Ok::<(), ck_select_types::pool::PoolError>(())
     /// ```
     pub fn from_bytes(label: &str, bytes: &[u8]) -> Result<Self, PoolError> {
-        Self::from_unlabelled(bytes).map_err(|error| error.file(label))
+        Self::from_unlabelled(bytes, None).map_err(|error| error.file(label))
     }
 
-    fn from_unlabelled(bytes: &[u8]) -> Result<Self, PoolError> {
+    fn from_unlabelled(bytes: &[u8], arch: Option<Arch>) -> Result<Self, PoolError> {
         if bytes.len() as u64 > Self::MAX_BYTES {
             return Err(PoolError::new(format_args!("larger than {} MiB", Self::MAX_BYTES >> 20)));
         }
@@ -125,7 +130,7 @@ impl Pool {
         if text.trim_start().starts_with(['{', '[']) {
             json::read(text, &mut builder)?;
         } else {
-            list::read(text, &mut builder)?;
+            list::read(text, arch, &mut builder)?;
         }
         builder.finish()
     }

@@ -75,6 +75,9 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
         let pool = pool(&text).unwrap();
         assert_eq!((pool.len(), pool.get(0).unwrap().name.as_str()), (1, CONV), "{text}");
     }
+    let two = format!("gfx,kernelName\ngfx942,{CONV}\ngfx950,{}\n", CONV.replace("compv3", "compv4"));
+    let on = |arch: &str| Pool::from_unlabelled(two.as_bytes(), arch.parse().ok()).map(|pool| pool.len());
+    assert_eq!((on("gfx950"), on(""), on("gfx90a").is_err()), (Ok(1), Ok(2), true));
     // A header of one column was taken for a name.
     refuses(
         &format!("kernelname\n{CONV}\n"),
