@@ -27,14 +27,17 @@ pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
     with_trees(first, &trees)
 }
 
-/// The same forest in half of the digits, to be shipped: without weights and counts, which no score needs,
-/// values in bfloat16, and thresholds in single precision, not below what they were, so that values equal to
-/// them stay on their side.
+/// The same forest in a third of the digits, to be shipped: without weights and counts, which no score needs,
+/// and with thresholds that are not below what they were, so that values equal to them stay on their side.
 pub(super) fn lean(forest: &str) -> Result<String, String> {
     const UNUSED: [&str; 4] = ["leaf_weight=", "internal_weight=", "leaf_count=", "internal_count="];
     let change = |key: &str, values: &mut [f64]| {
         for value in values {
-            *value = if key == THRESHOLD { single(*value) } else { bfloat(*value) };
+            *value = match key {
+                THRESHOLD => not_below(*value),
+                LEAVES => rounded(*value, 3),
+                _ => rounded(*value, 2),
+            };
         }
     };
     let one = |tree: &str| {
@@ -44,21 +47,27 @@ pub(super) fn lean(forest: &str) -> Result<String, String> {
     with_trees(forest, &trees_of(forest)?.into_iter().map(one).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// The nearest number whose single precision is zero in its lower half.
-fn bfloat(value: f64) -> f64 {
-    f64::from(f32::from_bits((value as f32).to_bits().saturating_add(1 << 15) & (u32::MAX << 16)))
+/// The nearest number of so many decimal digits.
+fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }
 
-/// A threshold in single precision. What is compared with it is below LightGBM's, by as little as a number
-/// can be.
-fn single(threshold: f64) -> f64 {
-    let nearest = threshold as f32;
-    f64::from(if f64::from(nearest) < threshold.next_down() { nearest.next_up() } else { nearest })
+/// A threshold in seven digits. What is compared with it is below LightGBM's, by as little as a number can
+/// be.
+fn not_below(threshold: f64) -> f64 {
+    const DIGITS: usize = 7;
+    let nearest = rounded(threshold, DIGITS);
+    if nearest >= threshold.next_down() {
+        return nearest;
+    }
+    let step = 10.0_f64.powi(threshold.abs().log10().floor() as i32 + 1 - DIGITS as i32);
+    rounded(nearest + step, DIGITS)
 }
 
 const THRESHOLD: &str = "threshold";
 const GAIN: &str = "split_gain";
-const VALUES: [&str; 2] = ["leaf_value", "internal_value"];
+const LEAVES: &str = "leaf_value";
+const VALUES: [&str; 2] = [LEAVES, "internal_value"];
 
 /// A tree with other thresholds or values.
 fn changed(tree: &str, change: impl Fn(&str, &mut [f64])) -> Result<String, String> {
@@ -156,7 +165,7 @@ mod tests {
 
     /// More than half of a shipped ranking were digits and counts that no score needs (1470cae2).
     #[test]
-    fn a_lean_forest_decides_alike_in_half_of_the_digits() {
+    fn a_lean_forest_decides_alike_in_fewer_digits() {
         let third = (1.0_f64 / 3.0).next_up();
         let whole = forest("a", "0.12345678901234567 -1.9876543210987654")
             .replace("threshold=0.5", &format!("threshold={third:?}"));
@@ -164,7 +173,15 @@ mod tests {
         assert!(!lean.contains("weight") && !lean.contains("count="), "{lean}");
         let forest = Forest::parse(lean.as_bytes()).unwrap();
         let values = [1.0 / 3.0, 0.334].map(|value| forest.predict(&[value]).unwrap());
-        assert_eq!(values, [253.0 / 2048.0, -127.0 / 64.0]);
-        assert_eq!(single(6.0_f64.next_up()), 6.0);
+        assert_eq!(values, [0.123, -1.99]);
+        for (threshold, expected) in [
+            (6.0_f64.next_up(), 6.0),
+            (1.23456749, 1.234568),
+            (1.23456701, 1.234568),
+            (-1.23456751, -1.234567),
+            (1.0000000180025095e-35, 1.000001e-35),
+        ] {
+            assert_eq!(not_below(threshold), expected);
+        }
     }
 }
