@@ -79,6 +79,14 @@ impl Gpu {
         }
     }
 
+    /// The compute units that its file says.
+    #[cfg(feature = "offline")]
+    pub(crate) fn units(&self) -> Result<Option<i64>, CliError> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let is_said = constants_of(file)?.contains_key("num_cus");
+        Ok(if is_said { Some(self.device()?.device.hardware.num_cus) } else { None })
+    }
+
     /// The constants of the GPU, or changes to `own`, which are those of a model or a schema.
     pub(crate) fn hardware_over(&self, own: Hardware) -> Result<Hardware, CliError> {
         if let Some(file) = &self.file {
@@ -162,7 +170,7 @@ impl Gpu {
     }
 
     /// The GPU that a file describes, for the rows of an architecture, by default that of the file's base.
-    #[cfg(feature = "train")]
+    #[cfg(feature = "offline")]
     pub(crate) fn file_override(&self) -> Result<Option<GpuOverride>, CliError> {
         self.file.is_some().then(|| self.device()).transpose()
     }

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use ck_select::pool::Pool;
 use ck_select::vocab::{Arch, Op};
-use ck_select_data::measurements::Winners;
+use ck_select_data::measurements::{TunedGpu, Winners};
 use ck_select_data::places::GpuFigures;
 
+use super::gpu::Gpu;
 #[cfg(feature = "train")]
 use super::pools;
 use crate::error::CliError;
 use crate::output::file_name;
 use crate::table::Table;
 
-/// Reads the shapes of tuned tables on an architecture, if one is given. Rows that record none are of it.
-pub(super) fn read(files: &[PathBuf], op: Op, arch: Option<Arch>) -> Result<Winners, CliError> {
-    let winners = Winners::read(files, op, arch)?;
+/// Reads the shapes of tuned tables on an architecture, if one is given. Rows that record none are of it, and
+/// those without compute units have the number of the GPU's file.
+pub(super) fn read(files: &[PathBuf], op: Op, arch: Option<Arch>, gpu: &Gpu) -> Result<Winners, CliError> {
+    let winners = Winners::read(files, op, TunedGpu { arch, units: gpu.units()? })?;
     if winners.others > 0 {
         say!("ckselect: left out: {} rows of kernels of other libraries", winners.others);
     }

@@ -83,6 +83,30 @@ fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
     assert!(found[1]["timed_efficiency"].is_null());
 }
 
+/// The number of a table's units that the file of `--arch` says was for all rows, whatever they recorded, and
+/// a file that is based on an architecture was refused (07238670).
+#[test]
+fn rows_without_compute_units_have_those_of_the_gpus_file() {
+    let folder = folder();
+    let order = [80, 304].map(|units| estimated(&folder, units, [512, 2048, 2048]));
+    let first = order.each_ref().map(|order| order[0].as_str());
+    assert_ne!(first[0], first[1], "the estimate has to tell the GPUs apart");
+    folder.write("n304.json", r#"{"num_cus": 304}"#);
+    folder.write("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
+    folder.write(
+        "mixed.csv",
+        format!("cu_num,M,N,K,kernel\n80,512,2048,2048,{}\n,512,2048,2048,{}\n", first[0], first[1]),
+    );
+    folder.write("plain.csv", format!("M,N,K,kernel\n512,2048,2048,{}\n", first[1]));
+    for (table, gpus) in [("mixed.csv", &["gfx942/80", "gfx942/304"][..]), ("plain.csv", &["gfx942/304"])] {
+        for arch in ["gfx942:@n304.json", "@mi300x.json"] {
+            let found = judged(&folder, &format!("estimate --arch {arch}"), table);
+            assert_eq!(found.iter().map(|gpu| gpu["gpu"].as_str().unwrap()).collect::<Vec<_>>(), gpus);
+            assert!(found.iter().all(|gpu| gpu["winner_top1"] == 1.0), "{arch}: {found:?}");
+        }
+    }
+}
+
 /// `--pool FAMILY` asked for `--arch`, though tables say it (4dc647f8).
 #[test]
 fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
@@ -164,6 +188,26 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
         {train} --arch gfx942 --where op=grouped_conv
             2: --where: found op=grouped_conv, but the kernels of --pool are of gemm_universal"
     ));
+}
+
+/// The file of `--arch` only gave its architecture: rows were of the profile's GPU (07238670).
+#[cfg(feature = "train")]
+#[test]
+fn a_model_learns_rows_without_compute_units_as_of_the_gpus_file() {
+    let folder = folder();
+    folder.write("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
+    let of_304: String = tuned(&[1, 96, 300])
+        .lines()
+        .filter(|line| !line.contains(",80,"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    folder.write("recorded.csv", &of_304);
+    folder.write("silent.csv", of_304.replace("gfx,cu_num,", "gfx,").replace("gfx942,304,", "gfx942,"));
+    let forest = |table: &str, arch: &str| {
+        let files = format!("--winners @{table}.csv --pool @pool.txt --output @{table}");
+        folder.good(&format!("train {files} --arch {arch} --params n_estimators=5"));
+        std::fs::read(folder.path(&format!("{table}/model_relative.lgbm.gz"))).unwrap()
+    };
+    assert!(forest("recorded", "gfx942") == forest("silent", "@mi300x.json"));
 }
 
 /// Winners were taken for GEMMs', whatever the pool was of (ffe9ea3a).

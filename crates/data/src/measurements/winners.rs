@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use ck_select_model::estimate::{Device, DeviceError};
+use ck_select_model::estimate::{Device, GpuOverride};
 use ck_select_types::cells::Cell;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind};
@@ -73,7 +73,7 @@ impl TunedConfig {
 }
 
 /// A GPU of tuned tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TunedGpu {
     /// The architecture, if the tables say it.
     pub arch: Option<Arch>,
@@ -92,11 +92,11 @@ impl std::fmt::Display for TunedGpu {
 }
 
 impl TunedGpu {
-    /// The estimate's device: the profile of the architecture, with these compute units.
-    pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
-        let mut device = Device::for_arch(arch)?;
+    /// A device of its architecture, with these compute units.
+    #[must_use]
+    pub fn of(&self, mut device: Device) -> Device {
         device.hardware.num_cus = self.units.unwrap_or(device.hardware.num_cus);
-        Ok(device)
+        device
     }
 }
 
@@ -170,8 +170,9 @@ impl Columns {
 type Key = (Problem, Option<i64>);
 
 impl Winners {
-    /// Reads tables, CSV or gzipped CSV. Rows that record no architecture are of `assumed`.
-    pub fn read<P: AsRef<Path>>(paths: &[P], op: Op, assumed: Option<Arch>) -> Result<Self, DataError> {
+    /// Reads tables, CSV or gzipped CSV. Rows that record no architecture are of `assumed`; those of its
+    /// architecture that record no compute units have its number.
+    pub fn read<P: AsRef<Path>>(paths: &[P], op: Op, assumed: TunedGpu) -> Result<Self, DataError> {
         let mut winners = Self::default();
         for path in paths {
             let name = path.as_ref().display().to_string();
@@ -187,7 +188,7 @@ impl Winners {
         file: &str,
         text: &mut dyn std::io::BufRead,
         op: Op,
-        assumed: Option<Arch>,
+        assumed: TunedGpu,
     ) -> Result<(), DataError> {
         let mut rows = csv::open(file, text)?;
         let columns = Columns::new(file, rows.header())?;
@@ -241,7 +242,7 @@ impl Winners {
         cells: Cells<'_, '_>,
         line: u64,
         op: Op,
-        assumed: Option<Arch>,
+        assumed: TunedGpu,
     ) -> Result<(Key, TunedConfig), String> {
         let some = |column: Option<usize>| column.and_then(cells);
         let whole = |name: &str, column| whole(name, some(column)).map_err(|error| error.to_string());
@@ -250,7 +251,7 @@ impl Winners {
         };
         let kernel = self.kernel(name, op)?;
         let of_problem = ProblemCells { columns: &columns.problem, cells };
-        let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, assumed)?;
+        let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, assumed.arch)?;
         if let Some(Cell::Word(word)) = some(columns.dtype) {
             problem = of_type(problem, word, &self.kernels[kernel as usize])?;
         }
@@ -258,6 +259,7 @@ impl Winners {
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
             check_units(arch, units)?;
         }
+        let units = units.or(assumed.units.filter(|_| problem.arch() == assumed.arch));
         let split = whole("splitK", columns.split)?.unwrap_or(0);
         let time = |name: &str, column: usize| {
             let value = figure(name, cells(column)).map_err(|error| error.to_string())?;
@@ -395,11 +397,16 @@ impl Winners {
 
     /// Measurements to train on: a row for each kernel of a shape's pool that computes it, with a time where
     /// there is one. There is a pool for each file, or one for all. Each file's rows on a GPU are those of a
-    /// file.
-    pub fn completed(&self, wanted: RowScope, pools: &[&Pool]) -> Result<WinnerRows, DataError> {
+    /// file. `gpu` has the constants of its architecture's GPUs that rows do not record.
+    pub fn completed(
+        &self,
+        wanted: RowScope,
+        gpu: Option<GpuOverride>,
+        pools: &[&Pool],
+    ) -> Result<WinnerRows, DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
-        let mut all =
-            Measurements::with(wanted, ReadOptions { of_several_gpus: true, ..ReadOptions::default() });
+        let options = ReadOptions { gpu, of_several_gpus: true, ..ReadOptions::default() };
+        let mut all = Measurements::with(wanted, options);
         let mut shapes = Vec::new();
         let mut sources: BTreeMap<(usize, TunedGpu), Vec<usize>> = BTreeMap::new();
         for (place, shape) in self.shapes.iter().enumerate() {
@@ -578,6 +585,9 @@ mod tests {
 
     use super::*;
 
+    /// Rows say their GPU, or none is known.
+    const ANY: TunedGpu = TunedGpu { arch: None, units: None };
+
     const KERNEL: &str = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_";
 
     const ROWS: &str = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
@@ -588,7 +598,7 @@ mod tests {
             text.replace(&format!(",{tile}@"), &format!(",{KERNEL}{tile}_2x2x1_16x16x32"))
         };
         let text = ["128x128x64", "64x128x64"].into_iter().fold(text.to_owned(), named);
-        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).map_err(|error| error.to_string())?;
+        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).map_err(|error| error.to_string())?;
         Ok(winners)
     }
 
@@ -624,8 +634,8 @@ mod tests {
             (first.us_of(1), first.least_us(), first.pair().as_str()),
             (Some(12.0), Some(12.0), "512_1024")
         );
-        let arch = "gfx942".parse().unwrap();
-        assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
+        let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+        assert_eq!(winners.gpus()[0].1.of(device).hardware.num_cus, 80);
     }
 
     /// The error had our word for the type, which is nowhere in the table (ffe9ea3a).
@@ -633,7 +643,7 @@ mod tests {
     fn a_refused_type_is_said_as_the_table_has_it() {
         let text =
             format!("M,N,K,q_dtype_w,kernel\n1,64,64,torch.int8,{KERNEL}128x128x128_1x4x1_16x16x128\n");
-        let error = Winners::default().add("t.csv", &mut text.as_bytes(), Op::Gemm, None).unwrap_err();
+        let error = Winners::default().add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap_err();
         assert!(
             error.to_string().contains("q_dtype_w: found torch.int8, but 'gemm_universal_fp8_"),
             "{error}"
@@ -646,7 +656,7 @@ mod tests {
         let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";
         let text = format!("arch,N,C,K,Hi,Wi,Y,X,kernelName,us\ngfx950,1,64,64,28,28,3,3,{name},10\n");
         let mut winners = Winners::default();
-        winners.add("t.csv", &mut text.as_bytes(), Op::Conv, None).unwrap();
+        winners.add("t.csv", &mut text.as_bytes(), Op::Conv, ANY).unwrap();
         let mut kernel = Kernel::from_name(name).unwrap();
         each_operation!(&mut kernel.kind, KernelKind(of) => of.arch = "gfx950".parse().ok());
         for called in [name, "another_name"] {
@@ -664,11 +674,11 @@ mod tests {
         for tiles in [["128x128x64", "64x128x64"], ["32x128x64", "16x128x64"]] {
             let names = tiles.map(|tile| format!("{KERNEL}{tile}_2x2x1_16x16x32"));
             let text = table(tiles[0]).replace(&format!("{}@", tiles[0]), &names[0]);
-            winners.add(tiles[0], &mut text.as_bytes(), Op::Gemm, None).unwrap();
+            winners.add(tiles[0], &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
             pools.push(Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap());
         }
         let pools: Vec<&Pool> = pools.iter().collect();
-        let measurements = winners.completed(RowScope::all(Op::Gemm), &pools).unwrap().measurements;
+        let measurements = winners.completed(RowScope::all(Op::Gemm), None, &pools).unwrap().measurements;
         assert_eq!(measurements.problems().len(), 1);
         let rows: Vec<_> = measurements.runs().into_iter().map(|run| run.rows).collect();
         assert_eq!(rows, [[0, 1], [2, 3]]);
@@ -683,9 +693,9 @@ mod tests {
         });
         let mut winners = Winners::default();
         let text = format!("M,N,K,kernel\n32,512,1024,{0}\n32,384,1024,{0}\n", names[1]);
-        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).unwrap();
+        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
         let pool = Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap();
-        let measurements = winners.completed(RowScope::all(Op::Gemm), &[&pool]).unwrap().measurements;
+        let measurements = winners.completed(RowScope::all(Op::Gemm), None, &[&pool]).unwrap().measurements;
         assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
     }
 

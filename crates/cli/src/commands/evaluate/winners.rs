@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ck_select::estimate::Device;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
@@ -29,8 +30,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     // A family has other kernels on each architecture, and tables may be of several.
     let is_of_tables = asked.is_none() && pools::family(pool).is_some();
     let given = if is_of_tables { None } else { Some(pool_on(asked)?) };
-    let tables =
-        winners::read(&args.winners, given.as_ref().map_or(AiterRules::OP, |pool| pool.op()), asked)?;
+    let op = given.as_ref().map_or(AiterRules::OP, |pool| pool.op());
+    let tables = winners::read(&args.winners, op, asked, &args.arch)?;
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
     for arch in archs {
@@ -64,10 +65,8 @@ fn judge(
             let file = file.display();
             refuse!("{file}: the table does not record its GPU: give --arch");
         };
-        let mut device = gpu.device(arch)?;
-        if args.arch.file().is_some() {
-            device.hardware = args.arch.hardware_over(device.hardware)?;
-        }
+        let described = args.arch.file_override()?.map(|described| described.device);
+        let device = gpu.of(described.map_or_else(|| Device::for_arch(arch), Ok)?);
         let model = match model {
             None => Model::from_estimate(pool.op(), device)?.for_arch(arch),
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),

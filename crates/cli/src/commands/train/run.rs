@@ -16,6 +16,7 @@ use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, TrainedFore
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
+use super::super::gpu::Gpu;
 use super::super::winners;
 use super::{Args, plan};
 use crate::error::CliError;
@@ -37,7 +38,7 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     Directory::check_free(&args.output, args.overwrite)?;
     let tables = tables(args, pools)?;
     let scope = args.rows.filter.scope(plan::op(args), args.gpu.arch.filter(|_| !args.universal))?;
-    let winner_rows = tables.as_ref().map(|tables| tables.completed(scope)).transpose()?;
+    let winner_rows = tables.as_ref().map(|tables| tables.completed(scope, &args.gpu)).transpose()?;
     let measurements = match &winner_rows {
         Some(rows) => &rows.measurements,
         None => &read(given, args, &files, scope)?,
@@ -134,7 +135,7 @@ pub(crate) fn card(
 /// Tuned tables to train on, if they were given.
 fn tables(args: &Args, pools: Vec<Arc<Pool>>) -> Result<Option<Tables>, CliError> {
     let Some(first) = pools.first() else { return Ok(None) };
-    let tables = winners::read(&args.winners, first.op(), args.gpu.arch)?;
+    let tables = winners::read(&args.winners, first.op(), args.gpu.arch, &args.gpu)?;
     let winners = winners::among(tables, &pools)?.thinned(MAX_SHAPES_PER_PAIR);
     Ok(Some(Tables { winners, pools }))
 }
@@ -148,9 +149,9 @@ struct Tables {
 }
 
 impl Tables {
-    fn completed(&self, scope: RowScope) -> Result<WinnerRows, CliError> {
+    fn completed(&self, scope: RowScope, gpu: &Gpu) -> Result<WinnerRows, CliError> {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
-        let completed = self.winners.completed(scope, &pools)?;
+        let completed = self.winners.completed(scope, gpu.file_override()?, &pools)?;
         if completed.measurements.rows().is_empty() {
             fail!("the tables have no shape of the architecture that was asked for");
         }
