@@ -1,5 +1,7 @@
 //! The GPU of `--arch`: an architecture with its profile, or a file of constants.
 
+#[cfg(feature = "offline")]
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -212,6 +214,18 @@ pub(crate) fn check_arch(given: Arch, problem: &Problem) -> Result<(), String> {
         return Err(format!("the problem's arch is {named}, but the GPU of --arch is {given}"));
     }
     Ok(())
+}
+
+/// Refuses rows for a number of compute units that nothing says, of an architecture whose GPUs have several.
+#[cfg(feature = "offline")]
+pub(crate) fn check_units(rows: impl Display, arch: Arch, units: Option<i64>) -> Result<(), CliError> {
+    let known = Hardware::units_of(&arch);
+    let (None, [_, .., most]) = (units, known) else { return Ok(()) };
+    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    refuse!(
+        "{rows}: rows are for a number of compute units, and {arch}'s GPUs have different ones ({known}): \
+         give --arch FILE with {{\"based_on\": \"{arch}\", \"num_cus\": {most}}}"
+    )
 }
 
 fn no_gpu(who: &str) -> CliError {

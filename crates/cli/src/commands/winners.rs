@@ -8,7 +8,7 @@ use ck_select::vocab::{Arch, Op};
 use ck_select_data::measurements::{TunedGpu, Winners};
 use ck_select_data::places::GpuFigures;
 
-use super::gpu::Gpu;
+use super::gpu::{Gpu, check_units};
 #[cfg(feature = "train")]
 use super::pools;
 use crate::error::CliError;
@@ -26,6 +26,9 @@ pub(super) fn read(files: &[PathBuf], op: Op, arch: Option<Arch>, gpu: &Gpu) -> 
     let winners = winners.on(arch);
     if let (Some(arch), other @ 1..) = (arch, all - winners.shapes.len()) {
         say!("ckselect: left out: {other} of {all} shapes, which are not of {arch}");
+    }
+    for (file, gpu) in winners.gpus() {
+        gpu.arch.map_or(Ok(()), |arch| check_units(file.display(), arch, gpu.units))?;
     }
     Ok(winners)
 }

@@ -107,6 +107,31 @@ fn rows_without_compute_units_have_those_of_the_gpus_file() {
     }
 }
 
+/// They were taken for the profile's, of the GPU in the middle (26a1cab0).
+#[test]
+fn compute_units_that_nothing_says_are_not_guessed() {
+    let folder = folder();
+    folder.write("plain.csv", format!("M,N,K,kernel\n64,2048,512,{}\n", pool()[0]));
+    folder.write("gfx90a.csv", format!("gfx,M,N,K,kernel\ngfx90a,64,2048,512,{}\n", pool()[0]));
+    folder.write("clock.json", r#"{"based_on": "gfx942", "max_clock_mhz": 2000}"#);
+    let line = "--pool @pool.txt --winners";
+    folder.refuses(&format!(
+        "evaluate --model estimate {line} @plain.csv --arch gfx942
+            2: plain.csv: rows are for a number of compute units, and gfx942's GPUs have different ones (80, 2
+        evaluate --model estimate {line} @plain.csv --arch @clock.json
+            2: give --arch FILE with {{\"based_on\": \"gfx942\", \"num_cus\": 304}}
+        evaluate --model estimate {line} @gfx90a.csv
+            2: gfx90a.csv: rows are for a number of compute units, and gfx90a's GPUs"
+    ));
+    #[cfg(feature = "train")]
+    folder.refuses(&format!(
+        "train --output @model {line} @plain.csv --arch gfx942
+            2: plain.csv: rows are for a number of compute units"
+    ));
+    let judged = judged(&folder, "estimate --arch gfx950", "plain.csv");
+    assert_eq!(judged[0]["gpu"], "gfx950");
+}
+
 /// `--pool FAMILY` asked for `--arch`, though tables say it (4dc647f8).
 #[test]
 fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
