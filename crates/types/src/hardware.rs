@@ -112,6 +112,12 @@ impl Hardware {
         }
     }
 
+    /// The architecture of [`Hardware::PROFILES`] whose GPUs can have this number; `None` if it is not known.
+    pub fn arch_with_units(units: i64) -> Option<Arch> {
+        let mut known = Self::PROFILES.iter().filter_map(|arch| arch.parse().ok());
+        known.find(|arch| Self::units_of(arch).contains(&units))
+    }
+
     /// The value of a constant by its name.
     pub fn get(&self, name: &str) -> Option<i64> {
         Some(field::values(self)[Self::place(name)?])
@@ -225,6 +231,16 @@ mod tests {
         for name in Hardware::PROFILES {
             assert!(Hardware::for_arch(&name.parse().unwrap()).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_number_of_units_is_of_one_architecture() {
+        for arch in Hardware::PROFILES.map(|name| name.parse().unwrap()) {
+            for &units in Hardware::units_of(&arch) {
+                assert_eq!(Hardware::arch_with_units(units), Some(arch));
+            }
+        }
+        assert_eq!(Hardware::arch_with_units(132), None);
     }
 
     #[test]

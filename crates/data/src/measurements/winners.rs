@@ -250,12 +250,13 @@ impl Winners {
             return Err("kernel name: found nothing".to_owned());
         };
         let kernel = self.kernel(name, op)?;
+        let units = whole("cu_num", columns.units)?;
         let of_problem = ProblemCells { columns: &columns.problem, cells };
-        let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, assumed.arch)?;
+        let arch = arch_with(units, assumed.arch);
+        let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, arch)?;
         if let Some(Cell::Word(word)) = some(columns.dtype) {
             problem = of_type(problem, word, &self.kernels[kernel as usize])?;
         }
-        let units = whole("cu_num", columns.units)?;
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
             check_units(arch, units)?;
         }
@@ -569,6 +570,14 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
     }
 }
 
+/// The architecture of a row that records none: AITER's older tables tell their GPUs apart by the compute
+/// units alone. GPUs of an architecture whose numbers are not known may have any.
+fn arch_with(units: Option<i64>, assumed: Option<Arch>) -> Option<Arch> {
+    let is_known = |arch: Arch| !Hardware::units_of(&arch).is_empty();
+    let told = units.filter(|_| assumed.is_none_or(is_known));
+    told.and_then(Hardware::arch_with_units).or(assumed)
+}
+
 /// Refuses compute units that no GPU of an architecture has.
 fn check_units(arch: Arch, units: i64) -> Result<(), String> {
     let known = Hardware::units_of(&arch);
@@ -636,6 +645,26 @@ mod tests {
         );
         let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
         assert_eq!(winners.gpus()[0].1.of(device).hardware.num_cus, 80);
+    }
+
+    /// A row of another architecture's GPU was an error (26a1cab0).
+    #[test]
+    fn compute_units_tell_the_architecture_of_rows_that_record_none() {
+        let text = format!(
+            "cu_num,M,N,K,kernel\n304,1,64,64,{KERNEL}128x128x64_2x2x1_16x16x32\n\
+             256,1,64,64,{KERNEL}128x128x64_2x2x1_16x16x32\n"
+        );
+        let gpus = |assumed: Option<&str>| {
+            let mut winners = Winners::default();
+            let assumed = TunedGpu { arch: assumed.map(|arch| arch.parse().unwrap()), units: None };
+            winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, assumed).unwrap();
+            winners.shapes.iter().map(|shape| shape.gpu().to_string()).collect::<Vec<_>>()
+        };
+        for assumed in [None, Some("gfx942"), Some("gfx950")] {
+            assert_eq!(gpus(assumed), ["gfx942/304", "gfx950/256"]);
+        }
+        // A GPU of NVIDIA may have as many.
+        assert_eq!(gpus(Some("sm_90")), ["sm_90/304", "sm_90/256"]);
     }
 
     /// The error had our word for the type, which is nowhere in the table (ffe9ea3a).
