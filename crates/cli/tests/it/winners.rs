@@ -132,6 +132,45 @@ fn compute_units_that_nothing_says_are_not_guessed() {
     assert_eq!(judged[0]["gpu"], "gfx950");
 }
 
+/// `--where` and `--choose` were accepted and ignored (26a1cab0).
+#[test]
+fn rows_are_those_that_were_asked_for() {
+    let folder = Folder::new();
+    let name = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+    folder.write("pool.txt", name);
+    let rows = ["fp8", "int8", "int8"].iter().zip(1..);
+    let rows = rows.map(|(dtype, n)| format!("304,128,{},1024,{dtype},{name}\n", 512 * n));
+    folder.write("table.csv", "cu_num,M,N,K,q_dtype_w,kernel\n".to_owned() + &rows.collect::<String>());
+    let line = "evaluate --model estimate --pool @pool.txt --winners @table.csv";
+    for (wanted, shapes) in [("op=gemm_universal", 3), ("dtype=int8", 2), ("dtype=fp8", 1)] {
+        assert_eq!(folder.json(&format!("{line} --where {wanted}"))["gpus"][0]["shapes"], shapes);
+    }
+    let (_, said) = folder.both(&format!("{line} --where dtype=fp8"));
+    assert!(said.contains("left out: 2 of 3 shapes, which are not those of --where"), "{said}");
+    folder.refuses(&format!(
+        "{line} --where dtype=bf16
+            1: the tables have no winner of what was asked for
+        {line} --where op=fmha
+            2: --where: found op=fmha, but the kernels of --pool are of gemm_universal
+        {line} --where direction=forward
+            2: --where: found direction=forward, but rows are of gemm_universal
+        {line} --where run_id=1
+            2: --where: found run_id, which --winners does not have
+        {line} --choose split_k
+            2: '--winners <FILE>...' cannot be used with '--choose <FIELD>'"
+    ));
+    #[cfg(feature = "train")]
+    {
+        let line = "train --output @model --arch gfx942 --pool @pool.txt --winners @table.csv";
+        folder.refuses(&format!(
+            "{line} --where dtype=bf16
+                1: the tables have no shape of what was asked for
+            {line} --choose split_k
+                2: '--winners <FILE>...' cannot be used with '--choose <FIELD>'"
+        ));
+    }
+}
+
 /// `--pool FAMILY` asked for `--arch`, though tables say it (4dc647f8).
 #[test]
 fn the_pool_of_a_family_is_that_of_each_rows_architecture() {

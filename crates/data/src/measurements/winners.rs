@@ -357,6 +357,17 @@ impl Winners {
         self
     }
 
+    /// Those of a direction and an element type, if they are given.
+    #[must_use]
+    pub fn of(mut self, wanted: &RowScope) -> Self {
+        let is_wanted = |problem: &Problem| {
+            wanted.dtype.is_none_or(|dtype| problem.dtype() == dtype)
+                && wanted.direction.is_none_or(|direction| problem.direction() == Some(direction))
+        };
+        self.shapes.retain(|shape| is_wanted(&shape.problem));
+        self
+    }
+
     /// The shapes whose winner is in their pool; of the others, whose winners may have been retired since,
     /// how many there are and what is wrong with the first. If they are too many, the pool is the wrong one.
     pub fn in_pools(mut self, pools: &[&Pool]) -> Result<(Self, Option<(usize, DataError)>), DataError> {

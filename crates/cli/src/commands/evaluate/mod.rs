@@ -60,7 +60,7 @@ pub(crate) struct Args {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["files", "require"]
+        conflicts_with_all = ["files", "require", "choose"]
     )]
     winners: Vec<PathBuf>,
     /// Kernels to choose from, measured or not, as for `ckselect rank`; by default those that were measured

@@ -31,7 +31,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let is_of_tables = asked.is_none() && pools::family(pool).is_some();
     let given = if is_of_tables { None } else { Some(pool_on(asked)?) };
     let op = given.as_ref().map_or(AiterRules::OP, |pool| pool.op());
-    let tables = winners::read(&args.winners, op, asked, &args.arch)?;
+    let wanted = winners::scope(&args.data.rows.filter, op, asked)?;
+    let tables = winners::read(&args.winners, &wanted, &args.arch)?;
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
     for arch in archs {
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         judge(args, model.as_ref(), &tables, &pool, &mut all)?;
     }
     if all.is_empty() {
-        fail!("the tables have no winner on the GPU that was asked for");
+        fail!("the tables have no winner of what was asked for");
     }
     let document = json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
     for path in &args.output {

@@ -48,7 +48,7 @@ pub(crate) struct Args {
         num_args = 1..,
         requires = "pool",
         conflicts_with_all = [
-            "data", "extra_data", "universal", "warm_start", "targets",
+            "data", "extra_data", "universal", "warm_start", "targets", "choose",
         ]
     )]
     winners: Vec<PathBuf>,

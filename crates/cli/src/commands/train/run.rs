@@ -36,8 +36,8 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let settings = plan::Settings::read(&args.params)?;
     let mut plan = plan::plan(args, &settings, only_trains)?;
     Directory::check_free(&args.output, args.overwrite)?;
-    let tables = tables(args, pools)?;
     let scope = args.rows.filter.scope(plan::op(args), args.gpu.arch.filter(|_| !args.universal))?;
+    let tables = tables(args, &scope, pools)?;
     let winner_rows = tables.as_ref().map(|tables| tables.completed(scope, &args.gpu)).transpose()?;
     let measurements = match &winner_rows {
         Some(rows) => &rows.measurements,
@@ -133,9 +133,11 @@ pub(crate) fn card(
 }
 
 /// Tuned tables to train on, if they were given.
-fn tables(args: &Args, pools: Vec<Arc<Pool>>) -> Result<Option<Tables>, CliError> {
-    let Some(first) = pools.first() else { return Ok(None) };
-    let tables = winners::read(&args.winners, first.op(), args.gpu.arch, &args.gpu)?;
+fn tables(args: &Args, wanted: &RowScope, pools: Vec<Arc<Pool>>) -> Result<Option<Tables>, CliError> {
+    if pools.is_empty() {
+        return Ok(None);
+    }
+    let tables = winners::read(&args.winners, wanted, &args.gpu)?;
     let winners = winners::among(tables, &pools)?.thinned(MAX_SHAPES_PER_PAIR);
     Ok(Some(Tables { winners, pools }))
 }
@@ -153,7 +155,7 @@ impl Tables {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
         let completed = self.winners.completed(scope, gpu.file_override()?, &pools)?;
         if completed.measurements.rows().is_empty() {
-            fail!("the tables have no shape of the architecture that was asked for");
+            fail!("the tables have no shape of what was asked for");
         }
         Ok(completed)
     }
@@ -195,18 +197,12 @@ impl Tables {
 fn with_pools(given: &Args) -> Result<(Args, Vec<Arc<Pool>>), CliError> {
     let mut args = given.clone();
     args.gpu = args.gpu.with_arch(args.gpu.named_arch()?);
-    if args.rows.filter.run_id.is_some() {
-        refuse!("--where: found run_id, which --winners does not have");
-    }
     if args.gpu.arch.is_none() {
         refuse!("--winners needs --arch: a model of winners is for one architecture");
     }
     let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
-    let op = pools[0].op();
-    if let Some(other) = args.rows.filter.op.filter(|other| *other != op) {
-        refuse!("--where: found op={other}, but the kernels of --pool are of {op}");
-    }
-    args.rows.filter.op = Some(op);
+    let scope = winners::scope(&args.rows.filter, pools[0].op(), args.gpu.arch)?;
+    args.rows.filter.op = Some(scope.op);
     args.prior = args.prior.or(Some(1.0));
     Ok((args, pools))
 }
