@@ -369,18 +369,28 @@ impl Winners {
     }
 
     /// The shapes whose winner is in their pool; of the others, whose winners may have been retired since,
-    /// how many there are and what is wrong with the first. If they are too many, the pool is the wrong one.
+    /// how many there are and what is wrong with the first. If they are too many of a file, its pool is the
+    /// wrong one.
     pub fn in_pools(mut self, pools: &[&Pool]) -> Result<(Self, Option<(usize, DataError)>), DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
-        let faults: Vec<_> =
-            self.shapes.iter().map(|shape| self.pool_of(shape, &places, pools).err()).collect();
-        let (all, lacking) = (self.shapes.len(), faults.iter().flatten().count());
-        let mut fits = faults.iter().map(Option::is_none).collect::<Vec<_>>().into_iter();
-        self.shapes.retain(|_| fits.next() == Some(true));
-        match faults.into_iter().flatten().next() {
-            Some(first) if lacking as f64 > MAX_RETIRED_SHARE * all as f64 => Err(first),
-            first => Ok((self, first.map(|first| (lacking, first)))),
+        let mut all = vec![0_usize; self.files.len()];
+        let mut faults: Vec<Vec<DataError>> = all.iter().map(|_| Vec::new()).collect();
+        let mut fits = Vec::with_capacity(self.shapes.len());
+        for shape in &self.shapes {
+            let fault = self.pool_of(shape, &places, pools).err();
+            fits.push(fault.is_none());
+            all[shape.file] += 1;
+            faults[shape.file].extend(fault);
         }
+        let is_wrong = |(of, all): (&Vec<_>, &usize)| of.len() as f64 > MAX_RETIRED_SHARE * *all as f64;
+        if let Some(file) = faults.iter().zip(&all).position(is_wrong) {
+            return Err(faults.swap_remove(file).swap_remove(0));
+        }
+        let lacking = faults.iter().map(Vec::len).sum();
+        let first = faults.into_iter().flatten().next().map(|first| (lacking, first));
+        let mut fits = fits.into_iter();
+        self.shapes.retain(|_| fits.next() == Some(true));
+        Ok((self, first))
     }
 
     /// At most so many shapes of each pair of a file on a GPU, evenly spread over their order by size:
@@ -455,7 +465,7 @@ impl Winners {
     }
 }
 
-/// The share of shapes whose winner a pool may lack.
+/// The share of a table's shapes whose winner a pool may lack.
 const MAX_RETIRED_SHARE: f64 = 0.05;
 
 /// Winners as measurements.
@@ -737,6 +747,35 @@ mod tests {
         let pool = Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap();
         let measurements = winners.completed(RowScope::all(Op::Gemm), None, &[&pool]).unwrap().measurements;
         assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    /// All tables were counted together, so that a small one of another family was left out as if its
+    /// winners were retired (26a1cab0).
+    #[test]
+    fn a_table_of_another_pool_is_not_hidden_by_a_large_one() {
+        let table = |rows: std::ops::Range<u32>, tile: &str| {
+            let row = |m| format!("{m},64,64,{KERNEL}{tile}_2x2x1_16x16x32\n");
+            "M,N,K,kernel\n".to_owned() + &rows.map(row).collect::<String>()
+        };
+        let pool = [Kernel::from_name(&format!("{KERNEL}128x128x64_2x2x1_16x16x32")).unwrap()];
+        let pool = Pool::new(pool.into()).unwrap();
+        let of = |files: &[(&str, String)]| {
+            let mut winners = Winners::default();
+            for (name, text) in files {
+                winners.add(name, &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
+            }
+            winners.in_pools(&[&pool]).map_err(|error| error.to_string())
+        };
+        let (large, small) = (table(1..101, "128x128x64"), table(1..3, "64x128x64"));
+        let error = of(&[("large.csv", large.clone()), ("small.csv", small)]).unwrap_err();
+        assert!(
+            error.starts_with("small.csv: line 2: '") && error.contains("' won, but it is none"),
+            "{error}"
+        );
+        // As many retired winners of the large one are left out.
+        let retired = large + &table(101..103, "64x128x64").replace("M,N,K,kernel\n", "");
+        let (kept, lacking) = of(&[("large.csv", retired)]).unwrap();
+        assert_eq!((kept.shapes.len(), lacking.unwrap().0), (100, 2));
     }
 
     /// It was said to need no batch, which the shape did not ask for.
