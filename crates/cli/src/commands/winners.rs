@@ -12,6 +12,7 @@ use super::data::RowFilter;
 use super::gpu::{Gpu, check_units};
 #[cfg(feature = "train")]
 use super::pools;
+use super::say_ignored;
 use crate::error::CliError;
 use crate::output::file_name;
 use crate::table::Table;
@@ -31,6 +32,7 @@ pub(super) fn scope(filter: &RowFilter, op: Op, arch: Option<Arch>) -> Result<Ro
 /// and those without compute units have the number of the GPU's file.
 pub(super) fn read(files: &[PathBuf], wanted: &RowScope, gpu: &Gpu) -> Result<Winners, CliError> {
     let winners = Winners::read(files, wanted.op, TunedGpu { arch: wanted.arch, units: gpu.units()? })?;
+    winners.ignored().for_each(|(file, columns)| say_ignored(file.display(), columns));
     if winners.others > 0 {
         say!("ckselect: left out: {} rows of kernels of other libraries", winners.others);
     }

@@ -11,13 +11,14 @@ use ck_select_model::estimate::{Device, GpuOverride};
 use ck_select_types::cells::Cell;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::listing::check_names;
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Op};
 use ck_select_types::{each_operation, map_operation};
 
 use super::csv;
-use super::problems::{columns as problem_columns, problem_of};
+use super::problems::{columns as problem_columns, need_columns, problem_of};
 use super::source::text_of;
 use super::table::{Cells, Index, ProblemCells, figure, whole};
 use super::{DataError, Measurements, ReadOptions, RecordedConstant, Row, RowScope, Source, Sweep};
@@ -33,6 +34,8 @@ pub struct Winners {
     /// Rows of kernels of other libraries, left out.
     pub others: usize,
     files: Vec<PathBuf>,
+    /// The unknown columns of each file.
+    ignored: Vec<Vec<String>>,
     kernel_index: HashMap<String, u32>,
 }
 
@@ -145,6 +148,23 @@ struct Columns {
 /// AITER's names of a problem's columns.
 const ALIASES: [(&str, &str); 2] = [("arch", "gfx"), ("batch", "B")];
 
+/// Columns besides those of problems: what is read, then what else AITER's tuner writes.
+const COLUMNS: [&str; 20] = [
+    "kernel", "kernel_name", "kernelName", "gfx", "B", "cu_num", "hw_num_cus", "splitK", "split_k", "us",
+    "latency_us", "latency_ms", "tflops", "is_latest_winner", "q_dtype_w", "libtype", "kernelId", "bw",
+    "errRatio", "err_ratio",
+];
+
+/// Refuses a header with misspelt columns or without one that every problem needs. Returns the unknown ones
+/// that may be ignored.
+fn check_header(file: &str, names: &[String], op: Op) -> Result<Vec<String>, DataError> {
+    let columns: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ignored = check_names(op, &columns, &COLUMNS);
+    let ignored = ignored.map_err(|error| DataError::format(file, format_args!("header: {error}")))?;
+    need_columns(file, names, Some(op))?;
+    Ok(ignored)
+}
+
 impl Columns {
     fn new(file: &str, names: &[String]) -> Result<Self, DataError> {
         let index = Index::new(file, names)?;
@@ -191,7 +211,9 @@ impl Winners {
         assumed: TunedGpu,
     ) -> Result<(), DataError> {
         let mut rows = csv::open(file, text)?;
+        let ignored = check_header(file, rows.header(), op)?;
         let columns = Columns::new(file, rows.header())?;
+        self.ignored.push(ignored);
         self.files.push(file.into());
         let (place, first) = (self.files.len() - 1, self.shapes.len());
         let mut known: HashMap<Key, usize> = HashMap::new();
@@ -297,6 +319,11 @@ impl Winners {
     pub fn gpus(&self) -> Vec<(&Path, TunedGpu)> {
         let all: BTreeSet<_> = self.shapes.iter().map(|shape| (shape.file, shape.gpu())).collect();
         all.into_iter().map(|(file, gpu)| (self.files[file].as_path(), gpu)).collect()
+    }
+
+    /// The files, each with its columns that are unknown and do not resemble a known one.
+    pub fn ignored(&self) -> impl Iterator<Item = (&Path, &[String])> {
+        self.files.iter().map(PathBuf::as_path).zip(self.ignored.iter().map(Vec::as_slice))
     }
 
     /// The name of a kernel.
@@ -811,6 +838,15 @@ mod tests {
     }
 
     #[test]
+    fn other_columns_are_named_but_those_of_aiters_tuner() {
+        let text = "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName,tflops,bw,errRatio,n_obs,file\n\
+            gfx942,80,32,512,1024,fp8,1,0,12.5,128x128x64@,1,2,0,3,a.csv\n";
+        let winners = read(text).unwrap();
+        let ignored: Vec<_> = winners.ignored().collect();
+        assert_eq!(ignored, [(Path::new("t.csv"), &["n_obs".to_owned(), "file".to_owned()][..])]);
+    }
+
+    #[test]
     fn errors_name_the_line() {
         let header = "arch,cu_num,M,N,K,kernel,us,is_latest_winner\n";
         let row = |units: u32, kernel: &str, us: &str, mark: u32| {
@@ -845,6 +881,13 @@ mod tests {
             (of(&["gfx942,80,1\n".to_owned()]), "line 2: found 3 cells, expected 8 as in the header"),
             (of(&[row(80, conv, "2", 1)]), "line 2: 'grouped_conv"),
             ("M,N,K,name\n".to_owned(), "no column 'kernel'"),
+            // Each row was said to have nothing there, and names that nobody knows were passed over (26a1cab0).
+            (format!("M,N,kernel\n1,64,{one}\n"), "no column 'K'; the columns are M, N, kernel"),
+            ("cu_nums,M,N,K,kernel\n".to_owned(), "header: unknown column 'cu_nums', expected cu_num"),
+            (
+                "M,N,K,q_dtype,kernel\n".to_owned(),
+                "header: unknown column 'q_dtype', expected dtype, q_dtype_w",
+            ),
             (of(&[]), "found no row below the header"),
         ] {
             let error = read(&text).unwrap_err();
