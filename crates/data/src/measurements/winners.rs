@@ -5,6 +5,7 @@
 //! A kernel without a row was slower in that tuning, or did not exist yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use ck_select_model::estimate::{Device, GpuOverride};
@@ -137,7 +138,7 @@ struct Columns {
     kernel: usize,
     problem: Vec<(&'static str, usize)>,
     units: Option<usize>,
-    split: Option<usize>,
+    split: Option<SplitColumn>,
     time: Option<(usize, f64)>,
     tflops: Option<usize>,
     mark: Option<usize>,
@@ -147,6 +148,12 @@ struct Columns {
 
 /// AITER's names of a problem's columns.
 const ALIASES: [(&str, &str); 2] = [("arch", "gfx"), ("batch", "B")];
+
+/// A column of splits: its name, place and values.
+type SplitColumn = (&'static str, usize, RangeInclusive<i64>);
+
+/// Splits of a reduction: AITER's are exponents of two, ours the number of parts.
+const SPLITS: [(&str, RangeInclusive<i64>); 2] = [("splitK", 0..=30), ("split_k", 1..=i32::MAX as i64)];
 
 /// Columns besides those of problems: what is read, then what else AITER's tuner writes.
 const COLUMNS: [&str; 20] = [
@@ -176,7 +183,7 @@ impl Columns {
             kernel: index.find("kernelName").map_or_else(|| index.need(&["kernel", "kernel_name"]), Ok)?,
             problem: own.filter_map(|name| Some((name, place(name)?))).collect(),
             units: index.find("cu_num").or(index.find("hw_num_cus")),
-            split: index.find("splitK").or(index.find("split_k")),
+            split: SPLITS.into_iter().find_map(|(name, range)| Some((name, index.find(name)?, range))),
             time: time.into_iter().find_map(|(name, unit)| Some((index.find(name)?, unit))),
             tflops: index.find("tflops"),
             mark: index.find("is_latest_winner"),
@@ -283,7 +290,7 @@ impl Winners {
             check_units(arch, units)?;
         }
         let units = units.or(assumed.units.filter(|_| problem.arch() == assumed.arch));
-        let split = whole("splitK", columns.split)?.unwrap_or(0);
+        let split = columns.split.as_ref().map_or(Ok(0), |column| split_in(column, cells))?;
         let time = |name: &str, column: usize| {
             let value = figure(name, cells(column)).map_err(|error| error.to_string())?;
             if value.is_nan() || value > 0.0 && value.is_finite() {
@@ -565,6 +572,16 @@ impl Measurements {
     }
 }
 
+fn split_in((name, column, range): &SplitColumn, cells: Cells<'_, '_>) -> Result<i64, String> {
+    let (least, most) = (range.start(), range.end());
+    match whole(name, cells(*column)).map_err(|error| error.to_string())? {
+        Some(split) if !range.contains(&split) => {
+            Err(format!("{name}: found {split}, expected a number from {least} to {most}"))
+        }
+        split => Ok(split.unwrap_or(*least)),
+    }
+}
+
 /// A problem in the type of a row.
 fn of_type(problem: Problem, word: &str, kernel: &Kernel) -> Result<Problem, String> {
     let dtype = word.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
@@ -586,7 +603,7 @@ fn row_error(file: &str, line: u64, message: impl std::fmt::Display) -> DataErro
     DataError::format(file, format_args!("line {line}: {message}"))
 }
 
-/// The winner's place: the row that is marked, else the fastest, else the only one.
+/// The winner's place: the row that is marked, else the fastest, in the lowest split, else the only one.
 fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, String)> {
     let two = |one: &TunedConfig, other: &TunedConfig, why: &str| {
         (
@@ -608,12 +625,14 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
         if other.us.is_nan() || one.us.is_nan() {
             return Err(two(one, other, ", and not both have a time"));
         }
-        if other.us < one.us {
+        let is_lower = other.us == one.us && other.kernel == one.kernel && other.split < one.split;
+        if other.us < one.us || is_lower {
             best = place;
         }
     }
-    match configs.iter().find(|other| other.line != configs[best].line && other.us == configs[best].us) {
-        Some(other) => Err(two(&configs[best], other, " in the same time")),
+    let first = &configs[best];
+    match configs.iter().find(|other| other.kernel != first.kernel && other.us == first.us) {
+        Some(other) => Err(two(first, other, " in the same time")),
         None => Ok(Some(best)),
     }
 }
@@ -826,6 +845,15 @@ mod tests {
         assert_eq!(winners.places_in(&Pool::new(vec![kernel]).unwrap()), [Some(0)]);
     }
 
+    /// Two rows of one kernel were two winners (26a1cab0).
+    #[test]
+    fn of_two_splits_in_the_same_time_the_lower_one_wins() {
+        let row = |tile: &str, split: u32, us: u32| format!("1,64,64,{tile}@,{split},{us}\n");
+        let rows = [row("64x128x64", 1, 9), row("128x128x64", 3, 5), row("128x128x64", 2, 5)].concat();
+        let winners = read(&format!("M,N,K,kernel,splitK,us\n{rows}")).unwrap();
+        assert_eq!(winners.shapes[0].winner, Some(2));
+    }
+
     #[test]
     fn in_a_plain_table_the_fastest_wins_or_the_only_one() {
         let winners = read("M,N,K,kernel\n1,2,3,128x128x64@\n2,2,3,64x128x64@\n").unwrap();
@@ -880,6 +908,15 @@ mod tests {
             ),
             (of(&["gfx942,80,1\n".to_owned()]), "line 2: found 3 cells, expected 8 as in the header"),
             (of(&[row(80, conv, "2", 1)]), "line 2: 'grouped_conv"),
+            // Any number was a split (26a1cab0).
+            (
+                format!("M,N,K,kernel,splitK\n1,64,64,{one},99\n"),
+                "line 2: splitK: found 99, expected a number from 0 to 30",
+            ),
+            (
+                format!("M,N,K,kernel,split_k\n1,64,64,{one},\n1,64,128,{one},0\n"),
+                "line 3: split_k: found 0, expected a number from 1 to 2147483647",
+            ),
             ("M,N,K,name\n".to_owned(), "no column 'kernel'"),
             // Each row was said to have nothing there, and names that nobody knows were passed over (26a1cab0).
             (format!("M,N,kernel\n1,64,{one}\n"), "no column 'K'; the columns are M, N, kernel"),
