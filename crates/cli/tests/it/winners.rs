@@ -190,6 +190,16 @@ fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
     assert!(counts[0] < counts[1]);
 }
 
+/// They were left out without a word (26a1cab0).
+#[test]
+fn shapes_that_another_library_won_are_counted() {
+    let folder = folder();
+    let row = |m: u32, mark: u32| format!("gfx942,80,{m},64,64,{},0,9,{mark}\n", pool()[0]);
+    folder.write("table.csv", HEADER.to_owned() + &[row(1, 0), row(2, 1), row(3, 0)].concat());
+    let (_, said) = folder.both("evaluate --model estimate --winners @table.csv --pool @pool.txt");
+    assert!(said.contains("left out: 2 of 3 shapes: none of their rows is marked as the winner"), "{said}");
+}
+
 #[test]
 fn a_pool_that_lacks_the_winner_is_an_error_with_its_line() {
     let folder = folder();
@@ -272,6 +282,28 @@ fn a_model_learns_rows_without_compute_units_as_of_the_gpus_file() {
         std::fs::read(folder.path(&format!("{table}/model_relative.lgbm.gz"))).unwrap()
     };
     assert!(forest("recorded", "gfx942") == forest("silent", "@mi300x.json"));
+}
+
+/// An empty table was all that was printed (26a1cab0).
+#[cfg(feature = "train")]
+#[test]
+fn a_model_without_cross_validation_says_so() {
+    let folder = folder();
+    let train =
+        "train --winners @table.csv --pool @pool.txt --arch gfx942 --params n_estimators=5 --overwrite";
+    let said = |table: &str| {
+        folder.write("table.csv", table);
+        folder.both(&format!("{train} --output @model")).1
+    };
+    let all = tuned(&[1, 96, 300]);
+    let pair = all.lines().filter(|line| !line.starts_with("gfx942") || line.contains(",512,1024,"));
+    let pair: String = pair.flat_map(|line| [line, "\n"]).collect();
+    let why = "no winner was held out, so there are no figures: ";
+    let expected = format!("{why}--folds needs two groups of shapes, found one pair");
+    assert!(said(&pair).contains(&expected), "{}", said(&pair));
+    let expected = format!("{why}no row is marked as the winner");
+    assert!(said(&all.replace(",1\n", ",0\n")).contains(&expected));
+    assert!(!said(&all).contains("held out"));
 }
 
 /// Winners were taken for GEMMs', whatever the pool was of (ffe9ea3a).

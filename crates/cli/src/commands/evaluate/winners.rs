@@ -33,6 +33,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let op = given.as_ref().map_or(AiterRules::OP, |pool| pool.op());
     let wanted = winners::scope(&args.data.rows.filter, op, asked)?;
     let tables = winners::read(&args.winners, &wanted, &args.arch)?;
+    let unmarked = tables.shapes.iter().filter(|shape| shape.winner.is_none()).count();
+    if unmarked > 0 {
+        let all = tables.shapes.len();
+        say!("ckselect: left out: {unmarked} of {all} shapes: none of their rows is marked as the winner");
+    }
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
     for arch in archs {
