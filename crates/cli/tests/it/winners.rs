@@ -107,7 +107,7 @@ fn rows_without_compute_units_have_those_of_the_gpus_file() {
     }
 }
 
-/// They were taken for the profile's, of the GPU in the middle (26a1cab0).
+/// They were taken for the profile's, of the GPU in the middle (07238670).
 #[test]
 fn compute_units_that_nothing_says_are_not_guessed() {
     let folder = folder();
@@ -132,7 +132,7 @@ fn compute_units_that_nothing_says_are_not_guessed() {
     assert_eq!(judged[0]["gpu"], "gfx950");
 }
 
-/// `--where` and `--choose` were accepted and ignored (26a1cab0).
+/// `--where` and `--choose` were accepted and ignored (07238670).
 #[test]
 fn rows_are_those_that_were_asked_for() {
     let folder = Folder::new();
@@ -190,7 +190,7 @@ fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
     assert!(counts[0] < counts[1]);
 }
 
-/// They were left out without a word (26a1cab0).
+/// They were left out without a word (07238670).
 #[test]
 fn shapes_that_another_library_won_are_counted() {
     let folder = folder();
@@ -284,7 +284,7 @@ fn a_model_learns_rows_without_compute_units_as_of_the_gpus_file() {
     assert!(forest("recorded", "gfx942") == forest("silent", "@mi300x.json"));
 }
 
-/// An empty table was all that was printed (26a1cab0).
+/// An empty table was all that was printed (07238670).
 #[cfg(feature = "train")]
 #[test]
 fn a_model_without_cross_validation_says_so() {

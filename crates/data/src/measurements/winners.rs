@@ -714,7 +714,7 @@ mod tests {
         assert_eq!(winners.gpus()[0].1.of(device).hardware.num_cus, 80);
     }
 
-    /// A row of another architecture's GPU was an error (26a1cab0).
+    /// A row of another architecture's GPU was an error (07238670).
     #[test]
     fn compute_units_tell_the_architecture_of_rows_that_record_none() {
         let text = format!(
@@ -796,7 +796,7 @@ mod tests {
     }
 
     /// All tables were counted together, so that a small one of another family was left out as if its
-    /// winners were retired (26a1cab0).
+    /// winners were retired (07238670).
     #[test]
     fn a_table_of_another_pool_is_not_hidden_by_a_large_one() {
         let table = |rows: std::ops::Range<u32>, tile: &str| {
@@ -845,7 +845,7 @@ mod tests {
         assert_eq!(winners.places_in(&Pool::new(vec![kernel]).unwrap()), [Some(0)]);
     }
 
-    /// Two rows of one kernel were two winners (26a1cab0).
+    /// Two rows of one kernel were two winners (07238670).
     #[test]
     fn of_two_splits_in_the_same_time_the_lower_one_wins() {
         let row = |tile: &str, split: u32, us: u32| format!("1,64,64,{tile}@,{split},{us}\n");
@@ -908,7 +908,7 @@ mod tests {
             ),
             (of(&["gfx942,80,1\n".to_owned()]), "line 2: found 3 cells, expected 8 as in the header"),
             (of(&[row(80, conv, "2", 1)]), "line 2: 'grouped_conv"),
-            // Any number was a split (26a1cab0).
+            // Any number was a split (07238670).
             (
                 format!("M,N,K,kernel,splitK\n1,64,64,{one},99\n"),
                 "line 2: splitK: found 99, expected a number from 0 to 30",
@@ -918,7 +918,7 @@ mod tests {
                 "line 3: split_k: found 0, expected a number from 1 to 2147483647",
             ),
             ("M,N,K,name\n".to_owned(), "no column 'kernel'"),
-            // Each row was said to have nothing there, and names that nobody knows were passed over (26a1cab0).
+            // Each row was said to have nothing there, and names that nobody knows were passed over (07238670).
             (format!("M,N,kernel\n1,64,{one}\n"), "no column 'K'; the columns are M, N, kernel"),
             ("cu_nums,M,N,K,kernel\n".to_owned(), "header: unknown column 'cu_nums', expected cu_num"),
             (
