@@ -112,14 +112,20 @@ impl Hardware {
         }
     }
 
-    /// Checks that an architecture has GPUs with so many compute units, where they are known.
-    pub fn check_units(arch: Arch, units: i64) -> Result<(), InvalidField> {
+    /// Checks that an architecture has GPUs with the compute units of a field, where they are known.
+    pub fn check_units(arch: Arch, field: &'static str, units: i64) -> Result<(), InvalidField> {
         let known = Self::units_of(&arch);
         if known.is_empty() || known.contains(&units) {
             return Ok(());
         }
         let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Err(InvalidField::new("num_cus", units, format!("{known}: the compute units of GPUs of {arch}")))
+        Err(InvalidField::new(field, units, format!("{known}: the compute units of GPUs of {arch}")))
+    }
+
+    /// The architecture of [`Hardware::PROFILES`] whose GPUs can have this number; `None` if it is not known.
+    pub fn arch_with_units(units: i64) -> Option<Arch> {
+        let mut known = Self::PROFILES.iter().filter_map(|arch| arch.parse().ok());
+        known.find(|arch| Self::units_of(arch).contains(&units))
     }
 
     /// The value of a constant by its name.
@@ -235,6 +241,16 @@ mod tests {
         for name in Hardware::PROFILES {
             assert!(Hardware::for_arch(&name.parse().unwrap()).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_number_of_units_is_of_one_architecture() {
+        for arch in Hardware::PROFILES.map(|name| name.parse().unwrap()) {
+            for &units in Hardware::units_of(&arch) {
+                assert_eq!(Hardware::arch_with_units(units), Some(arch));
+            }
+        }
+        assert_eq!(Hardware::arch_with_units(132), None);
     }
 
     #[test]

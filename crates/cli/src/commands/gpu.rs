@@ -1,5 +1,7 @@
 //! The GPU of `--arch`: an architecture with its profile, or a file of constants.
 
+#[cfg(feature = "offline")]
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -77,6 +79,14 @@ impl Gpu {
             (None, Some(_)) => Ok(Some(self.device()?.arch)),
             (arch, _) => Ok(arch),
         }
+    }
+
+    /// The compute units that its file says.
+    #[cfg(feature = "offline")]
+    pub(crate) fn units(&self) -> Result<Option<i64>, CliError> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let is_said = constants_of(file)?.contains_key("num_cus");
+        Ok(if is_said { Some(self.device()?.device.hardware.num_cus) } else { None })
     }
 
     /// The constants of the GPU, or changes to `own`, which are those of a model or a schema.
@@ -162,7 +172,7 @@ impl Gpu {
     }
 
     /// The GPU that a file describes, for the rows of an architecture, by default that of the file's base.
-    #[cfg(feature = "train")]
+    #[cfg(feature = "offline")]
     pub(crate) fn file_override(&self) -> Result<Option<GpuOverride>, CliError> {
         self.file.is_some().then(|| self.device()).transpose()
     }
@@ -204,6 +214,18 @@ pub(crate) fn check_arch(given: Arch, problem: &Problem) -> Result<(), String> {
         return Err(format!("the problem's arch is {named}, but the GPU of --arch is {given}"));
     }
     Ok(())
+}
+
+/// Refuses rows for a number of compute units that nothing says, of an architecture whose GPUs have several.
+#[cfg(feature = "offline")]
+pub(crate) fn expect_units(rows: impl Display, arch: Arch, units: Option<i64>) -> Result<(), CliError> {
+    let known = Hardware::units_of(&arch);
+    let (None, [_, .., most]) = (units, known) else { return Ok(()) };
+    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    refuse!(
+        "{rows}: rows are for a number of compute units, and {arch}'s GPUs have different ones ({known}): \
+         give --arch FILE with {{\"based_on\": \"{arch}\", \"num_cus\": {most}}}"
+    )
 }
 
 fn no_gpu(who: &str) -> CliError {

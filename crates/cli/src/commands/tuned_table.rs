@@ -50,7 +50,7 @@ impl<'a> TunedTable<'a> {
         (arch, cu_num): (Arch, i64),
         output: Output,
     ) -> Result<Self, CliError> {
-        Hardware::check_units(arch, cu_num).map_err(|error| CliError::usage(error.to_string()))?;
+        Hardware::check_units(arch, "num_cus", cu_num).map_err(|error| CliError::usage(error.to_string()))?;
         let mut numbers = HashMap::new();
         for (kernel, number) in kernels {
             if let Some(number) = number {

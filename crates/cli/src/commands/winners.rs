@@ -5,25 +5,49 @@ use std::sync::Arc;
 
 use ck_select::pool::Pool;
 use ck_select::vocab::{Arch, Op};
-use ck_select_data::measurements::Winners;
+use ck_select_data::measurements::{RowScope, TunedGpu, Winners};
 use ck_select_data::places::GpuFigures;
 
+use super::data::RowFilter;
+use super::gpu::{Gpu, expect_units};
 #[cfg(feature = "train")]
 use super::pools;
+use super::say_ignored;
 use crate::error::CliError;
 use crate::output::file_name;
 use crate::table::Table;
 
-/// Reads the shapes of tuned tables on an architecture, if one is given. Rows that record none are of it.
-pub(super) fn read(files: &[PathBuf], op: Op, arch: Option<Arch>) -> Result<Winners, CliError> {
-    let winners = Winners::read(files, op, arch)?;
+/// What `--where` says of tables whose winners are kernels of an operation.
+pub(super) fn scope(filter: &RowFilter, op: Op, arch: Option<Arch>) -> Result<RowScope, CliError> {
+    if filter.run_id.is_some() {
+        refuse!("--where: found run_id, which --winners does not have");
+    }
+    if let Some(other) = filter.op.filter(|other| *other != op) {
+        refuse!("--where: found op={other}, but the kernels of --pool are of {op}");
+    }
+    filter.scope(op, arch)
+}
+
+/// Reads the shapes of tuned tables that are wanted. Rows that record no architecture are of the wanted one,
+/// and those without compute units have the number of the GPU's file.
+pub(super) fn read(files: &[PathBuf], wanted: &RowScope, gpu: &Gpu) -> Result<Winners, CliError> {
+    let winners = Winners::read(files, wanted.op, TunedGpu { arch: wanted.arch, units: gpu.units()? })?;
+    winners.ignored().for_each(|(file, columns)| say_ignored(file.display(), columns));
     if winners.others > 0 {
         say!("ckselect: left out: {} rows of kernels of other libraries", winners.others);
     }
     let all = winners.shapes.len();
-    let winners = winners.on(arch);
-    if let (Some(arch), other @ 1..) = (arch, all - winners.shapes.len()) {
+    let winners = winners.on(wanted.arch);
+    let here = winners.shapes.len();
+    if let (Some(arch), other @ 1..) = (wanted.arch, all - here) {
         say!("ckselect: left out: {other} of {all} shapes, which are not of {arch}");
+    }
+    let winners = winners.of(wanted);
+    if let other @ 1.. = here - winners.shapes.len() {
+        say!("ckselect: left out: {other} of {here} shapes, which are not those of --where");
+    }
+    for (file, gpu) in winners.gpus() {
+        gpu.arch.map_or(Ok(()), |arch| expect_units(file.display(), arch, gpu.units))?;
     }
     Ok(winners)
 }

@@ -83,6 +83,94 @@ fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
     assert!(found[1]["timed_efficiency"].is_null());
 }
 
+/// The number of a table's units that the file of `--arch` says was for all rows, whatever they recorded, and
+/// a file that is based on an architecture was refused (07238670).
+#[test]
+fn rows_without_compute_units_have_those_of_the_gpus_file() {
+    let folder = folder();
+    let order = [80, 304].map(|units| estimated(&folder, units, [512, 2048, 2048]));
+    let first = order.each_ref().map(|order| order[0].as_str());
+    assert_ne!(first[0], first[1], "the estimate has to tell the GPUs apart");
+    folder.write("n304.json", r#"{"num_cus": 304}"#);
+    folder.write("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
+    folder.write(
+        "mixed.csv",
+        format!("cu_num,M,N,K,kernel\n80,512,2048,2048,{}\n,512,2048,2048,{}\n", first[0], first[1]),
+    );
+    folder.write("plain.csv", format!("M,N,K,kernel\n512,2048,2048,{}\n", first[1]));
+    for (table, gpus) in [("mixed.csv", &["gfx942/80", "gfx942/304"][..]), ("plain.csv", &["gfx942/304"])] {
+        for arch in ["gfx942:@n304.json", "@mi300x.json"] {
+            let found = judged(&folder, &format!("estimate --arch {arch}"), table);
+            assert_eq!(found.iter().map(|gpu| gpu["gpu"].as_str().unwrap()).collect::<Vec<_>>(), gpus);
+            assert!(found.iter().all(|gpu| gpu["winner_top1"] == 1.0), "{arch}: {found:?}");
+        }
+    }
+}
+
+/// They were taken for the profile's, of the GPU in the middle (07238670).
+#[test]
+fn compute_units_that_nothing_says_are_not_guessed() {
+    let folder = folder();
+    folder.write("plain.csv", format!("M,N,K,kernel\n64,2048,512,{}\n", pool()[0]));
+    folder.write("gfx90a.csv", format!("gfx,M,N,K,kernel\ngfx90a,64,2048,512,{}\n", pool()[0]));
+    folder.write("clock.json", r#"{"based_on": "gfx942", "max_clock_mhz": 2000}"#);
+    let line = "--pool @pool.txt --winners";
+    folder.refuses(&format!(
+        "evaluate --model estimate {line} @plain.csv --arch gfx942
+            2: plain.csv: rows are for a number of compute units, and gfx942's GPUs have different ones (80, 2
+        evaluate --model estimate {line} @plain.csv --arch @clock.json
+            2: give --arch FILE with {{\"based_on\": \"gfx942\", \"num_cus\": 304}}
+        evaluate --model estimate {line} @gfx90a.csv
+            2: gfx90a.csv: rows are for a number of compute units, and gfx90a's GPUs"
+    ));
+    #[cfg(feature = "train")]
+    folder.refuses(&format!(
+        "train --output @model {line} @plain.csv --arch gfx942
+            2: plain.csv: rows are for a number of compute units"
+    ));
+    let judged = judged(&folder, "estimate --arch gfx950", "plain.csv");
+    assert_eq!(judged[0]["gpu"], "gfx950");
+}
+
+/// `--where` and `--choose` were accepted and ignored (07238670).
+#[test]
+fn rows_are_those_that_were_asked_for() {
+    let folder = Folder::new();
+    let name = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+    folder.write("pool.txt", name);
+    let rows = ["fp8", "int8", "int8"].iter().zip(1..);
+    let rows = rows.map(|(dtype, n)| format!("304,128,{},1024,{dtype},{name}\n", 512 * n));
+    folder.write("table.csv", "cu_num,M,N,K,q_dtype_w,kernel\n".to_owned() + &rows.collect::<String>());
+    let line = "evaluate --model estimate --pool @pool.txt --winners @table.csv";
+    for (wanted, shapes) in [("op=gemm_universal", 3), ("dtype=int8", 2), ("dtype=fp8", 1)] {
+        assert_eq!(folder.json(&format!("{line} --where {wanted}"))["gpus"][0]["shapes"], shapes);
+    }
+    let (_, said) = folder.both(&format!("{line} --where dtype=fp8"));
+    assert!(said.contains("left out: 2 of 3 shapes, which are not those of --where"), "{said}");
+    folder.refuses(&format!(
+        "{line} --where dtype=bf16
+            1: the tables have no winner of what was asked for
+        {line} --where op=fmha
+            2: --where: found op=fmha, but the kernels of --pool are of gemm_universal
+        {line} --where direction=forward
+            2: --where: found direction=forward, but rows are of gemm_universal
+        {line} --where run_id=1
+            2: --where: found run_id, which --winners does not have
+        {line} --choose split_k
+            2: '--winners <FILE>...' cannot be used with '--choose <FIELD>'"
+    ));
+    #[cfg(feature = "train")]
+    {
+        let line = "train --output @model --arch gfx942 --pool @pool.txt --winners @table.csv";
+        folder.refuses(&format!(
+            "{line} --where dtype=bf16
+                1: the tables have no shape of what was asked for
+            {line} --choose split_k
+                2: '--winners <FILE>...' cannot be used with '--choose <FIELD>'"
+        ));
+    }
+}
+
 /// `--pool FAMILY` asked for `--arch`, though tables say it (4dc647f8).
 #[test]
 fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
@@ -100,6 +188,16 @@ fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
     let kernels = [0, 1].map(|gpu: usize| found[gpu]["kernels"].as_f64().unwrap());
     assert_eq!((found.len(), kernels), (2, counts));
     assert!(counts[0] < counts[1]);
+}
+
+/// They were left out without a word (07238670).
+#[test]
+fn shapes_that_another_library_won_are_counted() {
+    let folder = folder();
+    let row = |m: u32, mark: u32| format!("gfx942,80,{m},64,64,{},0,9,{mark}\n", pool()[0]);
+    folder.write("table.csv", HEADER.to_owned() + &[row(1, 0), row(2, 1), row(3, 0)].concat());
+    let (_, said) = folder.both("evaluate --model estimate --winners @table.csv --pool @pool.txt");
+    assert!(said.contains("left out: 2 of 3 shapes: none of their rows is marked as the winner"), "{said}");
 }
 
 #[test]
@@ -164,6 +262,48 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
         {train} --arch gfx942 --where op=grouped_conv
             2: --where: found op=grouped_conv, but the kernels of --pool are of gemm_universal"
     ));
+}
+
+/// The file of `--arch` only gave its architecture: rows were of the profile's GPU (07238670).
+#[cfg(feature = "train")]
+#[test]
+fn a_model_learns_rows_without_compute_units_as_of_the_gpus_file() {
+    let folder = folder();
+    folder.write("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
+    let of_304: String = tuned(&[1, 96, 300])
+        .lines()
+        .filter(|line| !line.contains(",80,"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    folder.write("recorded.csv", &of_304);
+    folder.write("silent.csv", of_304.replace("gfx,cu_num,", "gfx,").replace("gfx942,304,", "gfx942,"));
+    let forest = |table: &str, arch: &str| {
+        let files = format!("--winners @{table}.csv --pool @pool.txt --output @{table}");
+        folder.good(&format!("train {files} --arch {arch} --params n_estimators=5"));
+        std::fs::read(folder.path(&format!("{table}/model_relative.lgbm.gz"))).unwrap()
+    };
+    assert!(forest("recorded", "gfx942") == forest("silent", "@mi300x.json"));
+}
+
+/// An empty table was all that was printed (07238670).
+#[cfg(feature = "train")]
+#[test]
+fn a_model_without_cross_validation_says_so() {
+    let folder = folder();
+    let train =
+        "train --winners @table.csv --pool @pool.txt --arch gfx942 --params n_estimators=5 --overwrite";
+    let said = |table: &str| {
+        folder.write("table.csv", table);
+        folder.both(&format!("{train} --output @model")).1
+    };
+    let all = tuned(&[1, 96, 300]);
+    let pair = all.lines().filter(|line| !line.starts_with("gfx942") || line.contains(",512,1024,"));
+    let pair: String = pair.flat_map(|line| [line, "\n"]).collect();
+    let why = "no winner was held out, so there are no figures: ";
+    let expected = format!("{why}--folds needs two groups of shapes, found one pair");
+    assert!(said(&pair).contains(&expected), "{}", said(&pair));
+    let expected = format!("{why}no row is marked as the winner");
+    assert!(said(&all.replace(",1\n", ",0\n")).contains(&expected));
+    assert!(!said(&all).contains("held out"));
 }
 
 /// Winners were taken for GEMMs', whatever the pool was of (ffe9ea3a).

@@ -5,19 +5,21 @@
 //! A kernel without a row was slower in that tuning, or did not exist yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use ck_select_model::estimate::{Device, DeviceError};
+use ck_select_model::estimate::{Device, GpuOverride};
 use ck_select_types::cells::Cell;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::listing::check_names;
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Op};
 use ck_select_types::{each_operation, map_operation};
 
 use super::csv;
-use super::problems::{columns as problem_columns, problem_of};
+use super::problems::{columns as problem_columns, need_columns, problem_of};
 use super::source::text_of;
 use super::table::{Cells, Index, ProblemCells, figure, whole};
 use super::{DataError, Measurements, ReadOptions, RecordedConstant, Row, RowScope, Source, Sweep};
@@ -33,6 +35,8 @@ pub struct Winners {
     /// Rows of kernels of other libraries, left out.
     pub others: usize,
     files: Vec<PathBuf>,
+    /// The unknown columns of each file.
+    ignored: Vec<Vec<String>>,
     kernel_index: HashMap<String, u32>,
 }
 
@@ -73,7 +77,7 @@ impl TunedConfig {
 }
 
 /// A GPU of tuned tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TunedGpu {
     /// The architecture, if the tables say it.
     pub arch: Option<Arch>,
@@ -92,11 +96,11 @@ impl std::fmt::Display for TunedGpu {
 }
 
 impl TunedGpu {
-    /// The estimate's device: the profile of the architecture, with these compute units.
-    pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
-        let mut device = Device::for_arch(arch)?;
+    /// A device of its architecture, with these compute units.
+    #[must_use]
+    pub fn of(&self, mut device: Device) -> Device {
         device.hardware.num_cus = self.units.unwrap_or(device.hardware.num_cus);
-        Ok(device)
+        device
     }
 }
 
@@ -134,7 +138,7 @@ struct Columns {
     kernel: usize,
     problem: Vec<(&'static str, usize)>,
     units: Option<usize>,
-    split: Option<usize>,
+    split: Option<SplitColumn>,
     time: Option<(usize, f64)>,
     tflops: Option<usize>,
     mark: Option<usize>,
@@ -144,6 +148,29 @@ struct Columns {
 
 /// AITER's names of a problem's columns.
 const ALIASES: [(&str, &str); 2] = [("arch", "gfx"), ("batch", "B")];
+
+/// A column of splits: its name, place and values.
+type SplitColumn = (&'static str, usize, RangeInclusive<i64>);
+
+/// Splits of a reduction: AITER's are exponents of two, ours the number of parts.
+const SPLITS: [(&str, RangeInclusive<i64>); 2] = [("splitK", 0..=30), ("split_k", 1..=i32::MAX as i64)];
+
+/// Columns besides those of problems: what is read, then what else AITER's tuner writes.
+const COLUMNS: [&str; 20] = [
+    "kernel", "kernel_name", "kernelName", "gfx", "B", "cu_num", "hw_num_cus", "splitK", "split_k", "us",
+    "latency_us", "latency_ms", "tflops", "is_latest_winner", "q_dtype_w", "libtype", "kernelId", "bw",
+    "errRatio", "err_ratio",
+];
+
+/// Refuses a header with misspelt columns or without one that every problem needs. Returns the unknown ones
+/// that may be ignored.
+fn check_header(file: &str, names: &[String], op: Op) -> Result<Vec<String>, DataError> {
+    let columns: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ignored = check_names(op, &columns, &COLUMNS);
+    let ignored = ignored.map_err(|error| DataError::format(file, format_args!("header: {error}")))?;
+    need_columns(file, names, Some(op))?;
+    Ok(ignored)
+}
 
 impl Columns {
     fn new(file: &str, names: &[String]) -> Result<Self, DataError> {
@@ -156,7 +183,7 @@ impl Columns {
             kernel: index.find("kernelName").map_or_else(|| index.need(&["kernel", "kernel_name"]), Ok)?,
             problem: own.filter_map(|name| Some((name, place(name)?))).collect(),
             units: index.find("cu_num").or(index.find("hw_num_cus")),
-            split: index.find("splitK").or(index.find("split_k")),
+            split: SPLITS.into_iter().find_map(|(name, range)| Some((name, index.find(name)?, range))),
             time: time.into_iter().find_map(|(name, unit)| Some((index.find(name)?, unit))),
             tflops: index.find("tflops"),
             mark: index.find("is_latest_winner"),
@@ -170,8 +197,9 @@ impl Columns {
 type Key = (Problem, Option<i64>);
 
 impl Winners {
-    /// Reads tables, CSV or gzipped CSV. Rows that record no architecture are of `assumed`.
-    pub fn read<P: AsRef<Path>>(paths: &[P], op: Op, assumed: Option<Arch>) -> Result<Self, DataError> {
+    /// Reads tables, CSV or gzipped CSV. Rows that record no architecture are of `assumed`; those of its
+    /// architecture that record no compute units have its number.
+    pub fn read<P: AsRef<Path>>(paths: &[P], op: Op, assumed: TunedGpu) -> Result<Self, DataError> {
         let mut winners = Self::default();
         for path in paths {
             let name = path.as_ref().display().to_string();
@@ -187,10 +215,12 @@ impl Winners {
         file: &str,
         text: &mut dyn std::io::BufRead,
         op: Op,
-        assumed: Option<Arch>,
+        assumed: TunedGpu,
     ) -> Result<(), DataError> {
         let mut rows = csv::open(file, text)?;
+        let ignored = check_header(file, rows.header(), op)?;
         let columns = Columns::new(file, rows.header())?;
+        self.ignored.push(ignored);
         self.files.push(file.into());
         let (place, first) = (self.files.len() - 1, self.shapes.len());
         let mut known: HashMap<Key, usize> = HashMap::new();
@@ -241,7 +271,7 @@ impl Winners {
         cells: Cells<'_, '_>,
         line: u64,
         op: Op,
-        assumed: Option<Arch>,
+        assumed: TunedGpu,
     ) -> Result<(Key, TunedConfig), String> {
         let some = |column: Option<usize>| column.and_then(cells);
         let whole = |name: &str, column| whole(name, some(column)).map_err(|error| error.to_string());
@@ -249,16 +279,18 @@ impl Winners {
             return Err("kernel name: found nothing".to_owned());
         };
         let kernel = self.kernel(name, op)?;
+        let units = whole("cu_num", columns.units)?;
         let of_problem = ProblemCells { columns: &columns.problem, cells };
-        let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, assumed)?;
+        let arch = arch_with(units, assumed.arch);
+        let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, arch)?;
         if let Some(Cell::Word(word)) = some(columns.dtype) {
             problem = of_type(problem, word, &self.kernels[kernel as usize])?;
         }
-        let units = whole("cu_num", columns.units)?;
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
-            check_units(arch, units)?;
+            Hardware::check_units(arch, "cu_num", units).map_err(|error| error.to_string())?;
         }
-        let split = whole("splitK", columns.split)?.unwrap_or(0);
+        let units = units.or(assumed.units.filter(|_| problem.arch() == assumed.arch));
+        let split = columns.split.as_ref().map_or(Ok(0), |column| split_in(column, cells))?;
         let time = |name: &str, column: usize| {
             let value = figure(name, cells(column)).map_err(|error| error.to_string())?;
             if value.is_nan() || value > 0.0 && value.is_finite() {
@@ -294,6 +326,11 @@ impl Winners {
     pub fn gpus(&self) -> Vec<(&Path, TunedGpu)> {
         let all: BTreeSet<_> = self.shapes.iter().map(|shape| (shape.file, shape.gpu())).collect();
         all.into_iter().map(|(file, gpu)| (self.files[file].as_path(), gpu)).collect()
+    }
+
+    /// The files, each with its columns that are unknown and do not resemble a known one.
+    pub fn ignored(&self) -> impl Iterator<Item = (&Path, &[String])> {
+        self.files.iter().map(PathBuf::as_path).zip(self.ignored.iter().map(Vec::as_slice))
     }
 
     /// The name of a kernel.
@@ -354,19 +391,40 @@ impl Winners {
         self
     }
 
+    /// Those of a direction and an element type, if they are given.
+    #[must_use]
+    pub fn of(mut self, wanted: &RowScope) -> Self {
+        let is_wanted = |problem: &Problem| {
+            wanted.dtype.is_none_or(|dtype| problem.dtype() == dtype)
+                && wanted.direction.is_none_or(|direction| problem.direction() == Some(direction))
+        };
+        self.shapes.retain(|shape| is_wanted(&shape.problem));
+        self
+    }
+
     /// The shapes whose winner is in their pool; of the others, whose winners may have been retired since,
-    /// how many there are and what is wrong with the first. If they are too many, the pool is the wrong one.
+    /// how many there are and what is wrong with the first. If they are too many of a file, its pool is the
+    /// wrong one.
     pub fn in_pools(mut self, pools: &[&Pool]) -> Result<(Self, Option<(usize, DataError)>), DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
-        let faults: Vec<_> =
-            self.shapes.iter().map(|shape| self.pool_of(shape, &places, pools).err()).collect();
-        let (all, lacking) = (self.shapes.len(), faults.iter().flatten().count());
-        let mut fits = faults.iter().map(Option::is_none).collect::<Vec<_>>().into_iter();
-        self.shapes.retain(|_| fits.next() == Some(true));
-        match faults.into_iter().flatten().next() {
-            Some(first) if lacking as f64 > MAX_RETIRED_SHARE * all as f64 => Err(first),
-            first => Ok((self, first.map(|first| (lacking, first)))),
+        let mut all = vec![0_usize; self.files.len()];
+        let mut faults: Vec<Vec<DataError>> = all.iter().map(|_| Vec::new()).collect();
+        let mut fits = Vec::with_capacity(self.shapes.len());
+        for shape in &self.shapes {
+            let fault = self.pool_of(shape, &places, pools).err();
+            fits.push(fault.is_none());
+            all[shape.file] += 1;
+            faults[shape.file].extend(fault);
         }
+        let is_wrong = |(of, all): (&Vec<_>, &usize)| of.len() as f64 > MAX_RETIRED_SHARE * *all as f64;
+        if let Some(file) = faults.iter().zip(&all).position(is_wrong) {
+            return Err(faults.swap_remove(file).swap_remove(0));
+        }
+        let lacking = faults.iter().map(Vec::len).sum();
+        let first = faults.into_iter().flatten().next().map(|first| (lacking, first));
+        let mut fits = fits.into_iter();
+        self.shapes.retain(|_| fits.next() == Some(true));
+        Ok((self, first))
     }
 
     /// At most so many shapes of each pair of a file on a GPU, evenly spread over their order by size:
@@ -395,11 +453,16 @@ impl Winners {
 
     /// Measurements to train on: a row for each kernel of a shape's pool that computes it, with a time where
     /// there is one. There is a pool for each file, or one for all. Each file's rows on a GPU are those of a
-    /// file.
-    pub fn completed(&self, wanted: RowScope, pools: &[&Pool]) -> Result<WinnerRows, DataError> {
+    /// file. `gpu` has the constants of its architecture's GPUs that rows do not record.
+    pub fn completed(
+        &self,
+        wanted: RowScope,
+        gpu: Option<GpuOverride>,
+        pools: &[&Pool],
+    ) -> Result<WinnerRows, DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
-        let mut all =
-            Measurements::with(wanted, ReadOptions { of_several_gpus: true, ..ReadOptions::default() });
+        let options = ReadOptions { gpu, of_several_gpus: true, ..ReadOptions::default() };
+        let mut all = Measurements::with(wanted, options);
         let mut shapes = Vec::new();
         let mut sources: BTreeMap<(usize, TunedGpu), Vec<usize>> = BTreeMap::new();
         for (place, shape) in self.shapes.iter().enumerate() {
@@ -436,7 +499,7 @@ impl Winners {
     }
 }
 
-/// The share of shapes whose winner a pool may lack.
+/// The share of a table's shapes whose winner a pool may lack.
 const MAX_RETIRED_SHARE: f64 = 0.05;
 
 /// Winners as measurements.
@@ -519,6 +582,16 @@ fn read_by_all(problem: &Problem, pool: &Pool) -> Problem {
     map_operation!(*problem, Problem(of) => Problem(of.shuffled()))
 }
 
+fn split_in((name, column, range): &SplitColumn, cells: Cells<'_, '_>) -> Result<i64, String> {
+    let (least, most) = (range.start(), range.end());
+    match whole(name, cells(*column)).map_err(|error| error.to_string())? {
+        Some(split) if !range.contains(&split) => {
+            Err(format!("{name}: found {split}, expected a number from {least} to {most}"))
+        }
+        split => Ok(split.unwrap_or(*least)),
+    }
+}
+
 /// A problem in the type of a row.
 fn of_type(problem: Problem, word: &str, kernel: &Kernel) -> Result<Problem, String> {
     let dtype = word.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
@@ -540,7 +613,7 @@ fn row_error(file: &str, line: u64, message: impl std::fmt::Display) -> DataErro
     DataError::format(file, format_args!("line {line}: {message}"))
 }
 
-/// The winner's place: the row that is marked, else the fastest, else the only one.
+/// The winner's place: the row that is marked, else the fastest, in the lowest split, else the only one.
 fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, String)> {
     let two = |one: &TunedConfig, other: &TunedConfig, why: &str| {
         (
@@ -562,24 +635,24 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
         if other.us.is_nan() || one.us.is_nan() {
             return Err(two(one, other, ", and not both have a time"));
         }
-        if other.us < one.us {
+        let is_lower = other.us == one.us && other.kernel == one.kernel && other.split < one.split;
+        if other.us < one.us || is_lower {
             best = place;
         }
     }
-    match configs.iter().find(|other| other.line != configs[best].line && other.us == configs[best].us) {
-        Some(other) => Err(two(&configs[best], other, " in the same time")),
+    let first = &configs[best];
+    match configs.iter().find(|other| other.kernel != first.kernel && other.us == first.us) {
+        Some(other) => Err(two(first, other, " in the same time")),
         None => Ok(Some(best)),
     }
 }
 
-/// Refuses compute units that no GPU of an architecture has.
-fn check_units(arch: Arch, units: i64) -> Result<(), String> {
-    let known = Hardware::units_of(&arch);
-    if known.is_empty() || known.contains(&units) {
-        return Ok(());
-    }
-    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Err(format!("cu_num: found {units}, but GPUs of {arch} have {known} compute units"))
+/// The architecture of a row that records none: AITER's older tables tell their GPUs apart by the compute
+/// units alone. GPUs of an architecture whose numbers are not known may have any.
+fn arch_with(units: Option<i64>, assumed: Option<Arch>) -> Option<Arch> {
+    let is_known = |arch: Arch| !Hardware::units_of(&arch).is_empty();
+    let told = units.filter(|_| assumed.is_none_or(is_known));
+    told.and_then(Hardware::arch_with_units).or(assumed)
 }
 
 #[cfg(test)]
@@ -587,6 +660,9 @@ mod tests {
     use ck_select_types::vocab::Dtype;
 
     use super::*;
+
+    /// Rows say their GPU, or none is known.
+    const ANY: TunedGpu = TunedGpu { arch: None, units: None };
 
     const KERNEL: &str = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_";
 
@@ -598,7 +674,7 @@ mod tests {
             text.replace(&format!(",{tile}@"), &format!(",{KERNEL}{tile}_2x2x1_16x16x32"))
         };
         let text = ["128x128x64", "64x128x64"].into_iter().fold(text.to_owned(), named);
-        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).map_err(|error| error.to_string())?;
+        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).map_err(|error| error.to_string())?;
         Ok(winners)
     }
 
@@ -634,8 +710,28 @@ mod tests {
             (first.us_of(1), first.least_us(), first.pair().as_str()),
             (Some(12.0), Some(12.0), "512_1024")
         );
-        let arch = "gfx942".parse().unwrap();
-        assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
+        let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+        assert_eq!(winners.gpus()[0].1.of(device).hardware.num_cus, 80);
+    }
+
+    /// A row of another architecture's GPU was an error (07238670).
+    #[test]
+    fn compute_units_tell_the_architecture_of_rows_that_record_none() {
+        let text = format!(
+            "cu_num,M,N,K,kernel\n304,1,64,64,{KERNEL}128x128x64_2x2x1_16x16x32\n\
+             256,1,64,64,{KERNEL}128x128x64_2x2x1_16x16x32\n"
+        );
+        let gpus = |assumed: Option<&str>| {
+            let mut winners = Winners::default();
+            let assumed = TunedGpu { arch: assumed.map(|arch| arch.parse().unwrap()), units: None };
+            winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, assumed).unwrap();
+            winners.shapes.iter().map(|shape| shape.gpu().to_string()).collect::<Vec<_>>()
+        };
+        for assumed in [None, Some("gfx942"), Some("gfx950")] {
+            assert_eq!(gpus(assumed), ["gfx942/304", "gfx950/256"]);
+        }
+        // A GPU of NVIDIA may have as many.
+        assert_eq!(gpus(Some("sm_90")), ["sm_90/304", "sm_90/256"]);
     }
 
     /// The error had our word for the type, which is nowhere in the table (ffe9ea3a).
@@ -643,7 +739,7 @@ mod tests {
     fn a_refused_type_is_said_as_the_table_has_it() {
         let text =
             format!("M,N,K,q_dtype_w,kernel\n1,64,64,torch.int8,{KERNEL}128x128x128_1x4x1_16x16x128\n");
-        let error = Winners::default().add("t.csv", &mut text.as_bytes(), Op::Gemm, None).unwrap_err();
+        let error = Winners::default().add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap_err();
         assert!(
             error.to_string().contains("q_dtype_w: found torch.int8, but 'gemm_universal_fp8_"),
             "{error}"
@@ -656,7 +752,7 @@ mod tests {
         let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";
         let text = format!("arch,N,C,K,Hi,Wi,Y,X,kernelName,us\ngfx950,1,64,64,28,28,3,3,{name},10\n");
         let mut winners = Winners::default();
-        winners.add("t.csv", &mut text.as_bytes(), Op::Conv, None).unwrap();
+        winners.add("t.csv", &mut text.as_bytes(), Op::Conv, ANY).unwrap();
         let mut kernel = Kernel::from_name(name).unwrap();
         each_operation!(&mut kernel.kind, KernelKind(of) => of.arch = "gfx950".parse().ok());
         for called in [name, "another_name"] {
@@ -674,11 +770,11 @@ mod tests {
         for tiles in [["128x128x64", "64x128x64"], ["32x128x64", "16x128x64"]] {
             let names = tiles.map(|tile| format!("{KERNEL}{tile}_2x2x1_16x16x32"));
             let text = table(tiles[0]).replace(&format!("{}@", tiles[0]), &names[0]);
-            winners.add(tiles[0], &mut text.as_bytes(), Op::Gemm, None).unwrap();
+            winners.add(tiles[0], &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
             pools.push(Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap());
         }
         let pools: Vec<&Pool> = pools.iter().collect();
-        let measurements = winners.completed(RowScope::all(Op::Gemm), &pools).unwrap().measurements;
+        let measurements = winners.completed(RowScope::all(Op::Gemm), None, &pools).unwrap().measurements;
         assert_eq!(measurements.problems().len(), 1);
         let rows: Vec<_> = measurements.runs().into_iter().map(|run| run.rows).collect();
         assert_eq!(rows, [[0, 1], [2, 3]]);
@@ -693,10 +789,39 @@ mod tests {
         });
         let mut winners = Winners::default();
         let text = format!("M,N,K,kernel\n32,512,1024,{0}\n32,384,1024,{0}\n", names[1]);
-        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).unwrap();
+        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
         let pool = Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap();
-        let measurements = winners.completed(RowScope::all(Op::Gemm), &[&pool]).unwrap().measurements;
+        let measurements = winners.completed(RowScope::all(Op::Gemm), None, &[&pool]).unwrap().measurements;
         assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    /// All tables were counted together, so that a small one of another family was left out as if its
+    /// winners were retired (07238670).
+    #[test]
+    fn a_table_of_another_pool_is_not_hidden_by_a_large_one() {
+        let table = |rows: std::ops::Range<u32>, tile: &str| {
+            let row = |m| format!("{m},64,64,{KERNEL}{tile}_2x2x1_16x16x32\n");
+            "M,N,K,kernel\n".to_owned() + &rows.map(row).collect::<String>()
+        };
+        let pool = [Kernel::from_name(&format!("{KERNEL}128x128x64_2x2x1_16x16x32")).unwrap()];
+        let pool = Pool::new(pool.into()).unwrap();
+        let of = |files: &[(&str, String)]| {
+            let mut winners = Winners::default();
+            for (name, text) in files {
+                winners.add(name, &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
+            }
+            winners.in_pools(&[&pool]).map_err(|error| error.to_string())
+        };
+        let (large, small) = (table(1..101, "128x128x64"), table(1..3, "64x128x64"));
+        let error = of(&[("large.csv", large.clone()), ("small.csv", small)]).unwrap_err();
+        assert!(
+            error.starts_with("small.csv: line 2: '") && error.contains("' won, but it is none"),
+            "{error}"
+        );
+        // As many retired winners of the large one are left out.
+        let retired = large + &table(101..103, "64x128x64").replace("M,N,K,kernel\n", "");
+        let (kept, lacking) = of(&[("large.csv", retired)]).unwrap();
+        assert_eq!((kept.shapes.len(), lacking.unwrap().0), (100, 2));
     }
 
     /// It was said to need no batch, which the shape did not ask for.
@@ -720,6 +845,15 @@ mod tests {
         assert_eq!(winners.places_in(&Pool::new(vec![kernel]).unwrap()), [Some(0)]);
     }
 
+    /// Two rows of one kernel were two winners (07238670).
+    #[test]
+    fn of_two_splits_in_the_same_time_the_lower_one_wins() {
+        let row = |tile: &str, split: u32, us: u32| format!("1,64,64,{tile}@,{split},{us}\n");
+        let rows = [row("64x128x64", 1, 9), row("128x128x64", 3, 5), row("128x128x64", 2, 5)].concat();
+        let winners = read(&format!("M,N,K,kernel,splitK,us\n{rows}")).unwrap();
+        assert_eq!(winners.shapes[0].winner, Some(2));
+    }
+
     #[test]
     fn in_a_plain_table_the_fastest_wins_or_the_only_one() {
         let winners = read("M,N,K,kernel\n1,2,3,128x128x64@\n2,2,3,64x128x64@\n").unwrap();
@@ -729,6 +863,15 @@ mod tests {
             read("m,n,k,kernel,tflops\n512,512,512,128x128x64@,1\n512,512,512,64x128x64@,2\n").unwrap();
         assert_eq!(winners.shapes[0].winner, Some(1));
         assert!((winners.shapes[0].least_us().unwrap() - 134.217_728).abs() < 1e-9);
+    }
+
+    #[test]
+    fn other_columns_are_named_but_those_of_aiters_tuner() {
+        let text = "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName,tflops,bw,errRatio,n_obs,file\n\
+            gfx942,80,32,512,1024,fp8,1,0,12.5,128x128x64@,1,2,0,3,a.csv\n";
+        let winners = read(text).unwrap();
+        let ignored: Vec<_> = winners.ignored().collect();
+        assert_eq!(ignored, [(Path::new("t.csv"), &["n_obs".to_owned(), "file".to_owned()][..])]);
     }
 
     #[test]
@@ -756,7 +899,7 @@ mod tests {
             (of(&[row(80, one, "2", 1), row(80, one, "3", 0)]), "line 3: the configuration of line 2 again"),
             (
                 of(&[row(256, one, "2", 1)]),
-                "line 2: cu_num: found 256, but GPUs of gfx942 have 80, 228, 304 compute units",
+                "line 2: cu_num: found 256, expected 80, 228, 304: the compute units of GPUs of gfx942",
             ),
             (of(&[row(80, one, "-2", 1)]), "line 2: us: found -2, expected a number above 0"),
             (
@@ -765,7 +908,23 @@ mod tests {
             ),
             (of(&["gfx942,80,1\n".to_owned()]), "line 2: found 3 cells, expected 8 as in the header"),
             (of(&[row(80, conv, "2", 1)]), "line 2: 'grouped_conv"),
+            // Any number was a split (07238670).
+            (
+                format!("M,N,K,kernel,splitK\n1,64,64,{one},99\n"),
+                "line 2: splitK: found 99, expected a number from 0 to 30",
+            ),
+            (
+                format!("M,N,K,kernel,split_k\n1,64,64,{one},\n1,64,128,{one},0\n"),
+                "line 3: split_k: found 0, expected a number from 1 to 2147483647",
+            ),
             ("M,N,K,name\n".to_owned(), "no column 'kernel'"),
+            // Each row was said to have nothing there, and names that nobody knows were passed over (07238670).
+            (format!("M,N,kernel\n1,64,{one}\n"), "no column 'K'; the columns are M, N, kernel"),
+            ("cu_nums,M,N,K,kernel\n".to_owned(), "header: unknown column 'cu_nums', expected cu_num"),
+            (
+                "M,N,K,q_dtype,kernel\n".to_owned(),
+                "header: unknown column 'q_dtype', expected dtype, q_dtype_w",
+            ),
             (of(&[]), "found no row below the header"),
         ] {
             let error = read(&text).unwrap_err();

@@ -60,15 +60,15 @@ pub(crate) struct Args {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["files", "require"]
+        conflicts_with_all = ["files", "require", "choose"]
     )]
     winners: Vec<PathBuf>,
     /// Kernels to choose from, measured or not, as for `ckselect rank`; by default those that were measured
     /// on the problem
     #[arg(long, value_name = "FILE|FAMILY")]
     pool: Option<PathBuf>,
-    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants [default:
-    /// what the rows record]
+    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants, whose
+    /// num_cus is with --winners that of rows without cu_num [default: what the rows record]
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
     #[command(flatten)]

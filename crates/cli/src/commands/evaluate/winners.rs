@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ck_select::estimate::Device;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
@@ -26,23 +27,25 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let model = if is_estimate { None } else { Some(args.allow.apply(load_model(&args.model)?)) };
     let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
     let pool_on = |arch| -> Result<Arc<Pool>, CliError> { Ok(Arc::new(pools::read(pool, || Ok(arch))?)) };
-    // A family has other kernels on each architecture, and tables may be of several.
-    let is_of_tables = asked.is_none() && pools::family(pool).is_some();
-    let given = if is_of_tables { None } else { Some(pool_on(asked)?) };
-    let tables =
-        winners::read(&args.winners, given.as_ref().map_or(AiterRules::OP, |pool| pool.op()), asked)?;
+    let is_family = asked.is_none() && pools::family(pool).is_some();
+    let op = if is_family { AiterRules::OP } else { pool_on(asked)?.op() };
+    let wanted = winners::scope(&args.data.rows.filter, op, asked)?;
+    let tables = winners::read(&args.winners, &wanted, &args.arch)?;
+    let unmarked = tables.shapes.iter().filter(|shape| shape.winner.is_none()).count();
+    if unmarked > 0 {
+        let all = tables.shapes.len();
+        say!("ckselect: left out: {unmarked} of {all} shapes: none of their rows is marked as the winner");
+    }
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
     for arch in archs {
-        let pool = match &given {
-            Some(pool) => Arc::clone(pool),
-            None => pool_on(arch)?,
-        };
+        // Families, and AITER's tables, have other kernels on each architecture.
+        let pool = pool_on(asked.or(arch))?;
         let tables = winners::among(tables.clone().on(arch), std::slice::from_ref(&pool))?;
         judge(args, model.as_ref(), &tables, &pool, &mut all)?;
     }
     if all.is_empty() {
-        fail!("the tables have no winner on the GPU that was asked for");
+        fail!("the tables have no winner of what was asked for");
     }
     let document = json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
     for path in &args.output {
@@ -64,10 +67,8 @@ fn judge(
             let file = file.display();
             refuse!("{file}: the table does not record its GPU: give --arch");
         };
-        let mut device = gpu.device(arch)?;
-        if args.arch.file().is_some() {
-            device.hardware = args.arch.hardware_over(device.hardware)?;
-        }
+        let described = args.arch.file_override()?.map(|described| described.device);
+        let device = gpu.of(described.map_or_else(|| Device::for_arch(arch), Ok)?);
         let model = match model {
             None => Model::from_estimate(pool.op(), device)?.for_arch(arch),
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),

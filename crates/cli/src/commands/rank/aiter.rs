@@ -7,6 +7,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
 
+use super::super::gpu::expect_units;
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
 use super::model::hardware;
@@ -38,12 +39,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     let model = ranker.model();
     let is_of_any = model.device().is_some() || model.spec().prior.is_some();
-    if arch.as_str() == "gfx942" && is_of_any && args.ranker.arch.file().is_none() {
-        return Err(CliError::usage(
-            "--format aiter: rows are for a number of compute units, and gfx942's GPUs have different ones: \
-             give --arch FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304} (MI300X, MI325X; MI308X has \
-             80)",
-        ));
+    if is_of_any && args.ranker.arch.file().is_none() {
+        expect_units("--format aiter", arch, None)?;
     }
     let hardware = hardware(&ranker);
     let query = Query::new(args, ranker.pool(), defaults)?;

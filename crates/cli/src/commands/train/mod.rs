@@ -48,7 +48,7 @@ pub(crate) struct Args {
         num_args = 1..,
         requires = "pool",
         conflicts_with_all = [
-            "data", "extra_data", "universal", "warm_start", "targets",
+            "data", "extra_data", "universal", "warm_start", "targets", "choose",
         ]
     )]
     winners: Vec<PathBuf>,
@@ -70,7 +70,8 @@ pub(crate) struct Args {
     #[arg(long)]
     overwrite: bool,
     /// The GPU that was measured: an architecture such as gfx950, or a file of constants. With --universal,
-    /// that of rows that record none [default: what the rows record]
+    /// that of rows that record none; with --winners, num_cus is that of rows without cu_num [default: what
+    /// the rows record]
     #[arg(long = "arch", value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     gpu: Gpu,
     /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types,

@@ -12,10 +12,13 @@ use ck_select::vocab::{Direction, Dtype};
 use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, WinnerRows, Winners};
 use ck_select_data::places::{GpuFigures, WinnerPlace};
 use ck_select_study::page;
-use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, TrainedForest, Watcher, train};
+use ck_select_train::{
+    CardInputs, Directory, Efficiency, GroupBy, TrainError, TrainedForest, Watcher, train,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
+use super::super::gpu::Gpu;
 use super::super::winners;
 use super::{Args, plan};
 use crate::error::CliError;
@@ -35,9 +38,9 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let settings = plan::Settings::read(&args.params)?;
     let mut plan = plan::plan(args, &settings, only_trains)?;
     Directory::check_free(&args.output, args.overwrite)?;
-    let tables = tables(args, pools)?;
     let scope = args.rows.filter.scope(plan::op(args), args.gpu.arch.filter(|_| !args.universal))?;
-    let winner_rows = tables.as_ref().map(|tables| tables.completed(scope)).transpose()?;
+    let tables = tables(args, &scope, pools)?;
+    let winner_rows = tables.as_ref().map(|tables| tables.completed(scope, &args.gpu)).transpose()?;
     let measurements = match &winner_rows {
         Some(rows) => &rows.measurements,
         None => &read(given, args, &files, scope)?,
@@ -58,6 +61,10 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let trained = trained?;
     if let (Some(tables), Some(rows)) = (&tables, &winner_rows) {
         inputs.places = tables.judged(rows, &trained);
+        if inputs.places.is_empty() && plan.folds > 1 {
+            let why = tables.unjudged(plan.group_by);
+            say!("ckselect: no winner was held out, so there are no figures: {why}");
+        }
     }
     let mut directory = Directory::new(measurements, &plan, &trained, &inputs)?;
     directory.add_page(page::training(measurements, &plan, &trained, &inputs));
@@ -132,9 +139,11 @@ pub(crate) fn card(
 }
 
 /// Tuned tables to train on, if they were given.
-fn tables(args: &Args, pools: Vec<Arc<Pool>>) -> Result<Option<Tables>, CliError> {
-    let Some(first) = pools.first() else { return Ok(None) };
-    let tables = winners::read(&args.winners, first.op(), args.gpu.arch)?;
+fn tables(args: &Args, wanted: &RowScope, pools: Vec<Arc<Pool>>) -> Result<Option<Tables>, CliError> {
+    if pools.is_empty() {
+        return Ok(None);
+    }
+    let tables = winners::read(&args.winners, wanted, &args.gpu)?;
     let winners = winners::among(tables, &pools)?.thinned(MAX_SHAPES_PER_PAIR);
     Ok(Some(Tables { winners, pools }))
 }
@@ -148,13 +157,22 @@ struct Tables {
 }
 
 impl Tables {
-    fn completed(&self, scope: RowScope) -> Result<WinnerRows, CliError> {
+    fn completed(&self, scope: RowScope, gpu: &Gpu) -> Result<WinnerRows, CliError> {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
-        let completed = self.winners.completed(scope, &pools)?;
+        let completed = self.winners.completed(scope, gpu.file_override()?, &pools)?;
         if completed.measurements.rows().is_empty() {
-            fail!("the tables have no shape of the architecture that was asked for");
+            fail!("the tables have no shape of what was asked for");
         }
         Ok(completed)
+    }
+
+    /// Why that of none is known.
+    fn unjudged(&self, group_by: GroupBy) -> String {
+        let groups = self.winners.shapes.iter().map(|shape| group_by.key(&shape.problem));
+        match groups.collect::<BTreeSet<_>>().len() {
+            1 => format!("--folds needs two groups of shapes, found one {group_by}"),
+            _ => "no row is marked as the winner".to_owned(),
+        }
     }
 
     /// Where the winners of held-out pairs stand.
@@ -194,18 +212,12 @@ impl Tables {
 fn with_pools(given: &Args) -> Result<(Args, Vec<Arc<Pool>>), CliError> {
     let mut args = given.clone();
     args.gpu = args.gpu.with_arch(args.gpu.named_arch()?);
-    if args.rows.filter.run_id.is_some() {
-        refuse!("--where: found run_id, which --winners does not have");
-    }
     if args.gpu.arch.is_none() {
         refuse!("--winners needs --arch: a model of winners is for one architecture");
     }
     let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
-    let op = pools[0].op();
-    if let Some(other) = args.rows.filter.op.filter(|other| *other != op) {
-        refuse!("--where: found op={other}, but the kernels of --pool are of {op}");
-    }
-    args.rows.filter.op = Some(op);
+    let scope = winners::scope(&args.rows.filter, pools[0].op(), args.gpu.arch)?;
+    args.rows.filter.op = Some(scope.op);
     args.prior = args.prior.or(Some(1.0));
     Ok((args, pools))
 }
