@@ -102,12 +102,12 @@ impl Hardware {
     }
 
     /// Compute units of the GPUs of an architecture; none where they are not known. An MI308X is a gfx942
-    /// with 80, an MI300A has 228, an MI300X 304.
+    /// with 80, an MI300A has 228, an MI300X 304; an MI350P is a gfx950 with 128.
     pub fn units_of(arch: &Arch) -> &'static [i64] {
         match arch.as_str() {
             "gfx90a" => &[104, 110],
             "gfx942" => &[80, 228, 304],
-            "gfx950" => &[256],
+            "gfx950" => &[128, 256],
             _ => &[],
         }
     }

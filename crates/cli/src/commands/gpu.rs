@@ -216,11 +216,15 @@ pub(crate) fn check_arch(given: Arch, problem: &Problem) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses rows for a number of compute units that nothing says, of an architecture whose GPUs have several.
+/// Refuses rows for a number of compute units that nothing says, of an architecture whose GPUs have several,
+/// unless the profile's is the largest of them.
 #[cfg(feature = "offline")]
 pub(crate) fn expect_units(rows: impl Display, arch: Arch, units: Option<i64>) -> Result<(), CliError> {
     let known = Hardware::units_of(&arch);
-    let (None, [_, .., most]) = (units, known) else { return Ok(()) };
+    let (None, Some(most)) = (units, known.last()) else { return Ok(()) };
+    if Hardware::for_arch(&arch).is_some_and(|profile| profile.num_cus == *most) {
+        return Ok(());
+    }
     let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     refuse!(
         "{rows}: rows are for a number of compute units, and {arch}'s GPUs have different ones ({known}): \

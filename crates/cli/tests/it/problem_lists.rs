@@ -208,10 +208,13 @@ fn untuned_shapes_become_a_table_of_aiters() {
     for part in ["does not divide N and K", "the same extents and type", "split_k: found 3"] {
         assert!(said.contains(part), "{said}");
     }
+    folder.write("base.json", r#"{"based_on": "gfx942"}"#);
     folder.write("odd.json", r#"{"based_on": "gfx942", "num_cus": 81}"#);
     folder.refuses(
         "rank --model estimate --format aiter --pool a8w8_rowwise --arch @odd.json --problems @some.csv
-            2: num_cus: found 81, expected 80, 228, 304: the compute units of GPUs of gfx942",
+            2: num_cus: found 81, expected 80, 228, 304: the compute units of GPUs of gfx942
+        rank --model estimate --format aiter --pool a8w8_rowwise --arch @base.json --problems @some.csv
+            2: (80, 228, 304): give --arch FILE with",
     );
     // The shipped model of the family's kernels on the GPU chooses, unless another is given.
     let with = |model: &str| {

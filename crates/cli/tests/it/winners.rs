@@ -112,7 +112,7 @@ fn rows_without_compute_units_have_those_of_the_gpus_file() {
 fn compute_units_that_nothing_says_are_not_guessed() {
     let folder = folder();
     folder.write("plain.csv", format!("M,N,K,kernel\n64,2048,512,{}\n", pool()[0]));
-    folder.write("gfx90a.csv", format!("gfx,M,N,K,kernel\ngfx90a,64,2048,512,{}\n", pool()[0]));
+    folder.write("tables.csv", format!("gfx,M,N,K,kernel\ngfx942,64,2048,512,{}\n", pool()[0]));
     folder.write("clock.json", r#"{"based_on": "gfx942", "max_clock_mhz": 2000}"#);
     let line = "--pool @pool.txt --winners";
     folder.refuses(&format!(
@@ -120,8 +120,8 @@ fn compute_units_that_nothing_says_are_not_guessed() {
             2: plain.csv: rows are for a number of compute units, and gfx942's GPUs have different ones (80, 2
         evaluate --model estimate {line} @plain.csv --arch @clock.json
             2: give --arch FILE with {{\"based_on\": \"gfx942\", \"num_cus\": 304}}
-        evaluate --model estimate {line} @gfx90a.csv
-            2: gfx90a.csv: rows are for a number of compute units, and gfx90a's GPUs"
+        evaluate --model estimate {line} @tables.csv
+            2: tables.csv: rows are for a number of compute units, and gfx942's GPUs"
     ));
     #[cfg(feature = "train")]
     folder.refuses(&format!(

@@ -39,8 +39,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     let model = ranker.model();
     let is_of_any = model.device().is_some() || model.spec().prior.is_some();
-    if is_of_any && args.ranker.arch.file().is_none() {
-        expect_units("--format aiter", arch, None)?;
+    if is_of_any {
+        expect_units("--format aiter", arch, args.ranker.arch.units()?)?;
     }
     let hardware = hardware(&ranker);
     let query = Query::new(args, ranker.pool(), defaults)?;
