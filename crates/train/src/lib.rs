@@ -233,7 +233,8 @@ fn one(
     let wrong = |message: String| TrainError::forest(goal.target, message);
     let parsed = |text: &str| Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()));
     let is_tuned = data.problems.iter().any(|item| is_tuned(measurements, &data, item));
-    let text = if is_tuned { combine::lean(&text).map_err(wrong)? } else { text };
+    let text =
+        if is_tuned && goal.target == Target::Relative { combine::lean(&text).map_err(wrong)? } else { text };
     let forest = parsed(&text)?;
     let continued = whole.start.as_deref().map(parsed).transpose()?.map_or(0, |start| start.trees().len());
     let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
@@ -247,8 +248,9 @@ fn first_task<'a>(measurements: &Measurements, plan: &Plan, goal: &Goal, data: &
     let groups = data.problems.iter().map(problem).collect();
     let mut task = Task::new(data, goal.target, goal.objective, &plan.categories, groups);
     task.seed = plan.seed;
-    task.prior = plan.prior;
-    if let (Some(prior), None) = (plan.prior, plan.extractor.arch) {
+    // The estimate's order is a prior of ranking; of a value, its columns are.
+    task.prior = plan.prior.filter(|_| goal.target == Target::Relative);
+    if let (Some(prior), None) = (task.prior, plan.extractor.arch) {
         task.most = most_of_forest(prior);
     }
     task

@@ -178,6 +178,11 @@ mod trained {
         let names: Vec<&str> =
             spec["feature_names"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
         assert!(names.contains(&"est_over_least") && names.contains(&"staged_ratio"), "{names:?}");
+        assert!(!folder.path("with/model_tflops.lgbm.gz").exists());
+        folder.good(&line.replace("--output with", "--output both --targets tflops"));
+        let rows = "--pool sweep.csv --problem C=64,K=64,Hi=28,Wi=28,Y=3,X=3 --format csv";
+        let ranked = folder.good(&format!("rank --model both {rows}"));
+        assert!(column(&ranked, "tflops").iter().all(|cell| cell.parse::<f64>().unwrap() > 0.0), "{ranked}");
         // It serves what it was trained for, as a model of one architecture.
         folder.good("evaluate --model with --data sweep.csv");
         let card = folder.read("with/MODEL_CARD.md");
@@ -187,8 +192,6 @@ mod trained {
         folder.refuses(&format!(
             "{relative}
                 2: --prior: found --objective relative, expected listwise or
-            {line} --overwrite --targets tflops
-                2: --prior
             {negative}
                 2: unexpected argument '-1'"
         ));

@@ -424,8 +424,16 @@ fn a_model_ranks_the_kernels_whose_winners_it_learned() {
         }
         folder.write(&format!("{name}.csv"), table);
         let of = format!("--winners @{name}.csv --pool @{name}.txt");
-        folder.good(&format!("train {of} --arch gfx942 --output @{name} --params n_estimators=5"));
+        folder.good(&format!(
+            "train {of} --arch gfx942 --output @{name} --targets tflops \
+             --params n_estimators=50 tflops.min_child_samples=1"
+        ));
         folder.good(&format!("evaluate --model @{name} {of}"));
+        // Times of winners say how fast a winner is: this one takes 10 microseconds.
+        let problem = format!("--problem M=4096,N=4096,K=1024,dtype={dtype} --format csv");
+        let ranked = folder.good(&format!("rank --model @{name} --pool @{name}.txt {problem} --top 1"));
+        let found: f64 = column(&ranked, "tflops")[0].parse().unwrap();
+        assert!((found / (2.0 * 4096.0 * 4096.0 * 1024.0 / 10.0 / 1e6) - 1.0).abs() < 0.3, "{ranked}");
         let trained = &folder.read_json(&format!("{name}/feature_spec.json"))["ck_select"]["trained_on"];
         let order = i32::from(name == "shuffled");
         assert_eq!(trained["numbers"]["preshuffle"], serde_json::json!([order, order]));

@@ -170,6 +170,17 @@ impl Ranker {
         let (segment, place) = self.segment_of(index).ok_or_else(|| self.not_ranked(index))?;
         let mut values = Values::default();
         self.fill(segment, Query { problem, arch: None }, &mut values)?;
+        self.row_of_filled(problem, segment, place, &values)
+    }
+
+    /// The same from the values of the segment's kernels.
+    fn row_of_filled(
+        &self,
+        problem: Checked<'_>,
+        segment: &Segment,
+        place: Place,
+        values: &Values,
+    ) -> Result<(Vec<f64>, f64), RankError> {
         let values = &values.universal;
         let time = values.log_times.get(place.get()).filter(|time| !time.is_nan());
         let (Some(_), Form::Universal(universal)) = (time, &segment.form) else {

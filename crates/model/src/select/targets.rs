@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::segment::Form;
-use super::{RankError, Ranker};
+use super::segment::{Form, Segment, Values};
+use super::{Query, RankError, Ranker};
 use crate::model::Target;
-use crate::problem::Problem;
+use crate::problem::{Checked, Problem};
 use crate::scoring::{RowMajor, RowScorer};
 
 /// A target that does not rank, prepared for rows.
@@ -23,10 +23,8 @@ impl TargetScorer {
 }
 
 impl Ranker {
-    /// Prepares another of the model's targets; `None` if the model has no forest for it. Universal models
-    /// only rank.
+    /// Prepares another of the model's targets; `None` if the model has no forest for it.
     pub fn target(&self, target: Target) -> Option<TargetScorer> {
-        let Form::Trained { .. } = &self.first_segment().form else { return None };
         let forest = self.model.forest(target)?;
         Some(TargetScorer { target, scorer: RowScorer::new(Arc::clone(forest)) })
     }
@@ -44,18 +42,42 @@ impl Ranker {
         let mut rows = Vec::with_capacity(asked.len() * width);
         // Neighbours are mostly of one problem.
         for kernels in asked.chunk_by(|(one, _), (other, _)| one == other) {
-            let problem = &kernels[0].0;
-            let checked = problem.checked()?;
-            self.check_key(&checked, None)?;
-            let side = self.problem_side(problem)?;
-            for (_, kernel) in kernels {
-                rows.extend(self.row(&side, *kernel)?);
+            let problem = kernels[0].0.checked()?;
+            self.check_key(&problem, None)?;
+            let kernels = kernels.iter().map(|(_, kernel)| *kernel);
+            match &self.first_segment().form {
+                Form::Trained { .. } => {
+                    let side = self.problem_side(&problem)?;
+                    for kernel in kernels {
+                        rows.extend(self.row(&side, kernel)?);
+                    }
+                }
+                Form::Universal(_) => self.universal_rows(problem, kernels, &mut rows)?,
             }
         }
         predictions.resize(asked.len(), 0.0);
         scorer.score(&RowMajor { values: &rows, width }, 0..usize::MAX, predictions);
         for value in predictions {
             *value = self.model.value(*target, forest.finish(*value));
+        }
+        Ok(())
+    }
+
+    /// The columns of kernels among those of their segments, which are filled once if neighbours share one.
+    fn universal_rows(
+        &self,
+        problem: Checked<'_>,
+        kernels: impl Iterator<Item = usize>,
+        rows: &mut Vec<f64>,
+    ) -> Result<(), RankError> {
+        let (mut filled, mut values): (Option<&Segment>, _) = (None, Values::default());
+        for kernel in kernels {
+            let (segment, place) = self.segment_of(kernel).ok_or_else(|| self.not_ranked(kernel))?;
+            if !filled.is_some_and(|known| std::ptr::eq(known, segment)) {
+                self.fill(segment, Query { problem, arch: None }, &mut values)?;
+                filled = Some(segment);
+            }
+            rows.extend(self.row_of_filled(problem, segment, place, &values)?.0);
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ pub(crate) struct Args {
         num_args = 1..,
         requires = "pool",
         conflicts_with_all = [
-            "data", "extra_data", "universal", "warm_start", "targets", "choose",
+            "data", "extra_data", "universal", "warm_start", "choose",
         ]
     )]
     winners: Vec<PathBuf>,
@@ -79,18 +79,19 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["targets", "objective", "features"])]
     universal: bool,
     /// Let the estimate take part: its columns before the features, and its order, with this weight, as the
-    /// prior of --objective listwise or lambdarank. The model is for one architecture, and only ranks
-    /// (docs/training.md) [default with --winners: 1]
+    /// prior of --objective listwise or lambdarank. The model is for one architecture (docs/training.md)
+    /// [default with --winners: 1]
     #[arg(
         long,
         value_name = "WEIGHT",
         value_parser = prior_weight,
-        conflicts_with_all = ["universal", "targets", "warm_start"]
+        conflicts_with_all = ["universal", "warm_start"]
     )]
     prior: Option<f64>,
-    /// Values to predict: tflops, latency, bandwidth. The first ranks, unless the objective only ranks
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tflops")]
-    targets: Vec<String>,
+    /// Values to predict: tflops, latency, bandwidth. The first ranks, unless the objective only ranks. With
+    /// --winners, times of winners teach them [default: tflops; none with --prior or --winners]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    targets: Option<Vec<String>>,
     /// lambdarank, listwise, relative, log1p or raw; by default lambdarank, or that of --warm-start
     #[arg(long, value_name = "NAME")]
     objective: Option<String>,

@@ -133,8 +133,10 @@ fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<Vec<Goal>, CliEr
         };
         goals.push(Goal { target: Target::Relative, objective, params });
     }
-    let only_ranks = args.universal || args.prior.is_some();
-    for word in args.targets.iter().filter(|_| !only_ranks) {
+    let usual: &[&str] =
+        if args.universal || args.prior.is_some() { &[] } else { &[Target::Tflops.as_str()] };
+    let asked = args.targets.as_ref().map(|words| words.iter().map(String::as_str).collect());
+    for word in asked.unwrap_or_else(|| usual.to_vec()) {
         let target: Target = word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")))?;
         if target == Target::Relative {
             if ranks {
