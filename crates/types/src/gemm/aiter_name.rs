@@ -629,6 +629,12 @@ mod tests {
             let said = "it loads 16 and 16 elements of K and stores 8 of N at a time";
             assert_eq!(reason.as_deref(), (!is_whole).then_some(said));
         }
+        // Other libraries' kernels have masks for them.
+        let name = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_2x2x1_16x16x32";
+        let text = "M=3,N=260,K=520,preshuffle=1";
+        let problem = Problem::parse(Op::Gemm, text, &ProblemDefaults::new(Op::Gemm)).unwrap();
+        let reason = Kernel::from_name(name).unwrap().misfit(&problem);
+        assert_eq!(reason.as_deref(), Some("it reads B as it is (preshuffle)"));
     }
 
     /// In thousands of winners with a shuffled B, tiles divide N and K, except for CK Tile's with scales of

@@ -83,25 +83,22 @@ impl GemmKernel {
             && self.variant.quant == problem.request.scales()
             && (*num_d == 0 || self.num_d_tensors == *num_d)
             && (!*preshuffle || self.preshuffle)
-            && self.divides(problem)
-            && self.has_whole_vectors(problem)
+            && (self.variant.library != GemmLibrary::Aiter
+                || self.has_whole_tiles(problem) && self.has_whole_vectors(problem))
     }
 
     /// Whether N and K are whole tiles, as far as one of AITER's kernels needs them to be. Rows beyond M are
     /// only read, whether it pads them or not.
-    fn divides(&self, problem: &GemmProblem) -> bool {
+    fn has_whole_tiles(&self, problem: &GemmProblem) -> bool {
         let [_, pad_n, pad_k] = self.pad;
-        self.variant.library != GemmLibrary::Aiter
-            || (pad_n || is_whole(problem.n, self.tile.n)) && (pad_k || is_whole(problem.k, self.tile.k))
+        (pad_n || is_whole(problem.n, self.tile.n)) && (pad_k || is_whole(problem.k, self.tile.k))
     }
 
     /// Whether the rows of one of AITER's kernels of CK's are whole loads and stores, which no padding
     /// completes.
     fn has_whole_vectors(&self, problem: &GemmProblem) -> bool {
         let [load_a, load_b, store] = self.vector;
-        self.variant.library != GemmLibrary::Aiter
-            || [load_a, load_b].into_iter().all(|load| is_whole(problem.k, load))
-                && is_whole(problem.n, store)
+        is_whole(problem.k, load_a) && is_whole(problem.k, load_b) && is_whole(problem.n, store)
     }
 
     /// Whether its name stands for kernels of 8-bit integers as well: AITER's with one scale for each row and
@@ -199,10 +196,11 @@ impl GemmKernel {
         if *num_d > 0 && self.num_d_tensors != *num_d {
             return Some(format!("it reads {} D tensors (num_d)", self.num_d_tensors));
         }
-        if !self.divides(problem) {
+        let is_aiters = self.variant.library == GemmLibrary::Aiter;
+        if is_aiters && !self.has_whole_tiles(problem) {
             return Some(format!("its tile of {} does not divide N and K", self.tile));
         }
-        if !self.has_whole_vectors(problem) {
+        if is_aiters && !self.has_whole_vectors(problem) {
             let [load_a, load_b, store] = self.vector;
             return Some(format!(
                 "it loads {load_a} and {load_b} elements of K and stores {store} of N at a time"
