@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::StudyError;
 use crate::candidates::Trial;
-use ck_select_data::measurements::Measurements;
+use ck_select_data::measurements::{Measurements, anywhere};
 
 /// The order in which a ranking tries a trial's candidates.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,9 +58,10 @@ impl Judge {
     ) -> Result<Self, StudyError> {
         let mut known = HashMap::new();
         for (index, kernel) in pool.iter().enumerate() {
-            known.entry(&kernel.kind).or_insert(index);
+            known.entry(anywhere(&kernel.kind)).or_insert(index);
         }
-        let in_pool = measurements.kernels().iter().map(|kernel| known.get(&kernel.kind).copied()).collect();
+        let in_pool = measurements.kernels().iter();
+        let in_pool = in_pool.map(|kernel| known.get(&anywhere(&kernel.kind)).copied()).collect();
         Self::over(model, Arc::clone(pool), in_pool, true)
     }
 

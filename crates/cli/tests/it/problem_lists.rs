@@ -261,7 +261,19 @@ fn a_family_of_aiters_is_a_pool_of_every_command() {
     }
     let bench = "bench --problems @problems.csv --simulate analytic --output @log.csv --pool";
     folder.good(&format!("{bench} a8w8_rowwise --arch gfx950 --order estimate:8"));
-    folder.good("evaluate --model estimate --arch gfx950 --pool a8w8_rowwise --data @log.csv");
+    let mean = |pool: &str| {
+        let line = format!("evaluate --model estimate --arch gfx950 --pool {pool} --data @log.csv");
+        folder.json(&line)["best_of_top_k"][0].as_f64()
+    };
+    // Kernels of a family were none of those that had been measured (b103192d).
+    folder.write("names.txt", folder.good("enumerate a8w8_rowwise --arch gfx950"));
+    assert!(mean("a8w8_rowwise") > Some(0.5) && mean("a8w8_rowwise") == mean("@names.txt"));
+    // It measured for hours, and then said it (b103192d).
+    #[cfg(feature = "train")]
+    folder.refuses(
+        "tune --arch gfx950 --pool a8w8_rowwise --problems @problems.csv --runner @none.so --work @work --output @tuned
+            1: its features cannot be learned from: pipeline: found 'compv",
+    );
     folder.refuses(&format!(
         "explain --model embedded:universal {asked}
             2: a8w8_rowwise: no such file; if it is a family of AITER's kernels, give --arch

@@ -37,7 +37,7 @@ use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, first_row};
 pub use sweeps::{Configuration, Run, Sweep};
-pub use winners::{TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners};
+pub use winners::{TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners, anywhere};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]

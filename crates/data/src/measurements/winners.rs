@@ -187,7 +187,7 @@ impl Columns {
             time: time.into_iter().find_map(|(name, unit)| Some((index.find(name)?, unit))),
             tflops: index.find("tflops"),
             mark: index.find("is_latest_winner"),
-            dtype: index.find("q_dtype_w"),
+            dtype: index.find("q_dtype_w").or_else(|| index.find("dtype")),
             library: index.find("libtype"),
         })
     }
@@ -602,8 +602,8 @@ fn of_type(problem: Problem, word: &str, kernel: &Kernel) -> Result<Problem, Str
     of_kernel.ok_or_else(|| format!("q_dtype_w: found {word}, but '{name}' is a kernel of {own}"))
 }
 
-/// A kernel as built for no architecture in particular.
-fn anywhere(kind: &KernelKind) -> KernelKind {
+/// A kernel as built for no architecture in particular, which names and measurements do not say.
+pub fn anywhere(kind: &KernelKind) -> KernelKind {
     let mut kind = map_operation!(kind, KernelKind(kernel) as Own => KernelKind(Own::anywhere(kernel)));
     each_operation!(&mut kind, KernelKind(kernel) => kernel.arch = None);
     kind
@@ -732,6 +732,18 @@ mod tests {
         }
         // A GPU of NVIDIA may have as many.
         assert_eq!(gpus(Some("sm_90")), ["sm_90/304", "sm_90/256"]);
+    }
+
+    /// A column `dtype` was known and ignored (b103192d).
+    #[test]
+    fn a_type_may_stand_in_either_column() {
+        for column in ["dtype", "q_dtype_w"] {
+            let mut winners = Winners::default();
+            let text = format!("M,N,K,{column},kernel\n1,64,64,int8,{ROWS}\n1,64,64,fp8,{ROWS}\n");
+            winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
+            let types = winners.shapes.iter().map(|shape| shape.problem.dtype()).collect::<Vec<_>>();
+            assert_eq!(types, [Dtype::Int8, Dtype::Fp8]);
+        }
     }
 
     /// The error had our word for the type, which is nowhere in the table (ffe9ea3a).

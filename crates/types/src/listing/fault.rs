@@ -30,12 +30,15 @@ pub enum ProblemLineFault {
     #[error("{0}")]
     Read(String),
     /// A file without a problem.
-    #[error("found no {0} problem, expected at least one{also}", also = also(*.1, *.2))]
-    None(Op, u64, u64),
+    #[error("found no {0} problem, expected at least one{also}", also = also(*.1, *.2, *.3))]
+    None(Op, u64, u64, u64),
 }
 
-fn also(others: u64, torn: u64) -> String {
+fn also(others: u64, torn: u64, of_other_tables: u64) -> String {
     match (others, torn) {
+        (0, 0) if of_other_tables > 0 => {
+            format!("; {of_other_tables} lines are about other tables of AITER's")
+        }
         (0, 0) => String::new(),
         (others, 0) => format!("; {others} of another operation were skipped"),
         (_, torn) => format!("; {others} of another operation and {torn} torn lines were skipped"),

@@ -11,11 +11,12 @@ use crate::vocab::QuantMode;
 const UNTUNED: &str = "not found tuned config";
 
 /// AITER's tables, and what the problems of each ask for: scales, a shuffled B, a batch.
-const TABLES: [(&str, Option<QuantMode>, [bool; 2]); 8] = [
+const TABLES: [(&str, Option<QuantMode>, [bool; 2]); 9] = [
     ("a4w4_blockscale_tuned_gemm", Some(QuantMode::Mx), [true, false]),
     ("a8w8_blockscale_tuned_gemm", Some(QuantMode::AB), [false, false]),
     ("a8w8_blockscale_bpreshuffle_tuned_gemm", Some(QuantMode::AB), [true, false]),
     ("a8w8_bpreshuffle_tuned_gemm", Some(QuantMode::RowCol), [true, false]),
+    ("a8w8_bpreshuffle_cktile_tuned_gemm", Some(QuantMode::RowCol), [true, false]),
     ("a8w8_tuned_gemm", Some(QuantMode::RowCol), [false, false]),
     ("a8w8_tuned_batched_gemm", Some(QuantMode::RowCol), [false, true]),
     ("bf16_tuned_batched_gemm", None, [false, true]),
@@ -122,6 +123,13 @@ loading: 50%|###\rloading: 100%
         assert_eq!(read(&foreign, ROWS).unwrap().problems.len(), 1);
         let list = [b"M=1,N=2,K=3\n\nM=1,N=2,K=".as_slice(), &[0xff, b'\n']].concat();
         assert_eq!(read(&list, ROWS).unwrap_err().to_string(), "vllm.log: line 3: not UTF-8");
+    }
+
+    #[test]
+    fn a_log_about_other_tables_alone_says_so() {
+        let error = read(LOG, &ROWS.replace("_32x32_2x2", "_16x16_32x32").replace("rowwise", "bpreshuffle"));
+        let error = error.map_or_else(|error| error.to_string(), |list| format!("{list:?}"));
+        assert!(error.ends_with("; 5 lines are about other tables of AITER's"), "{error}");
     }
 
     #[test]

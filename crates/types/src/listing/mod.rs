@@ -358,8 +358,8 @@ impl<'a> ProblemReader<'a> {
         };
         let next = next.map_err(|fault| self.fault(fault))?;
         if next.is_none() && !self.any {
-            let Skipped { others, torn, .. } = self.passed;
-            return Err(self.fault(ProblemLineFault::None(self.op, others, torn)));
+            let Skipped { others, torn, of_other_tables, .. } = self.passed;
+            return Err(self.fault(ProblemLineFault::None(self.op, others, torn, of_other_tables)));
         }
         self.any = true;
         Ok(next)

@@ -1,10 +1,12 @@
 //! Names in text and CSV files.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::error::quoted;
 use super::{Builder, PoolError, named};
 use crate::csv_rows::{CsvFault, CsvRows, UNCLOSED};
+use crate::each_operation;
+use crate::kernel::{Kernel, KernelKind};
 use crate::nearest::nearest;
 use crate::vocab::Arch;
 
@@ -49,17 +51,27 @@ fn read_csv(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(),
         .line(rows.line()));
     };
     let gfx = rows.column("gfx");
-    let mut seen = HashSet::new();
+    let mut found: Vec<(Kernel, Option<Arch>, u64)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     while rows.next()? {
         let name = rows.text(column);
-        let is_elsewhere = gfx.zip(arch).is_some_and(|(column, arch)| rows.text(column) != arch.as_str());
-        if !is_elsewhere && !seen.contains(name) {
-            let added = named(name).and_then(|kernel| builder.push(kernel));
-            added.map_err(|error| error.line(rows.line()).within(field))?;
-            seen.insert(name.to_owned());
+        let own = gfx.and_then(|column| rows.text(column).parse::<Arch>().ok());
+        if own.zip(arch).is_some_and(|(own, asked)| own != asked) {
+            continue;
         }
+        if let Some(&place) = places.get(name) {
+            // It is built for several.
+            found[place].1 = found[place].1.filter(|first| Some(*first) == own);
+            continue;
+        }
+        let kernel = named(name).map_err(|error| error.line(rows.line()).within(field))?;
+        places.insert(name.to_owned(), found.len());
+        found.push((kernel, own, rows.line()));
     }
-    Ok(())
+    found.into_iter().try_for_each(|(mut kernel, arch, line)| {
+        each_operation!(&mut kernel.kind, KernelKind(own) => own.arch = own.arch.or(arch));
+        builder.push(kernel).map_err(|error| error.line(line).within(field))
+    })
 }
 
 impl From<CsvFault> for PoolError {

@@ -61,6 +61,7 @@ impl Pool {
     }
 
     /// Reads a file without the rows whose column `gfx`, which AITER's tables have, is another architecture.
+    /// Without one, a kernel is of that of its rows, if it is one.
     pub fn read_on(path: impl AsRef<Path>, arch: Option<Arch>) -> Result<Self, PoolError> {
         let path = path.as_ref();
         let label = path.display().to_string();

@@ -78,6 +78,10 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
     let two = format!("gfx,kernelName\ngfx942,{CONV}\ngfx950,{}\n", CONV.replace("compv3", "compv4"));
     let on = |arch: &str| Pool::from_unlabelled(two.as_bytes(), arch.parse().ok()).map(|pool| pool.len());
     assert_eq!((on("gfx950"), on(""), on("gfx90a").is_err()), (Ok(1), Ok(2), true));
+    // Where none is asked for, each kernel is of its own, or of several (4e0c94d0).
+    let all = format!("{two}gfx942,{0}\ngfx950,{0}\n", CONV.replace("compv3", "compv5"));
+    let archs = pool(&all).unwrap().iter().map(|kernel| kernel.kind.arch()).collect::<Vec<_>>();
+    assert_eq!(archs, ["gfx942", "gfx950", ""].map(|arch| arch.parse().ok()));
     // A header of one column was taken for a name.
     refuses(
         &format!("kernelname\n{CONV}\n"),

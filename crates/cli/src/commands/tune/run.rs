@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ck_select::features::Extractor;
 use ck_select::model::Target;
+use ck_select::pool::Pool;
 use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
@@ -69,6 +70,7 @@ fn simulate(args: &Args, recorded: &TuningData<'_>) -> Result<(), CliError> {
 fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let kernels = pools::read(pool, || args.arch().map(Some))?;
     let base = super::super::start_of(&args.model, kernels.op())?;
+    check_features(&kernels, base.extractor())?;
     let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
     let problems = measured.measurements.problems().len();
     let drawn = measured.draw_all(args)?;
@@ -88,6 +90,15 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     }
     write(args, &measured, &measured.measurements, curve)?;
     figures.print(args.format)
+}
+
+/// Refuses kernels, before they are measured, that the features of the model to be cannot describe.
+fn check_features(kernels: &Pool, extractor: &Extractor) -> Result<(), CliError> {
+    let Some(features) = extractor.for_own_features(&extractor.hardware) else { return Ok(()) };
+    kernels.iter().try_for_each(|kernel| match features.kernel_side(&kernel.kind) {
+        Ok(_) => Ok(()),
+        Err(error) => fail!("{}: its features cannot be learned from: {error}", kernel.name),
+    })
 }
 
 /// Refuses to write a model if holding out what was measured shows that the universal model chooses better.
