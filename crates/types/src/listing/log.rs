@@ -121,6 +121,10 @@ loading: 50%|###\rloading: 100%
         let foreign: Vec<u8> = log.iter().map(|&byte| if byte == b'@' { 0xff } else { byte }).collect();
         assert!(foreign.contains(&0xff));
         assert_eq!(read(&foreign, ROWS).unwrap().problems.len(), 1);
+        for first in [&[0xff, b' ', b'\n'][..], b"loading\rdone\n"] {
+            assert_eq!(read([first, LOG.as_bytes()].concat(), ROWS).unwrap().problems.len(), 1);
+        }
+        assert_eq!(read([0xff, b'\n', 0xff], ROWS).unwrap_err().to_string(), "vllm.log: line 1: not UTF-8");
         let list = [b"M=1,N=2,K=3\n\nM=1,N=2,K=".as_slice(), &[0xff, b'\n']].concat();
         assert_eq!(read(&list, ROWS).unwrap_err().to_string(), "vllm.log: line 3: not UTF-8");
     }

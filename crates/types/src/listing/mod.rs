@@ -247,8 +247,16 @@ impl<'a> ProblemReader<'a> {
 
     fn head(&mut self) -> Result<Format<'a>, ProblemLineFault> {
         self.lines.expect_text()?;
-        if !self.lines.next()? {
-            return Ok(Format::Empty);
+        match self.lines.next() {
+            Ok(true) => {}
+            Ok(false) => return Ok(Format::Empty),
+            // Logs begin with anything.
+            Err(fault) => {
+                let number = self.lines.number;
+                let text = self.rest().ok().filter(|text| log::has_problems(text));
+                self.lines.number = number;
+                return text.map(|text| self.log(&text)).ok_or(fault);
+            }
         }
         if log::has_problems(self.lines.line()) {
             return self.rest().map(|text| self.log(&text));

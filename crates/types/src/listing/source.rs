@@ -44,11 +44,16 @@ impl<'a> Lines<'a> {
             return Ok(true);
         }
         loop {
-            self.text.clear();
+            let mut bytes = std::mem::take(&mut self.text).into_bytes();
+            bytes.clear();
             self.number += 1;
-            if self.source.read_line(&mut self.text).map_err(unreadable)? == 0 {
+            if self.source.read_until(b'\n', &mut bytes).map_err(unreadable)? == 0 {
                 return Ok(false);
             }
+            self.text = String::from_utf8(bytes).map_err(|error| {
+                self.text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                ProblemLineFault::Read("not UTF-8".to_owned())
+            })?;
             self.whole = self.text.ends_with('\n');
             if self.number == 1 {
                 self.text.drain(..self.text.len() - files::text_without_bom(&self.text).len());
