@@ -55,7 +55,9 @@ fn read_csv(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(),
     let mut places: HashMap<String, usize> = HashMap::new();
     while rows.next()? {
         let name = rows.text(column);
-        let own = gfx.and_then(|column| rows.text(column).parse::<Arch>().ok());
+        let own = gfx.map(|column| rows.text(column)).filter(|word| !word.is_empty());
+        let own = own.map(str::parse::<Arch>).transpose();
+        let own = own.map_err(|error| PoolError::new(error).line(rows.line()).within("gfx"))?;
         if own.zip(arch).is_some_and(|(own, asked)| own != asked) {
             continue;
         }

@@ -82,6 +82,10 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
     let all = format!("{two}gfx942,{0}\ngfx950,{0}\n", CONV.replace("compv3", "compv5"));
     let archs = pool(&all).unwrap().iter().map(|kernel| kernel.kind.arch()).collect::<Vec<_>>();
     assert_eq!(archs, ["gfx942", "gfx950", ""].map(|arch| arch.parse().ok()));
+    let of_none = format!("gfx,kernelName\n,{CONV}\n");
+    assert_eq!(pool(&of_none).unwrap().get(0).unwrap().kind.arch(), None);
+    let error = pool(&of_none.replace("\n,", "\nMI300X,")).unwrap_err();
+    assert_eq!((error.line, error.field.as_deref()), (Some(2), Some("gfx")), "{error}");
     // A header of one column was taken for a name.
     refuses(
         &format!("kernelname\n{CONV}\n"),
