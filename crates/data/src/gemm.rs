@@ -64,10 +64,6 @@ impl OperationData for GemmProblem {
         GemmKernel { block_size: 0, ..kernel.clone() }
     }
 
-    fn is_shuffled(kernel: &GemmKernel) -> bool {
-        kernel.preshuffle
-    }
-
     fn shuffled(self) -> Self {
         Self { request: GemmRequest { preshuffle: true, ..self.request }, ..self }
     }

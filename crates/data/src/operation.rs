@@ -35,12 +35,7 @@ pub(crate) trait OperationData: OperationProblem {
         kernel.clone()
     }
 
-    /// Whether a kernel reads an operand in an order of its own.
-    fn is_shuffled(_kernel: &Self::Kernel) -> bool {
-        false
-    }
-
-    /// The problem with that operand in that order, which tuned tables do not say.
+    /// The problem of kernels that read an operand in an order of their own, which tuned tables do not say.
     fn shuffled(self) -> Self {
         self
     }

@@ -50,6 +50,11 @@ pub trait OperationProblem: Record + Copy {
         false
     }
 
+    /// Whether a kernel reads an operand in an order of its own.
+    fn is_shuffled(_kernel: &Self::Kernel) -> bool {
+        false
+    }
+
     /// The extents of the operand that a layer keeps, where there is one: the weight.
     fn weight(&self) -> Option<String> {
         None

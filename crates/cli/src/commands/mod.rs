@@ -399,9 +399,8 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
         _ => None,
     };
     if let Some((found, dtype_c)) = common(pool.iter().map(|kernel| request(&kernel.kind))).flatten() {
-        let is_shuffled = |kind: &KernelKind| matches!(kind, KernelKind::Gemm(kernel) if kernel.preshuffle);
-        let preshuffle = pool.iter().all(|kernel| is_shuffled(&kernel.kind));
-        (defaults.gemm_request, defaults.dtype_c) = (GemmRequest { preshuffle, ..found }, Some(dtype_c));
+        let request = GemmRequest { preshuffle: pool.is_shuffled(), ..found };
+        (defaults.gemm_request, defaults.dtype_c) = (request, Some(dtype_c));
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn read(files: &[PathBuf], wanted: &RowScope, gpu: &Gpu) -> Result<Wi
     if let (Some(arch), other @ 1..) = (wanted.arch, all - here) {
         say!("ckselect: left out: {other} of {all} shapes, which are not of {arch}");
     }
-    let winners = winners.of(wanted);
+    let winners = winners.matching(wanted);
     if let other @ 1.. = here - winners.shapes.len() {
         say!("ckselect: left out: {other} of {here} shapes, which are not those of --where");
     }

@@ -1,5 +1,7 @@
 //! Winners of tuned tables: how `evaluate` counts their places, and what `train` learns from them.
 
+#[cfg(feature = "train")]
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -298,11 +300,11 @@ fn a_model_without_cross_validation_says_so() {
     let all = tuned(&[1, 96, 300]);
     let pair = all.lines().filter(|line| !line.starts_with("gfx942") || line.contains(",512,1024,"));
     let pair: String = pair.flat_map(|line| [line, "\n"]).collect();
-    let why = "no winner was held out, so there are no figures: ";
-    let expected = format!("{why}--folds needs two groups of shapes, found one pair");
-    assert!(said(&pair).contains(&expected), "{}", said(&pair));
-    let expected = format!("{why}no row is marked as the winner");
-    assert!(said(&all.replace(",1\n", ",0\n")).contains(&expected));
+    let why = "no winner was held out, so there are no figures: these need marked winners, and two groups of \
+               shapes (group_by=pair)";
+    for table in [pair, all.replace(",1\n", ",0\n")] {
+        assert!(said(&table).contains(why), "{}", said(&table));
+    }
     assert!(!said(&all).contains("held out"));
 }
 
@@ -438,6 +440,17 @@ fn a_model_ranks_the_kernels_whose_winners_it_learned() {
         let order = i32::from(name == "shuffled");
         assert_eq!(trained["numbers"]["preshuffle"], serde_json::json!([order, order]));
     }
+    // Each kernel's own, wherever it stands in the pool.
+    let names = folder.good("enumerate a8w8_rowwise --arch gfx942");
+    folder.write("back.txt", names.lines().rev().collect::<Vec<_>>().join("\n"));
+    folder.write("names.txt", &names);
+    let [there, back] = ["names", "back"].map(|pool| {
+        let asked = "--problem M=64,N=4096,K=1024,dtype=int8 --format csv";
+        let ranked = folder.good(&format!("rank --model @plain --pool @{pool}.txt {asked}"));
+        column(&ranked, "kernel").into_iter().zip(column(&ranked, "tflops")).collect::<BTreeMap<_, _>>()
+    });
+    assert_eq!(there, back);
+    assert!(there.values().collect::<BTreeSet<_>>().len() > 1, "{there:?}");
     folder.refuses(
         "rank --model @plain --pool @plain.txt --problem M=64,N=512,K=1024,dtype=fp8
             1: dtype is fp8, the model is for int8",

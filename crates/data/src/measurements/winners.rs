@@ -98,7 +98,7 @@ impl std::fmt::Display for TunedGpu {
 impl TunedGpu {
     /// A device of its architecture, with these compute units.
     #[must_use]
-    pub fn of(&self, mut device: Device) -> Device {
+    pub fn device_from(&self, mut device: Device) -> Device {
         device.hardware.num_cus = self.units.unwrap_or(device.hardware.num_cus);
         device
     }
@@ -142,7 +142,7 @@ struct Columns {
     time: Option<(usize, f64)>,
     tflops: Option<usize>,
     mark: Option<usize>,
-    dtype: Option<usize>,
+    dtype: Option<(&'static str, usize)>,
     library: Option<usize>,
 }
 
@@ -187,7 +187,7 @@ impl Columns {
             time: time.into_iter().find_map(|(name, unit)| Some((index.find(name)?, unit))),
             tflops: index.find("tflops"),
             mark: index.find("is_latest_winner"),
-            dtype: index.find("q_dtype_w").or_else(|| index.find("dtype")),
+            dtype: ["q_dtype_w", "dtype"].into_iter().find_map(|name| Some((name, index.find(name)?))),
             library: index.find("libtype"),
         })
     }
@@ -283,8 +283,10 @@ impl Winners {
         let of_problem = ProblemCells { columns: &columns.problem, cells };
         let arch = arch_with(units, assumed.arch);
         let mut problem = problem_of(&self.kernels[kernel as usize], &of_problem, arch)?;
-        if let Some(Cell::Word(word)) = some(columns.dtype) {
-            problem = of_type(problem, word, &self.kernels[kernel as usize])?;
+        if let Some((column, place)) = columns.dtype
+            && let Some(Cell::Word(word)) = cells(place)
+        {
+            problem = of_type(problem, column, word, &self.kernels[kernel as usize])?;
         }
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
             Hardware::check_units(arch, "cu_num", units).map_err(|error| error.to_string())?;
@@ -393,7 +395,7 @@ impl Winners {
 
     /// Those of a direction and an element type, if they are given.
     #[must_use]
-    pub fn of(mut self, wanted: &RowScope) -> Self {
+    pub fn matching(mut self, wanted: &RowScope) -> Self {
         let is_wanted = |problem: &Problem| {
             wanted.dtype.is_none_or(|dtype| problem.dtype() == dtype)
                 && wanted.direction.is_none_or(|direction| problem.direction() == Some(direction))
@@ -572,14 +574,13 @@ impl Measurements {
     }
 }
 
-/// A problem that asks for B in the order in which all kernels of its pool read it.
+/// A problem as the kernels of its pool read their operands.
 fn read_by_all(problem: &Problem, pool: &Pool) -> Problem {
-    let is_shuffled =
-        |kernel: &Kernel| each_operation!(&kernel.kind, KernelKind(own) as Own => Own::is_shuffled(own));
-    if !pool.iter().all(is_shuffled) {
-        return *problem;
+    if pool.is_shuffled() {
+        map_operation!(*problem, Problem(of) => Problem(of.shuffled()))
+    } else {
+        *problem
     }
-    map_operation!(*problem, Problem(of) => Problem(of.shuffled()))
 }
 
 fn split_in((name, column, range): &SplitColumn, cells: Cells<'_, '_>) -> Result<i64, String> {
@@ -593,13 +594,13 @@ fn split_in((name, column, range): &SplitColumn, cells: Cells<'_, '_>) -> Result
 }
 
 /// A problem in the type of a row.
-fn of_type(problem: Problem, word: &str, kernel: &Kernel) -> Result<Problem, String> {
-    let dtype = word.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
+fn of_type(problem: Problem, column: &str, word: &str, kernel: &Kernel) -> Result<Problem, String> {
+    let dtype = word.parse().map_err(|error| format!("{column}: {error}"))?;
     let of_kernel = each_operation!((problem, &kernel.kind), (Problem(of), KernelKind(own)) => {
         of.of_type(own, dtype).map(Into::into)
     }, Some(problem));
     let (name, own) = (&kernel.name, kernel.kind.dtype());
-    of_kernel.ok_or_else(|| format!("q_dtype_w: found {word}, but '{name}' is a kernel of {own}"))
+    of_kernel.ok_or_else(|| format!("{column}: found {word}, but '{name}' is a kernel of {own}"))
 }
 
 /// A kernel as built for no architecture in particular, which names and measurements do not say.
@@ -711,7 +712,7 @@ mod tests {
             (Some(12.0), Some(12.0), "512_1024")
         );
         let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
-        assert_eq!(winners.gpus()[0].1.of(device).hardware.num_cus, 80);
+        assert_eq!(winners.gpus()[0].1.device_from(device).hardware.num_cus, 80);
     }
 
     /// A row of another architecture's GPU was an error (07238670).
@@ -743,6 +744,9 @@ mod tests {
             winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
             let types = winners.shapes.iter().map(|shape| shape.problem.dtype()).collect::<Vec<_>>();
             assert_eq!(types, [Dtype::Int8, Dtype::Fp8]);
+            let text = text.replace("int8", "fp64");
+            let error = winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("t.csv: line 2: {column}: ")), "{error}");
         }
     }
 

@@ -123,6 +123,10 @@ impl OperationProblem for GemmProblem {
         kernel.may_be_int8()
     }
 
+    fn is_shuffled(kernel: &GemmKernel) -> bool {
+        kernel.preshuffle
+    }
+
     fn weight(&self) -> Option<String> {
         Some(format!("{}_{}", self.n, self.k))
     }

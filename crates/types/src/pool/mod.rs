@@ -15,8 +15,10 @@ pub use error::PoolError;
 pub use export::{ExportOptions, config_json, export_json, kernel_json};
 pub use folder::{Folder, FolderKernel};
 
+use crate::each_operation;
 use crate::files;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, KernelKind};
+use crate::operation::OperationProblem as _;
 use crate::vocab::{Arch, Op};
 
 /// Kernels of one operation, in the order of their source, which is the last to decide between equal scores.
@@ -160,6 +162,12 @@ impl Pool {
     /// The kernel at `index`.
     pub fn get(&self, index: usize) -> Option<&Kernel> {
         self.kernels.get(index).map(AsRef::as_ref)
+    }
+
+    /// Whether all kernels read an operand in an order of their own, so that their problems have it so.
+    pub fn is_shuffled(&self) -> bool {
+        self.iter()
+            .all(|kernel| each_operation!(&kernel.kind, KernelKind(own) as Own => Own::is_shuffled(own)))
     }
 
     /// The indices in the order of names, those of equal names ascending.

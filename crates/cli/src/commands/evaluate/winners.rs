@@ -62,13 +62,13 @@ fn judge(
     pool: &Arc<Pool>,
     all: &mut Vec<GpuFigures>,
 ) -> Result<(), CliError> {
+    let described = args.arch.file_override()?.map(|described| described.device);
     for (file, gpu) in tables.gpus() {
         let Some(arch) = gpu.arch else {
             let file = file.display();
             refuse!("{file}: the table does not record its GPU: give --arch");
         };
-        let described = args.arch.file_override()?.map(|described| described.device);
-        let device = gpu.of(described.map_or_else(|| Device::for_arch(arch), Ok)?);
+        let device = gpu.device_from(described.map_or_else(|| Device::for_arch(arch), Ok)?);
         let model = match model {
             None => Model::from_estimate(pool.op(), device)?.for_arch(arch),
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),

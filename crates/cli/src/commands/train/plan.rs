@@ -133,10 +133,9 @@ fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<Vec<Goal>, CliEr
         };
         goals.push(Goal { target: Target::Relative, objective, params });
     }
-    let usual: &[&str] =
-        if args.universal || args.prior.is_some() { &[] } else { &[Target::Tflops.as_str()] };
-    let asked = args.targets.as_ref().map(|words| words.iter().map(String::as_str).collect());
-    for word in asked.unwrap_or_else(|| usual.to_vec()) {
+    let only_ranks = args.universal || args.prior.is_some();
+    let usual = if only_ranks { Vec::new() } else { vec![Target::Tflops.as_str().to_owned()] };
+    for word in args.targets.as_ref().unwrap_or(&usual) {
         let target: Target = word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")))?;
         if target == Target::Relative {
             if ranks {

@@ -12,9 +12,7 @@ use ck_select::vocab::{Direction, Dtype};
 use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, WinnerRows, Winners};
 use ck_select_data::places::{GpuFigures, WinnerPlace};
 use ck_select_study::page;
-use ck_select_train::{
-    CardInputs, Directory, Efficiency, GroupBy, TrainError, TrainedForest, Watcher, train,
-};
+use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, TrainedForest, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
@@ -62,8 +60,11 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     if let (Some(tables), Some(rows)) = (&tables, &winner_rows) {
         inputs.places = tables.judged(rows, &trained);
         if inputs.places.is_empty() && plan.folds > 1 {
-            let why = tables.unjudged(plan.group_by);
-            say!("ckselect: no winner was held out, so there are no figures: {why}");
+            let group = plan.group_by;
+            say!(
+                "ckselect: no winner was held out, so there are no figures: these need marked winners, and two \
+                 groups of shapes (group_by={group})"
+            );
         }
     }
     let mut directory = Directory::new(measurements, &plan, &trained, &inputs)?;
@@ -164,15 +165,6 @@ impl Tables {
             fail!("the tables have no shape of what was asked for");
         }
         Ok(completed)
-    }
-
-    /// Why that of none is known.
-    fn unjudged(&self, group_by: GroupBy) -> String {
-        let groups = self.winners.shapes.iter().map(|shape| group_by.key(&shape.problem));
-        match groups.collect::<BTreeSet<_>>().len() {
-            1 => format!("--folds needs two groups of shapes, found one {group_by}"),
-            _ => "no row is marked as the winner".to_owned(),
-        }
     }
 
     /// Where the winners of held-out pairs stand.
