@@ -352,8 +352,9 @@ typedef struct {
                                     of the profile of `arch`, or else of what the file is `based_on`;
                                     models of one architecture keep their constants. */
   const char *splits;          /**< The numbers of parts that may be chosen for problems whose `split_k` is
-                                    0, such as "1,2,4"; NULL for "1,2,4,8,16". Of these, a kernel takes
-                                    those for which its `supports` returns not 0. Copied. */
+                                    0, such as "1,2,4"; NULL for "1,2,4,8,16", of which AITER's kernels
+                                    take 1. Of these, a kernel takes those for which its `supports` returns
+                                    not 0. Copied. */
 } ck_options;
 
 /** Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the

@@ -99,7 +99,8 @@ pub struct CkOptions {
     /// `based_on`; models of one architecture keep their constants.
     pub hardware: *const c_char,
     /// The numbers of parts that may be chosen for problems whose `split_k` is 0, such as "1,2,4"; NULL for
-    /// "1,2,4,8,16". Of these, a kernel takes those for which its `supports` returns not 0. Copied.
+    /// "1,2,4,8,16", of which AITER's kernels take 1. Of these, a kernel takes those for which its `supports`
+    /// returns not 0. Copied.
     pub splits: *const c_char,
 }
 

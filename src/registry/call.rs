@@ -60,9 +60,11 @@ impl<'r, 's> Call<'r, 's> {
         self.is_eligible(entry) && self.supports(entry, split_k)
     }
 
-    /// The numbers of parts that may be chosen, the smallest first.
-    pub(super) fn splits(self) -> impl Iterator<Item = i32> + use<'s> {
-        self.problem.each_split().map(|problem| problem.split_k())
+    /// The numbers of parts that may be chosen for a kernel, the smallest first.
+    pub(super) fn splits_of<'e>(self, entry: &'e Entry) -> impl Iterator<Item = i32> + use<'s, 'e> {
+        let Self { problem, .. } = self;
+        let splits = problem.each_split().map(|definite| definite.split_k());
+        splits.filter(move |&parts| problem.admits(&entry.kernel().kind, parts))
     }
 
     /// A selection with the fields that all sources have.

@@ -85,8 +85,8 @@ pub struct Options {
     pub measuring: SearchOptions,
     /// The stream to measure on.
     pub stream: Stream,
-    /// The numbers of parts that may be chosen for problems with `split_k` 0. Of these, a kernel takes those
-    /// that its [`supports`](super::Hooks::supports) accepts.
+    /// The numbers of parts that may be chosen for problems with `split_k` 0; the usual ones for AITER's
+    /// kernels only 1. Of these, a kernel takes those that its [`supports`](super::Hooks::supports) accepts.
     pub splits: Splits,
     /// A file to which every distinct problem is appended, for [`ProblemList`](crate::listing::ProblemList)
     /// to read.

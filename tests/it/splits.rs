@@ -14,7 +14,7 @@ use ck_select::registry::{Mode, Options, Registry, SelectError, Source};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select::tuning::search::RunOutcome;
 
-use crate::common::{Scripted, on, root, running};
+use crate::common::{Scripted, on, plain, root, running};
 
 fn model() -> Model {
     Model::load(root("tests/golden/models/gemm_small")).unwrap()
@@ -155,6 +155,43 @@ fn every_source_chooses_among_what_is_allowed_and_supported() {
     let Made { registry, .. } = made(on("gfx942"), 32, slow);
     let none = registry.select(&auto).unwrap_err().to_string();
     assert!(none.contains(&format!("{} do not support it", pool().len())), "{none}");
+}
+
+/// Nothing learned AITER's splits, and what the estimate chose was right less often than none.
+#[test]
+#[cfg(feature = "embedded-models")]
+fn aiters_kernels_stay_whole_unless_numbers_are_given() {
+    let aiter = ["64x128x128_32x32_1x2", "128x128x128_32x32_2x2"].map(|tile| {
+        let rest = "8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+        Kernel::from_name(&format!("a8w8_rowwise_256x{tile}_{rest}")).unwrap()
+    });
+    let text = "M=16,N=512,K=16384,split_k=auto,quant=rowcolquant";
+    let auto = Problem::parse(ck_select::vocab::Op::Gemm, text, &aiter[0].kind.defaults()).unwrap();
+    let usual = Options { embedded_models: true, ..on("gfx942") };
+    let without = Options { embedded_models: false, ..usual.clone() };
+    let given = Options { splits: "2,4".parse().unwrap(), ..usual.clone() };
+    for (options, source, least) in [
+        (usual.clone(), Source::Model, 1),
+        (without.clone(), Source::Estimate, 1),
+        (Options { mode: Mode::Priority, ..without.clone() }, Source::Priority, 1),
+        (given.clone(), Source::Model, 2),
+        (Options { embedded_models: false, ..given }, Source::Estimate, 2),
+    ] {
+        let registry = Registry::new(options).unwrap();
+        registry.add_all(plain(aiter.clone())).unwrap();
+        let chosen = registry.select(&auto).unwrap();
+        assert_eq!((chosen.source, chosen.split_k.min(2)), (source, least));
+    }
+    // Others beside them are split.
+    let other = pool().iter().next().unwrap().clone();
+    let estimate = PoolEstimate::new(
+        Estimator::new(Device::for_arch("gfx942".parse().unwrap()).unwrap()),
+        Arc::new(Pool::new([&aiter[..], &[other]].concat()).unwrap()),
+    );
+    let mut scratch = EstimateScratch::default();
+    estimate.rank(gemm(1, AUTO).checked().unwrap(), &mut scratch).unwrap();
+    let parts = |index| scratch.ranking().iter().filter(|one| one.index == index).count();
+    assert_eq!([parts(0), parts(2)], [0, 5]);
 }
 
 /// A winner has its number, on disk, too.

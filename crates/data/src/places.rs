@@ -20,13 +20,32 @@ pub struct WinnerPlace {
     rank: Option<usize>,
     /// The least time of the shape over that of the first kernel, if that was timed.
     efficiency: Option<f64>,
+    /// Where the split is chosen, too.
+    split: Option<SplitPlace>,
+}
+
+/// Whether the first kernel and its split are the winner's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SplitPlace {
+    /// The split is.
+    pub split: bool,
+    /// Both are.
+    pub pair: bool,
+    /// The winner is not split.
+    pub never: bool,
 }
 
 impl WinnerPlace {
     /// For a shape of which the winner has this rank, and the first kernel this time.
     pub fn new(shape: &TunedShape, rank: Option<usize>, chosen_us: Option<f64>) -> Self {
         let efficiency = chosen_us.zip(shape.least_us()).map(|(chosen, least)| least / chosen);
-        Self { pair: shape.pair(), weight: shape.stands_for, rank, efficiency }
+        Self { pair: shape.pair(), weight: shape.stands_for, rank, efficiency, split: None }
+    }
+
+    /// The same where the split is chosen, too.
+    #[must_use]
+    pub fn with_split(self, split: SplitPlace) -> Self {
+        Self { split: Some(split), ..self }
     }
 }
 
@@ -49,6 +68,12 @@ impl GpuFigures {
             by_pair.entry(&one.pair).or_default().push(one);
         }
         let mut figures = Vec::new();
+        let mut share = |by_row, of_pairs, is_so: &dyn Fn(&WinnerPlace) -> bool| {
+            let of = |one: &WinnerPlace| (one.weight, f64::from(u8::from(is_so(one))));
+            let pairs = by_pair.values().map(|same| (1.0, mean(same.iter().map(|one| of(one)))));
+            figures.push((by_row, Some(mean(placed.iter().map(of)))));
+            figures.push((of_pairs, Some(mean(pairs))));
+        };
         for (by_row, of_pairs, first) in [
             ("winner_top1", "winner_top1_by_pair", 1),
             ("winner_top3", "winner_top3_by_pair", 3),
@@ -57,11 +82,15 @@ impl GpuFigures {
             ("winner_first_twentieth", "winner_first_twentieth_by_pair", kernels.div_ceil(20)),
             ("winner_first_tenth", "winner_first_tenth_by_pair", kernels.div_ceil(10)),
         ] {
-            let within = |one: &WinnerPlace| f64::from(u8::from(one.rank.is_some_and(|rank| rank < first)));
-            let pairs =
-                by_pair.values().map(|same| (1.0, mean(same.iter().map(|one| (one.weight, within(one))))));
-            figures.push((by_row, Some(mean(placed.iter().map(|one| (one.weight, within(one)))))));
-            figures.push((of_pairs, Some(mean(pairs))));
+            share(by_row, of_pairs, &|one| one.rank.is_some_and(|rank| rank < first));
+        }
+        if placed.iter().any(|one| one.split.is_some()) {
+            let split = |of: fn(SplitPlace) -> bool| move |one: &WinnerPlace| one.split.is_some_and(of);
+            share("split_right", "split_right_by_pair", &split(|one| one.split));
+            share("split_never", "split_never_by_pair", &split(|one| one.never));
+            share("kernel_and_split", "kernel_and_split_by_pair", &split(|one| one.pair));
+            let is_whole = |one: &WinnerPlace| one.rank == Some(0) && split(|one| one.never)(one);
+            share("kernel_never_split", "kernel_never_split_by_pair", &is_whole);
         }
         let timed = || placed.iter().filter_map(|one| Some((one.weight, one.efficiency?)));
         figures.push(("timed_efficiency", timed().next().map(|_| mean(timed()))));

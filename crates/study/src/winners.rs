@@ -4,20 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ck_select_data::measurements::{TunedGpu, TunedShape, Winners};
-use ck_select_data::places::WinnerPlace;
+use ck_select_data::places::{SplitPlace, WinnerPlace};
 use ck_select_model::model::Model;
 use ck_select_model::select::{RankError, RankScratch, Ranker};
 use ck_select_types::pool::Pool;
+use ck_select_types::problem::Splits;
 use rayon::prelude::*;
 
 use crate::StudyError;
 
-/// Ranks a pool for all shapes of a file on a GPU that have a winner.
+/// Ranks a pool for all shapes of a file on a GPU that have a winner: its kernels unsplit, and, if splits are
+/// given, all pairs of a kernel and one of these.
 pub fn winner_places(
     model: Model,
     winners: &Winners,
     (file, gpu): (&Path, TunedGpu),
     pool: &Arc<Pool>,
+    splits: Option<&Splits>,
 ) -> Result<Vec<WinnerPlace>, StudyError> {
     let places = [winners.places_in(pool)];
     let ranker = Ranker::new(Arc::new(model), Arc::clone(pool)).map_err(StudyError::new)?;
@@ -33,7 +36,15 @@ pub fn winner_places(
         let is_first =
             |place: &Option<usize>| place.is_some() && *place == order.first().map(|first| first.index);
         let chosen = places[0].iter().position(is_first).and_then(|kernel| shape.us_of(kernel as u32));
-        Ok(WinnerPlace::new(shape, order.iter().position(|ranked| ranked.index == winner), chosen))
+        let place = WinnerPlace::new(shape, order.iter().position(|ranked| ranked.index == winner), chosen);
+        let Some(splits) = splits else { return Ok(place) };
+        let open = shape.problem.leaving_split();
+        let open = open.checked().map_err(RankError::from).map_err(fault)?.among(splits);
+        let best = ranker.ranking(open, None, 1, scratch).map_err(fault)?.places().first().copied();
+        let parts = shape.fastest().parts;
+        let split = best.is_some_and(|best| best.split_k == parts);
+        let pair = split && best.is_some_and(|best| best.index == winner);
+        Ok(place.with_split(SplitPlace { split, pair, never: parts == 1 }))
     };
     shapes.par_iter().map_init(RankScratch::default, one).collect()
 }

@@ -35,8 +35,10 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
     let estimates = &call.prepared().estimates;
     let arch = estimates.arch_for(call.arch(), &problem).ok_or(NoEstimate::NoArch)?;
     let estimate = estimates.device(arch)?;
-    let fits = |index| state.entry(KernelIndex::new(index)).is_some_and(|entry| call.is_eligible(entry));
-    let fitting = estimate.kernels.shapes().filter(|&(index, _)| fits(index));
+    let fitting = estimate.kernels.shapes().filter_map(|(index, shape)| {
+        let entry = state.entry(KernelIndex::new(index)).filter(|entry| call.is_eligible(entry))?;
+        Some((index, &entry.kernel().kind, shape))
+    });
     scratch.rank(estimate.kernels.estimator(), problem, fitting, estimates.ties());
     Ok(estimate)
 }

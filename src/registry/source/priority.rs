@@ -11,7 +11,7 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectErro
     for (kernel, entry) in state.kernels().by_priority() {
         if !call.is_eligible(entry) {
             unfit += 1;
-        } else if let Some(split_k) = call.splits().find(|&split_k| call.supports(entry, split_k)) {
+        } else if let Some(split_k) = call.splits_of(entry).find(|&split_k| call.supports(entry, split_k)) {
             let no_model = state.options().mode != Mode::Priority;
             let base = call.selection(Choice { kernel, split_k }, entry, Source::Priority);
             return Ok(Selection { rank: unsupported, unsupported, no_model, ..base });

@@ -26,7 +26,7 @@ pub(crate) struct Data {
     #[command(flatten)]
     pub(crate) rows: WhereOption,
     #[command(flatten)]
-    choose: ChooseOption,
+    pub(crate) choose: ChooseOption,
 }
 
 /// What is chosen besides the kernel.

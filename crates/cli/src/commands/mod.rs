@@ -298,7 +298,8 @@ pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(),
 /// The numbers of parts to choose from.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct SplitsOption {
-    /// The numbers of parts to choose from for problems with split_k=auto [default: 1,2,4,8,16]
+    /// The numbers of parts to choose from for problems with split_k=auto [default: 1,2,4,8,16; for AITER's
+    /// kernels 1]
     #[arg(long, value_name = "LIST")]
     pub(crate) splits: Option<Splits>,
 }

@@ -66,6 +66,22 @@ fn rank_search_and_explain_name_the_number() {
     assert!(said.contains(" part\nsecond: "), "{said}");
 }
 
+/// A choice of the estimate was right less often than none.
+#[test]
+#[cfg(feature = "offline")]
+fn aiters_kernels_stay_whole_unless_numbers_are_given() {
+    let folder = Folder::new();
+    for by in ["", "--model estimate"] {
+        let rank = format!(
+            "rank {by} --arch gfx942 --pool a8w8_blockscale --problem M=16,N=512,K=7168,split_k=auto --format csv"
+        );
+        let parts = |line: &str| column(&folder.good(line), "split_k");
+        let (usual, given) = (parts(&rank), parts(&format!("{rank} --splits 1,2")));
+        assert!(usual.iter().all(|parts| parts == "1") && usual.len() * 2 == given.len(), "{by}");
+        assert!(given.contains(&"2".to_owned()), "{by}");
+    }
+}
+
 #[test]
 fn splits_that_leave_no_choice_are_refused() {
     let folder = measured();

@@ -157,9 +157,7 @@ fn rows_are_those_that_were_asked_for() {
         {line} --where direction=forward
             2: --where: found direction=forward, but rows are of gemm_universal
         {line} --where run_id=1
-            2: --where: found run_id, which --winners does not have
-        {line} --choose split_k
-            2: '--winners <FILE>...' cannot be used with '--choose <FIELD>'"
+            2: --where: found run_id, which --winners does not have"
     ));
     #[cfg(feature = "train")]
     {
@@ -171,6 +169,37 @@ fn rows_are_those_that_were_asked_for() {
                 2: '--winners <FILE>...' cannot be used with '--choose <FIELD>'"
         ));
     }
+}
+
+/// How often a choice of the split is right could not be asked (--choose was refused).
+#[test]
+fn the_choice_of_a_split_is_judged_beside_none() {
+    let folder = folder();
+    folder.write("gpu.json", r#"{"based_on": "gfx942", "num_cus": 80}"#);
+    let mut table = HEADER.to_owned();
+    // The estimate splits both shapes; one winner is its pair, the other its first kernel, whole.
+    for (n, is_split) in [(512, true), (1024, false)] {
+        let rank = format!(
+            "rank --model estimate --arch @gpu.json --pool @pool.txt --format csv --problem M=16,N={n},K=16384"
+        );
+        let pairs = folder.good(&format!("{rank},split_k=auto --splits 1,2,4,8"));
+        let (kernels, parts) = (column(&pairs, "kernel"), column(&pairs, "split_k"));
+        assert_ne!(parts[0], "1");
+        let whole = &column(&folder.good(&rank), "kernel")[0];
+        let (winner, split) = if is_split { (&kernels[0], &*parts[0]) } else { (whole, "1") };
+        for (parts, exponent) in [("1", 0), ("2", 1), ("4", 2), ("8", 3)] {
+            let (wins, us) = (u8::from(parts == split), if parts == split { 9 } else { 10 });
+            writeln!(table, "gfx942,80,16,{n},16384,{winner},{exponent},{us},{wins}").unwrap();
+        }
+    }
+    folder.write("table.csv", &table);
+    let judge = "evaluate --model estimate --winners @table.csv --pool @pool.txt";
+    let found = &folder.json(&format!("{judge} --choose split_k"))["gpus"][0];
+    for figure in ["split_right", "split_never", "kernel_and_split", "kernel_never_split"] {
+        let by_pair = format!("{figure}_by_pair");
+        assert_eq!([&found[figure], &found[&by_pair]], [0.5; 2], "{figure}: {found}");
+    }
+    assert_eq!(folder.json(judge)["gpus"][0]["split_right"], Value::Null);
 }
 
 /// `--pool FAMILY` asked for `--arch`, though tables say it (4dc647f8).

@@ -14,7 +14,7 @@ use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
 use ck_select_types::pool::Pool;
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::{Arch, Op};
 use ck_select_types::{each_operation, map_operation};
 
@@ -61,8 +61,8 @@ pub struct TunedShape {
 pub struct TunedConfig {
     /// Index into [`Winners::kernels`].
     pub kernel: u32,
-    /// The table's split.
-    pub split: i64,
+    /// The parts into which the reduction was split.
+    pub parts: i32,
     /// Microseconds; NaN if the table has no times.
     pub us: f64,
     /// The row's line, from 1.
@@ -73,7 +73,7 @@ pub struct TunedConfig {
 
 impl TunedConfig {
     /// Of a shape without rows, which no table has.
-    const NONE: Self = Self { kernel: 0, split: 0, us: f64::NAN, line: 0, marked: false };
+    const NONE: Self = Self { kernel: 0, parts: 1, us: f64::NAN, line: 0, marked: false };
 }
 
 /// A GPU of tuned tables.
@@ -152,8 +152,11 @@ const ALIASES: [(&str, &str); 2] = [("arch", "gfx"), ("batch", "B")];
 /// A column of splits: its name, place and values.
 type SplitColumn = (&'static str, usize, RangeInclusive<i64>);
 
-/// Splits of a reduction: AITER's are exponents of two, ours the number of parts.
-const SPLITS: [(&str, RangeInclusive<i64>); 2] = [("splitK", 0..=30), ("split_k", 1..=i32::MAX as i64)];
+/// AITER's column of splits, whose numbers are exponents of two.
+const EXPONENTS: &str = "splitK";
+
+/// Splits of a reduction: ours are the number of parts.
+const SPLITS: [(&str, RangeInclusive<i64>); 2] = [(EXPONENTS, 0..=30), ("split_k", 1..=i32::MAX as i64)];
 
 /// Columns besides those of problems: what is read, then what else AITER's tuner writes.
 const COLUMNS: [&str; 20] = [
@@ -247,7 +250,7 @@ impl Winners {
                 self.shapes.len() - 1
             });
             let rows = &mut self.shapes[shape].configs;
-            let is_same = |other: &&TunedConfig| (other.kernel, other.split) == (timed.kernel, timed.split);
+            let is_same = |other: &&TunedConfig| (other.kernel, other.parts) == (timed.kernel, timed.parts);
             if let Some(other) = rows.iter().find(is_same) {
                 let message =
                     format!("the configuration of line {} again, expected one row of it", other.line);
@@ -292,7 +295,7 @@ impl Winners {
             Hardware::check_units(arch, "cu_num", units).map_err(|error| error.to_string())?;
         }
         let units = units.or(assumed.units.filter(|_| problem.arch() == assumed.arch));
-        let split = columns.split.as_ref().map_or(Ok(0), |column| split_in(column, cells))?;
+        let parts = columns.split.as_ref().map_or(Ok(1), |column| parts_in(column, cells))?;
         let time = |name: &str, column: usize| {
             let value = figure(name, cells(column)).map_err(|error| error.to_string())?;
             if value.is_nan() || value > 0.0 && value.is_finite() {
@@ -307,7 +310,7 @@ impl Winners {
         };
         let mark = some(columns.mark).map(|cell| cell.flag("is_latest_winner")).transpose();
         let marked = mark.map_err(|error| error.to_string())?.unwrap_or(false);
-        Ok(((problem, units), TunedConfig { kernel, split, us, line, marked }))
+        Ok(((problem, units), TunedConfig { kernel, parts, us, line, marked }))
     }
 
     fn kernel(&mut self, name: &str, op: Op) -> Result<u32, String> {
@@ -333,6 +336,13 @@ impl Winners {
     /// The files, each with its columns that are unknown and do not resemble a known one.
     pub fn ignored(&self) -> impl Iterator<Item = (&Path, &[String])> {
         self.files.iter().map(PathBuf::as_path).zip(self.ignored.iter().map(Vec::as_slice))
+    }
+
+    /// The numbers of parts of all rows, and 1.
+    pub fn splits(&self) -> Result<Splits, InvalidField> {
+        let parts = self.shapes.iter().flat_map(|shape| &shape.configs).map(|config| config.parts);
+        let distinct: BTreeSet<i32> = parts.chain([1]).collect();
+        Splits::new(&distinct.into_iter().collect::<Vec<_>>())
     }
 
     /// The name of a kernel.
@@ -583,14 +593,14 @@ fn read_by_all(problem: &Problem, pool: &Pool) -> Problem {
     }
 }
 
-fn split_in((name, column, range): &SplitColumn, cells: Cells<'_, '_>) -> Result<i64, String> {
+/// The parts of a row.
+fn parts_in((name, column, range): &SplitColumn, cells: Cells<'_, '_>) -> Result<i32, String> {
     let (least, most) = (range.start(), range.end());
-    match whole(name, cells(*column)).map_err(|error| error.to_string())? {
-        Some(split) if !range.contains(&split) => {
-            Err(format!("{name}: found {split}, expected a number from {least} to {most}"))
-        }
-        split => Ok(split.unwrap_or(*least)),
+    let split = whole(name, cells(*column)).map_err(|error| error.to_string())?.unwrap_or(*least);
+    if !range.contains(&split) {
+        return Err(format!("{name}: found {split}, expected a number from {least} to {most}"));
     }
+    Ok(if *name == EXPONENTS { 1 << split } else { split as i32 })
 }
 
 /// A problem in the type of a row.
@@ -636,7 +646,7 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
         if other.us.is_nan() || one.us.is_nan() {
             return Err(two(one, other, ", and not both have a time"));
         }
-        let is_lower = other.us == one.us && other.kernel == one.kernel && other.split < one.split;
+        let is_lower = other.us == one.us && other.kernel == one.kernel && other.parts < one.parts;
         if other.us < one.us || is_lower {
             best = place;
         }

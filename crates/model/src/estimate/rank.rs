@@ -80,13 +80,13 @@ impl EstimateScratch {
         &self.ranking
     }
 
-    /// Ranks kernels for a problem, each in every number of parts that may be chosen, in the order of
+    /// Ranks kernels for a problem, each in every number of parts that may be chosen for it, in the order of
     /// [`Ties`]: nothing but the time has a score here. The smaller of two numbers goes first.
     pub fn rank<'s>(
         &mut self,
         estimator: &Estimator,
         problem: Checked<'_>,
-        kernels: impl Iterator<Item = (usize, &'s Shape)>,
+        kernels: impl Iterator<Item = (usize, &'s KernelKind, &'s Shape)>,
         ties: &Ties,
     ) {
         let Self { ranking, loads } = self;
@@ -94,12 +94,13 @@ impl EstimateScratch {
         loads.clear();
         loads.extend(problem.each_split().map(|one| (one.split_k(), load.in_parts(one.split_k()))));
         ranking.clear();
-        for (index, shape) in kernels {
+        for (index, kernel, shape) in kernels {
             let timed = |(split_k, load): &(i32, Load)| {
                 let score = estimator.time(load, shape);
                 Ranked { index, split_k: *split_k, score }
             };
-            ranking.extend(loads.iter().map(timed));
+            let admitted = loads.iter().filter(|(split_k, _)| problem.admits(kernel, *split_k));
+            ranking.extend(admitted.map(timed));
         }
         ranking.sort_unstable_by(|one, other| {
             ties.order((one.index, one.score), (other.index, other.score))
@@ -142,11 +143,11 @@ impl PoolEstimate {
     /// All kernels that compute the problem, in the numbers of parts that may be chosen, fastest first; equal
     /// ones keep the pool's order.
     pub fn rank(&self, problem: Checked<'_>, scratch: &mut EstimateScratch) -> Result<(), EstimateError> {
-        let computes = |index: usize| {
-            let kernel = self.pool.get(index);
-            kernel.is_some_and(|kernel| kernel.matches(&problem) && kernel.runs_on(problem.arch()))
-        };
-        let kernels = self.kernels.shapes().filter(|(index, _)| computes(*index));
+        let kernels = self.kernels.shapes().filter_map(|(index, shape)| {
+            let kernel = self.pool.get(index)?;
+            let computes = kernel.matches(&problem) && kernel.runs_on(problem.arch());
+            computes.then_some((index, &kernel.kind, shape))
+        });
         scratch.rank(self.kernels.estimator(), problem, kernels, &self.ties);
         if scratch.ranking.is_empty() {
             return Err(EstimateError { kernels: self.pool.len(), why: self.why_not(&problem) });

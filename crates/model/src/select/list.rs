@@ -6,7 +6,7 @@ use super::universal::Universal;
 use super::{RankError, Ranker};
 use crate::estimate::Place;
 use crate::kernel::Kernel;
-use crate::problem::Problem;
+use crate::problem::Checked;
 use crate::scoring::{BestKernels, PoolScorer};
 use crate::ties::Ranked;
 use ck_select_types::operation::Operation;
@@ -62,8 +62,7 @@ impl Ranker {
         }
         let List { scratch, ranking, .. } = list;
         let best = BestKernels { count, highest: self.model.spec().rank_by.higher_is_better() };
-        let may =
-            |at: usize| segment.kernels.get(at).is_some_and(|kernel| self.ranks(kernel, &query.problem));
+        let may = |at: usize| segment.kernels.get(at).is_some_and(|kernel| self.ranks(kernel, query.problem));
         if !scorer.shortlist(&values.own.uniform, &values.own.pair, best, may, scratch)? {
             return Ok(false);
         }
@@ -125,7 +124,7 @@ impl Ranker {
                 scores.resize(segment.ranked.len(), 0.0);
                 scorer.score(&values.own.uniform, &values.own.pair, scratch, scores)?;
                 let all = segment.ranked.iter().zip(&*segment.kernels).zip(&*scores);
-                for ((&index, _), &sum) in all.filter(|((_, kernel), _)| self.ranks(kernel, &problem)) {
+                for ((&index, _), &sum) in all.filter(|((_, kernel), _)| self.ranks(kernel, problem)) {
                     push(index, self.score(sum));
                 }
             }
@@ -135,9 +134,11 @@ impl Ranker {
 
     /// What a problem asks for beyond what names tell is reported as out of range. Whoever forces a model
     /// knows that its kernels are of other types.
-    fn ranks(&self, kernel: &Kernel, problem: &Problem) -> bool {
+    fn ranks(&self, kernel: &Kernel, problem: Checked<'_>) -> bool {
         let any_type = !Operation::get(problem.op()).names_tell_types || self.model.is_forced();
-        kernel.matches_request(problem) && (any_type || kernel.matches_types(problem))
+        kernel.matches_request(&problem)
+            && (any_type || kernel.matches_types(&problem))
+            && problem.admits(&kernel.kind, problem.split_k())
     }
 
     /// Fills in a problem's values for a segment.
@@ -213,6 +214,10 @@ fn counts<'c>(
     let arch_of_gpu = universal.arch_for(&problem, arch);
     move |place| {
         let kernel = segment.kernels.get(place.get());
-        kernel.is_some_and(|kernel| kernel.matches(&problem) && kernel.runs_on(arch_of_gpu))
+        kernel.is_some_and(|kernel| {
+            kernel.matches(&problem)
+                && kernel.runs_on(arch_of_gpu)
+                && problem.admits(&kernel.kind, problem.split_k())
+        })
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::{InvalidField, Problem, Splits};
+use crate::kernel::KernelKind;
 
 /// A problem whose fields have all been checked ([`Problem::checked`]), so that they need not be checked
 /// again, and the numbers of parts that may be chosen if it leaves the choice.
@@ -20,13 +21,19 @@ use super::{InvalidField, Problem, Splits};
 pub struct Checked<'p> {
     problem: &'p Problem,
     splits: &'p Splits,
+    /// Whether the problem leaves the choice, or is in one of the numbers that it may be made among.
+    is_choice: bool,
 }
 
 impl Problem {
     /// The problem, once every field was checked.
     #[inline]
     pub fn checked(&self) -> Result<Checked<'_>, InvalidField> {
-        self.validate().map(|()| Checked { problem: self, splits: &Splits::USUAL })
+        self.validate().map(|()| Checked {
+            problem: self,
+            splits: &Splits::USUAL,
+            is_choice: self.chooses_split(),
+        })
     }
 }
 
@@ -51,7 +58,14 @@ impl<'p> Checked<'p> {
     where
         'p: 'd,
     {
-        Checked { problem: definite, splits: self.splits }
+        Checked { problem: definite, ..self }
+    }
+
+    /// Whether a kernel is a candidate in so many parts: each is, unless the number may be chosen and does
+    /// not suit it.
+    #[inline]
+    pub fn admits(self, kernel: &KernelKind, parts: i32) -> bool {
+        !self.is_choice || self.splits.suit(kernel, parts)
     }
 }
 

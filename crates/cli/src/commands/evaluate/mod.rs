@@ -55,12 +55,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR|FILE.csv")]
     model: PathBuf,
     /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of
-    /// --pool won. Prints the winners' places in its order, by shape and by pair of N and K (docs/aiter.md)
+    /// --pool won. Prints the winners' places in its order, by shape and by pair of N and K; with
+    /// --choose, also how often a choice among the tables' splits is the winner's, and how often never to split
+    /// is (docs/aiter.md)
     #[arg(
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["files", "require", "choose"]
+        conflicts_with_all = ["files", "require"]
     )]
     winners: Vec<PathBuf>,
     /// Kernels to choose from, measured or not, as for `ckselect rank`; by default those that were measured

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ck_select::estimate::Device;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
+use ck_select::problem::Splits;
 use ck_select::vocab::Arch;
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
@@ -36,13 +37,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         let all = tables.shapes.len();
         say!("ckselect: left out: {unmarked} of {all} shapes: none of their rows is marked as the winner");
     }
+    let chooses = args.data.choose.chooses_split(op)?;
+    let splits = chooses.then(|| tables.splits()).transpose();
+    let splits = splits.map_err(|error| CliError::usage(format!("--choose: {error}")))?;
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
     for arch in archs {
         // Families, and AITER's tables, have other kernels on each architecture.
         let pool = pool_on(asked.or(arch))?;
         let tables = winners::among(tables.clone().on(arch), std::slice::from_ref(&pool))?;
-        judge(args, model.as_ref(), &tables, &pool, &mut all)?;
+        judge(args, (model.as_ref(), splits.as_ref()), &tables, &pool, &mut all)?;
     }
     if all.is_empty() {
         fail!("the tables have no winner of what was asked for");
@@ -57,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 /// Adds the figures of each table on each GPU.
 fn judge(
     args: &Args,
-    model: Option<&Model>,
+    (model, splits): (Option<&Model>, Option<&Splits>),
     tables: &Winners,
     pool: &Arc<Pool>,
     all: &mut Vec<GpuFigures>,
@@ -74,7 +78,7 @@ fn judge(
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
             Some(model) => model.clone().with_hardware(device.hardware),
         };
-        let placed = winner_places(model, tables, (file, gpu), pool)?;
+        let placed = winner_places(model, tables, (file, gpu), pool, splits)?;
         let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
         all.extend(GpuFigures::new(format!("{file}{gpu}"), pool.len(), &placed));
     }
