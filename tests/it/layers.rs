@@ -72,7 +72,7 @@ const NAMES: [(&str, &str); 6] = [
     ("crates/types/src/operation_list.rs", "the list"),
     ("crates/types/src/operations.rs", "that of what does not show its own"),
     ("crates/train/src/folds.rs", "a convolution of single points is its GEMM"),
-    ("crates/cli/src/commands/mod.rs", "AITER's tables and log give extents of GEMMs alone"),
+    ("crates/types/src/pool/common.rs", "AITER's tables and log give extents of GEMMs alone"),
     ("src/ffi/kernels.rs", "a hook of C for each type of problem"),
     ("crates/cli/src/commands/tuned_table.rs", "AITER's tables are of GEMMs"),
 ];

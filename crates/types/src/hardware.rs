@@ -1,9 +1,11 @@
 //! Hardware profiles: the eleven constants that features know about a GPU.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::field::{self, InvalidField, Record as _, fields};
-use crate::vocab::Arch;
+use crate::vocab::{Arch, GpuName, PRODUCTS, Product};
 
 fields! {
     /// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. An alias is the
@@ -101,15 +103,18 @@ impl Hardware {
         })
     }
 
-    /// Compute units of the GPUs of an architecture; none where they are not known. An MI308X is a gfx942
-    /// with 80, an MI300A has 228, an MI300X 304; an MI350P is a gfx950 with 128.
-    pub fn units_of(arch: &Arch) -> &'static [i64] {
-        match arch.as_str() {
-            "gfx90a" => &[104, 110],
-            "gfx942" => &[80, 228, 304],
-            "gfx950" => &[128, 256],
-            _ => &[],
-        }
+    /// The profile of a GPU's architecture, with a product's compute units; `None` when there is none.
+    pub fn for_gpu(gpu: GpuName) -> Option<Self> {
+        let profile = Self::for_arch(&gpu.arch)?;
+        Some(Self { num_cus: gpu.units.unwrap_or(profile.num_cus), ..profile })
+    }
+
+    /// Compute units of AMD's GPUs of an architecture, in ascending order; none where they are not known. Of
+    /// NVIDIA's there are more than [`PRODUCTS`] has.
+    pub fn units_of(arch: &Arch) -> Vec<i64> {
+        let is_known = |product: &&Product| product.arch == arch.as_str() && product.arch.starts_with("gfx");
+        let units: BTreeSet<i64> = PRODUCTS.iter().filter(is_known).map(|product| product.units).collect();
+        units.into_iter().collect()
     }
 
     /// Checks that an architecture has GPUs with the compute units of a field, where they are known.
@@ -246,11 +251,20 @@ mod tests {
     #[test]
     fn a_number_of_units_is_of_one_architecture() {
         for arch in Hardware::PROFILES.map(|name| name.parse().unwrap()) {
-            for &units in Hardware::units_of(&arch) {
+            for units in Hardware::units_of(&arch) {
                 assert_eq!(Hardware::arch_with_units(units), Some(arch));
             }
         }
         assert_eq!(Hardware::arch_with_units(132), None);
+    }
+
+    #[test]
+    fn a_product_has_its_own_compute_units() {
+        let units = |name: &str| Hardware::for_gpu(name.parse().unwrap()).map(|hardware| hardware.num_cus);
+        assert_eq!([units("mi300x"), units("MI308X"), units("gfx942")], [Some(304), Some(80), Some(228)]);
+        let known = |arch: &str| Hardware::units_of(&arch.parse().unwrap());
+        assert_eq!([known("gfx90a"), known("gfx942")], [vec![104, 110], vec![80, 228, 304]]);
+        assert_eq!([known("gfx950"), known("sm_90")], [vec![128, 256], vec![]]);
     }
 
     #[test]

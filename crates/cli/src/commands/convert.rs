@@ -9,7 +9,7 @@ use ck_select_data::convert::{FileReport, Options, Progress, Reject, convert, is
 use indicatif::HumanCount;
 
 use super::data::WhereOption;
-use super::{say_ignored, word};
+use super::say_ignored;
 use crate::error::CliError;
 use crate::progress::Progress as Bar;
 use crate::table::{Cell, Format, Table};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// The architecture of rows that do not record it; rows of other architectures are left out
-    #[arg(long, value_name = "GFX", value_parser = word::<Arch>)]
+    #[arg(long, value_name = "GFX", value_parser = super::target)]
     arch: Option<Arch>,
     #[command(flatten)]
     rows: WhereOption,

@@ -261,7 +261,7 @@ impl Data {
 /// A universal model, or the estimate, for the GPU on which rows were measured: constants that the rows
 /// record (`hw_*`) replace those of its profile, unless a file gives others.
 pub(crate) fn as_measured(model: Model, gpu: &Gpu, measurements: &Measurements) -> Result<Model, CliError> {
-    if model.spec().prior.is_none() || gpu.file().is_some() {
+    if model.spec().prior.is_none() || gpu.is_described() {
         return Ok(model);
     }
     gpu.check_known(&model, measurements.problems().iter(), measurements.kernels().iter())?;

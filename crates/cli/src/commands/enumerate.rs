@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::operation::Operation;
-use ck_select::vocab::{Dtype, GemmLayout, Op};
+use ck_select::vocab::{Dtype, GemmLayout, Op, Product};
 use ck_select_enumerate::config::{Config, Family, GemmConfig};
 use ck_select_enumerate::filter::{Filter, fields};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
+use clap::builder::{StringValueParser, TypedValueParser as _};
 
 use super::{Params, pools, whole, word};
 use crate::error::CliError;
@@ -37,8 +38,8 @@ pub(crate) struct Args {
     /// else is asked for (an unknown one lists them)
     #[arg(value_name = "CONFIG.json|FAMILY", required_unless_present = "fields")]
     config: Option<PathBuf>,
-    /// The architecture
-    #[arg(long, default_value = "gfx950")]
+    /// The architecture, or a product such as MI300X
+    #[arg(long, default_value = "gfx950", value_parser = StringValueParser::new().map(target))]
     arch: String,
     /// What the configuration leaves open: op, if it could be for several (gemm_universal, grouped_conv,
     /// fmha); ndim=2 or 3 of convolutions; dtype=fp8 of A and B and layout=rcr of A, B and C of GEMMs
@@ -66,9 +67,14 @@ pub(crate) struct Args {
     /// Replace rule files with those in this directory (arch.json, conv.json, gemm.json, …)
     #[arg(long, value_name = "DIR")]
     rules: Option<PathBuf>,
-    /// Output format of lists and counts
+    /// Output format of lists and counts; with csv or json, a family is a list
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// The target of a product; anything else as it is, for the rules to judge.
+fn target(name: String) -> String {
+    Product::find(&name).map_or(name, |product| product.arch.to_owned())
 }
 
 /// What `--params` says of what the configuration leaves open.
@@ -144,13 +150,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         write_file(file, &text)?;
     }
-    if args.list {
+    let is_family = args.family().is_some() && args.output.is_empty();
+    if args.list || is_family && !args.count && args.format != Format::Table {
         return listed(&found).print(args.format);
     }
     if args.count {
         return write_file(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
     }
-    if args.family().is_some() && args.output.is_empty() {
+    if is_family {
         return write_file(Path::new("-"), &export::to_text(&found.kernels));
     }
     // When a file goes to standard output, nothing else may follow it.

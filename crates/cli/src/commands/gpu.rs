@@ -11,15 +11,17 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
-use ck_select::vocab::{Arch, Op};
+use ck_select::vocab::{Arch, GpuName, Op, PRODUCTS};
 
 use crate::error::CliError;
 
-/// A GPU: `ARCH`, `FILE`, or `ARCH:FILE` for a file that is based on another architecture. Without either,
-/// none is named.
+/// A GPU: `ARCH`, a product, `FILE`, or `ARCH:FILE` for a file that is based on another architecture. Without
+/// any, none is named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gpu {
     pub(crate) arch: Option<Arch>,
+    /// The compute units of a product.
+    product_units: Option<i64>,
     file: Option<PathBuf>,
 }
 
@@ -31,6 +33,9 @@ impl FromStr for Gpu {
         if text.is_empty() {
             return Ok(Self::default());
         }
+        if let Ok(GpuName { arch, units: units @ Some(_) }) = text.parse() {
+            return Ok(Self { arch: Some(arch), product_units: units, file: None });
+        }
         // A file need not exist to be one: what reads it says that it is missing.
         let is_file = |text: &str| text.contains(['/', '.']) || Path::new(text).is_file();
         // A target may have flags, as in gfx90a:sramecc+:xnack-, and a path may have colons.
@@ -41,12 +46,15 @@ impl FromStr for Gpu {
         let file = Some(rest).filter(|file| is_file(file));
         match text.parse() {
             Ok(arch) if file.is_some() || rest.is_empty() => {
-                Ok(Self { arch: Some(arch), file: file.map(PathBuf::from) })
+                Ok(Self { arch: Some(arch), product_units: None, file: file.map(PathBuf::from) })
             }
-            _ if is_file(text) => Ok(Self { arch: None, file: Some(text.into()) }),
+            _ if is_file(text) => Ok(Self { file: Some(text.into()), ..Self::default() }),
             _ => Err(format!(
-                "found '{text}', which is neither an architecture nor a file{}",
-                Hint::new(text, Hardware::PROFILES)
+                "found '{text}', which is neither an architecture, nor a product such as MI300X, nor a file{}",
+                Hint::new(
+                    text,
+                    Hardware::PROFILES.into_iter().chain(PRODUCTS.iter().map(|product| product.name))
+                )
             )),
         }
     }
@@ -55,13 +63,13 @@ impl FromStr for Gpu {
 impl Gpu {
     /// A GPU of an architecture's profile.
     pub(crate) const fn with_profile(arch: Option<Arch>) -> Self {
-        Self { arch, file: None }
+        Self { arch, product_units: None, file: None }
     }
 
     /// The same GPU, of an architecture.
     #[cfg(feature = "train")]
     pub(crate) fn with_arch(&self, arch: Option<Arch>) -> Self {
-        Self { arch, file: self.file.clone() }
+        Self { arch, ..self.clone() }
     }
 
     pub(crate) const fn is_given(&self) -> bool {
@@ -81,10 +89,10 @@ impl Gpu {
         }
     }
 
-    /// The compute units that its file says.
+    /// The compute units of its product or file.
     #[cfg(feature = "offline")]
     pub(crate) fn units(&self) -> Result<Option<i64>, CliError> {
-        let Some(file) = &self.file else { return Ok(None) };
+        let Some(file) = &self.file else { return Ok(self.product_units) };
         let is_said = constants_of(file)?.contains_key("num_cus");
         Ok(if is_said { Some(self.device()?.device.hardware.num_cus) } else { None })
     }
@@ -95,7 +103,7 @@ impl Gpu {
             return read(file, own);
         }
         let Some(arch) = self.arch else { return Ok(own) };
-        Hardware::for_arch(&arch).ok_or_else(|| {
+        Hardware::for_gpu(GpuName { arch, units: self.product_units }).ok_or_else(|| {
             let known = Hardware::PROFILES.join(", ");
             CliError::usage(format!(
                 "--arch: there is no profile of {arch}, only of {known}; a file gives constants"
@@ -171,10 +179,17 @@ impl Gpu {
         if named { Ok(()) } else { Err(no_gpu("a universal model")) }
     }
 
-    /// The GPU that a file describes, for the rows of an architecture, by default that of the file's base.
+    /// Whether it is more than an architecture: a product or a file, whose constants count before others.
     #[cfg(feature = "offline")]
-    pub(crate) fn file_override(&self) -> Result<Option<GpuOverride>, CliError> {
-        self.file.is_some().then(|| self.device()).transpose()
+    pub(crate) const fn is_described(&self) -> bool {
+        self.file.is_some() || self.product_units.is_some()
+    }
+
+    /// The GPU that a product or a file describes, for the rows of an architecture, by default that of the
+    /// file's base.
+    #[cfg(feature = "offline")]
+    pub(crate) fn described(&self) -> Result<Option<GpuOverride>, CliError> {
+        self.is_described().then(|| self.device()).transpose()
     }
 
     /// The GPU, which must be the problem's. If none is named, it is that of the problem's architecture, else
@@ -199,9 +214,8 @@ impl Gpu {
         match (&self.file, self.arch) {
             (Some(file), arch) => Ok(GpuOverride::read(file, arch)?),
             (None, Some(arch)) => {
-                let device = Device::for_arch(arch);
-                let device = device.map_err(|error| CliError::usage(format!("--arch: {error}")))?;
-                Ok(GpuOverride { arch, device })
+                let gpu = GpuOverride::named(GpuName { arch, units: self.product_units });
+                gpu.map_err(|error| CliError::usage(format!("--arch: {error}")))
             }
             (None, None) => Err(no_gpu("the estimate")),
         }
@@ -228,7 +242,8 @@ pub(crate) fn expect_units(rows: impl Display, arch: Arch, units: Option<i64>) -
     let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     refuse!(
         "{rows}: rows are for a number of compute units, and {arch}'s GPUs have different ones ({known}): \
-         give --arch FILE with {{\"based_on\": \"{arch}\", \"num_cus\": {most}}}"
+         give --arch a product such as {}, or a FILE with {{\"based_on\": \"{arch}\", \"num_cus\": {most}}}",
+        PRODUCTS.iter().find(|product| product.units == *most).map_or("MI300X", |product| product.name)
     )
 }
 
@@ -272,5 +287,15 @@ mod tests {
         assert_eq!(read("gfx942:a:1/gpu.json"), both(Some("gfx942"), Some("a:1/gpu.json")));
         assert_eq!(read("gpu.json"), both(None, Some("gpu.json")));
         assert!(read("gfx942:wave64").is_err());
+    }
+
+    #[test]
+    fn a_product_is_its_target_with_its_compute_units() {
+        let gpu: Gpu = "mi300x".parse().unwrap();
+        assert_eq!((gpu.arch.map(|arch| arch.to_string()).as_deref(), gpu.file()), (Some("gfx942"), None));
+        assert_eq!(gpu.device().unwrap().device.hardware.num_cus, 304);
+        assert_eq!(gpu.hardware_over(Hardware::default()).unwrap().num_cus, 304);
+        let error = "MI300".parse::<Gpu>().unwrap_err();
+        assert!(error.contains("nor a product") && error.ends_with("did you mean 'MI300A'?"), "{error}");
     }
 }

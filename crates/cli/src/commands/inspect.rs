@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SCHEMA", requires = "arch", value_parser = super::word::<Engine>)]
     write_spec: Option<Engine>,
     /// The architecture that a model without a spec was trained for
-    #[arg(long, value_name = "ARCH", requires = "write_spec", value_parser = super::word::<Arch>)]
+    #[arg(long, value_name = "ARCH", requires = "write_spec", value_parser = super::target)]
     arch: Option<Arch>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]

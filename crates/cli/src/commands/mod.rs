@@ -46,13 +46,12 @@ use std::time::Duration;
 
 use ck_select::embedded;
 use ck_select::features::{Rules, Uncoded};
-use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, Model};
 use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::Pool;
-use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
+use ck_select::problem::{Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
-use ck_select::vocab::{Arch, GemmLibrary, Op, UnknownWord};
+use ck_select::vocab::{Arch, GpuName, Op, UnknownWord};
 use clap::ValueEnum;
 
 pub(crate) use self::gpu::Gpu;
@@ -109,6 +108,11 @@ pub(crate) const UNIVERSAL: &str = "embedded:universal";
 /// Reads a word of a vocabulary; for use as a value parser.
 pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+/// Reads the target of a GPU, which may be named by its product; for use as a value parser.
+pub(crate) fn target(text: &str) -> Result<Arch, String> {
+    word::<GpuName>(text).map(|gpu| gpu.arch)
 }
 
 /// A word `NAME=VALUE`.
@@ -224,7 +228,7 @@ pub(crate) struct ModelAndPool {
     pool: PathBuf,
     #[command(flatten)]
     allow: AllowOption,
-    /// The GPU to rank for: an architecture, or a file of constants
+    /// The GPU to rank for: an architecture, a product such as MI300X, or a file of constants
     /// (ARCH:FILE if it is based on another architecture). A universal model and the estimate need one unless
     /// the problem or all kernels name it; for another model, its constants replace those of the training
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
@@ -260,7 +264,7 @@ fn ranker(model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliErro
     let model = model.for_op(pool.op()).unwrap_or(model);
     let mut defaults = model.spec().problem_defaults();
     let spec = model.spec();
-    take_what_is_common(&pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());
+    pool.set_defaults(&mut defaults, spec.direction.is_none(), spec.dtype.is_none());
     let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
     say_left_out(&ranker);
     Ok((ranker, defaults))
@@ -373,36 +377,6 @@ pub(crate) fn load_model(directory: &Path) -> Result<Model, CliError> {
             None => error.into(),
         }
     })
-}
-
-/// Sets the defaults to what all kernels of the pool share: the layout and, where the model does not record
-/// them, direction and type.
-fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: bool, dtype: bool) {
-    fn common<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
-        let first = all.next()?;
-        all.all(|other| other == first).then_some(first)
-    }
-    let own = || pool.iter().map(|kernel| kernel.kind.defaults());
-    if let Some(found) = common(own().map(|own| own.direction)).filter(|_| direction) {
-        defaults.direction = found;
-    }
-    if let Some(found) = common(own().map(|own| own.dtype)).filter(|_| dtype) {
-        defaults.dtype = found;
-    }
-    if let Some(found) = common(own().map(|own| (own.conv_layout, own.gemm_layout))) {
-        (defaults.conv_layout, defaults.gemm_layout) = found;
-    }
-    // AITER's tables and its log give extents and types only. Some of its kernels read B in either order.
-    let request = |kind: &KernelKind| match kind {
-        KernelKind::Gemm(kernel) if kernel.variant.library == GemmLibrary::Aiter => {
-            Some((GemmRequest { preshuffle: false, ..kernel.request() }, kernel.dtype_c))
-        }
-        _ => None,
-    };
-    if let Some((found, dtype_c)) = common(pool.iter().map(|kernel| request(&kernel.kind))).flatten() {
-        let request = GemmRequest { preshuffle: pool.is_shuffled(), ..found };
-        (defaults.gemm_request, defaults.dtype_c) = (request, Some(dtype_c));
-    }
 }
 
 /// Reads the value of `--problem`; a mistake in it is a usage error.

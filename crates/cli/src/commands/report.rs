@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     rows: WhereOption,
     /// The architecture of rows that do not record it; rows of other architectures are left out
-    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
+    #[arg(long, value_name = "ARCH", value_parser = super::target)]
     arch: Option<Arch>,
     /// Also write a file: FILE.html, a page that needs no network, or FILE.txt, the kernels that are worth
     /// keeping, one per line, the one that adds most first. May be given twice

@@ -76,8 +76,8 @@ fn mistakes_are_pointed_at() {
             2: --params: layout is for GEMMs, found
         enumerate configs/gemm_ci.json --params ndim=3
             2: --params: ndim is for convolutions
-        enumerate configs/forward_2d.json --arch mi355x
-            2: --arch: unknown arch 'mi355x'
+        enumerate configs/forward_2d.json --arch mi355
+            2: --arch: unknown arch 'mi355'
         enumerate configs/forward_2d.json --params op=gemm_universal
             1: tile_config: found nothing
         enumerate configs/none.json

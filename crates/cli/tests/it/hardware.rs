@@ -91,14 +91,37 @@ fn unknown_hardware_is_refused_with_what_is_known() {
         "{rank} --arch gfx1030
             2: --arch: found gfx1030, but the model is for gfx950; --allow untrained
         {rank} --arch mi300x
-            2: found 'mi300x', which is neither an architecture nor a file
+            2: --arch: found gfx942, but the model is for gfx950; --allow untrained
+        {rank} --arch mi300
+            2: found 'mi300', which is neither an architecture, nor a product such as MI300X, nor a file
         {rank} --arch gfx942:wave64
-            2: found 'gfx942:wave64', which is neither an architecture nor a file
+            2: found 'gfx942:wave64', which is neither an architecture, nor a product such as MI300X
         {rank} --arch nope.json
             1: nope.json: No such file
         evaluate --model nope.csv --data nope.csv --arch gfx942
             2: --pool, --arch and pages are for models"
     ));
+}
+
+/// They were no architectures.
+#[test]
+fn a_product_is_its_target_with_its_compute_units() {
+    let folder = Folder::new();
+    folder.write("gpu.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
+    let large = PROBLEM.replace("N=16", "N=256");
+    let rank = |arch: &str| {
+        folder.good(&format!(
+            "rank --model estimate --pool {POOL} --problem {large} --arch {arch} --format csv"
+        ))
+    };
+    let (mi300x, file) = (rank("mi300x"), rank("@gpu.json"));
+    assert_eq!(mi300x, file);
+    assert_eq!((rank("MI300A"), rank("MI355X")), (rank("gfx942"), rank("gfx950")));
+    assert!(mi300x != rank("gfx942") && mi300x != rank("MI308X"));
+    let family = |arch: &str| folder.good(&format!("enumerate a8w8_rowwise --arch {arch}"));
+    assert_eq!(family("MI308X"), family("gfx942"));
+    assert_eq!(family("gfx942 --format csv").lines().count(), family("gfx942").lines().count() + 1);
+    assert!(family("gfx942 --format csv").starts_with("index,kernel\n0,a8w8_rowwise_"));
 }
 
 /// A model of CK DSL, by its name, whose score says how many compute units it was asked with.

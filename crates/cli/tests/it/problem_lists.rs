@@ -214,7 +214,7 @@ fn untuned_shapes_become_a_table_of_aiters() {
         "rank --model estimate --format aiter --pool a8w8_rowwise --arch @odd.json --problems @some.csv
             2: num_cus: found 81, expected 80, 228, 304: the compute units of GPUs of gfx942
         rank --model estimate --format aiter --pool a8w8_rowwise --arch @base.json --problems @some.csv
-            2: (80, 228, 304): give --arch FILE with",
+            2: (80, 228, 304): give --arch a product such as MI300X, or a FILE with",
     );
     // The shipped model of the family's kernels on the GPU chooses, unless another is given.
     let with = |model: &str| {
@@ -227,7 +227,7 @@ fn untuned_shapes_become_a_table_of_aiters() {
         assert_eq!(with(""), with(&format!("--model {own}")));
         folder.refuses(&format!(
             "rank --format aiter --pool a8w8_rowwise --model {own} --problems @log
-                2: (80, 228, 304): give --arch FILE with {{\"based_on\": \"gfx942\", \"num_cus\": 304}}"
+                2: (80, 228, 304): give --arch a product such as MI300X, or a FILE with {{\"based_on\": \"gfx942\", \"num_cus\": 304}}"
         ));
     }
     folder.write("bad.csv", "M,N,K\n16,7168,20.5\n");
@@ -235,7 +235,7 @@ fn untuned_shapes_become_a_table_of_aiters() {
         "rank --model estimate --format aiter --pool a8w8_rowwise --arch gfx950 --problems @bad.csv
             1: bad.csv: line 2: K: found '20.5'
         rank --model estimate --format aiter --pool a8w8_rowwise --arch gfx942 --problems @log
-            2: (80, 228, 304): give --arch FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304}
+            2: (80, 228, 304): give --arch a product such as MI300X, or a FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304}
         rank --model estimate --format aiter --pool a8w8_rowwise --problems @log
             2: a8w8_rowwise: no such file; if it is a family of AITER's kernels, give --arch
         rank --model estimate --format aiter --pool @log --arch gfx950 --problems @log

@@ -121,7 +121,7 @@ fn compute_units_that_nothing_says_are_not_guessed() {
         "evaluate --model estimate {line} @plain.csv --arch gfx942
             2: plain.csv: rows are for a number of compute units, and gfx942's GPUs have different ones (80, 2
         evaluate --model estimate {line} @plain.csv --arch @clock.json
-            2: give --arch FILE with {{\"based_on\": \"gfx942\", \"num_cus\": 304}}
+            2: give --arch a product such as MI300X, or a FILE with {{\"based_on\": \"gfx942\", \"num_cus\": 304}}
         evaluate --model estimate {line} @tables.csv
             2: tables.csv: rows are for a number of compute units, and gfx942's GPUs"
     ));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::device::{Device, DeviceError};
 use crate::files;
 use crate::json;
-use crate::vocab::Arch;
+use crate::vocab::{Arch, GpuName};
 
 /// A GPU in the place of an architecture's profile.
 ///
@@ -30,6 +30,13 @@ pub struct GpuOverride {
 }
 
 impl GpuOverride {
+    /// The profile of a GPU's architecture, with a product's compute units.
+    pub fn named(gpu: GpuName) -> Result<Self, DeviceError> {
+        let mut device = Device::for_arch(gpu.arch)?;
+        device.hardware.num_cus = gpu.units.unwrap_or(device.hardware.num_cus);
+        Ok(Self { arch: gpu.arch, device })
+    }
+
     /// Reads a JSON object, as [`Device::from_json`] does. The GPU is one of `arch`; without it, of the
     /// architecture that the object is `based_on`.
     pub fn from_json(fields: &Map<String, Value>, arch: Option<Arch>) -> Result<Self, GpuOverrideFault> {

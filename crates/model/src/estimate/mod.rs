@@ -43,7 +43,9 @@ pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FmhaLoad, FmhaShape};
 pub use formula::UniversalColumn;
 pub use gpu_override::{GpuOverride, GpuOverrideError, GpuOverrideFault, PerDevice, constants_of};
-pub use rank::{EstimateError, EstimateScratch, EstimatedKernels, PoolEstimate};
+pub use rank::{
+    EstimateError, EstimateScratch, EstimateTable, EstimateTableError, EstimatedKernels, PoolEstimate,
+};
 pub use shape::ShapeError;
 pub use terms::Terms;
 

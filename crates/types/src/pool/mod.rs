@@ -1,5 +1,6 @@
 //! Pools: the kernels to choose from, and the files that they come from.
 
+mod common;
 mod error;
 mod export;
 mod folder;

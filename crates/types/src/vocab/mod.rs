@@ -3,8 +3,13 @@
 //! Every word that upstream writes as a free string is an enum here. A word that is not in its vocabulary is
 //! an error that lists the accepted ones; nothing falls back to a default silently.
 
+mod gpu;
+
 use std::fmt;
+use std::slice;
 use std::str::FromStr;
+
+pub use gpu::{GpuName, PRODUCTS, Product};
 
 pub use crate::invalid::UnknownWord;
 
@@ -464,11 +469,9 @@ impl FromStr for Arch {
             _ => false,
         };
         if !known {
-            return Err(UnknownWord {
-                what: "arch",
-                found: word.to_owned(),
-                accepted: &["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"],
-            });
+            let of_product = Product::find(word).map(|product| slice::from_ref(&product.arch));
+            let accepted = of_product.unwrap_or(&["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"]);
+            return Err(UnknownWord { what: "arch", found: word.to_owned(), accepted });
         }
         let mut text = [0; Self::MAX_LEN];
         text[..base.len()].copy_from_slice(base.as_bytes());

@@ -66,7 +66,7 @@ fn judge(
     pool: &Arc<Pool>,
     all: &mut Vec<GpuFigures>,
 ) -> Result<(), CliError> {
-    let described = args.arch.file_override()?.map(|described| described.device);
+    let described = args.arch.described()?.map(|described| described.device);
     for (file, gpu) in tables.gpus() {
         let Some(arch) = gpu.arch else {
             let file = file.display();

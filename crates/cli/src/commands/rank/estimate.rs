@@ -9,7 +9,6 @@ use ck_select::vocab::Arch;
 
 use super::super::gpu::check_arch;
 use super::super::reasons::Reasons;
-use super::super::take_what_is_common;
 use super::notes::{say_misfits, tie};
 use super::{Args, LabelledProblem, Query, Ranking, TableRows};
 use crate::error::CliError;
@@ -18,7 +17,7 @@ use crate::table::Cell;
 pub(super) fn run(args: &Args, pool: Pool) -> Result<(), CliError> {
     let op = pool.op();
     let mut defaults = ProblemDefaults::new(op);
-    take_what_is_common(&pool, &mut defaults, true, true);
+    pool.set_defaults(&mut defaults, true, true);
     let query = Query::new(args, &pool, defaults)?;
     let GpuOverride { arch, device } = args.ranker.arch.device_for(query.problem.as_ref(), pool.iter())?;
     let estimate = PoolEstimate::new(Estimator::new(device), Arc::new(pool));

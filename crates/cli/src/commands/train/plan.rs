@@ -317,10 +317,13 @@ pub(super) fn adopt_hardware(
         return Ok(());
     }
     if let (Some(arch), Some(_)) = (args.gpu.arch, plan.prior) {
-        plan.extractor.hardware = measurements.device(arch)?.hardware;
+        plan.extractor.hardware = match args.gpu.described()? {
+            Some(gpu) => gpu.device.hardware,
+            None => measurements.device(arch)?.hardware,
+        };
         return Ok(());
     }
-    if args.gpu.file().is_some() {
+    if args.gpu.is_described() {
         plan.extractor.hardware = args.gpu.hardware_over(plan.extractor.hardware)?;
         return Ok(());
     }

@@ -79,7 +79,7 @@ fn read(given: &Args, args: &Args, files: &[PathBuf], scope: RowScope) -> Result
     let has_prior = args.universal || args.prior.is_some();
     let options = ReadOptions {
         assumed: args.gpu.arch.filter(|_| args.universal),
-        gpu: if has_prior { args.gpu.file_override()? } else { None },
+        gpu: if has_prior { args.gpu.described()? } else { None },
         of_several_gpus: args.universal,
         of_several_ops: args.universal && given.rows.filter.op.is_none() && ops_like(scope.op).count() > 1,
         chooses_split: args.choose.chooses_split(scope.op)?,
@@ -160,7 +160,7 @@ struct Tables {
 impl Tables {
     fn completed(&self, scope: RowScope, gpu: &Gpu) -> Result<WinnerRows, CliError> {
         let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
-        let completed = self.winners.completed(scope, gpu.file_override()?, &pools)?;
+        let completed = self.winners.completed(scope, gpu.described()?, &pools)?;
         if completed.measurements.rows().is_empty() {
             fail!("the tables have no shape of what was asked for");
         }

@@ -92,7 +92,7 @@ fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError
 
 /// The GPU that a file describes.
 pub(super) fn described(args: &Args) -> Result<Option<GpuOverride>, CliError> {
-    args.gpu.with_arch(Some(args.arch()?)).file_override()
+    args.gpu.with_arch(Some(args.arch()?)).described()
 }
 
 /// The expected or actual quality after this many measured problems.

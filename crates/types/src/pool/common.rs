@@ -1,0 +1,45 @@
+//! What the kernels of a pool share, for problems that do not name it.
+
+use super::Pool;
+use crate::kernel::KernelKind;
+use crate::problem::{GemmRequest, ProblemDefaults};
+use crate::vocab::{Arch, GemmLibrary};
+
+/// The value that all have.
+fn common<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
+impl Pool {
+    /// Sets the defaults to what all kernels share: the layout and, where nothing else says them, direction
+    /// and type.
+    pub fn set_defaults(&self, defaults: &mut ProblemDefaults, direction: bool, dtype: bool) {
+        let own = || self.iter().map(|kernel| kernel.kind.defaults());
+        if let Some(found) = common(own().map(|own| own.direction)).filter(|_| direction) {
+            defaults.direction = found;
+        }
+        if let Some(found) = common(own().map(|own| own.dtype)).filter(|_| dtype) {
+            defaults.dtype = found;
+        }
+        if let Some(found) = common(own().map(|own| (own.conv_layout, own.gemm_layout))) {
+            (defaults.conv_layout, defaults.gemm_layout) = found;
+        }
+        // AITER's tables and its log give extents and types only. Some of its kernels read B in either order.
+        let request = |kind: &KernelKind| match kind {
+            KernelKind::Gemm(kernel) if kernel.variant.library == GemmLibrary::Aiter => {
+                Some((GemmRequest { preshuffle: false, ..kernel.request() }, kernel.dtype_c))
+            }
+            _ => None,
+        };
+        if let Some((found, dtype_c)) = common(self.iter().map(|kernel| request(&kernel.kind))).flatten() {
+            let request = GemmRequest { preshuffle: self.is_shuffled(), ..found };
+            (defaults.gemm_request, defaults.dtype_c) = (request, Some(dtype_c));
+        }
+    }
+
+    /// The architecture that all kernels name.
+    pub fn arch(&self) -> Option<Arch> {
+        common(self.iter().map(|kernel| kernel.kind.arch())).flatten()
+    }
+}
