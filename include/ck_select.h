@@ -316,7 +316,8 @@ typedef struct {
                                     applies to the process. */
   const char *override_file;   /**< A file of rules `problem -> kernel name`, which take precedence over
                                     all other sources; NULL for none. */
-  const char *arch;            /**< The architecture of problems that name none; NULL for any. */
+  const char *arch;            /**< The architecture of problems that name none, or a product such as
+                                    "MI300X" for its architecture and compute units; NULL for any. */
   const char *store;           /**< The file that keeps measured winners, or "off" for memory only. NULL:
                                     `CK_SELECT_STORE`, or a file in the user's cache folder, which is
                                     opened only by a registry that measures. */
@@ -674,15 +675,18 @@ typedef struct {
 /** One place of a ranking. */
 typedef struct {
   size_t struct_size;
-  const char *name;   /**< The kernel's name. */
-  void *user;         /**< The `user` pointer of its hooks. */
-  size_t index;       /**< Its index among the registered kernels. */
-  int32_t split_k;    /**< The parts of the reduction, as in `ck_selection`. */
+  const char *name;        /**< The kernel's name. */
+  void *user;              /**< The `user` pointer of its hooks. */
+  size_t index;            /**< Its index among the registered kernels. */
+  int32_t split_k;         /**< The parts of the reduction, as in `ck_selection`. */
   int32_t reserved;
-  double score;       /**< The model's score. */
-  int32_t tied;       /**< 1 if the previous or the next place has the same score, so that the model does
-                           not distinguish them, else 0. */
-  int32_t unmeasured; /**< As in `ck_selection`. */
+  double score;            /**< The model's score, or the estimate's time in microseconds. */
+  int32_t tied;            /**< 1 if the previous or the next place has the same score, so that the source
+                                does not distinguish them, else 0. */
+  int32_t unmeasured;      /**< As in `ck_selection`. */
+  int32_t source;          /**< A `ck_source`: the model, best score first, or the estimate, shortest time
+                                first. */
+  int32_t reserved_source; /**< 0. */
 } ck_ranked;
 
 /** A model's predictions for one kernel; NaN for targets without a forest. */
@@ -881,9 +885,9 @@ ck_status ck_registry_export_json(const ck_registry *registry, int32_t op,
 
 /* Models ------------------------------------------------------------------------------------------------- */
 
-/** Fills in the profile of an architecture, such as "gfx950". NULL selects the constants that upstream's
- *  models assume when they record none. Fails with `CK_STATUS_NOT_FOUND` if the architecture has no
- *  profile. */
+/** Fills in the profile of an architecture, such as "gfx950", or of a product, such as "MI300X": that of
+ *  its architecture with its compute units. NULL selects the constants that upstream's models assume when
+ *  they record none. Fails with `CK_STATUS_NOT_FOUND` if the architecture has no profile. */
 ck_status ck_hardware_init(ck_hardware *hardware, const char *arch);
 
 /** Initialises options with `struct_size` and the defaults. */
@@ -945,10 +949,11 @@ ck_status ck_select_kernel(const ck_registry *registry, const ck_conv_problem *p
 ck_status ck_registry_select_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
     ck_selection *selection);
 
-/** Ranks the kernels for a problem by the model that serves it, best first. At most `capacity` places are
- *  written; `count` receives the total number, `left_out`, which may be NULL, that of kernels that compute
- *  the problem but that the model cannot describe. `ranked` may be NULL if `capacity` is 0. The `supports`
- *  callbacks are not called. */
+/** Ranks the kernels for a problem by the model that serves it, best first; without one by the estimate,
+ *  unless the options turn it off, the shortest time first. At most `capacity` places are written; `count`
+ *  receives the total number, `left_out`, which may be NULL, that of kernels that compute the problem but
+ *  that the source cannot describe. `ranked` may be NULL if `capacity` is 0. The `supports` callbacks are
+ *  not called. */
 ck_status ck_registry_rank_conv(const ck_registry *registry, const ck_conv_problem *problem,
     size_t capacity, ck_ranked *ranked, size_t *count, size_t *left_out);
 ck_status ck_registry_rank_gemm(const ck_registry *registry, const ck_gemm_problem *problem,

@@ -208,6 +208,17 @@ ck_status ck_forest_predict(const ck_forest *forest, const double *features, siz
  *  there: hipDNN's `custom_library` (experimental). NaN if there is none, or the row is of another length. */
 double ck_uhd_score(const double *features, size_t count);
 
+/* The estimate ------------------------------------------------------------------------------------------- */
+
+/** Ranks kernels by their estimated times, fastest first. `request` is a JSON object: `problem`, such as
+ *  `"M=128,N=4096,K=4096"`; `kernels`, a list of names, or `pool`, a file of them; and optionally `arch`,
+ *  an architecture or a product such as `MI300X`, `hardware`, a file that describes the GPU, and `top`,
+ *  the number of rows. Without `arch` and `hardware`, the problem or all kernels name the architecture.
+ *
+ *  Writes a JSON object: `rows`, each with the columns of `ckselect rank --model estimate`, and
+ *  `left_out`, the number of kernels without a row by reason. */
+ck_status ck_estimate_table(const uint8_t *request, size_t len, char **text);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

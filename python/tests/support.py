@@ -107,9 +107,20 @@ def bits(values: Any) -> list[str]:
 
 def run_python(*arguments: object, cwd: Path | None = None, **changes: str | None) -> subprocess.CompletedProcess[str]:
     """This interpreter with the package under test, and changes of the environment: None takes a variable away."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=_environment(changes))
+
+
+def run_python_in_background(*arguments: object, **changes: str | None) -> subprocess.Popen[bytes]:
+    """The same, without waiting for its end."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, env=_environment(changes))
+
+
+def _environment(changes: dict[str, str | None]) -> dict[str, str]:
     path = os.pathsep.join(path for path in sys.path if path)
-    given = {name: value for name, value in {**os.environ, "PYTHONPATH": path, **changes}.items() if value is not None}
-    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=given)
+    changed = {**os.environ, "PYTHONPATH": path, **changes}
+    return {name: value for name, value in changed.items() if value is not None}
 
 
 def write_script(path: Path, body: str) -> Path:

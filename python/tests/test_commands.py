@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
+import signal
+import time
 from pathlib import Path
 
 import pandas
 import pytest
-from support import FORWARD, OURS, ROOT, conv_problem, write_script
+from support import FORWARD, OURS, ROOT, conv_problem, run_python_in_background, write_script
 
 import ck_select
 
@@ -98,6 +101,54 @@ def test_the_estimate_takes_rows_with_names():
         ck_select.estimate(PROBLEM, [], arch="gfx942")
 
 
+def test_the_estimate_starts_no_process(monkeypatch, caplog):
+    monkeypatch.setenv("CK_SELECT_COMMAND", "/no/such/command")
+    problem = ck_select.GroupedConvProblem(**PROBLEM)
+    rows = ck_select.estimate(problem, [*FORWARD, FORWARD[0].replace("bf16", "fp32")], arch="gfx942")
+    assert rows == ck_select.estimate(PROBLEM, FORWARD, arch="gfx942")
+    assert "1 kernels have no estimate for the problem: its types and layout are fp32" in caplog.text
+    gemm = ck_select.GemmProblem(16, 1536, 7168, split_k="auto")
+    name = "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16"
+    assert {row["split_k"] for row in ck_select.estimate(gemm, [name], arch="gfx942")} == {1, 2, 4, 8, 16}
+    for arguments, message in (
+        (({"C": 64}, FORWARD), "problem: K, Hi, Wi, Y, X: found nothing"),
+        ((PROBLEM, FORWARD), r"the estimate needs a GPU: give arch \(one of gfx90a"),
+        (({**PROBLEM, "arch": "gfx950"}, FORWARD, "gfx942"), "problem: arch: found gfx950, expected gfx942"),
+        ((PROBLEM, FORWARD[0], "gfx942"), "kernels: found one kernel's name, expected a list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ck_select.estimate(*arguments[:2], arch=dict(enumerate(arguments)).get(2))
+
+
+def test_families_are_rows_of_names():
+    """``format`` was given twice, and without it the names were printed."""
+    rows = ck_select.ckselect("enumerate", "a8w8_rowwise", arch="mi300x", format="json")
+    assert rows[0] == {"index": 0, "kernel": rows[0]["kernel"]} and rows[0]["kernel"].startswith("a8w8_rowwise_")
+    fastest = ck_select.estimate({"M": 16, "N": 4096, "K": 4096}, "a8w8_rowwise", arch="mi300x", top=1)
+    assert fastest[0]["kernel"] in [row["kernel"] for row in rows]
+    with pytest.raises(ValueError, match="format: expected json or nothing"):
+        ck_select.ckselect("enumerate", "a8w8_rowwise", format="csv")
+
+
+def test_an_interrupt_ends_the_command(tmp_path):
+    """It went on alone."""
+    pid = tmp_path / "pid"
+    program = write_script(tmp_path / "ckselect", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 60")
+    python = run_python_in_background(
+        "-c", "import ck_select; ck_select.train('a.csv', 'model')", CK_SELECT_COMMAND=str(program)
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not pid.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        python.send_signal(signal.SIGINT)
+        assert python.wait(30) == -signal.SIGINT
+    finally:
+        python.kill()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
 def test_help_is_shown(capsys):
     """As JSON it was none, and an error."""
     assert ck_select.ckselect("enumerate", "--help") == []
@@ -106,7 +157,7 @@ def test_help_is_shown(capsys):
 
 def test_failures_have_the_messages(capfd):
     with pytest.raises(ck_select.CommandError, match=r"gfx000") as caught:
-        ck_select.estimate(PROBLEM, FORWARD, arch="gfx000")
+        ck_select.ckselect("rank", model="estimate", arch="gfx000", pool=FORWARD[0], problem=PROBLEM)
     assert caught.value.code == 2
     assert "gfx000" in capfd.readouterr().err
     assert pickle.loads(pickle.dumps(caught.value)).code == 2

@@ -58,6 +58,15 @@ def test_constants_are_upstreams_and_cannot_change_too_late():
     assert pickle.loads(pickle.dumps(engine)).hardware_config == engine.hardware_config
 
 
+def test_constants_that_cannot_be_told_are_upstreams_errors():
+    class Hidden(GemmUniversalFeatureEngine):
+        def __init__(self, **constants):
+            super().__init__(**constants)
+
+    with pytest.raises(TypeError, match=r"takes \*args/\*\*kwargs, .*cannot be resolved from the signature"):
+        _ = Hidden().hardware_config
+
+
 def test_spaces_constraints_and_projections():
     engine = GemmUniversalFeatureEngine()
     huge = {"tile_m": 256, "tile_n": 256, "tile_k": 256, "pipeline": "compv3"}

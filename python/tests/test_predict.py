@@ -321,11 +321,11 @@ def test_objects_say_what_they_are(predictor):
 
 
 def test_rankings_are_tables_in_notebooks():
-    ranking = Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), [{**gemm_kernel(), "kernel_name": "<b>"}] * 31)
+    ranking = Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), [{**gemm_kernel(), "kernel_name": "<b>"}] * 21)
     assert isinstance(ranking, list) and ranking[:1] == [("<b>", ranking[0][1])]
     page = ranking._repr_html_()
-    assert page.count("<tr>") == 31 and "&lt;b&gt;" in page and "<b>" not in page and page.endswith("<p>and 1 more</p>")
-    assert "more" not in Ranking(ranking[:30])._repr_html_()
+    assert page.count("<tr>") == 21 and "&lt;b&gt;" in page and "<b>" not in page and page.endswith("<p>and 1 more</p>")
+    assert "more" not in Ranking(ranking[:20])._repr_html_()
 
 
 @pytest.mark.parametrize("table", [list, pandas.DataFrame])
@@ -338,3 +338,17 @@ def test_many_problems_are_ranked_as_one_by_one(predictor, table):
     assert predictor.rank_many([], kernels) == [] and predictor.rank_many(problems, []) == [[], [], []]
     with pytest.raises(TypeError, match="problems: row 1: found a int"):
         predictor.rank_many([problems[0], 7], kernels)
+
+
+def test_a_ranking_prints_twenty_lines_and_slices_to_one(predictor):
+    """A pool of thousands filled the terminal, and a slice was a plain list."""
+    ranking = predictor.rank_kernels(gemm_problem(), random_gemm_pool(50))
+    lines = repr(ranking).splitlines()
+    assert len(lines) == 22 and lines[0] == "<Ranking of 50 kernels, TFLOPS>" and lines[-1] == "and 30 more"
+    assert lines[1].split() == ["1", f"{ranking[0][1]:.1f}", ranking[0][0]]
+    assert type(ranking[:3]) is ck_select.Ranking and ranking[:3] == list(ranking)[:3]
+    assert len(repr(ranking[:3]).splitlines()) == 4
+
+
+def test_completion_has_no_internals():
+    assert set(dir(ck_select)) == set(ck_select.__all__) and "Predictor" in dir(ck_select)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import copy
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -39,6 +40,7 @@ from ck_select import (
     MissingCellError,
     Predictor,
     _library,
+    create_ml_heuristic,
 )
 from ck_select._library import lib
 from ck_select.upstream.predict import Predictor as Theirs
@@ -231,6 +233,29 @@ def test_errors_come_back():
         error = pickle.loads(pickle.dumps(kind("m: found nothing", 5)))
         assert type(error) is kind and (str(error), error.status) == ("m: found nothing", 5)
     assert isinstance(error, KeyError) and isinstance(error, ValueError)
+
+
+def test_results_travel():
+    """A place of a registry's ranking could not be pickled."""
+    registry = GroupedConvRegistry("gfx950", kernels=CONV_NAMES, models=[CONV_MODEL], environment=False)
+    predictor = Predictor(GEMM_MODEL)
+    results = [
+        *registry.rank(CONV),
+        *GroupedConvRegistry("gfx950", kernels=CONV_NAMES, environment=False).rank(CONV),
+        registry.select(CONV),
+        registry.store_status(),
+        registry.tune(0),
+        CONV,
+        predictor.rank_kernels(PROBLEMS[0], random_gemm_pool(4)),
+        create_ml_heuristic(predictor, kernel_pool=[gemm_kernel()])(16, 32, 64),
+    ]
+    duplicates = (copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value)))
+    for result, duplicate in itertools.product(results, duplicates):
+        twin = duplicate(result)
+        assert type(twin) is type(result) and twin == result
+        assert getattr(twin, "__dict__", None) == getattr(result, "__dict__", None)
+    heuristic = create_ml_heuristic(predictor, kernel_pool=[gemm_kernel()])
+    assert pickle.loads(pickle.dumps(heuristic))(16, 32, 64) == heuristic(16, 32, 64)
 
 
 def test_registries_say_that_they_stay():

@@ -37,7 +37,13 @@ def test_the_second_example_runs_with_functions_of_ones_own(monkeypatch):
     assert names["result"] == (2, ("x", "w"))
 
 
-def test_the_third_example_is_commands(monkeypatch, tmp_path):
+def test_the_third_example_ranks_aiters_kernels():
+    names = {}
+    exec(EXAMPLES[2], names)
+    assert len(names["best"]) == 3 and all(place.source == "model" for place in names["best"])
+
+
+def test_the_fourth_example_is_commands(monkeypatch, tmp_path):
     answer = """case $1 in evaluate) echo '{"global_metrics": {}}' ;; *) echo "[]" ;; esac"""
     script = write_script(tmp_path / "ckselect", f'echo "$1" >> {tmp_path}/called\n{answer}')
     monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
@@ -49,12 +55,11 @@ def test_the_third_example_is_commands(monkeypatch, tmp_path):
     monkeypatch.setenv("MPLBACKEND", "agg")
     problem = conv_problem(dtype="bf16", direction="forward")
     given = {"kernels": CONV_NAMES[:1], "problem": problem, "sweep": sweep, "other_sweep": sweep}
-    exec(EXAMPLES[2], given)
+    exec(EXAMPLES[3], given)
     assert isinstance(given["tuned"], ck_select.Predictor)
     assert (tmp_path / "called").read_text().split() == [
         "train",
         "evaluate",
-        "rank",
         "explain",
         "tune",
         "report",

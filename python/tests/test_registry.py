@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import FrozenInstanceError, replace
 from functools import partial
 
 import numpy
@@ -15,6 +17,7 @@ from ck_select import (
     GroupedConvRegistry,
     InvalidInputError,
     InvalidModelError,
+    MissingCellError,
     NoKernelError,
     Predictor,
     Registry,
@@ -23,7 +26,7 @@ from ck_select import (
 )
 from ck_select._library import lib
 
-CONV = partial(GroupedConvProblem, 1, 1, 1)
+CONV = partial(GroupedConvProblem, 1, 1, 1, 1, 1, 1, 1, 1)
 PROBLEM = GroupedConvProblem(**conv_problem())
 
 
@@ -108,7 +111,7 @@ def test_variants_of_gemms_are_asked_as_they_are():
 
 
 def test_problems_say_what_they_are():
-    assert PROBLEM.ndim == 2 and GroupedConvProblem(1, 1, 1, Di=2).ndim == 3
+    assert PROBLEM.ndim == 2 and CONV(Di=2).ndim == 3
     assert PROBLEM.to_dict()["Hi"] == 28 and "arch" not in PROBLEM.to_dict()
     assert GemmProblem(1, 2, 3, arch="gfx950").to_dict()["arch"] == "gfx950"
 
@@ -120,10 +123,23 @@ MISTAKES = [
     (NoKernelError, "registered without run", lambda registry: registry.run(PROBLEM)),
     (NoKernelError, "none of the 30 kernels fits", lambda registry: registry.select(GemmProblem(1, 1, 1))),
     (ValueError, "found a dict", lambda registry: registry.select({"N": 1})),
-    (ValueError, "C", lambda registry: registry.select(GroupedConvProblem(N=1, C=3, K=4, G=2))),
-    (ValueError, "dtype: found 'magic', expected one of fp16", lambda _: CONV(dtype="magic").as_struct()),
-    (ValueError, "direction: found 'sideways'", lambda _: CONV(direction="sideways").as_struct()),
-    (ValueError, "layout: found 'rxr'", lambda _: GemmProblem(1, 1, 1, layout="rxr").as_struct()),
+    # A problem is checked when it is made; these were once checked by what used it.
+    (InvalidInputError, "C: found 3, expected", lambda _: replace(PROBLEM, C=3, G=2)),
+    (InvalidInputError, "M: found -1, expected", lambda _: GemmProblem(-1, 1, 1)),
+    (TypeError, "'str' object cannot be interpreted as an integer", lambda _: GemmProblem("1", 1, 1)),
+    (
+        InvalidInputError,
+        "unknown arch 'MI300X', expected one of: gfx942",
+        lambda _: GemmProblem(1, 1, 1, arch="MI300X"),
+    ),
+    (MissingCellError, "Hi: found nothing, expected a whole number", lambda _: GroupedConvProblem(1, 64, 64)),
+    (ValueError, "dtype: found 'magic', expected one of fp16", lambda _: CONV(dtype="magic")),
+    (ValueError, "direction: found 'sideways'", lambda _: CONV(direction="sideways")),
+    (ValueError, "layout: found 'rxr'", lambda _: GemmProblem(1, 1, 1, layout="rxr")),
+    # A name's letters were taken for names.
+    (TypeError, "kernels: found the text 'a_kernel', expected a list", lambda _: Registry(kernels="a_kernel")),
+    (TypeError, "models: found the text 'models/mine', expected a list", lambda _: Registry(models="models/mine")),
+    (TypeError, "name: found a list, expected one kernel's name", lambda registry: registry.register(FORWARD)),
     (ValueError, "mode: found 'magic'", lambda _: Registry(mode="magic")),
     (InvalidInputError, "splits: found 4 twice, expected each number once", lambda _: Registry(splits=[4, 4])),
     (InvalidInputError, "time_ms is -1, expected milliseconds", lambda registry: registry.tune(-1)),
@@ -242,3 +258,82 @@ def test_the_parts_of_a_reduction_are_chosen(auto):
     assert [tuple(place) for place in ranked] == [(name, place[1]) for place in ranked]
     with pytest.raises(InvalidInputError, match="a predictor ranks for one, a Registry chooses it"):
         problem.to_dict()
+
+
+def test_problems_are_values():
+    """They could not be keys of a dict, and a mistake was found where they were used."""
+    listed = GemmProblem(1, 1, 1, dtype="fp16", groups=[[512, 64, 128, 3]])
+    assert {listed: 1}[GemmProblem(1, 1, 1, dtype="fp16", groups=((512, 64, 128, 3),))] == 1
+    assert len({PROBLEM, replace(PROBLEM), replace(PROBLEM, N=1)}) == 2
+    with pytest.raises(FrozenInstanceError):
+        PROBLEM.N = 2
+    assert isinstance(PROBLEM, ck_select.Problem)
+    assert GroupedConvProblem(C=64, K=64, Hi=56, Wi=56, Y=3, X=3) == GroupedConvProblem(1, 64, 64, 1, 56, 56, 3, 3)
+
+
+def test_types_may_be_torchs():
+    """Known by their names: torch itself need not be there."""
+    names = ("bfloat16", "float8_e4m3fnuz", "complex64")
+    torch = {
+        name: type("dtype", (), {"__module__": "torch", "__str__": lambda _, name=name: f"torch.{name}"})()
+        for name in names
+    }
+    assert replace(PROBLEM, dtype=torch["bfloat16"]) == replace(PROBLEM, dtype="bf16")
+    assert GemmProblem(1, 2, 3, torch["float8_e4m3fnuz"], dtype_c=torch["bfloat16"]).to_dict()["dtype"] == "fp8"
+    with pytest.raises(InvalidInputError, match=r"found torch.complex64, expected one of torch.float16"):
+        GemmProblem(1, 2, 3, torch["complex64"])
+
+
+def test_a_registry_is_a_collection_that_can_be_closed():
+    with Registry("gfx950", kernels=FORWARD[:3], environment=False) as registry:
+        assert (list(registry), len(registry), FORWARD[0] in registry) == (FORWARD[:3], 3, True)
+        assert FORWARD[3] not in registry and registry.select(PROBLEM).name in registry
+    assert repr(registry) == "<Registry closed>"
+    registry.close()
+    for use in (registry.prepare, partial(registry.select, PROBLEM), partial(len, registry)):
+        with pytest.raises(InvalidInputError, match="the registry is closed"):
+            use()
+
+
+def test_the_estimate_ranks_where_no_model_does():
+    """``rank`` was an error where ``select`` had an answer."""
+    registry = Registry("gfx942", kernels=FORWARD, environment=False)
+    ranked = registry.rank(PROBLEM)
+    chosen = registry.select(PROBLEM)
+    assert (ranked[0][0], ranked[0][1], ranked[0].source) == (chosen.name, chosen.score, "estimate")
+    assert sorted(name for name, _ in ranked) == sorted(FORWARD)
+    assert [score for _, score in ranked] == sorted(score for _, score in ranked)
+    assert [tuple(place) for place in ranked] == [
+        (row["kernel"], row["time_us"]) for row in ck_select.estimate(PROBLEM, FORWARD, arch="gfx942")
+    ]
+    registry.load_model(CONV_MODEL, force=True)
+    assert registry.rank(PROBLEM)[0].source == "model"
+    with pytest.raises(ck_select.CkSelectError, match="no model is loaded"):
+        Registry("gfx942", kernels=FORWARD, environment=False, estimate=False).rank(PROBLEM)
+
+
+def test_products_are_gpus_with_their_units():
+    problem = replace(PROBLEM, N=256)
+
+    def score(arch):
+        return Registry(arch, kernels=FORWARD, environment=False).rank(problem)[0][1]
+
+    assert score("MI300A") == score("gfx942") and score("mi308x") > score("gfx942") > score("MI300X")
+    assert score("MI300X") == ck_select.estimate(problem, FORWARD, arch="mi300x")[0]["time_us"]
+
+
+def test_built_in_models_are_those_of_predictors():
+    """A registry knew four of the seven."""
+    for name in ck_select.shipped_models():
+        Registry("gfx942", models=[f"embedded:{name}"], environment=False)
+    with pytest.raises(ValueError, match="model: found 'magic', expected one of gemm_fp8_gfx942"):
+        Registry(models=["embedded:magic"])
+
+
+def test_warnings_of_the_library_are_logged(caplog, capfd):
+    """They went to standard error, past any handler."""
+    registry = Registry(kernels=FORWARD, environment=False, estimate=False)
+    with caplog.at_level(logging.WARNING, "ck_select"):
+        assert registry.select(PROBLEM).no_model
+    assert [record.levelname for record in caplog.records] == ["WARNING"] and "no model" in caplog.text
+    assert capfd.readouterr().err == ""

@@ -51,9 +51,26 @@ times: list[dict[str, object]] = ck_select.estimate(problem, ["a name"], arch="g
 figures: list[dict[str, object]] = ck_select.tune("gfx942", simulate=["a.csv", Path("b.csv")], params={"draws": 2})
 tuned: Predictor = ck_select.tune("gfx942", data="a.csv", output="models/tuned")
 Theirs("model").predict_tflops(problem, {})
+typed: ck_select.Problem = ck_select.GemmProblem(1, 2, 3, dtype="bf16", layout="rcr", split_k="auto")
+first: ck_select.Ranking = predictor.rank_kernels(problem, ["a name"])[:3]
+with ck_select.Registry("MI300X", mode="search") as registry:
+    names: list[str] = [name for name in registry if name in registry]
+    place: ck_select.Ranked = registry.rank(typed)[0]
+
+
+class Dtype:
+    is_floating_point = True
+    itemsize = 2
+
+
+ck_select.GemmProblem(1, 2, 3, dtype=Dtype())
 """
 
 WRONG = {
+    "ck_select.GemmProblem(1, 2, 3, dtype='float')": "arg-type",
+    "ck_select.GemmProblem(1, 2, 3, layout='rxr')": "arg-type",
+    "ck_select.GroupedConvProblem(1, 2, 3, layout='rcr')": "arg-type",
+    "ck_select.Registry(mode='fast')": "arg-type",
     "predictor.rank_kernels(problem, 5)": "arg-type",
     "ck_select.estimate(problem, 5)": "arg-type",
     "predictor.rank_kernels(5, [])": "arg-type",

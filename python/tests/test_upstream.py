@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -115,6 +116,40 @@ def test_modules_run_too(tmp_path):
     )
     ran = run("-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path, cwd=tmp_path)
     assert ran.returncode == 0 and "1 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+WORKERS = """
+import os, sys, subprocess
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+import predict
+
+def place(_):
+    import dispatcher_integration, predict, data_pipeline
+    return predict.Predictor.__module__, dispatcher_integration.__name__, data_pipeline.__file__
+
+if __name__ == "__main__":
+    for start in ("spawn", "forkserver"):
+        with ProcessPoolExecutor(1, mp_context=get_context(start)) as workers:
+            print(*workers.submit(place, 0).result())
+    code = "import sitecustomize, predict, sys; print(predict.Predictor.__module__, sitecustomize.word)"
+    print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip())
+"""
+
+
+def test_workers_of_process_pools_use_ours(script):
+    """They took upstream's files in silence. What another sitecustomize does is done, too."""
+    for name in ("predict", "dispatcher_integration"):
+        (script.parent / f"{name}.py").write_text("raise AssertionError('upstream was asked')")
+    (script.parent / "data_pipeline.py").write_text("")
+    site = script.parent / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("word = 'its own'")
+    script.write_text(WORKERS)
+    path = os.pathsep.join([str(site), *filter(None, sys.path)])
+    ran = run(script, PYTHONPATH=path)
+    ours = f"ck_select.upstream.predict ck_select.upstream.dispatcher_integration {script.parent / 'data_pipeline.py'}"
+    assert ran.stdout.splitlines() == [ours, ours, "ck_select.upstream.predict its own"], ran.stderr
 
 
 def test_usage():

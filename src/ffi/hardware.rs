@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::CkStatus;
 use super::error::{Failure, boundary};
-use super::input::{give, read_arch};
+use super::input::{give, read_gpu};
 use super::mirror::{AsC, FromC, Member, mirror};
 use crate::hardware::Hardware;
 use ck_select_types::hardware_constants;
@@ -28,7 +28,8 @@ impl CkHardware {
     }
 }
 
-/// Fills in the profile of an architecture, such as "gfx950". NULL selects the constants that upstream's
+/// Fills in the profile of an architecture, such as "gfx950", or of a product, such as "MI300X": that of its
+/// architecture with its compute units. NULL selects the constants that upstream's
 /// models assume when they record none. Fails with `CK_STATUS_NOT_FOUND` if the architecture has no profile.
 ///
 /// # Safety
@@ -37,10 +38,11 @@ impl CkHardware {
 pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *const c_char) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `arch` is NULL or NUL-terminated.
-        let known = match unsafe { read_arch(arch, "arch") }? {
+        let known = match unsafe { read_gpu(arch, "arch") }? {
             None => Hardware::default(),
-            Some(arch) => Hardware::for_arch(&arch).ok_or_else(|| {
-                let message = format!("no profile of {arch}, only of {}", Hardware::PROFILES.join(", "));
+            Some(gpu) => Hardware::for_gpu(gpu).ok_or_else(|| {
+                let message =
+                    format!("no profile of {}, only of {}", gpu.arch, Hardware::PROFILES.join(", "));
                 Failure::new(CkStatus::NotFound, message)
             })?,
         };

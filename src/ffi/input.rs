@@ -3,10 +3,11 @@
 use std::ffi::{CStr, c_char};
 use std::fmt::Display;
 use std::mem::MaybeUninit;
+use std::str::FromStr;
 
 use super::CkStatus;
 use super::error::Failure;
-use crate::vocab::Arch;
+use crate::vocab::{Arch, GpuName, UnknownWord};
 
 /// A struct that its caller fills, beginning with its size.
 ///
@@ -260,8 +261,27 @@ pub(super) unsafe fn read_array<'a, T>(
 /// An architecture from text; NULL and the empty text are none.
 ///
 /// # Safety
-/// As for [`read_text`].
+/// As for [`read_optional_text`].
 pub(super) unsafe fn read_arch(text: *const c_char, what: &str) -> Result<Option<Arch>, Failure> {
+    // SAFETY: by contract, `text` is NULL or NUL-terminated.
+    unsafe { read_word(text, what) }
+}
+
+/// The GPU in a string, an architecture or a product; none if it is NULL or empty.
+///
+/// # Safety
+/// As for [`read_optional_text`].
+pub(super) unsafe fn read_gpu(text: *const c_char, what: &str) -> Result<Option<GpuName>, Failure> {
+    // SAFETY: by contract, `text` is NULL or NUL-terminated.
+    unsafe { read_word(text, what) }
+}
+
+/// # Safety
+/// As for [`read_optional_text`].
+unsafe fn read_word<T: FromStr<Err = UnknownWord>>(
+    text: *const c_char,
+    what: &str,
+) -> Result<Option<T>, Failure> {
     // SAFETY: by contract, `text` is NULL or NUL-terminated.
     let text = unsafe { read_optional_text(text, what) }?;
     text.filter(|text| !text.is_empty())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Handle, Versioned, destroy, give, give_handle, give_optional, init_options, read_arch, read_handle,
+    Handle, Versioned, destroy, give, give_handle, give_optional, init_options, read_gpu, read_handle,
     read_optional_struct, read_optional_text, refused, word, write_output,
 };
 use super::memory::give_text;
@@ -54,7 +54,8 @@ pub struct CkOptions {
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
     pub override_file: *const c_char,
-    /// The architecture of problems that name none; NULL for any.
+    /// The architecture of problems that name none, or a product such as "MI300X" for its architecture and
+    /// compute units; NULL for any.
     pub arch: *const c_char,
     /// The file that keeps measured winners, or "off" for memory only. NULL: `CK_SELECT_STORE`, or a file in
     /// the user's cache folder, which is opened only by a registry that measures.
@@ -249,7 +250,8 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
         // `raw.hardware` is NULL or NUL-terminated; `raw.splits` is NULL or NUL-terminated.
         unsafe {
             read.override_file = read_optional_text(raw.override_file, "override_file")?.map(Into::into);
-            read.arch = read_arch(raw.arch, "arch")?;
+            let gpu = read_gpu(raw.arch, "arch")?;
+            (read.arch, read.units) = (gpu.map(|gpu| gpu.arch), gpu.and_then(|gpu| gpu.units));
             read.store = read_optional_text(raw.store, "store")?.map(Into::into);
             read.hardware = read_optional_text(raw.hardware, "hardware")?.map(Into::into);
             if let Some(list) = read_optional_text(raw.splits, "splits")? {

@@ -105,13 +105,17 @@ pub struct CkRanked {
     pub split_k: i32,
     /// 0.
     pub reserved: i32,
-    /// The model's score.
+    /// The model's score, or the estimate's time in microseconds.
     pub score: f64,
-    /// 1 if the previous or the next place has the same score, so that the model does not distinguish them,
-    /// else 0.
+    /// 1 if the previous or the next place has the same score, so that the source does not distinguish
+    /// them, else 0.
     pub tied: i32,
     /// As in `ck_selection`.
     pub unmeasured: i32,
+    /// A `ck_source`: the model, best score first, or the estimate, shortest time first.
+    pub source: i32,
+    /// 0.
+    pub reserved_source: i32,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
@@ -257,6 +261,8 @@ pub(super) unsafe fn rank<T: AsProblem>(
             score: of.score,
             tied: of.tied.into(),
             unmeasured: (!of.unmeasured.is_empty()).into(),
+            source: ranking.source as i32,
+            reserved_source: 0,
         };
         // SAFETY: by contract, `ranked` has room for `capacity` structs; `place` is below that.
         unsafe { room.at(place).write(value) };

@@ -15,7 +15,7 @@ use crate::problem::Splits;
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
-use crate::vocab::Arch;
+use crate::vocab::{Arch, GpuName};
 
 /// Which sources are tried, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +58,9 @@ pub struct Options {
     pub override_file: Option<PathBuf>,
     /// The architecture of problems that name none.
     pub arch: Option<Arch>,
+    /// The compute units of `arch`'s GPU, where they are not its profile's: 304 of an MI300X. A file of
+    /// `hardware` counts before them.
+    pub units: Option<i64>,
     /// A file that describes the GPU, such as `{"based_on": "gfx942", "num_cus": 80}`. The estimate and
     /// universal models take it instead of the profile of `arch`, or else of the architecture that the file
     /// is `based_on`; models of one architecture keep the constants that they were trained with.
@@ -100,6 +103,7 @@ impl Default for Options {
             mode: Mode::default(),
             override_file: None,
             arch: None,
+            units: None,
             hardware: None,
             store: None,
             device_name: None,
@@ -189,10 +193,14 @@ impl Options {
         }
     }
 
-    /// The GPU of [`Options::hardware`].
+    /// The GPU of [`Options::hardware`], else the one with [`Options::units`].
     pub(super) fn read_gpu(&self) -> Result<Option<GpuOverride>, OptionsError> {
-        let read = |path: &PathBuf| GpuOverride::read(path, self.arch);
-        Ok(self.hardware.as_ref().map(read).transpose()?)
+        if let Some(path) = &self.hardware {
+            return Ok(Some(GpuOverride::read(path, self.arch)?));
+        }
+        let Some((arch, units)) = self.arch.zip(self.units) else { return Ok(None) };
+        // Without a profile there is no estimate, which says so.
+        Ok(GpuOverride::named(GpuName { arch, units: Some(units) }).ok())
     }
 
     pub(super) fn open_capture(&self) -> Result<Option<Arc<Capture>>, OptionsError> {

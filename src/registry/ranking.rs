@@ -1,23 +1,27 @@
-//! Rankings and predictions of the model that serves a problem, for callers who ask for more than a
-//! selection.
+//! Rankings of all kernels and predictions, for callers who ask for more than a selection.
+
+use std::collections::HashSet;
 
 use super::call::Call;
 use super::entry::Registered;
 use super::index::KernelIndex;
-use super::selection::SelectError;
+use super::selection::{SelectError, Source};
 use super::shared::Registry;
-use super::source::model;
+use super::source::{estimate, model};
 use super::state::State;
 use crate::model::Predictions;
 use crate::problem::{FieldSet, Problem};
 use crate::select::{LeftOut, RankScratch, Ranker};
+use crate::ties::Ranked;
 
-/// The kernels that match a problem, ranked by a model.
+/// The kernels that match a problem, ranked by a model or by the estimate.
 #[derive(Debug, Clone)]
 pub struct Ranking<'r> {
+    /// [`Source::Model`] or [`Source::Estimate`].
+    pub source: Source,
     /// Best first.
     pub places: Vec<Place<'r>>,
-    /// Number of kernels that match the problem but that the model cannot describe.
+    /// Number of kernels that match the problem but that the source cannot describe.
     pub left_out: usize,
     /// The fields that are outside the model's training range.
     pub outside: FieldSet,
@@ -32,26 +36,29 @@ pub struct Place<'r> {
     pub entry: Registered<'r>,
     /// The parts into which the reduction is split: the problem's, unless it leaves the choice.
     pub split_k: i32,
-    /// The model's score.
+    /// The model's score, or the estimate's time in microseconds.
     pub score: f64,
-    /// Whether the previous or next kernel has the same score, so that the model does not distinguish them.
+    /// Whether the previous or next kernel has the same score, so that the source does not distinguish them.
     pub tied: bool,
     /// The parts of its pipeline and suffixes that no kernel measured for the model had, such as `compv5`.
     pub unmeasured: String,
 }
 
 impl Registry {
-    /// Ranks all matching kernels by the model that serves the problem. `supports` is not called.
+    /// Ranks all matching kernels by the model that serves the problem; without one, by the estimate, unless
+    /// the options turn it off. `supports` is not called.
     pub fn rank(&self, problem: &Problem) -> Result<Ranking<'_>, SelectError> {
         let problem = problem.checked()?;
         let state = self.state();
         state.note(problem);
         let call = Call::new(self, &state, problem, false);
         let mut scratch = RankScratch::default();
-        let mut ranked = model::rank(call, usize::MAX, &mut scratch).map_err(|error| match error {
-            SelectError::NoModel { .. } => no_model(&state, &problem),
-            error => error,
-        })?;
+        let mut ranked = match model::rank(call, usize::MAX, &mut scratch) {
+            Err(SelectError::NoModel { .. }) => {
+                return self.rank_by_estimate(call).ok_or_else(|| no_model(&state, &problem));
+            }
+            ranked => ranked?,
+        };
         let outside = ranked.ranking.outside();
         let mut places: Vec<Place<'_>> = Vec::new();
         while let Some((choice, entry, found)) = ranked.next_fitting(call)? {
@@ -68,7 +75,26 @@ impl Registry {
             entry.is_some_and(|entry| call.is_eligible(entry))
         };
         let left_out = ranked.ranker.left_out().iter().filter(is_eligible).count();
-        Ok(Ranking { places, left_out, outside })
+        Ok(Ranking { source: Source::Model, places, left_out, outside })
+    }
+
+    /// The order of the estimate, if it has one for the problem.
+    fn rank_by_estimate<'r>(&'r self, call: Call<'r, '_>) -> Option<Ranking<'r>> {
+        let ranked = estimate::scored(call)?;
+        let tied = |at: usize| {
+            let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+            beside.filter_map(|other| ranked.get(other)).any(|other| other.score == ranked[at].score)
+        };
+        let place = |(at, one): (usize, &Ranked)| {
+            let entry = self.registered(call.state.entry(KernelIndex::new(one.index))?);
+            let Ranked { index, split_k, score } = *one;
+            Some(Place { index, entry, split_k, score, tied: tied(at), unmeasured: String::new() })
+        };
+        let places: Vec<Place<'_>> = ranked.iter().enumerate().filter_map(place).collect();
+        let known: HashSet<usize> = places.iter().map(|place| place.index).collect();
+        let eligible = call.state.kernels().entries().iter().filter(|entry| call.is_eligible(entry)).count();
+        let left_out = eligible - known.len();
+        Some(Ranking { source: Source::Estimate, places, left_out, outside: FieldSet::NONE })
     }
 
     /// Every target's prediction for the kernel at an index, which must compute the problem.

@@ -785,13 +785,14 @@ static void attention_is_chosen(void) {
     int64_t splits = 0;
     ANSWERS(CK_STATUS_OK, ck_registry_choose_fmha_splits(registry, &problem, 64, &splits));
     CHECK(splits == 1);
-    /* What only a model can answer. */
     ck_ranked ranked[2];
     ranked[0].struct_size = sizeof ranked[0];
     SIZED(ck_predictions, predictions);
     size_t count = 0;
     double features[4];
-    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_rank_fmha(registry, &problem, 2, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_fmha(registry, &problem, 2, ranked, &count, NULL));
+    CHECK(count > 0 && ranked[0].source == CK_SOURCE_ESTIMATE && strcmp(ranked[0].name, "tall") == 0);
+    /* What only a model can answer. */
     ANSWERS(CK_STATUS_NO_MODEL, ck_registry_predict_fmha(registry, &problem, 0, &predictions));
     ANSWERS(CK_STATUS_NO_MODEL, ck_registry_extract_fmha(registry, &problem, 0, 4, features, &count));
     ck_registry_destroy(registry);

@@ -34,6 +34,7 @@ const ROWS: Sources = &[
     ("Models and pools", &["rows", "tables/mod"]),
     ("Feature engines", &["engines"]),
     ("Forests", &["forests"]),
+    ("The estimate", &["estimates"]),
 ];
 
 const ABOUT_ROWS: &str = "

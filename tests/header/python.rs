@@ -1,6 +1,6 @@
 //! What the Python package has of the C interface and of fields: structs, classes of problems.
 
-use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaFamily, Op};
+use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaFamily, Op, PRODUCTS};
 use ck_select_types::each_operation;
 use ck_select_types::field::Kind;
 
@@ -127,7 +127,7 @@ A field is a member of the operation's struct, or an element of one, and a type 
 absent, ``list`` the memory orders of operands, ``tuple`` the extents of a group.
 """
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 
 def _alike(kind: Any, names: str) -> dict[str, tuple[str, Any]]:
@@ -142,26 +142,46 @@ def _elements(member: str, names: str) -> dict[str, tuple[str, Any]]:
 
 "#;
 
-/// The vocabularies that have a name.
-const NAMED: [(&str, &[&str]); 4] = [
-    ("DIRECTIONS", Direction::WORDS),
-    ("DTYPES", Dtype::WORDS),
-    ("LAYOUTS", ConvLayout::WORDS),
-    ("FMHA_FAMILIES", FmhaFamily::WORDS),
+/// The vocabularies that have a name, and a type.
+const NAMED: [(&str, &str, &[&str]); 4] = [
+    ("DIRECTIONS", "Direction", Direction::WORDS),
+    ("DTYPES", "Dtype", Dtype::WORDS),
+    ("LAYOUTS", "Layout", ConvLayout::WORDS),
+    ("FMHA_FAMILIES", "FmhaFamily", FmhaFamily::WORDS),
 ];
+
+/// The type of some words.
+fn literal(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+    format!("Literal[{}]", words.join(", "))
+}
+
+/// A type of words as a line, or a line a word if it would be too long, as ruff formats it.
+fn literal_type(name: &str, words: &[&str]) -> String {
+    let line = format!("{name} = {}\n", literal(words));
+    if line.len() <= 121 {
+        return line;
+    }
+    let words: String = words.iter().map(|word| format!("    {word:?},\n")).collect();
+    format!("{name} = Literal[\n{words}]\n")
+}
 
 /// The table of all problems' fields.
 pub(crate) fn fields() -> String {
     let mut text = FIELDS.to_owned();
-    for (name, words) in NAMED {
-        let line = format!("{name} = {}\n", tuple(words));
-        // As ruff formats it.
-        text += &if line.len() > 121 {
-            line.replace("tuple(", "tuple(\n    ").replace("())", "()\n)")
-        } else {
-            line
-        };
+    for (name, kind, words) in NAMED {
+        text += &literal_type(kind, words);
+        text += &format!("{name} = get_args({kind})\n");
     }
+    let letters = ["r", "c", "p"];
+    let pairs = letters.iter().flat_map(|a| letters.iter().map(move |b| format!("{a}{b}")));
+    let layouts: Vec<String> = pairs.flat_map(|ab| letters.map(|c| format!("{ab}{c}"))).collect();
+    text += &literal_type("GemmLayout", &layouts.iter().map(String::as_str).collect::<Vec<_>>());
+    text += "\nPRODUCTS = {\n";
+    for product in &PRODUCTS {
+        text += &format!("    {:?}: {:?},\n", product.name, product.arch);
+    }
+    text += "}\n";
     text += "\nFIELDS: dict[str, dict[str, tuple[str, Any]]] = {\n";
     for &op in Op::ALL {
         let word = format!("{op:?}").to_lowercase();
@@ -213,8 +233,8 @@ fn kind(member: &Member) -> String {
         (Kind::Word(_), "*const i8") => "str".to_owned(),
         (Kind::Word(_), "[i32; 3]") => "list".to_owned(),
         (Kind::Word(vocabulary), _) => {
-            let named = NAMED.iter().find(|(_, words)| *words == vocabulary.words);
-            named.map_or_else(|| tuple(vocabulary.words), |(name, _)| (*name).to_owned())
+            let named = NAMED.iter().find(|(_, _, words)| *words == vocabulary.words);
+            named.map_or_else(|| tuple(vocabulary.words), |(name, ..)| (*name).to_owned())
         }
     }
 }
@@ -247,7 +267,9 @@ pub(crate) fn class_fields(op: Op, module: &str) -> String {
             Kind::Flag => format!("    {}: bool = True\n", field.name),
             Kind::Shape => format!("    {}: tuple[int, int, int] | None = None\n", field.name),
             Kind::Word(_) if usual < 0 => format!("    {}: str | None = None\n", field.name),
-            Kind::Word(_) => format!("    {}: str = {:?}\n", field.name, field.text(usual)),
+            Kind::Word(vocabulary) => {
+                format!("    {}: {} = {:?}\n", field.name, literal(vocabulary.words), field.text(usual))
+            }
         })
         .collect()
 }

@@ -5,6 +5,7 @@ and pandas. :class:`GroupedConvRegistry` selects among registered kernels and ru
 """
 
 from . import _library
+from ._problem import Problem
 from ._shipped import shipped_model, shipped_models
 from .commands import ckselect, estimate, evaluate, explain, fit, report, train, tune
 from .dispatcher import (
@@ -44,6 +45,7 @@ from .registry import (
     GemmProblem,
     GroupedConvProblem,
     GroupedConvRegistry,
+    Ranked,
     Registry,
     Selection,
     StoreStatus,
@@ -75,6 +77,8 @@ __all__ = [
     "NoKernelError",
     "Pool",
     "Predictor",
+    "Problem",
+    "Ranked",
     "Ranking",
     "Registry",
     "Selection",
@@ -104,3 +108,8 @@ __all__ = [
     "train",
     "tune",
 ]
+
+
+def __dir__() -> list[str]:
+    """What users call, for completion."""
+    return __all__

@@ -4,7 +4,7 @@ A field is a member of the operation's struct, or an element of one, and a type 
 absent, ``list`` the memory orders of operands, ``tuple`` the extents of a group.
 """
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 
 def _alike(kind: Any, names: str) -> dict[str, tuple[str, Any]]:
@@ -17,12 +17,102 @@ def _elements(member: str, names: str) -> dict[str, tuple[str, Any]]:
     return {name: (f"{member}.{at}", int) for at, name in enumerate(names.split())}
 
 
-DIRECTIONS = tuple("forward bwd_data bwd_weight".split())
-DTYPES = tuple("fp16 bf16 fp32 fp64 fp8 bf8 int8 int4 int32 pk_fp4 pk_int4 fp8fp16 fp8bf16 fp8fp32 mxfp8 mxfp4".split())
-LAYOUTS = tuple("nwgc nhwgc ndhwgc nwc nhwc ndhwc gnwc gnhwc gndhwc ngcw ngchw ngcdhw ncw nchw ncdhw".split())
-FMHA_FAMILIES = tuple(
-    "fwd fwd_pagedkv fwd_splitkv fwd_splitkv_combine fwd_appendkv batch_prefill bwd_dot_do_o bwd_dq_dk_dv bwd_convert_dq".split()
-)
+Direction = Literal["forward", "bwd_data", "bwd_weight"]
+DIRECTIONS = get_args(Direction)
+Dtype = Literal[
+    "fp16",
+    "bf16",
+    "fp32",
+    "fp64",
+    "fp8",
+    "bf8",
+    "int8",
+    "int4",
+    "int32",
+    "pk_fp4",
+    "pk_int4",
+    "fp8fp16",
+    "fp8bf16",
+    "fp8fp32",
+    "mxfp8",
+    "mxfp4",
+]
+DTYPES = get_args(Dtype)
+Layout = Literal[
+    "nwgc",
+    "nhwgc",
+    "ndhwgc",
+    "nwc",
+    "nhwc",
+    "ndhwc",
+    "gnwc",
+    "gnhwc",
+    "gndhwc",
+    "ngcw",
+    "ngchw",
+    "ngcdhw",
+    "ncw",
+    "nchw",
+    "ncdhw",
+]
+LAYOUTS = get_args(Layout)
+FmhaFamily = Literal[
+    "fwd",
+    "fwd_pagedkv",
+    "fwd_splitkv",
+    "fwd_splitkv_combine",
+    "fwd_appendkv",
+    "batch_prefill",
+    "bwd_dot_do_o",
+    "bwd_dq_dk_dv",
+    "bwd_convert_dq",
+]
+FMHA_FAMILIES = get_args(FmhaFamily)
+GemmLayout = Literal[
+    "rrr",
+    "rrc",
+    "rrp",
+    "rcr",
+    "rcc",
+    "rcp",
+    "rpr",
+    "rpc",
+    "rpp",
+    "crr",
+    "crc",
+    "crp",
+    "ccr",
+    "ccc",
+    "ccp",
+    "cpr",
+    "cpc",
+    "cpp",
+    "prr",
+    "prc",
+    "prp",
+    "pcr",
+    "pcc",
+    "pcp",
+    "ppr",
+    "ppc",
+    "ppp",
+]
+
+PRODUCTS = {
+    "MI210": "gfx90a",
+    "MI250": "gfx90a",
+    "MI250X": "gfx90a",
+    "MI300A": "gfx942",
+    "MI300X": "gfx942",
+    "MI308X": "gfx942",
+    "MI325X": "gfx942",
+    "MI350P": "gfx950",
+    "MI350X": "gfx950",
+    "MI355X": "gfx950",
+    "A100": "sm_80",
+    "H100": "sm_90",
+    "H200": "sm_90",
+}
 
 FIELDS: dict[str, dict[str, tuple[str, Any]]] = {
     "gemm": {

@@ -5,9 +5,11 @@ ctypes lets other threads run during a call of the library.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import logging
 import os
-from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ def _path() -> str:
     raise ImportError(f"no {bundled}: install the package with pip, or set CK_SELECT_LIBRARY to a libck_select.so")
 
 
+LOG = CFUNCTYPE(None, c_int32, c_char_p, c_char_p, c_void_p)
 # The arguments of each function. All but the last few return a `ck_status`.
 _FUNCTIONS: dict[str, list[Any]] = {
     "ck_spec_describe": [c_char_p, POINTER(_structs.RowOptions), POINTER(c_void_p)],
@@ -47,6 +50,9 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_pool_create": [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(c_void_p)],
     "ck_pool_prepare": [c_void_p],
     "ck_pool_rank": [c_void_p, c_char_p, c_size_t, c_size_t, c_void_p, c_void_p],
+    "ck_estimate_table": [c_char_p, c_size_t, POINTER(c_void_p)],
+    "ck_embedded_model_name": [c_size_t, POINTER(c_char_p)],
+    "ck_log_set_callback": [c_int32, LOG, c_void_p],
     "ck_registry_create": [POINTER(_structs.Options), POINTER(c_void_p)],
     "ck_registry_add_kernel": [c_void_p, c_char_p, POINTER(_structs.KernelHooks)],
     "ck_registry_size": [c_void_p, POINTER(c_size_t)],
@@ -89,6 +95,21 @@ def _load() -> Any:
 
 
 lib: Any = _load()
+
+# Warnings of the library, which has the numbers 1 and 2 for these levels.
+_LEVELS = {1: logging.ERROR, 2: logging.WARNING}
+
+
+def _log(level: int, source: bytes, text: bytes, _: Any) -> None:
+    logging.getLogger("ck_select").log(_LEVELS[level], "%s: %s", source.decode(), text.decode())
+
+
+_LOG = LOG(_log)
+# Whoever sets the variable wants lines there, and at a level of their own.
+if not os.environ.get("CK_SELECT_LOG"):
+    lib.ck_log_set_callback(max(_LEVELS), _LOG, None)
+    # When the interpreter ends, it cannot be called any more.
+    atexit.register(lib.ck_log_set_callback, 0, LOG(), None)
 
 
 def check(status: int) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 from operator import index, setitem
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from . import _structs
 from ._fields import FIELDS
-from ._library import check, lib
-from .errors import InvalidInputError
+from ._library import Handle, check, lib
+from .errors import InvalidInputError, MissingCellError
 
 
 class _Place(NamedTuple):
@@ -65,13 +65,67 @@ def _places_of(problems: Any) -> tuple[_Place, ...]:
     return tuple(_place(name, *table[field]) for name in places for field in places[name] if field in table)
 
 
-@dataclass
+class TorchDtype(Protocol):
+    """A ``torch.dtype``, such as ``torch.bfloat16``."""
+
+    @property
+    def is_floating_point(self) -> bool: ...
+    @property
+    def itemsize(self) -> int: ...
+
+
+_OF_TORCH = {
+    **{"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"},
+    **{"float8_e4m3fn": "fp8", "float8_e4m3fnuz": "fp8", "float8_e5m2": "bf8", "float8_e5m2fnuz": "bf8"},
+    **{"int8": "int8", "int32": "int32", "float4_e2m1fn_x2": "pk_fp4"},
+}
+
+
+def plain(value: Any) -> Any:
+    """A value as problems have it: the word of a torch dtype, and tuples, which can be hashed, for lists."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(plain, value))
+    if type(value).__module__ != "torch":
+        return value
+    name = str(value).rpartition(".")[2]
+    if name not in _OF_TORCH:
+        raise InvalidInputError(f"found {value}, expected one of torch.{', torch.'.join(_OF_TORCH)}", 2)
+    return _OF_TORCH[name]
+
+
+@cache
+def _empty() -> Handle:
+    """A registry without kernels, which checks problems as any other does."""
+    options = _structs.Options(ignore_environment=1, no_estimate=1, store=b"off")
+    return Handle.make(lib.ck_registry_create, lib.ck_registry_destroy, ctypes.byref(options))
+
+
+# What a registry without kernels answers for a valid problem.
+_NO_MODEL = 12
+
+
+@dataclass(frozen=True)
 class Problem:
-    """A problem of an operation, with fields by the names that text has for them."""
+    """A problem of an operation, with fields by the names that text has for them.
+
+    Its fields are checked when it is made, and cannot be changed: ``dataclasses.replace`` makes another one. Types may
+    be those of torch.
+    """
 
     OPERATION: ClassVar[str]
     # One field of the class that stands for several.
     TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is ...:
+                raise MissingCellError(f"{name}: found nothing, expected a whole number", 2)
+            object.__setattr__(self, name, plain(value))
+        struct = ctypes.byref(self.as_struct())
+        count = ctypes.c_size_t()
+        rank = getattr(lib, f"ck_registry_rank_{self.OPERATION}")
+        status = rank(_empty().address, struct, 0, None, ctypes.byref(count), None)
+        check(0 if status == _NO_MODEL else status)
 
     def to_dict(self) -> dict[str, Any]:
         """The dict for a predictor."""
@@ -106,7 +160,14 @@ class Problem:
             if name in own:
                 place = getattr(struct, part) if part else struct
                 found[name] = value(place[member] if isinstance(member, int) else getattr(place, member))
-        return cls(**found)
+        return cls._unchecked(found)
+
+    @classmethod
+    def _unchecked(cls, values: dict[str, Any]) -> Any:
+        """A problem that the library has checked."""
+        made = cls.__new__(cls)
+        vars(made).update({field.name: values.get(field.name, field.default) for field in fields(cls)})
+        return made
 
 
 def code(what: str, word: str, words: tuple[str, ...]) -> int:

@@ -158,7 +158,7 @@ class Ranked(Sized):
         *_of(c_size_t, "index"),
         *_of(c_int32, "split_k reserved"),
         *_of(c_double, "score"),
-        *_of(c_int32, "tied unmeasured"),
+        *_of(c_int32, "tied unmeasured source reserved_source"),
     ]
 
 

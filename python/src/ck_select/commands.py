@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Union, cast, overload
 
 from . import _names, _rows
+from ._library import lib, text_of
+from ._problem import Problem, plain
+from ._shipped import place_of
 from .errors import CommandError, InvalidInputError
 from .predictor import Predictor
 
@@ -49,6 +55,8 @@ def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
     them. ``evaluate`` and ``inspect`` return one dict of everything. What is not a table, such as the text of
     ``--help``, goes to standard output, and there are no rows.
     """
+    if options.pop("format", "json") != "json":
+        raise ValueError("format: expected json or nothing: rows are what is returned; output=… writes files")
     with tempfile.TemporaryDirectory() as folder:
         return _run([str(command()), name, *_words(arguments, options, Path(folder))], name)
 
@@ -105,9 +113,13 @@ def _run(words: list[str], name: str) -> list[Row]:
     messages = []
     with tempfile.TemporaryFile("w+", encoding="utf-8") as table:
         with subprocess.Popen(words, stdout=table, stderr=subprocess.PIPE, encoding="utf-8") as process:
-            for line in process.stderr or ():
-                sys.stderr.write(line)
-                messages.append(line)
+            try:
+                for line in process.stderr or ():
+                    sys.stderr.write(line)
+                    messages.append(line)
+            except BaseException:
+                _end(process)
+                raise
         if process.returncode != 0:
             raise CommandError(
                 "".join(messages).strip() or f"{name} ends with {process.returncode}", process.returncode
@@ -123,20 +135,70 @@ def _run(words: list[str], name: str) -> list[Row]:
     return rows
 
 
+# How long a command has to end by itself.
+_GRACE_S = 10
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ends a command as Ctrl-C in its terminal would, so that a sweep keeps its log; then by force."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(_GRACE_S)
+    except BaseException:  # also an impatient second Ctrl-C
+        process.kill()
+        raise
+
+
 def estimate(
-    problem: Mapping[str, object],
+    problem: Union[Mapping[str, object], Problem],
     kernels: Union[_rows.Kernels, Place],
     *,
     arch: str | None = None,
+    hardware: Union[Place, None] = None,
     top: int | None = None,
 ) -> list[Row]:
-    """Kernels by estimated time, fastest first, without any model: ``ckselect rank --model estimate``.
+    """Kernels by estimated time, fastest first, without any model, in this process.
 
-    ``problem`` has the fields of ``--problem``; ``kernels`` are names, rows with a name, or a file of names. The table
-    has the time and the terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or
-    all kernels must name the architecture.
+    ``problem`` has the fields of ``--problem``; ``kernels`` are names, rows with a name, a file of names, or a family
+    of AITER's kernels, whose names the command ``ckselect enumerate`` gives. Rows are those of ``ckselect rank --model
+    estimate``: the time and the terms that add up to it, in microseconds (docs/estimate.md). ``arch`` is an
+    architecture or a product such as ``"MI300X"``, and ``hardware`` a file that describes the GPU; without either, the
+    problem or all kernels must name the architecture.
     """
-    return ckselect("rank", model="estimate", arch=arch, pool=_pool(kernels), problem=problem, top=top)
+    cells = _cells(problem) if isinstance(problem, Problem) else problem
+    request = {**_kernels(kernels, arch), "problem": _pairs(cells), "arch": arch, "top": top}
+    if hardware is not None:
+        request["hardware"] = str(hardware)
+    text = json.dumps(request).encode()
+    table = json.loads(text_of(lib.ck_estimate_table, text, len(text)))
+    for reason, count in table["left_out"].items():
+        logging.getLogger("ck_select").warning("%d kernels have no estimate for the problem: %s", count, reason)
+    rows: list[Row] = table["rows"]
+    return rows
+
+
+def _cells(problem: Problem) -> dict[str, Any]:
+    """A problem's cells, which may leave the number of parts open."""
+    if getattr(problem, "split_k", 1) not in ("auto", 0):
+        return problem.to_dict()
+    return {**replace(cast(Any, problem), split_k=1).to_dict(), "split_k": "auto"}
+
+
+def _pairs(cells: Mapping[str, object]) -> str:
+    """Cells as the text of a problem."""
+    given = ((name, plain(value)) for name, value in cells.items() if value is not None)
+    return ",".join(f"{name}={int(value) if isinstance(value, bool) else value}" for name, value in given)
+
+
+def _kernels(kernels: Union[_rows.Kernels, Place], arch: str | None) -> Row:
+    """The kernels of a request: their names, or a file of them."""
+    if not isinstance(kernels, (str, PathLike)):
+        return {"kernels": [row[_names.COLUMNS[0]] for row in _pool(kernels)]}
+    if _names.is_kernel(kernels):
+        raise ValueError(f"kernels: found one kernel's name, expected a list: ['{kernels!s}']")
+    if Path(kernels).exists():
+        return {"pool": str(kernels)}
+    return {"kernels": [row["kernel"] for row in ckselect("enumerate", kernels, arch=arch)]}
 
 
 def explain(
@@ -154,7 +216,7 @@ def explain(
 
 
 def _model(model: Union[Predictor, Place]) -> Place:
-    return model._model_dir if isinstance(model, Predictor) else model
+    return model._model_dir if isinstance(model, Predictor) else place_of(model)
 
 
 def _pool(kernels: Union[_rows.Kernels, Place]) -> Value:

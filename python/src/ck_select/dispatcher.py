@@ -9,10 +9,12 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from . import _names, _rows, _table
+from ._fields import PRODUCTS
 from .errors import InvalidInputError
 from .predictor import Predictor
 
@@ -194,12 +196,11 @@ def create_ml_heuristic(
     kernel_pool = _each_kernel(kernel_pool, bin_dir)
     if not kernel_pool:
         raise ValueError("No kernel configs: kernel_pool is empty, or bin_dir has no benchmark programs")
-    ranked = create_ranked_heuristic(model_dir, dtype, arch, layout, kernel_pool, top_k=1)
+    return partial(_first, create_ranked_heuristic(model_dir, dtype, arch, layout, kernel_pool, top_k=1))
 
-    def heuristic(M: int, N: int, K: int) -> MLKernelSpec:
-        return ranked(M, N, K)[0]
 
-    return heuristic
+def _first(ranked: Callable[[int, int, int], list[MLKernelSpec]], M: int, N: int, K: int) -> MLKernelSpec:
+    return ranked(M, N, K)[0]
 
 
 def create_ranked_heuristic(
@@ -224,18 +225,21 @@ def create_ranked_heuristic(
     target = resolve_arch(predictor, arch, described)
     if target is not None:
         asked["arch"] = target
-    by_name = {_names.of_row(kernel, place): kernel for place, kernel in enumerate(described)}
+    return partial(_ranked, predictor, described, asked, top_k)
 
-    def heuristic(M: int, N: int, K: int) -> list[MLKernelSpec]:
-        problem = {"m": M, "n": N, "k": K, **asked}
-        if len(by_name) < len(described):
-            # A name alone does not tell which of several kernels won.
-            places, tflops = predictor.rank_tflops(problem, described, top_k)
-            return [feature_dict_to_ml_spec(described[place], value) for place, value in zip(places, tflops)]
-        ranked = predictor.rank_kernels(problem, described)[: max(0, top_k)]
-        return [feature_dict_to_ml_spec(by_name[name], value) for name, value in ranked]
 
-    return heuristic
+def _ranked(
+    predictor: Predictor, pool: list[dict[str, Any]], asked: dict[str, Any], top_k: int, M: int, N: int, K: int
+) -> list[MLKernelSpec]:
+    """The best kernels of a pool for a problem."""
+    problem = {"m": M, "n": N, "k": K, **asked}
+    by_name = {_names.of_row(kernel, place): kernel for place, kernel in enumerate(pool)}
+    if len(by_name) < len(pool):
+        # A name alone does not tell which of several kernels won.
+        places, tflops = predictor.rank_tflops(problem, pool, top_k)
+        return [feature_dict_to_ml_spec(pool[place], value) for place, value in zip(places, tflops)]
+    ranked = predictor.rank_kernels(problem, pool)[: max(0, top_k)]
+    return [feature_dict_to_ml_spec(by_name[name], value) for name, value in ranked]
 
 
 def _each_kernel(kernel_pool: _rows.Kernels | None, bin_dir: str | os.PathLike[str] | None) -> list[Any]:
@@ -264,6 +268,7 @@ def resolve_arch(predictor: Any, arch: str | None, kernel_pool: Sequence[Mapping
     cells of the problem, or with another architecture, are errors.
     """
     trained = getattr(predictor, "spec", {}).get("arch")
+    arch = arch and PRODUCTS.get(arch.upper(), arch)
     if arch and trained and plain_arch(arch) != plain_arch(trained):
         raise ValueError(
             f"arch: found '{arch}', expected '{trained}': it disagrees with the model, which was trained for that one"

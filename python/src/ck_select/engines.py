@@ -55,11 +55,15 @@ class FeatureEngine(ABC):
         """The constants of the GPU, as the class takes them."""
         taken = inspect.signature(type(self).__init__).parameters
         if any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in taken.values()):
-            raise TypeError(f"{type(self).__name__}.__init__ takes *args or **kwargs: define hardware_config for it")
+            # Programs may look for upstream's words.
+            unknown = "its constants cannot be resolved from the signature"
+            raise TypeError(
+                f"{type(self).__name__}.__init__ takes *args/**kwargs, so {unknown}: define hardware_config"
+            )
         own: Mapping[str, int] = getattr(self, "_hw", {})
         stray = sorted(name for name in own if name not in taken and name != _DERIVED)
         if stray:
-            raise TypeError(f"{type(self).__name__} has the constants {stray}, which its __init__ does not take")
+            raise TypeError(f"{type(self).__name__} has the constants {stray}, which its __init__ does not accept")
         return {name: value for name, value in own.items() if name in taken}
 
     @abstractmethod

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Union
 
-from ._problem import Problem
+from ._fields import Dtype, FmhaFamily
+from ._problem import Problem, TorchDtype
 
 
-@dataclass
+@dataclass(frozen=True)
 class FmhaProblem(Problem):
     """Attention, with the fields of CK's problem.
 
@@ -27,20 +28,20 @@ class FmhaProblem(Problem):
     nhead_k: int | None = None
     hdim_v: int | None = None
     batch: int = 1
-    dtype: str = "fp16"
-    api_family: str | None = None
-    family: str | None = None
+    dtype: Union[Dtype, TorchDtype] = "fp16"
+    api_family: Literal["fwd", "fwd_pagedkv", "fwd_splitkv", "fwd_appendkv", "batch_prefill", "bwd"] | None = None
+    family: FmhaFamily | None = None
     window_left: int | None = None
     window_right: int | None = None
     arch: str | None = None
     # Made by tests/header/main.rs: fields of Fmha.
-    mode: str = "batch"
-    mask: str = "no"
-    bias: str = "no"
-    qscale: str = "no"
-    rope: str = "none"
-    kv_layout: str = "vectorized"
-    kv_lookup: str = "vllm"
+    mode: Literal["batch", "group"] = "batch"
+    mask: Literal["no", "top_left", "bottom_right", "generic"] = "no"
+    bias: Literal["no", "bias", "alibi"] = "no"
+    qscale: Literal["no", "pertensor", "blockscale", "kv_blockscale", "mx", "per_token_head"] = "no"
+    rope: Literal["none", "inter", "half"] = "none"
+    kv_layout: Literal["vectorized", "linear"] = "vectorized"
+    kv_lookup: Literal["vllm", "sglang"] = "vllm"
     max_seqlen_q: int = 0
     max_seqlen_k: int = 0
     page_size: int = 1
@@ -72,7 +73,7 @@ class FmhaProblem(Problem):
     # End of what is made.
 
     def _whole(self) -> dict[str, Any]:
-        api = self.api_family
+        api: str | None = self.api_family
         if api is None:
             family = self.family or "fwd"
             api = "bwd" if family.startswith("bwd_") else family.removesuffix("_combine")

@@ -19,7 +19,7 @@ from typing import Any, Union, cast
 from . import _features, _foreign, _forest, _names, _objects, _rows, _table, _vector, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
-from ._shipped import shipped_model
+from ._shipped import BUILT_IN, shipped_model
 from .errors import InvalidModelError
 from .pool import Pool, PoolCache
 from .ranking import Library, Ranking, as_table, library_of
@@ -30,7 +30,6 @@ Kernels = Union[_rows.Kernels, Pool]
 Target = _forest.Target
 
 _KEYS = {"tflops": "tflops", "latency": "latency_ms", "bandwidth": "bandwidth_gb_s"}
-_BUILT_IN = "embedded:"
 # A `ck_uncoded`: as in the spec, errors, upstream's defaults.
 _SPECS, _ERRORS, _DEFAULTS = range(3)
 
@@ -90,9 +89,9 @@ class Predictor:
         threads: int | None = None,
     ) -> None:
         name = os.fspath(model_dir)
-        built_in = name.startswith(_BUILT_IN)
+        built_in = name.startswith(BUILT_IN)
         # Forests are loaded on first use, perhaps in another folder than this one, by a copy in another process.
-        self._model_dir = shipped_model(name.removeprefix(_BUILT_IN)) if built_in else Path(name).absolute()
+        self._model_dir = shipped_model(name.removeprefix(BUILT_IN)) if built_in else Path(name).absolute()
         given = engines.resolve(feature_engine)
         self._engine_name = given.name
         self._hardware = _features.hardware_json(given.hardware)

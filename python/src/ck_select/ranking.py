@@ -6,17 +6,31 @@ import importlib
 from array import array
 from collections.abc import Sequence
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex, overload
 
 Library = Literal["pandas", "polars", "pyarrow"]
 LIBRARIES = ("pandas", "polars", "pyarrow")
-_SHOWN = 30
+_SHOWN = 20
 
 
 class Ranking(list[tuple[str, float]]):
     """(name, TFLOPS) of kernels, best first."""
 
     __slots__ = ()
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> tuple[str, float]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Ranking: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> tuple[str, float] | Ranking:
+        """One place, or a ranking of some."""
+        found: Any = super().__getitem__(place)
+        return Ranking(found) if isinstance(place, slice) else found
+
+    def __repr__(self) -> str:
+        lines = [f"{rank:4}  {tflops:9.1f}  {name}" for rank, (name, tflops) in enumerate(self[:_SHOWN], 1)]
+        more = [f"and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        return "\n".join([f"<Ranking of {len(self)} kernels, TFLOPS>", *lines, *more])
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -6,31 +6,36 @@ import ctypes
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import index
-from typing import Any, ClassVar, Union, cast
+from types import TracebackType
+from typing import Any, ClassVar, Literal, Union, cast, get_args
 
 from . import _structs
-from ._fields import FIELDS
+from ._fields import FIELDS, Direction, Dtype, GemmLayout, Layout
 from ._library import Handle, check, lib, take_text
 from ._names import RESULTS
-from ._problem import Problem, check_parts, code, parts
+from ._problem import Problem, TorchDtype, check_parts, code, parts
+from ._shipped import place_of
 from .errors import InvalidInputError, NoKernelError
 from .fmha import FmhaProblem
 
 _LOG = logging.getLogger("ck_select")
 
-SOURCES = ("override", "store", "model", "search", "estimate", "priority")
-MODES = ("model", "search", "refine", "priority")
+Source = Literal["override", "store", "model", "search", "estimate", "priority"]
+SOURCES = get_args(Source)
+Mode = Literal["model", "search", "refine", "priority"]
+MODES = get_args(Mode)
 
 
-@dataclass
+@dataclass(frozen=True)
 class GroupedConvProblem(Problem):
     """A grouped convolution with upstream's names.
 
-    ``C`` and ``K`` are totals over all groups; pads are the same on both sides. It is 3D if ``Di`` or ``Z`` is
-    greater than 1, or ``pad_d`` greater than 0.
+    ``C``, ``K``, ``Hi``, ``Wi``, ``Y`` and ``X`` are required, as everywhere in ck-select. ``C`` and ``K`` are totals
+    over all groups; pads are the same on both sides. It is 3D if ``Di`` or ``Z`` is greater than 1, or ``pad_d``
+    greater than 0.
     """
 
     OPERATION: ClassVar[str] = "conv"
@@ -39,14 +44,15 @@ class GroupedConvProblem(Problem):
         **{f"pad_{axis}": (f"pad_{axis}_left", f"pad_{axis}_right") for axis in "dhw"},
     }
 
-    N: int
-    C: int
-    K: int
+    # In the order of upstream. Those without a number are required.
+    N: int = 1
+    C: int = cast(int, ...)
+    K: int = cast(int, ...)
     G: int = 1
-    Hi: int = 1
-    Wi: int = 1
-    Y: int = 1
-    X: int = 1
+    Hi: int = cast(int, ...)
+    Wi: int = cast(int, ...)
+    Y: int = cast(int, ...)
+    X: int = cast(int, ...)
     stride_h: int = 1
     stride_w: int = 1
     pad_h: int = 0
@@ -58,10 +64,10 @@ class GroupedConvProblem(Problem):
     stride_d: int = 1
     pad_d: int = 0
     dilation_d: int = 1
-    dtype: str = "bf16"
-    direction: str = "forward"
-    layout: str | None = None
-    split_k: int | str = 1
+    dtype: Union[Dtype, TorchDtype] = "bf16"
+    direction: Direction = "forward"
+    layout: Layout | None = None
+    split_k: int | Literal["auto"] = 1
     arch: str | None = None
     # Made by tests/header/main.rs: fields of Conv.
     # End of what is made.
@@ -81,7 +87,7 @@ class GroupedConvProblem(Problem):
         return {**vars(self), "ndim": self.ndim, "layout": layout, "split_k": parts(self.split_k)}
 
 
-@dataclass
+@dataclass(frozen=True)
 class GemmProblem(Problem):
     """A GEMM: C (M x N) = A (M x K) times B (K x N). ``dtype`` is that of A and B.
 
@@ -98,10 +104,10 @@ class GemmProblem(Problem):
     M: int
     N: int
     K: int
-    dtype: str = "fp8"
-    layout: str = "rcr"
-    split_k: int | str = 1
-    dtype_c: str | None = None
+    dtype: Union[Dtype, TorchDtype] = "fp8"
+    layout: GemmLayout = "rcr"
+    split_k: int | Literal["auto"] = 1
+    dtype_c: Union[Dtype, TorchDtype, None] = None
     arch: str | None = None
     groups: tuple[tuple[int, int, int, int], ...] = ()
     # Made by tests/header/main.rs: fields of Gemm.
@@ -125,7 +131,7 @@ class GemmProblem(Problem):
         return {**cells, "groups": "+".join(f"{m}x{n}x{k}*{count}" for m, n, k, count in self.groups)}
 
     def _whole(self) -> dict[str, Any]:
-        dtype_c = self.dtype_c or RESULTS.get(self.dtype, self.dtype)
+        dtype_c = self.dtype_c or RESULTS.get(cast(str, self.dtype), self.dtype)
         return {**vars(self), "dtype_c": dtype_c, "split_k": parts(self.split_k)}
 
     def as_struct(self) -> Any:
@@ -143,7 +149,7 @@ class GemmProblem(Problem):
         """The problem of a struct that a callback gets."""
         groups = struct.request.groups
         listed = tuple((one.m, one.n, one.k, one.count) for one in groups.items[: groups.count])
-        return replace(super().of_struct(struct), groups=listed)
+        return cls._unchecked({**vars(super().of_struct(struct)), "groups": listed})
 
 
 def _cell(value: Any) -> Any:
@@ -172,7 +178,7 @@ class Selection:
     """
 
     name: str
-    source: str
+    source: Source
     index: int
     rank: int
     score: float | None
@@ -188,15 +194,23 @@ class Selection:
 
 
 class Ranked(tuple[str, float]):
-    """One place of a ranking, ``(name, score)``; ``split_k`` is the number of parts of the reduction."""
+    """One place of a ranking, ``(name, score)``.
+
+    ``split_k`` is the number of parts of the reduction. ``source`` is ``"model"``, or ``"estimate"``, whose score is a
+    time in microseconds.
+    """
 
     split_k: int
+    source: Source
 
-    def __new__(cls, name: str, score: float, split_k: int) -> Ranked:
+    def __new__(cls, name: str, score: float, split_k: int, source: Source = "model") -> Ranked:
         """The place of one kernel."""
         place = super().__new__(cls, (name, score))
-        place.split_k = split_k
+        place.split_k, place.source = split_k, source
         return place
+
+    def __getnewargs__(self) -> Any:
+        return (*self, self.split_k, self.source)
 
 
 @dataclass(frozen=True)
@@ -228,8 +242,9 @@ class Registry:
 
     Any number of threads may select on one registry, even while others register kernels or load models.
 
-    ``arch`` is the architecture of problems that name none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
-    ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides it unless ``environment`` is false.
+    ``arch`` is the architecture of problems that name none, or a product such as ``"MI300X"``. ``mode`` is
+    ``"model"``, ``"search"``, ``"refine"`` or ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides
+    it unless ``environment`` is false.
     ``store`` is the file of measured winners, ``"off"`` for memory only. ``hardware`` is a file that describes the GPU
     (docs/estimate.md). With ``embedded_models``, the models in the library answer problems that no loaded model serves,
     the universal one on any GPU.
@@ -244,7 +259,7 @@ class Registry:
         *,
         kernels: Iterable[str] | Mapping[str, Run | None] = (),
         models: Iterable[str | os.PathLike[str]] = (),
-        mode: str = "model",
+        mode: Mode = "model",
         override_file: str | os.PathLike[str] | None = None,
         store: str | os.PathLike[str] | None = None,
         hardware: str | os.PathLike[str] | None = None,
@@ -266,7 +281,10 @@ class Registry:
             embedded_models=1 if embedded_models else 0,
             host_timing=1 if host_timing else 0,
         )
-        self._handle = Handle.make(lib.ck_registry_create, lib.ck_registry_destroy, ctypes.byref(options))
+        _check_lists(kernels=kernels, models=models)
+        self._handle: Handle | None = Handle.make(
+            lib.ck_registry_create, lib.ck_registry_destroy, ctypes.byref(options)
+        )
         self.arch = arch
         self._runs: dict[str, Run | None] = {}
         # The library may still be running these callbacks, so they live as long as the registry.
@@ -276,13 +294,38 @@ class Registry:
         for directory in models:
             self.load_model(directory)
 
+    def _call(self, function: Any, *rest: Any) -> None:
+        """Calls the library. The registry lives at least as long as the call, whoever closes it."""
+        handle = self._handle
+        if handle is None:
+            raise InvalidInputError("the registry is closed", 2)
+        check(function(handle.address, *rest))
+
+    def close(self) -> None:
+        """Frees the registry as soon as no call uses it; later calls are errors. Waiting winners are stored."""
+        self._handle = None
+
+    def __enter__(self) -> Registry:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
     def __len__(self) -> int:
         size = ctypes.c_size_t()
-        check(lib.ck_registry_size(self._handle.address, ctypes.byref(size)))
+        self._call(lib.ck_registry_size, ctypes.byref(size))
         return size.value
 
+    def __iter__(self) -> Iterator[str]:
+        """The kernels' names, in the order of their registration."""
+        return iter(list(self._runs))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._runs
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self)} kernels>"
+        state = "closed" if self._handle is None else f"of {len(self)} kernels"
+        return f"<{type(self).__name__} {state}>"
 
     def register(
         self,
@@ -303,6 +346,10 @@ class Registry:
         ``hipStream_t`` or None for the default one; it returns the milliseconds that it took, or None if it was only
         launched. Without it the kernel is never measured. It is called on the measuring thread.
         """
+        if not isinstance(name, str):
+            raise TypeError(
+                f"name: found a {type(name).__name__}, expected one kernel's name; kernels=[…] takes several"
+            )
         hooks = _structs.KernelHooks(priority=priority)
         for problems in Problem.__subclasses__():
             operation = problems.OPERATION
@@ -315,7 +362,7 @@ class Registry:
                 # Without a time, it was only launched.
                 timed = lambda problem, stream: measure(problem, stream) or 0  # noqa: E731
                 setattr(hooks, f"run_{operation}", self._callback("run", problems, timed, failure, -1))
-        check(lib.ck_registry_add_kernel(self._handle.address, name.encode(), ctypes.byref(hooks)))
+        self._call(lib.ck_registry_add_kernel, name.encode(), ctypes.byref(hooks))
         self._runs[name] = run
 
     def _callback(
@@ -336,16 +383,16 @@ class Registry:
         return made
 
     def load_model(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Loads a model directory for the problems that its spec names.
+        """Loads a model directory for the problems that its spec names, or ``"embedded:NAME"``, as in ``Predictor``.
 
         With ``force``, it serves all problems of its operation, whatever its spec says.
         """
         options = _structs.ModelOptions(force=1 if force else 0)
-        check(lib.ck_registry_load_model(self._handle.address, os.fsencode(directory), ctypes.byref(options)))
+        self._call(lib.ck_registry_load_model, os.fsencode(place_of(directory)), ctypes.byref(options))
 
     def prepare(self) -> None:
         """Prepares the models for the kernels now, instead of at the first selection."""
-        check(lib.ck_registry_prepare(self._handle.address))
+        self._call(lib.ck_registry_prepare)
 
     def tune(self, time_ms: float, *, kernels: int = 3, stream: int | None = None) -> TuneReport:
         """Measures the most frequently requested problems that are answered by a guess, for at most ``time_ms``.
@@ -356,14 +403,14 @@ class Registry:
         """
         budget = _structs.TuneBudget(time_ms=time_ms, stream=stream, kernels=kernels)
         report = _structs.TuneReport()
-        check(lib.ck_registry_tune(self._handle.address, ctypes.byref(budget), ctypes.byref(report)))
+        self._call(lib.ck_registry_tune, ctypes.byref(budget), ctypes.byref(report))
         return TuneReport(*(getattr(report, each.name) for each in fields(TuneReport)))
 
     def store_status(self) -> StoreStatus:
         """Whether measured winners still have to be written to the store, and why."""
         waiting = ctypes.c_size_t()
         reason = ctypes.c_void_p()
-        check(lib.ck_registry_store_status(self._handle.address, ctypes.byref(waiting), ctypes.byref(reason)))
+        self._call(lib.ck_registry_store_status, ctypes.byref(waiting), ctypes.byref(reason))
         return StoreStatus(waiting.value, take_text(reason) if reason.value else None)
 
     def refresh_store(self) -> None:
@@ -371,7 +418,7 @@ class Registry:
 
         Raises an error if those cannot be written.
         """
-        check(lib.ck_registry_refresh_store(self._handle.address))
+        self._call(lib.ck_registry_refresh_store)
 
     def __reduce__(self) -> Any:
         raise TypeError("a registry holds functions of this process, and cannot be copied or sent: make another one")
@@ -379,7 +426,7 @@ class Registry:
     def select(self, problem: Problem) -> Selection:
         """Chooses the kernel to run: the best supported kernel by the first source that has an answer."""
         chosen = _structs.Selection()
-        self._call("ck_registry_select_{}", problem, ctypes.byref(chosen))
+        self._ask("ck_registry_select_{}", problem, ctypes.byref(chosen))
         return Selection(
             name=chosen.name.decode(),
             source=SOURCES[chosen.source],
@@ -411,7 +458,8 @@ class Registry:
         return run(problem, *args, **kwargs)
 
     def rank(self, problem: Problem) -> list[Ranked]:
-        """(name, score) of the matching kernels by the serving model, best first. ``supports`` is not called.
+        """(name, score) of the matching kernels, best first: by the serving model, without one by the estimate, whose
+        scores are microseconds. ``supports`` is not called.
 
         If the problem leaves the choice, each kernel has a place for every number of parts: ``rank(…)[0].split_k``.
         """
@@ -423,30 +471,32 @@ class Registry:
             room = count.value
             # The first one's size says which struct it is.
             ranked = (_structs.Ranked * room)(*[_structs.Ranked()][:room])
-            self._call("ck_registry_rank_{}", problem, room, ranked, *counts)
+            self._ask("ck_registry_rank_{}", problem, room, ranked, *counts)
         if left_out.value:
-            _LOG.warning("%d kernels have no place in the ranking: the model cannot describe them", left_out.value)
-        return [Ranked(place.name.decode(), place.score, place.split_k) for place in ranked[: count.value]]
+            _LOG.warning("%d kernels have no place in the ranking: its source cannot describe them", left_out.value)
+        return [
+            Ranked(place.name.decode(), place.score, place.split_k, SOURCES[ranked[0].source])
+            for place in ranked[: count.value]
+        ]
 
     def explain(self, problem: Problem) -> str:
         """Which sources were tried, what each answered, and why it was skipped."""
         text = ctypes.c_void_p()
-        self._call("ck_registry_explain_{}", problem, ctypes.byref(text))
+        self._ask("ck_registry_explain_{}", problem, ctypes.byref(text))
         return take_text(text)
 
     def fmha_splits(self, problem: FmhaProblem, most: int = 128) -> int:
         """The number of parts for the keys of a sequence, by the estimate: a power of two up to ``most``."""
         splits = ctypes.c_int64()
         struct = ctypes.byref(problem.as_struct())
-        check(lib.ck_registry_choose_fmha_splits(self._handle.address, struct, index(most), ctypes.byref(splits)))
+        self._call(lib.ck_registry_choose_fmha_splits, struct, index(most), ctypes.byref(splits))
         return splits.value
 
-    def _call(self, function: str, problem: Problem, *rest: Any) -> None:
+    def _ask(self, function: str, problem: Problem, *rest: Any) -> None:
         if not isinstance(problem, Problem):
             expected = ", ".join(sorted(kind.__name__ for kind in Problem.__subclasses__()))
             raise InvalidInputError(f"problem: found a {type(problem).__name__}, expected one of {expected}", 2)
-        called = getattr(lib, function.format(problem.OPERATION))
-        check(called(self._handle.address, ctypes.byref(problem.as_struct()), *rest))
+        self._call(getattr(lib, function.format(problem.OPERATION)), ctypes.byref(problem.as_struct()), *rest)
 
 
 class GroupedConvRegistry(Registry):
@@ -458,6 +508,13 @@ def select(
 ) -> Selection:
     """Chooses among kernels by one model. For more than one selection, keep a :class:`Registry`."""
     return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
+
+
+def _check_lists(**lists: object) -> None:
+    """Refuses a name where several belong: its letters would count as names."""
+    for what, names in lists.items():
+        if isinstance(names, (str, bytes, os.PathLike)):
+            raise TypeError(f"{what}: found the text '{names!s}', expected a list: ['{names!s}']")
 
 
 def _field_names(problem: Problem, bits: int) -> tuple[str, ...]:

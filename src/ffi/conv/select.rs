@@ -45,9 +45,10 @@ pub unsafe extern "C" fn ck_select_kernel(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// Ranks the kernels for a problem by the model that serves it, best first. At most `capacity` places are
-/// written; `count` receives the total number, `left_out`, which may be NULL, that of kernels that compute
-/// the problem but that the model cannot describe. `ranked` may be NULL if `capacity` is 0. The `supports`
+/// Ranks the kernels for a problem by the model that serves it, best first; without one by the estimate,
+/// unless the options turn it off, the shortest time first. At most `capacity` places are written; `count`
+/// receives the total number, `left_out`, which may be NULL, that of kernels that compute the problem but
+/// that the source cannot describe. `ranked` may be NULL if `capacity` is 0. The `supports`
 /// callbacks are not called.
 ///
 /// # Safety

@@ -66,8 +66,14 @@ const fn choice(ranked: &Ranked) -> Choice {
 
 /// All kernels that fit, in the estimate's order; empty if it has no answer.
 pub(super) fn fitting(call: Call<'_, '_>) -> Vec<Choice> {
+    scored(call).unwrap_or_default().iter().map(choice).collect()
+}
+
+/// The same with their times in microseconds; `None` if it has no answer.
+pub(in crate::registry) fn scored(call: Call<'_, '_>) -> Option<Vec<Ranked>> {
     let mut scratch = EstimateScratch::default();
-    rank(call, &mut scratch).map_or_else(|_| Vec::new(), |_| scratch.ranking().iter().map(choice).collect())
+    rank(call, &mut scratch).ok()?;
+    Some(scratch.ranking().to_vec()).filter(|ranking| !ranking.is_empty())
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {

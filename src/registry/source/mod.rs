@@ -1,6 +1,6 @@
 //! The sources of selections, one a file: each answers, and explains its answer or why it has none.
 
-mod estimate;
+pub(super) mod estimate;
 pub(super) mod model;
 mod r#override;
 mod priority;

@@ -7,6 +7,7 @@ to a script, ``python -m ck_select.upstream SCRIPT`` does this, and ``python -m 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -23,7 +24,11 @@ REPLACED = (
 
 
 def install() -> None:
-    """Makes upstream's module names mean ours, for the whole process.
+    """Makes upstream's module names mean ours, for the whole process and for interpreters that it starts.
+
+    Workers of process pools inherit the environment: ``PYTHONPATH`` gets the folder ``startup``, whose
+    ``sitecustomize`` does the same there. Interpreters that ignore the environment (``python -I``, ``-E``, ``-S``) take
+    upstream's files.
 
     Raises ``ImportError`` if one of them was already imported from elsewhere: objects made from it would not change.
     """
@@ -35,6 +40,11 @@ def install() -> None:
             raise ImportError(f"{name} has been imported from {where}: call ck_select.upstream.install() before")
     sys.modules.update(modules)
     # Of `data_pipeline`, `codegen_common` and `ml_heuristic_sweep` ours have a part only, and give way to upstream's.
-    folder = str(Path(__file__).parent)
-    if folder not in sys.path:
-        sys.path.append(folder)
+    folder = Path(__file__).parent
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    os.environ["CK_SELECT_UPSTREAM"] = " ".join(REPLACED)
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    startup = str(folder / "startup")
+    if startup not in inherited:
+        os.environ["PYTHONPATH"] = os.pathsep.join([startup, *filter(None, inherited)])
