@@ -20,6 +20,7 @@
 //! size, which times `F` is less than `2^19 * 2^20 * 2^-53 * 2^11 < 1` in all. So `|a - F s| <= T / 2 + 1`.
 
 use super::compile::{LEAVES, NO, TreeParts, YES};
+use crate::isa::Avx2;
 use crate::scoring::low_bits;
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::{get, set};
@@ -156,7 +157,7 @@ impl Alike {
         pick: impl FnOnce(&[f64], f64) -> u64,
         memory: &mut Queue,
         sums: &mut [f64],
-        avx2: bool,
+        avx2: Option<Avx2>,
     ) {
         let (found, values) = self.find((codes, masks), sums.len(), memory);
         let mut totals = [0; MOST];
@@ -173,7 +174,13 @@ impl Alike {
 
     /// Sets the sums of all rows.
     #[inline(always)]
-    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), memory: &mut Queue, sums: &mut [f64], avx2: bool) {
+    pub(super) fn sum_all(
+        &self,
+        asked: (&[u16], &[u64]),
+        memory: &mut Queue,
+        sums: &mut [f64],
+        avx2: Option<Avx2>,
+    ) {
         let (found, values) = self.find(asked, sums.len(), memory);
         self.add_exactly(found, low_bits(sums.len()), values, sums, avx2);
     }
@@ -230,10 +237,15 @@ impl Alike {
     /// Adds the rounded values of leaves to the totals of the first `16 * N` rows.
     #[inline(always)]
     #[allow(unused_variables)] // other architectures have one form
-    fn add<const N: usize>(&self, (places, rows): ReachedLeaves<'_>, totals: &mut [i32; MOST], avx2: bool) {
+    fn add<const N: usize>(
+        &self,
+        (places, rows): ReachedLeaves<'_>,
+        totals: &mut [i32; MOST],
+        avx2: Option<Avx2>,
+    ) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if avx2 {
-            // SAFETY: the caller is compiled for AVX2; places are of leaves.
+        if avx2.is_some() {
+            // SAFETY: the token proves that the CPU has AVX2; places are of leaves.
             return unsafe { vectors::add::<N>((places, rows), &self.rounded, totals) };
         }
         for (place, rows) in places.iter().zip(rows) {
@@ -253,7 +265,7 @@ impl Alike {
         mut wanted: u64,
         values: &mut [[f64; TOGETHER]],
         sums: &mut [f64],
-        avx2: bool,
+        avx2: Option<Avx2>,
     ) {
         while wanted != 0 {
             let (mut rest, mut now) = (wanted, 0);
@@ -286,11 +298,11 @@ impl Alike {
         (places, reached): ReachedLeaves<'_>,
         wanted: u64,
         values: &mut [[f64; TOGETHER]],
-        avx2: bool,
+        avx2: Option<Avx2>,
     ) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if avx2 {
-            // SAFETY: the caller is compiled for AVX2; places are of leaves.
+        if avx2.is_some() {
+            // SAFETY: the token proves that the CPU has AVX2; places are of leaves.
             return unsafe { vectors::choose((places, reached), &self.leaves, wanted, values) };
         }
         let bits = bits_of(wanted);

@@ -3,6 +3,7 @@
 
 use super::compile::{EVERYBODY, NOBODY, SOME};
 use super::slab::ROWS;
+use crate::isa::Avx2;
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::scratch::{Answer, Positions, Step, grow};
 use crate::scoring::unchecked::{get, set};
@@ -123,7 +124,7 @@ impl Positions {
         first: usize,
         words: usize,
         masks: &mut [u64],
-        avx2: bool,
+        avx2: Option<Avx2>,
     ) {
         debug_assert!(masks.len() >= steps.len() * words);
         for at in 0..steps.len() {
@@ -143,13 +144,13 @@ impl Positions {
 /// The bytes that are at most `most`, a bit each.
 #[inline(always)]
 #[allow(unused_variables)] // other architectures have one form
-fn at_most(bytes: &[u8; 64], most: u8, avx2: bool) -> u64 {
+fn at_most(bytes: &[u8; 64], most: u8, avx2: Option<Avx2>) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         #[allow(clippy::wildcard_imports)]
         use std::arch::x86_64::*;
-        if avx2 {
-            // SAFETY: 64 bytes; the caller is compiled for AVX2.
+        if avx2.is_some() {
+            // SAFETY: 64 bytes; the token proves that the CPU has AVX2.
             return unsafe {
                 let most = _mm256_set1_epi8(most as i8);
                 let low = _mm256_loadu_si256(bytes.as_ptr().cast());

@@ -171,16 +171,22 @@ impl Compiled {
         (self.asked_before[stair.questions.end] - self.asked_before[stair.questions.start]) as usize
     }
 
+    /// The parts of some trees.
+    #[inline(always)]
+    pub(super) fn parts_of(&self, trees: Range<usize>) -> Range<usize> {
+        self.starts[trees.start] as usize..self.starts[trees.end] as usize
+    }
+
     /// The number of nodes that send all rows the same way, given the least and greatest position in each
     /// stair.
-    pub(super) fn alike(&self, ranges: &[(u8, u8)]) -> usize {
+    pub(super) fn shared_nodes(&self, ranges: &[(u8, u8)]) -> usize {
         let before = |question: usize| self.asked_before[question] as usize;
-        let alike = self.stairs.iter().zip(ranges).map(|(stair, &(least, most))| {
+        let shared = self.stairs.iter().zip(ranges).map(|(stair, &(least, most))| {
             let Range { start, end } = stair.questions;
             before(start + usize::from(least)) - before(start) + before(end)
                 - before(start + usize::from(most))
         });
-        alike.sum()
+        shared.sum()
     }
 }
 

@@ -15,9 +15,10 @@
 //! of them: such nodes are taken out of the trees first, once a call. One row alone walks down several trees
 //! at a time.
 
-// `compile` lays out the trees and prunes them, `bins` finds positions and makes masks of them, `slab`
-// evaluates the trees for rows, `alike` for a few rows of which not all need exact sums, and `super::single`
-// for one row; `run` knows what that row shares with those of the calls before.
+// `strategy` decides how a block of rows is scored. `compile` lays out the trees and prunes them, `bins` finds
+// positions and makes masks of them, `slab` evaluates the trees for rows, `alike` for a few rows of which not
+// all need exact sums, and `super::single` for one row; `run` knows what that row shares with those of the
+// calls before.
 
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
@@ -27,17 +28,17 @@ mod bins;
 mod compile;
 mod run;
 mod slab;
+mod strategy;
 
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::compile::lanes::LANES;
-use super::compile::stair::Stair;
-use super::scratch::{Answer, Positions, Scratch, Step, grow};
-use super::single;
+use super::scratch::{Answer, Positions, Scratch, Step};
 use crate::forest::Forest;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::Avx2;
 use crate::isa::Isa;
 use alike::Alike;
 use compile::{Compiled, TreeParts};
@@ -115,8 +116,6 @@ thread_local! {
     static KEPT: Cell<Option<Box<RowScratch>>> = const { Cell::new(None) };
 }
 
-/// Rows of small trees that are sieved.
-const SIEVED: usize = 96;
 /// First calls of more rows than this compile.
 const FEW: usize = 8;
 
@@ -168,13 +167,11 @@ impl RowScorer {
         let mut scratch = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
         let column = |feature: usize, values: &mut [f64]| rows.column(feature, 0, values);
         let (both, sums) = ((compiled, alike), &mut sums[..count]);
-        match self.isa {
+        match self.isa.avx2() {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: either token proves that the CPU has the features.
-            Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                some_avx2(both, column, pick, &mut scratch, sums);
-            },
-            Isa::Portable => some(both, column, pick, &mut scratch, sums, false),
+            // SAFETY: the token proves that the CPU has the features.
+            Some(avx2) => unsafe { score_picked_avx2(both, column, pick, &mut scratch, sums, avx2) },
+            _ => strategy::score_picked(both, column, pick, &mut scratch, sums, None),
         }
         let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
     }
@@ -187,17 +184,14 @@ impl RowScorer {
         scratch: &mut RowScratch,
         sums: &mut [f64],
     ) {
+        let both = (compiled, &self.alike);
         for (first, sums) in (0..).step_by(BLOCK).zip(sums.chunks_mut(BLOCK)) {
             let column = |feature: usize, values: &mut [f64]| rows.column(feature, first, values);
-            match self.isa {
+            match self.isa.avx2() {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: either token proves that the CPU has the features. Wider vectors are hardly faster.
-                Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                    block_avx2((compiled, &self.alike), trees.clone(), column, scratch, sums);
-                },
-                Isa::Portable => {
-                    block((compiled, &self.alike), trees.clone(), column, scratch, sums, false);
-                }
+                // SAFETY: the token proves that the CPU has the features. Wider vectors are hardly faster.
+                Some(avx2) => unsafe { score_avx2(both, trees.clone(), column, scratch, sums, avx2) },
+                _ => strategy::score(both, trees.clone(), column, scratch, sums, None),
             }
         }
     }
@@ -235,163 +229,30 @@ fn alike_of<'k>(compiled: &Compiled, kept: &'k KeptAlike) -> Option<&'k Alike> {
     kept.get_or_init(|| Alike::new(&compiled.parts, &compiled.starts)).as_ref()
 }
 
+/// [`strategy::score`], compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn block_avx2(
+fn score_avx2(
     both: (&Compiled, &KeptAlike),
     trees: Range<usize>,
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    avx2: Avx2,
 ) {
-    block(both, trees, column, scratch, sums, true);
+    strategy::score(both, trees, column, scratch, sums, Some(avx2));
 }
 
+/// [`strategy::score_picked`], compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn some_avx2(
+fn score_picked_avx2(
     both: (&Compiled, &Alike),
     column: impl FnMut(usize, &mut [f64]),
     pick: impl FnOnce(&[f64], f64) -> u64,
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    avx2: Avx2,
 ) {
-    some(both, column, pick, scratch, sums, true);
-}
-
-/// Sets the sums of those of a few rows that `pick` wants.
-#[inline(always)]
-fn some(
-    (compiled, alike): (&Compiled, &Alike),
-    column: impl FnMut(usize, &mut [f64]),
-    pick: impl FnOnce(&[f64], f64) -> u64,
-    scratch: &mut RowScratch,
-    sums: &mut [f64],
-    avx2: bool,
-) {
-    let RowScratch { positions, codes, steps, slab, queue, .. } = scratch;
-    positions.find(&compiled.stairs, sums.len(), column);
-    let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-    alike.sum(asked, pick, queue, sums, avx2);
-}
-
-/// The codes of all questions about up to 64 rows, and the masks by code.
-#[inline(always)]
-fn ask<'s>(
-    compiled: &Compiled,
-    rows: usize,
-    (positions, codes, steps, slab): (&Positions, &'s mut Vec<u16>, &mut Vec<Step>, &'s mut Slab),
-    avx2: bool,
-) -> (&'s [u16], &'s [u64]) {
-    grow(codes, compiled.questions);
-    positions.codes(&compiled.stairs, rows, codes, steps);
-    grow(&mut slab.masks, 2 + steps.len());
-    // By codes: nobody, everybody, and those of the steps.
-    slab.masks[..2].copy_from_slice(&[0, u64::MAX]);
-    positions.masks(steps, 0, 1, &mut slab.masks[2..], avx2);
-    (codes, &slab.masks)
-}
-
-/// Adds the trees of some parts to the sums of a block of rows.
-#[inline(always)]
-fn block(
-    (compiled, kept): (&Compiled, &KeptAlike),
-    trees: Range<usize>,
-    mut column: impl FnMut(usize, &mut [f64]),
-    scratch: &mut RowScratch,
-    sums: &mut [f64],
-    avx2: bool,
-) {
-    let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
-    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, run, queue, .. } = scratch;
-    single::fit(*questions, answers);
-    if let ([sum], Some(walks)) = (&mut *sums, walks) {
-        let value = |stair: &Stair| {
-            let mut value = [0.0];
-            column(stair.column, &mut value);
-            value[0]
-        };
-        if trees.len() == walks.tops.len() {
-            *sum = run.sum(compiled, walks, value, &mut lanes.ends);
-            return;
-        }
-        single::answer(stairs, value, answers);
-        *sum = walks.sum(&walks.tops[trees], answers, &mut lanes.ends);
-        return;
-    }
-    positions.find(stairs, sums.len(), column);
-    if let (Some(small), true) = (small, sums.len() <= SIEVED && trees.len() + 1 == starts.len()) {
-        small.fit(*questions, lanes);
-        for (first, sums) in (0..).step_by(LANES).zip(sums.chunks_mut(LANES)) {
-            positions.lanes(stairs, first, sums.len(), &mut lanes.answers);
-            small.sum(sums.len(), lanes);
-            sums.copy_from_slice(&lanes.sums[..sums.len()]);
-        }
-        return;
-    }
-    let alike = compiled.alike(&positions.ranges);
-    let all = compiled.parts.nodes.len();
-    // What a row costs alone, and what pruned and whole trees cost all of them, in nodes.
-    let alone = sums.len() * (all / 32 + 4 * trees.len());
-    if let (Some(walks), true) = (walks, alone < all && alike * 2 < all) {
-        for (row, sum) in sums.iter_mut().enumerate() {
-            positions.answers(stairs, row, answers);
-            *sum = walks.sum(&walks.tops[trees.clone()], answers, &mut lanes.ends);
-        }
-        return;
-    }
-    let parts = starts[trees.start] as usize..starts[trees.end] as usize;
-    let is_pruned = alike * 4 > all;
-    if is_pruned {
-        let is_whole = trees.len() + 1 == starts.len();
-        if sums.len() <= alike::MOST
-            && is_whole
-            && let Some(whole) = alike_of(compiled, kept)
-        {
-            let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-            whole.sum_all(asked, queue, sums, avx2);
-            return;
-        }
-        grow(codes, *questions);
-        positions.codes(stairs, sums.len(), codes, steps);
-        pruned.clear();
-        for part in parts.clone() {
-            pruned.add_pruned(compiled.parts.get(part), codes, tasks);
-        }
-    } else {
-        steps.clear();
-        for (number, stair) in stairs.iter().enumerate() {
-            steps.extend((0..stair.questions.len()).map(|place| (number as u32, place as u8)));
-        }
-    }
-    let (trees, parts) = if is_pruned { (&*pruned, 0..parts.len()) } else { (&compiled.parts, parts) };
-    let (mut first, mut sums) = (0, sums);
-    while !sums.is_empty() {
-        let words = [slab::WORDS, 4, 2, 1].into_iter().find(|words| sums.len() > words * 48).unwrap_or(1);
-        let (now, rest) = sums.split_at_mut(sums.len().min(words * 64));
-        let job = (trees, parts.clone(), &*positions, &**steps, first);
-        match words {
-            1 => add_slab::<1>(job, slab, now, avx2),
-            2 => add_slab::<2>(job, slab, now, avx2),
-            4 => add_slab::<4>(job, slab, now, avx2),
-            _ => add_slab::<{ slab::WORDS }>(job, slab, now, avx2),
-        }
-        first += now.len();
-        sums = rest;
-    }
-}
-
-/// Trees and which parts of them, positions, questions, and the first row.
-type Job<'a> = (&'a TreeParts, Range<usize>, &'a Positions, &'a [Step], usize);
-
-#[inline(always)]
-fn add_slab<const W: usize>(
-    (trees, parts, positions, steps, first): Job<'_>,
-    slab: &mut Slab,
-    sums: &mut [f64],
-    avx2: bool,
-) {
-    grow(&mut slab.masks, steps.len() * W);
-    positions.masks(steps, first, W, &mut slab.masks, avx2);
-    slab.sum::<W>(trees, parts, sums, avx2);
+    strategy::score_picked(both, column, pick, scratch, sums, Some(avx2));
 }

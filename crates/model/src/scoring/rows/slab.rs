@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::compile::{LEAVES, NO, TreeParts, View, YES};
+use crate::isa::Avx2;
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::get;
 
@@ -35,7 +36,7 @@ impl Slab {
         parts: &TreeParts,
         range: Range<usize>,
         sums: &mut [f64],
-        avx2: bool,
+        avx2: Option<Avx2>,
     ) {
         self.fit(parts, W);
         let Slab { masks, sets, leaves, .. } = self;
@@ -85,7 +86,7 @@ fn walk<const W: usize>(part: View<'_>, masks: &[[u64; W]], sets: &mut [[u64; W]
 
 /// Numbers rows by the set of leaves that they are in, of the first `count`; those in none have number 0.
 #[inline(always)]
-fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8; ROWS], avx2: bool) {
+fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8; ROWS], avx2: Option<Avx2>) {
     let planes = match count {
         1 => {
             // SAFETY: a slab has as many words of leaves.
@@ -149,13 +150,13 @@ const OWN: u64 = 0x8040_2010_0804_0201;
 /// Bytes from their bits, the lowest bits of all first.
 #[inline(always)]
 #[allow(unused_variables)] // other architectures have one form
-fn bytes(planes: &[u64; 8], bits: usize, bytes: &mut [u8; 64], avx2: bool) {
+fn bytes(planes: &[u64; 8], bits: usize, bytes: &mut [u8; 64], avx2: Option<Avx2>) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         #[allow(clippy::wildcard_imports)]
         use std::arch::x86_64::*;
-        if avx2 {
-            // SAFETY: 64 bytes; the caller is compiled for AVX2.
+        if avx2.is_some() {
+            // SAFETY: 64 bytes; the token proves that the CPU has AVX2.
             unsafe {
                 let each = EACH as i64;
                 let spread = _mm256_setr_epi64x(0, each, 2 * each, 3 * each);

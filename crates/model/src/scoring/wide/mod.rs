@@ -288,32 +288,41 @@ impl Slab {
         let answers_of = vec![NONE; ladders.questions];
         let mut slab = Slab { first, words, all, runs, answers: answers_of, masks: Vec::new() };
         for ladder in ladders.in_scope(Column::Kernel) {
-            // Whole vectors of words, as many as the slab has.
-            let mut mask = vec![0; words];
-            for question in ladder.questions.clone() {
-                let yes = answers.yes(question).unwrap_or_default();
-                let own = &yes[first / 64..(first + count).div_ceil(64)];
-                mask[..own.len()].copy_from_slice(own);
-                let last = slab.masks.len().checked_sub(words).map(|last| &slab.masks[last..]);
-                slab.answers[question] = if mask.iter().all(|&word| word == 0) {
-                    NONE
-                } else if mask == slab.all {
-                    ALL
-                } else {
-                    if last != Some(&mask) {
-                        slab.masks.extend_from_slice(&mask);
-                    }
-                    FIRST_MASK + (slab.masks.len() / words) as u32 - 1
-                };
-            }
+            slab.know(ladder, answers, count);
         }
         slab
     }
 
+    /// Answers a ladder about kernels alone for good. Neighbouring questions that the same lanes answer with
+    /// yes share a mask.
+    fn know(&mut self, ladder: &Ladder, known: &KernelAnswers, count: usize) {
+        // Whole vectors of words, as many as the slab has.
+        let mut mask = vec![0; self.words];
+        for question in ladder.questions.clone() {
+            let yes = known.yes(question).unwrap_or_default();
+            let own = &yes[self.first / 64..(self.first + count).div_ceil(64)];
+            mask[..own.len()].copy_from_slice(own);
+            self.answers[question] = if mask.iter().all(|&word| word == 0) {
+                NONE
+            } else if mask == self.all {
+                ALL
+            } else {
+                if !self.masks.ends_with(&mask) {
+                    self.masks.extend_from_slice(&mask);
+                }
+                self.last_mask(self.masks.len())
+            };
+        }
+    }
+
+    /// The answer that stands for the last mask of lists with this many words.
+    fn last_mask(&self, words: usize) -> u32 {
+        FIRST_MASK + (words / self.words) as u32 - 1
+    }
+
     /// Answers all questions about one problem.
     fn answer(&self, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
-        let own = self.masks.len() / self.words;
-        let mut masks = 0;
+        let mut end = 0;
         for ladder in &ladders.ladders {
             let answers = &mut scratch.answers[ladder.questions.clone()];
             match ladder.scope {
@@ -324,51 +333,66 @@ impl Slab {
                 }
                 Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
                 Column::Pair => {
-                    // The first question that each run answers with yes.
-                    let positions = &mut scratch.positions[..self.runs.len()];
-                    let mut last = None;
-                    for (index, (to, run)) in positions.iter_mut().zip(&self.runs).enumerate() {
-                        let value = values.pair(ladder.column)[run.0 as usize];
-                        let position = match last {
-                            Some((bits, position)) if bits == value.to_bits() => position,
-                            _ => ladder.position(value) as u32,
-                        };
-                        last = Some((value.to_bits(), position));
-                        *to = (position, index as u32);
-                    }
-                    positions.sort_unstable();
-                    let mut done = 0;
-                    let mut answer = NONE;
-                    for (index, &(position, run)) in positions.iter().enumerate() {
-                        let position = position as usize;
-                        if position >= answers.len() {
-                            break;
-                        }
-                        if position > done {
-                            answers[done..position].fill(answer);
-                            done = position;
-                        }
-                        let fresh = index == 0 || positions[index - 1].0 as usize != position;
-                        if fresh {
-                            let to = masks * self.words;
-                            if index == 0 {
-                                scratch.masks[to..to + self.words].fill(0);
-                            } else {
-                                scratch.masks.copy_within(to - self.words..to, to);
-                            }
-                            masks += 1;
-                            answer = FIRST_MASK + (own + masks) as u32 - 1;
-                        }
-                        if index + 1 == positions.len() {
-                            answer = ALL;
-                        }
-                        let (_, from, to) = self.runs[run as usize];
-                        fill(&mut scratch.masks[(masks - 1) * self.words..masks * self.words], from, to);
-                    }
-                    answers[done..].fill(answer);
+                    let runs = &mut scratch.positions[..self.runs.len()];
+                    self.sort_runs(ladder, values.pair(ladder.column), runs);
+                    end = self.answer_pair(runs, answers, &mut scratch.masks, end);
                 }
             }
         }
+    }
+
+    /// The first question that each run answers with yes, with the number of the run, in ascending order.
+    fn sort_runs(&self, ladder: &Ladder, values: &[f64], runs: &mut [(u32, u32)]) {
+        let mut last = None;
+        for (number, (to, run)) in (0..).zip(runs.iter_mut().zip(&self.runs)) {
+            let value = values[run.0 as usize];
+            let position = match last {
+                Some((bits, position)) if bits == value.to_bits() => position,
+                _ => ladder.position(value) as u32,
+            };
+            last = Some((value.to_bits(), position));
+            *to = (position, number);
+        }
+        runs.sort_unstable();
+    }
+
+    /// Answers a ladder whose value differs from run to run. The lanes that answer yes only become more from
+    /// question to question, so each mask is the one before it with the lanes of some runs. Appends masks to
+    /// the list from `end` on, and returns the new end.
+    fn answer_pair(
+        &self,
+        runs: &[(u32, u32)],
+        answers: &mut [u32],
+        masks: &mut [u64],
+        mut end: usize,
+    ) -> usize {
+        let (start, mut answered, mut answer, mut left) = (end, 0, NONE, runs.len());
+        for runs in runs.chunk_by(|run, next| run.0 == next.0) {
+            let position = runs[0].0 as usize;
+            if position >= answers.len() {
+                break;
+            }
+            answers[answered..position].fill(answer);
+            answered = position;
+            left -= runs.len();
+            if left == 0 {
+                answer = ALL;
+                break;
+            }
+            if end == start {
+                masks[end..end + self.words].fill(0);
+            } else {
+                masks.copy_within(end - self.words..end, end);
+            }
+            for &(_, run) in runs {
+                let (_, from, to) = self.runs[run as usize];
+                fill(&mut masks[end..end + self.words], from, to);
+            }
+            end += self.words;
+            answer = self.last_mask(self.masks.len() + end);
+        }
+        answers[answered..].fill(answer);
+        end
     }
 }
 

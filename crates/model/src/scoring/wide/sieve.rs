@@ -76,7 +76,7 @@ pub(in crate::scoring) struct Sieve {
     /// How values are rounded.
     pub(in crate::scoring) scale: Scale,
     /// Proof that the CPU has the instructions.
-    _isa: Avx2,
+    isa: Avx2,
 }
 
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl Sieve {
             scale: Scale { error: 0, ..scale },
             runs,
             groups,
-            _isa: isa,
+            isa,
         };
         let count = trees.len();
         for (place, (number, (values, mut draft))) in trees.into_iter().enumerate() {
@@ -374,7 +374,7 @@ fn find_runs<const ROUNDED: bool>(
     });
     places.codes(&sieve.stairs, sieve.classes.len(), codes, steps);
     let words = sieve.classes.len().div_ceil(64);
-    places.masks(steps, 0, words, &mut masks[usize::from(SOME) * words..], true);
+    places.masks(steps, 0, words, &mut masks[usize::from(SOME) * words..], Some(sieve.isa));
     // SAFETY: every half of a word is a word, on a little-endian CPU the lower one first.
     let (_, masks, _) = unsafe { masks.align_to::<u32>() };
     let (count, halves) = (sieve.parts(), Halves::new());
