@@ -736,8 +736,9 @@ const char *ck_select_version(void);
  *  longer run. Compare it with the header's `CK_SELECT_ABI_VERSION`. */
 uint32_t ck_select_abi_version(void);
 
-/** The message of the last failed call on this thread; empty if none failed, never NULL. The string is
- *  valid until another call fails on this thread, or the thread ends. */
+/** The message of the last failed call on this thread; empty if none failed, never NULL. Control
+ *  characters of names in it are escaped as in JSON. The string is valid until another call fails on this
+ *  thread, or the thread ends. */
 const char *ck_last_error(void);
 
 /** Sends log lines of the whole process up to `level`, a `ck_log_level`, to a callback instead of to the
@@ -1005,8 +1006,8 @@ ck_status ck_registry_choose_fmha_splits(const ck_registry *registry, const ck_f
  *  without a measurement in the order of their expected gain: the number of requests, times the time of a
  *  run, times the average loss of such answers. Each call continues where the previous one stopped, so
  *  short calls get as far as one long call; only a problem of which even one kernel exceeds the remaining
- *  time is left to a longer one. Problems with a list of GEMMs are not measured, and in `CK_MODE_PRIORITY`
- *  none.
+ *  time is left to a longer one. A kernel that takes longer than a whole call loses to the others.
+ *  Problems with a list of GEMMs are not measured, and in `CK_MODE_PRIORITY` none.
  *
  *  Run callbacks are called on this thread and launch on the stream, with their own operands; the stream
  *  must be idle or become idle, and must not be captured into a graph. Selections on other threads do not

@@ -69,7 +69,7 @@ unsafe impl Versioned for CkTuneReport {
 /// without a measurement in the order of their expected gain: the number of requests, times the time of a
 /// run, times the average loss of such answers. Each call continues where the previous one stopped, so short
 /// calls get as far as one long call; only a problem of which even one kernel exceeds the remaining time is
-/// left to a longer one. Problems with a list of GEMMs are not measured, and in `CK_MODE_PRIORITY` none.
+/// left to a longer one. A kernel that takes longer than a whole call loses to the others. Problems with a list of GEMMs are not measured, and in `CK_MODE_PRIORITY` none.
 ///
 /// Run callbacks are called on this thread and launch on the stream, with their own operands; the stream must
 /// be idle or become idle, and must not be captured into a graph. Selections on other threads do not wait:

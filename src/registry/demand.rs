@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use crossbeam_queue::ArrayQueue;
@@ -97,6 +98,31 @@ pub(super) struct Progress {
     /// Kernels that have their verdict.
     pub(super) judged: Vec<Choice>,
     pub(super) timings: Vec<Timing>,
+    /// Kernels that had no timing when the time of a call that started with them was over, each with that
+    /// time.
+    pub(super) too_long: Vec<(Choice, Duration)>,
+}
+
+impl Progress {
+    /// Whether a call with this much time has nothing to learn of a kernel: it has its verdict, or had no
+    /// timing in at least half of that time. (Calls with the same budget differ by a little.)
+    pub(super) fn is_settled(&self, choice: Choice, time: Duration) -> bool {
+        self.judged.contains(&choice)
+            || self.gave_up_after(choice).is_some_and(|within| time < within.saturating_mul(2))
+    }
+
+    /// Whether a kernel has its verdict, or took longer than the best one would have for as many runs.
+    pub(super) fn is_decided(&self, choice: Choice, runs: u32) -> bool {
+        let best_ms = self.timings.iter().map(|timing| timing.median_ms).reduce(f64::min);
+        let lost = |within: Duration| {
+            best_ms.is_some_and(|best_ms| within.as_secs_f64() * 1e3 >= best_ms * f64::from(runs))
+        };
+        self.judged.contains(&choice) || self.gave_up_after(choice).is_some_and(lost)
+    }
+
+    fn gave_up_after(&self, choice: Choice) -> Option<Duration> {
+        self.too_long.iter().find(|(of, _)| *of == choice).map(|&(_, within)| within)
+    }
 }
 
 /// A kernel that was measured.
@@ -147,11 +173,6 @@ impl Claim<'_> {
     /// It is not to be measured again in this generation.
     pub(super) const fn close(&mut self) {
         self.is_closed = true;
-    }
-
-    /// Notes that a run takes longer than assumed.
-    pub(super) fn takes_longer(&self) {
-        self.demand.change(&self.unmeasured.problem, |listed| listed.unmeasured.run_ms *= 2.0);
     }
 }
 
@@ -330,6 +351,20 @@ mod tests {
         assert_eq!(demand.new.len(), 1, "a settled problem may come back");
     }
 
+    /// Short calls may have given up a kernel that is faster than the best one so far.
+    #[test]
+    fn a_kernel_has_lost_only_if_the_best_one_would_have_had_a_timing() {
+        let choice = |kernel| Choice { kernel: KernelIndex::new(kernel), split_k: 1 };
+        let ms = Duration::from_millis;
+        let mut progress = Progress { too_long: vec![(choice(0), ms(10))], ..Progress::default() };
+        let settled = |progress: &Progress, time| progress.is_settled(choice(0), ms(time));
+        assert!(settled(&progress, 19) && !settled(&progress, 20), "a call with twice the time tries again");
+        assert!(!progress.is_decided(choice(0), 4), "nothing has a time");
+        progress.timings.push(Timing { choice: choice(1), median_ms: 2.5, cv: 0.0, repeats: 2 });
+        assert!(progress.is_decided(choice(0), 4) && !progress.is_decided(choice(0), 5));
+        assert!(!progress.is_decided(choice(2), 1));
+    }
+
     #[test]
     fn a_problem_is_measured_by_one_thread_at_a_time_and_continued_later() {
         let demand = Demand::new();
@@ -343,10 +378,8 @@ mod tests {
         drop(claim);
         let mut claim = demand.claim(&one, 7).unwrap();
         assert_eq!(claim.progress.judged, [choice]);
-        claim.takes_longer();
         claim.close();
         drop(claim);
-        assert_eq!(demand.waiting(8)[0].run_ms, 2.0);
         // In another generation the kernels differ, so a problem that could not be measured is tried again.
         assert_eq!((demand.count_waiting(7), demand.count_waiting(8)), (0, 1));
         let fresh = demand.claim(&one, 8).unwrap();

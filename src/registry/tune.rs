@@ -81,7 +81,8 @@ impl Registry {
     /// The first call starts counting requests, and has nothing to measure yet. From then on each problem
     /// that is answered without a measurement is listed, and each call takes the problems in the order of the
     /// possible gain: the number of requests, times the time of a run, times the average loss of such
-    /// answers. A problem is left to a longer call if the time does not suffice for even one of its kernels.
+    /// answers. A problem is left to a longer call if the time does not suffice for even one of its kernels; a
+    /// kernel that takes longer than a whole call loses to the others, or is left to one at least twice as long.
     /// A call continues where the last one stopped, so that short calls get as far as one long one. A list of
     /// GEMMs is not remembered from one selection to the next, so it is not counted either. In
     /// [`Mode::Priority`] nothing is measured.
@@ -237,11 +238,11 @@ impl Tuning<'_> {
             claim.close();
             return Ok(false);
         };
-        let progress = &mut claim.progress;
+        let (progress, time) = (&mut claim.progress, self.time_left().unwrap_or_default());
         let left: Vec<Choice> =
-            kernels.iter().copied().filter(|kernel| !progress.judged.contains(kernel)).collect();
+            kernels.iter().copied().filter(|&kernel| !progress.is_settled(kernel, time)).collect();
         let measuring = SearchOptions {
-            budget: self.time_left().unwrap_or_default(),
+            budget: time,
             best_ms: progress.timings.iter().map(|timing| timing.median_ms).reduce(f64::min),
             ..options.measuring.clone()
         };
@@ -260,13 +261,9 @@ impl Tuning<'_> {
             }
             End::Refused(_) | End::StreamBusy | End::Capturing => return Err(TuneError::new(found.end)),
         }
-        let before = progress.judged.len();
-        take_over(progress, &left, &found, measuring.repeats);
-        let judged = progress.judged.len();
-        if found.tried > 0 && judged == before {
-            claim.takes_longer();
-        }
-        if judged < kernels.len() {
+        take_over(progress, &left, &found, &measuring);
+        let runs = measuring.warmup.saturating_add(1);
+        if !kernels.iter().all(|&kernel| progress.is_decided(kernel, runs)) {
             return Ok(false);
         }
         claim.close();
@@ -290,7 +287,8 @@ impl Tuning<'_> {
             log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {}", text()));
             return false;
         };
-        measurement.keep(entry, best, progress.judged.len(), WinnerSource::Refine);
+        let tried = progress.judged.len() + progress.too_long.len();
+        measurement.keep(entry, best, tried, WinnerSource::Refine);
         publish_winner(measurement.call, &claim.unmeasured.key);
         self.report.measured += 1;
         if best.choice != first {
@@ -321,14 +319,21 @@ fn one_kernel(unmeasured: &Unmeasured, measuring: &SearchOptions) -> Duration {
 }
 
 /// Adds the results. A kernel whose timing was cut short by the end of the time is measured again, unless
-/// this call started with it: a later call would not have more time for it.
-fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, repeats: u32) {
+/// this call started with it: a later call would not have more time for it. If such a kernel has no timing at
+/// all, later calls go on with the others.
+fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, measuring: &SearchOptions) {
     for (at, entry) in found.entries.iter().enumerate() {
         let Some(&choice) = tried.get(entry.index) else { continue };
+        progress.too_long.retain(|(of, _)| *of != choice || at >= found.tried);
         match Timing::new(choice, &entry.verdict) {
-            Some(timing) if timing.repeats < repeats && at > 0 => continue,
+            Some(timing) if timing.repeats < measuring.repeats && at > 0 => continue,
             Some(timing) => progress.timings.push(timing),
-            None if matches!(entry.verdict, Verdict::OverBudget | Verdict::NotTried) => continue,
+            None if matches!(entry.verdict, Verdict::OverBudget | Verdict::NotTried) => {
+                if at == 0 && found.tried > 0 {
+                    progress.too_long.push((choice, measuring.budget));
+                }
+                continue;
+            }
             None => {}
         }
         progress.judged.push(choice);

@@ -174,6 +174,57 @@ fn short_calls_get_as_far_as_a_long_one() {
     assert_eq!(registry.select(&problem(1)).unwrap().source, Source::Store);
 }
 
+/// A registry whose first kernels run for longer than a call's whole time, with how often each has run.
+fn with_slow(slow: usize, run: Duration) -> (Registry, Arc<Mutex<Vec<usize>>>) {
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let order = runs.clone();
+    let measuring = SearchOptions { warmup: 1, repeats: 2, ..SearchOptions::default() };
+    let registry = registry(Options { measuring, ..off() }, move |number, _| {
+        let mut runs = order.lock().unwrap();
+        runs.push(number);
+        let mut kernels = runs.clone();
+        kernels.dedup();
+        if kernels.len() > slow || kernels[..kernels.len() - 1].contains(&number) {
+            return RunOutcome::Milliseconds(0.5 + 0.01 * number as f64);
+        }
+        drop(runs);
+        std::thread::sleep(run);
+        RunOutcome::Milliseconds(run.as_secs_f64() * 1e3)
+    });
+    registry.tune(&LONG).unwrap();
+    ask(&registry, &problem(1));
+    (registry, runs)
+}
+
+/// Every call began with the same kernel, so that the others were never measured.
+#[test]
+fn a_kernel_slower_than_a_call_is_not_measured_again_by_every_call() {
+    let (time, run) = (Duration::from_millis(100), Duration::from_millis(250));
+    let (registry, runs) = with_slow(1, run);
+    let guess = registry.select(&problem(1)).unwrap().index;
+    let measured = (0..50).position(|_| registry.tune(&TuneBudget::new(time)).unwrap().measured == 1);
+    assert!(measured.is_some(), "{runs:?}");
+    let runs = runs.lock().unwrap();
+    let first = runs[0];
+    assert_eq!(runs.iter().filter(|&&number| number == first).count(), 1, "{runs:?}");
+    let winner = registry.select(&problem(1)).unwrap();
+    assert_eq!(winner.source, Source::Store);
+    assert_ne!(winner.index, guess);
+}
+
+/// Where no kernel has a timing, nothing is decided: a call with twice the time tries again.
+#[test]
+fn kernels_slower_than_a_call_are_left_to_a_longer_one() {
+    let (time, run) = (Duration::from_millis(20), Duration::from_millis(50));
+    let (registry, runs) = with_slow(3, run);
+    for _ in 0..10 {
+        let report = registry.tune(&TuneBudget::new(time)).unwrap();
+        assert_eq!((report.measured, report.failed, report.waiting), (0, 0, 1));
+    }
+    assert_eq!(runs.lock().unwrap().len(), 3, "{runs:?}");
+    assert_eq!(registry.tune(&LONG).unwrap().measured, 1);
+}
+
 #[test]
 fn failed_problems_wait_until_something_changes() {
     let runs = Arc::new(AtomicUsize::new(0));

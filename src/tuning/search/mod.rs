@@ -9,6 +9,7 @@ mod tests;
 
 use std::time::Duration;
 
+use crate::problem::SHORTEST_LAUNCH_MS;
 use crate::tuning::clock::Clock;
 use crate::tuning::device::{Device, DeviceError, Event, Stream};
 
@@ -276,7 +277,7 @@ impl<'a> Timer<'a> {
                 self.stop.ms_since(&self.start)?
             }
         };
-        if !(milliseconds.is_finite() && milliseconds > 0.0) {
+        if !(milliseconds.is_finite() && milliseconds >= SHORTEST_LAUNCH_MS) {
             return Err(Trouble::Failed(Failure::NotATime(milliseconds)));
         }
         // A callback that works on the host cannot be stopped, but it is not called again, regardless of the

@@ -87,7 +87,8 @@ pub enum Failure {
     /// The device refused a call while it was timed.
     #[error("{0}")]
     Device(DeviceError),
-    /// An invalid time: zero (nothing was launched, or nothing was timed), negative or not finite.
+    /// An invalid time: zero (nothing was launched, or nothing was timed), shorter than any launch, negative or
+    /// not finite.
     #[error("{0} ms is not a valid time")]
     NotATime(f64),
     /// A run took longer than its time limit in milliseconds, but ended.

@@ -7,8 +7,12 @@ use super::{InvalidField, Problem};
 /// seems to reach if it did no work, or if its time was not read.
 const MOST_TFLOPS_BITS: f64 = 320_000.0;
 
+/// The shortest credible time of a launch in milliseconds: 10 ns, a hundredth of what an empty kernel takes on a
+/// GPU, and less than a call of a function on the host with its two readings of the clock.
+pub const SHORTEST_LAUNCH_MS: f64 = 1e-5;
+
 impl Problem {
-    /// Refuses figures that no device can have measured: more TFLOPS, recorded or computed from the time,
+    /// Refuses figures that no device can have measured: a time shorter than any launch; more TFLOPS, recorded or computed from the time,
     /// than 320,000 divided by the bits of an input element; and figures of a problem that leaves open in how
     /// many parts it ran.
     ///
@@ -24,6 +28,10 @@ impl Problem {
     /// ```
     pub fn check_figures(&self, tflops: f64, latency_ms: f64) -> Result<(), InvalidField> {
         self.check_split()?;
+        if latency_ms > 0.0 && latency_ms < SHORTEST_LAUNCH_MS {
+            let expected = format!("at least {SHORTEST_LAUNCH_MS}: no launch takes less");
+            return Err(InvalidField::new("latency_ms", latency_ms, expected));
+        }
         let dtype = self.dtype();
         let most = MOST_TFLOPS_BITS / f64::from(dtype.bits());
         let expected = |of: &str| format!("{of}: no device does more with {dtype}");
@@ -63,6 +71,10 @@ mod tests {
         }
         let conv: Problem =
             ConvProblem { n: 32, c: 512, k: 512, ..ConvProblem::new_2d([56, 56], [3, 3]) }.into();
-        assert!(conv.check_figures(500.0, 0.000_001).is_err());
+        assert!(conv.check_figures(500.0, 0.0001).is_err());
+        let tiny: Problem = GemmProblem::new(1, 1, 1).into();
+        assert_eq!(tiny.check_figures(1e-3, SHORTEST_LAUNCH_MS), Ok(()));
+        let error = tiny.check_figures(1e-3, 1e-30).unwrap_err().to_string();
+        assert!(error.ends_with("expected at least 0.00001: no launch takes less"), "{error}");
     }
 }

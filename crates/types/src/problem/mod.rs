@@ -11,6 +11,7 @@ pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS, place
 pub use crate::operations::problems::*;
 pub use checked::Checked;
 pub use fields::FieldSet;
+pub use limits::SHORTEST_LAUNCH_MS;
 pub use splits::Splits;
 pub use text::ProblemError;
 pub(crate) use text::{Pairs, keys, separates};
