@@ -23,6 +23,7 @@ use crate::files;
 use crate::listing::{ProblemLine, problem_line};
 use crate::log::{self, Level};
 use crate::problem::{Checked, Problem, WORDS};
+use crate::size_limit::without_signal;
 
 /// Maximum number of problems in a file.
 pub(crate) const MAX_PROBLEMS: usize = 1 << 16;
@@ -193,7 +194,7 @@ impl Writer {
         }
         // A line that was torn by a crash ends here, and readers skip it.
         let line = format!("{}{}\n", if torn { "\n" } else { "" }, problem_line(problem));
-        let written = self.file.write(line.as_bytes())?;
+        let written = without_signal(|| self.file.write(line.as_bytes()))?;
         if written < line.len() {
             return Err(io::Error::from(io::ErrorKind::WriteZero).into());
         }

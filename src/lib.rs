@@ -49,6 +49,7 @@ pub mod log;
 #[path = "../build/pack.rs"]
 pub mod packed;
 pub mod registry;
+mod size_limit;
 pub mod tuning;
 pub mod uhd;
 

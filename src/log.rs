@@ -16,6 +16,7 @@ use arc_swap::ArcSwapOption;
 
 use crate::environment;
 use crate::files;
+use crate::size_limit::without_signal;
 use crate::terminal::printable;
 use crate::vocab::UnknownWord;
 
@@ -92,8 +93,8 @@ pub(crate) fn external_line(level: Level, source: &str, text: &str) {
 
 fn to_standard_error(level: Level, source: &str, text: &str) {
     // One write per line. A failure cannot be reported.
-    let _ =
-        std::io::stderr().write_all(format!("ck_select {level} {source}: {}\n", printable(text)).as_bytes());
+    let line = format!("ck_select {level} {source}: {}\n", printable(text));
+    let _ = without_signal(|| std::io::stderr().write_all(line.as_bytes()));
 }
 
 /// Applies `CK_SELECT_LOG`, once per process, unless a sink was set before. Problems with it are reported on
@@ -143,7 +144,8 @@ fn to_file(file: File) -> Box<Sink> {
     Box::new(move |level, source, text| {
         // One write per line, so that lines of processes that share the file do not mix.
         let line = format!("{level} {source}: {}\n", printable(text));
-        let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = without_signal(|| file.write_all(line.as_bytes()));
     })
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Display;
 
 use super::CkStatus;
 use crate::log::{self, Level};
+use crate::terminal::printable;
 use ck_select_types::panics::{self, Panicked};
 
 thread_local! {
@@ -69,7 +70,7 @@ pub(super) fn c_text(text: &str) -> CString {
 }
 
 fn remember(message: &str) {
-    let text = c_text(message);
+    let text = c_text(&printable(message));
     // When a thread ends, the slot may already be gone; then nobody can read it anyway.
     let _ = LAST_ERROR.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
@@ -78,8 +79,9 @@ fn remember(message: &str) {
     });
 }
 
-/// The message of the last failed call on this thread; empty if none failed, never NULL. The string is valid
-/// until another call fails on this thread, or the thread ends.
+/// The message of the last failed call on this thread; empty if none failed, never NULL. Control characters of
+/// names in it are escaped as in JSON. The string is valid until another call fails on this thread, or the thread
+/// ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_last_error() -> *const c_char {
     boundary_value(c"".as_ptr(), || {

@@ -64,6 +64,9 @@ fn run() -> Result<(), CliError> {
         Ok(matches) => {
             #[cfg(feature = "offline")]
             timestamp::check()?;
+            // A write at the limit of a file's size (`ulimit -f`) is an error, as on a full disk.
+            #[cfg(feature = "offline")]
+            signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default())?;
             commands::clash::check(&line, &matches)?;
             commands::run(&matches)
         }

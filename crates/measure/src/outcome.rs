@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ck_select::problem::Problem;
+use ck_select::problem::{InvalidField, Problem};
 use ck_select_types::vocabulary;
 use serde::{Deserialize, Serialize};
 
@@ -27,15 +27,20 @@ impl Outcome {
         Self::Failed(Failure::new(class, message))
     }
 
-    /// The same outcome, or a failure if its time is impossible for the problem on any device.
+    /// The same outcome, or a failure if its figures are none of a measurement, or impossible for the problem on
+    /// any device.
     #[must_use]
     pub fn plausible(self, problem: &Problem) -> Self {
         match &self {
-            Self::Measured(measured) => match problem.check_figures(measured.tflops, measured.latency_ms) {
+            Self::Measured(measured) => match measured.check(problem) {
                 Ok(()) => self,
                 Err(error) => Self::failed(FailureClass::NotATime, error.to_string()),
             },
-            _ => self,
+            Self::CutOff { fastest_ms } => match positive("fastest_ms", *fastest_ms) {
+                Ok(()) => self,
+                Err(error) => Self::failed(FailureClass::NotATime, error.to_string()),
+            },
+            Self::Failed(_) => self,
         }
     }
 
@@ -98,6 +103,30 @@ impl Measurement {
             timed: 1,
         }
     }
+
+    /// Refuses figures that no measurement of the problem has.
+    fn check(&self, problem: &Problem) -> Result<(), InvalidField> {
+        positive("latency_ms", self.latency_ms)?;
+        positive("tflops", self.tflops)?;
+        for (name, figure) in [("bandwidth_gb_s", self.bandwidth_gb_s), ("cv", self.cv)] {
+            if let Some(figure) = figure.filter(|figure| !(figure.is_finite() && *figure >= 0.0)) {
+                return Err(InvalidField::new(name, figure, "a number, 0 or more"));
+            }
+        }
+        for (name, count) in [("samples", self.samples), ("timed", self.timed)] {
+            if count == 0 {
+                return Err(InvalidField::new(name, count, "at least 1"));
+            }
+        }
+        problem.check_figures(self.tflops, self.latency_ms)
+    }
+}
+
+fn positive(name: &str, figure: f64) -> Result<(), InvalidField> {
+    if figure.is_finite() && figure > 0.0 {
+        return Ok(());
+    }
+    Err(InvalidField::new(name, figure, "a number above 0"))
 }
 
 /// Why a kernel has no time.
@@ -191,12 +220,44 @@ mod tests {
         assert_eq!(Failure::new(FailureClass::Crash, " ").to_string(), "crash");
     }
 
+    /// Only the time was looked at: a row with -1 TFLOPS was that of a slow kernel.
+    #[test]
+    fn impossible_figures_beside_a_good_time_are_failures() {
+        let problem: Problem = ck_select::problem::GemmProblem::new(4096, 4096, 4096).into();
+        let good = Measurement {
+            cv: Some(0.0),
+            bandwidth_gb_s: Some(1.0),
+            ..Measurement::new(1.0, problem.flops())
+        };
+        assert_eq!(Outcome::Measured(good.clone()).plausible(&problem), Outcome::Measured(good.clone()));
+        let of = |change: &dyn Fn(&mut Measurement)| {
+            let mut measurement = good.clone();
+            change(&mut measurement);
+            Outcome::Measured(measurement)
+        };
+        let cases = [
+            ("tflops: found -1", of(&|m| m.tflops = -1.0)),
+            ("tflops: found 0", of(&|m| m.tflops = 0.0)),
+            ("samples: found 0", of(&|m| m.samples = 0)),
+            ("timed: found 0", of(&|m| m.timed = 0)),
+            ("cv: found -0.5", of(&|m| m.cv = Some(-0.5))),
+            ("bandwidth_gb_s: found -1", of(&|m| m.bandwidth_gb_s = Some(-1.0))),
+            ("latency_ms: found 0", of(&|m| m.latency_ms = 0.0)),
+            ("fastest_ms: found -1", Outcome::CutOff { fastest_ms: -1.0 }),
+        ];
+        for (message, outcome) in cases {
+            let Outcome::Failed(failure) = outcome.plausible(&problem) else { panic!("{message}") };
+            assert_eq!(failure.class, FailureClass::NotATime);
+            assert!(failure.message.starts_with(message), "{failure}");
+        }
+    }
+
     #[test]
     fn impossible_times_are_failures() {
         let problem: Problem = ck_select::problem::GemmProblem::new(4096, 4096, 4096).into();
         let of = |ms| Outcome::Measured(Measurement::new(ms, problem.flops()));
         assert_eq!(of(1.0).plausible(&problem), of(1.0));
-        let Outcome::Failed(failure) = of(1e-6).plausible(&problem) else { panic!() };
+        let Outcome::Failed(failure) = of(1e-4).plausible(&problem) else { panic!() };
         assert_eq!(failure.class, FailureClass::NotATime);
         assert!(
             failure.message.starts_with("tflops: found 137438") && failure.message.contains("fp8"),

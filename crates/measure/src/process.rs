@@ -1,4 +1,4 @@
-//! Processes that always end: each in its own group, with a deadline and limited output, and reaped.
+//! Processes that always end: each in its own session, with a deadline and limited output, and reaped.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,12 +10,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::guard::Guard;
+use crate::guard::{Guard, PATIENCE};
 use crate::outcome::{Failure, FailureClass};
 use crate::stop::{Stop, StopReason};
 
-/// How long a killed process may take to exit. One that waits inside a driver may never exit.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How many bytes of each stream are kept.
 const KEPT: usize = 1 << 20;
 
@@ -154,8 +152,7 @@ impl<'g> Process<'g> {
             }),
             Err(error) => {
                 let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-                guard.forget(pid);
-                let _ = child.wait();
+                let _ = guard.reap(&mut child);
                 Err(error.into())
             }
         }
@@ -269,9 +266,8 @@ impl<'g> Process<'g> {
             }
         }
         self.pull()?;
-        self.guard.forget(self.pid);
         self.ended = true;
-        Ok(ProcessEnd::Exited(self.child.wait()?))
+        Ok(ProcessEnd::Exited(self.guard.reap(&mut self.child)?))
     }
 }
 
@@ -367,7 +363,6 @@ mod tests {
             assert!(began.elapsed() < LONG);
             assert_eq!(matches!(finished.ended, ProcessEnd::TimedOut), timeout == SHORT);
             let child: i32 = String::from_utf8(finished.stdout).unwrap().trim().parse().unwrap();
-            // The grandchild now belongs to init, which may take a while to reap it.
             let gone = |_| {
                 std::thread::sleep(Duration::from_millis(5));
                 std::fs::read_to_string(format!("/proc/{child}/stat"))
@@ -375,6 +370,21 @@ mod tests {
             };
             assert!((0..2000).any(gone), "process {child} is left");
         }
+    }
+
+    /// Grandchildren that left the group outlived the sweep.
+    #[test]
+    fn grandchildren_in_their_own_session_end_with_their_leader() {
+        let daemon = "(setsid sh -c 'echo $$; exec >&- 2>&-; setsid sleep 1001 & sleep 1000' &)";
+        let finished = shell(&format!("{daemon}; setsid sleep 1000 >&- 2>&- & echo $!; sleep 0.3"), LONG);
+        let numbers = String::from_utf8(finished.stdout).unwrap();
+        assert_eq!(numbers.lines().count(), 2, "{numbers}");
+        for number in numbers.lines() {
+            assert!(!std::path::Path::new("/proc").join(number).exists(), "process {number} is left");
+        }
+        let commands = std::fs::read_dir("/proc").unwrap().flatten();
+        let commands = commands.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        assert!(!commands.into_iter().any(|command| command == b"sleep\01001\0"));
     }
 
     #[test]

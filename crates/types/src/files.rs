@@ -183,12 +183,17 @@ impl Pending {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        remove_left_over(folder_of(&target));
         loop {
             static COUNT: AtomicU64 = AtomicU64::new(0);
             let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-            let temporary = folder_of(&target).join(format!(".ck-select-{process}-{count}.tmp"));
+            let temporary = folder_of(&target).join(format!("{TEMPORARY}{process}-{count}.tmp"));
             match File::create_new(&temporary) {
-                Ok(file) => return Ok(Self { file, place: Some(Place { temporary, target }) }),
+                Ok(file) => {
+                    // For `remove_left_over`; not every file system has locks.
+                    let _ = file.try_lock();
+                    return Ok(Self { file, place: Some(Place { temporary, target }) });
+                }
                 // Left by a killed process with this ID, or used by one in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -230,6 +235,35 @@ impl Pending {
             synced => synced,
         }
     }
+}
+
+/// How the names of temporary files begin; the number of their process follows.
+const TEMPORARY: &str = ".ck-select-";
+
+/// Removes the temporary files of killed processes from a folder. A process of another container or host may
+/// have a number that no process has here, so only a file that can be locked is left over. What cannot be
+/// removed stays.
+fn remove_left_over(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_left_over)) {
+        if let Ok(file) = open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a name is that of a temporary file whose process has ended.
+fn is_left_over(name: &str) -> bool {
+    let numbers = name.strip_prefix(TEMPORARY).and_then(|name| name.strip_suffix(".tmp"));
+    let process = numbers.and_then(|numbers| numbers.split_once('-')).map(|(process, _)| process);
+    let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // Without /proc nobody knows.
+    let processes = Path::new("/proc");
+    process
+        .filter(is_number)
+        .is_some_and(|process| processes.join("self").exists() && !processes.join(process).exists())
 }
 
 /// The number of "invalid argument", which is one on all platforms.
@@ -379,6 +413,35 @@ mod tests {
         pipe(&path);
         let opened = soon(move || without_waiting(OpenOptions::new().read(true)).open(path)).unwrap();
         assert!(expect_regular(&opened.metadata().unwrap()).is_err());
+    }
+
+    /// Each kill in a write left a file for good.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn temporary_files_of_dead_processes_go_with_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let dead = {
+            let mut child = Command::new("true").spawn().unwrap();
+            child.wait().unwrap();
+            child.id()
+        };
+        let name = |process: u32| format!(".ck-select-{process}-0.tmp");
+        let alive = std::process::id();
+        for left in [name(dead), name(alive), ".ck-select-.tmp".to_owned(), ".ck-select-x-0.tmp".to_owned()] {
+            fs::write(folder.path().join(left), "half").unwrap();
+        }
+        // A process of another container.
+        let elsewhere = folder.path().join(format!(".ck-select-{dead}-1.tmp"));
+        let locked = File::create_new(&elsewhere).unwrap();
+        locked.lock().unwrap();
+        write(folder.path().join("file"), b"text").unwrap();
+        assert!(!folder.path().join(name(dead)).exists());
+        assert!(folder.path().join(name(alive)).exists() && elsewhere.exists());
+        assert_eq!(names(folder.path()).len(), 5);
+        // The one that is being written is locked itself.
+        let pending = Pending::create(folder.path().join("file")).unwrap();
+        let temporary = &pending.place.as_ref().unwrap().temporary;
+        assert!(File::open(temporary).unwrap().try_lock().is_err());
     }
 
     #[test]

@@ -19,9 +19,16 @@ fn a_panic_becomes_a_status() {
     assert_eq!((status, last_error().as_str()), (CkStatus::Panic, "panic: on purpose, number 7"));
     assert_eq!(boundary_value(3, || std::panic::panic_any(42)), 3);
     let status = boundary(|| Err(Failure::new(CkStatus::NotFound, "nul \0 inside")));
-    assert_eq!((status, last_error().as_str()), (CkStatus::NotFound, "nul \u{fffd} inside"));
+    assert_eq!((status, last_error().as_str()), (CkStatus::NotFound, "nul \\u0000 inside"));
     assert_eq!(boundary(|| Ok(())), CkStatus::Ok);
-    assert_eq!(last_error(), "nul \u{fffd} inside", "success leaves the message");
+    assert_eq!(last_error(), "nul \\u0000 inside", "success leaves the message");
+}
+
+/// A kernel's name could clear the terminal of whoever printed the message.
+#[test]
+fn messages_are_safe_to_print() {
+    boundary(|| Err(Failure::new(CkStatus::NotFound, "kernel 'a\x1b[2Jb\u{202e}c'\n\tof µ")));
+    assert_eq!(last_error(), "kernel 'a\\u001b[2Jb\\u202ec'\n\tof µ");
 }
 
 /// What a panic carries, and panics when it is dropped.

@@ -18,6 +18,7 @@ use super::contents::Contents;
 use super::lines::{LONGEST_LINE, START, is_start, parse, whole_lines};
 use super::{Fault, Mode, StoreError};
 use crate::files;
+use crate::size_limit::without_signal;
 
 /// Largest file, more than a hundred thousand winners, so that reading a file from a stranger ends.
 const MOST_BYTES: u64 = 64 << 20;
@@ -177,9 +178,9 @@ impl StoreFile {
 
     /// Adds lines: when this returns, they are on the disk.
     pub(super) fn append(&self, FileLock(file): &mut FileLock, lines: &[u8]) -> Result<(), StoreError> {
-        let end = finish_last_line(file).map_err(|error| self.not_written(&error))?;
+        let end = without_signal(|| finish_last_line(file)).map_err(|error| self.not_written(&error))?;
         self.expect_room(end + lines.len() as u64)?;
-        if let Err(error) = file.write_all(lines).and_then(|()| file.sync_data()) {
+        if let Err(error) = without_signal(|| file.write_all(lines)).and_then(|()| file.sync_data()) {
             // If this fails, too, what is left is a whole winner or is cut off by the next writer.
             let _ = file.set_len(end);
             return Err(self.not_written(&error));
@@ -194,7 +195,7 @@ impl StoreFile {
     /// Puts a new file in the place of the locked one.
     pub(super) fn replace(&self, _: &FileLock, lines: &[u8]) -> Result<(), StoreError> {
         self.expect_room(lines.len() as u64)?;
-        files::write(&self.path, lines).map_err(|error| match error {
+        without_signal(|| files::write(&self.path, lines)).map_err(|error| match error {
             error if is_refusal(&error) => self.error(Fault::ReadOnly(format!("its folder: {error}"))),
             error => self.not_written(&error),
         })

@@ -155,7 +155,8 @@ impl Fakes {
         orphans
     }
 
-    fn processes(&self) -> Vec<String> {
+    /// Processes of this test that live.
+    pub(crate) fn processes(&self) -> Vec<String> {
         let with_mark = |entry: std::io::Result<fs::DirEntry>| {
             let path = entry.ok()?.path();
             path.file_name()?.to_str()?.parse::<u32>().ok()?;

@@ -1,6 +1,7 @@
 //! Libraries of kernels in worker processes.
 
 use std::fs;
+use std::process::Command;
 
 use crate::common::{Ran, cc, fake};
 use crate::fakes::{Expected, Fakes, OF_WORKERS, assert_same, succeeded};
@@ -159,10 +160,13 @@ fn other_programs_are_workers_too() {
     fakes.write("other/worker.sh", worker);
     let config = r#"{"runner": "worker", "command": ["sh", "worker.sh"], "environment": {"MS": "0.5"}}"#;
     fakes.write("other/runner.json", config);
+    // What leaves the worker's group does not outlive the sweep.
+    fakes.write("other/worker.sh", format!("setsid sleep 1000 & (setsid sleep 1000 &)\n{worker}"));
     let bench = "--runner other/runner.json --params batch=100 --output";
     fakes.swept(&format!("{bench} a.csv"));
     let rows = fakes.rows("a.csv");
     assert!(rows.len() == 2 && rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
+    assert_eq!(fakes.processes(), Vec::<String>::new());
     let request = fakes.read("other/request");
     assert!(request.contains("\"version\":3\n") && request.contains("\"library\":\"\""), "{request}");
     // Names are looked at before a program is started, which may compile for minutes.
@@ -177,6 +181,26 @@ fn other_programs_are_workers_too() {
         said.contains("the worker cannot measure: no GPU here") && !fakes.path("b.csv").exists(),
         "{said}"
     );
+}
+
+/// The signal of the limit of a file's size ended the sweep in the middle of a row (`ulimit -f`).
+#[test]
+fn a_limit_of_a_files_size_is_a_full_disk() {
+    let fakes = Fakes::library(30, 5);
+    let bench = fakes.bench("--runner runner.json --output sweep.csv");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 16; exec \"$0\" \"$@\""]).arg(bench.get_program()).args(bench.get_args());
+    limited.current_dir(fakes.path(""));
+    for (name, value) in bench.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let said = Ran::run(&mut limited).bad("", 1);
+    assert!(said.contains("File too large"), "{said}");
+    fakes.swept("--runner runner.json --output sweep.csv --resume");
+    assert_same(&fakes.rows("sweep.csv"), &fakes.expected(0, &OF_WORKERS));
 }
 
 /// A library may answer any number, also one that no status has.

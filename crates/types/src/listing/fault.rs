@@ -1,5 +1,6 @@
 //! What can be wrong with a file of problems.
 
+use super::Skipped;
 use super::header::HeaderError;
 use crate::field::InvalidField;
 use crate::problem::ProblemError;
@@ -30,17 +31,23 @@ pub enum ProblemLineFault {
     #[error("{0}")]
     Read(String),
     /// A file without a problem.
-    #[error("found no {0} problem, expected at least one{also}", also = also(*.1, *.2, *.3))]
-    None(Op, u64, u64, u64),
+    #[error("found no {0} problem, expected at least one{also}", also = also(.1))]
+    None(Op, Skipped),
 }
 
-fn also(others: u64, torn: u64, of_other_tables: u64) -> String {
-    match (others, torn) {
-        (0, 0) if of_other_tables > 0 => {
-            format!("; {of_other_tables} lines are about other tables of AITER's")
+fn also(passed: &Skipped) -> String {
+    match *passed {
+        Skipped { others: 0, torn: 0, of_other_tables, empty, .. } => {
+            let about = |lines: u64, what: &str| match lines {
+                0 => String::new(),
+                1 => format!("; 1 line is about {what}"),
+                _ => format!("; {lines} lines are about {what}"),
+            };
+            about(of_other_tables, "other tables of AITER's") + &about(empty, "an empty GEMM")
         }
-        (0, 0) => String::new(),
-        (others, 0) => format!("; {others} of another operation were skipped"),
-        (_, torn) => format!("; {others} of another operation and {torn} torn lines were skipped"),
+        Skipped { others, torn: 0, .. } => format!("; {others} of another operation were skipped"),
+        Skipped { others, torn, .. } => {
+            format!("; {others} of another operation and {torn} torn lines were skipped")
+        }
     }
 }

@@ -9,6 +9,8 @@ use crate::vocab::QuantMode;
 
 /// What stands behind the problem.
 const UNTUNED: &str = "not found tuned config";
+/// What the problem stands behind.
+const SHAPE: &str = "shape is";
 
 /// AITER's tables, and what the problems of each ask for: scales, a shuffled B, a batch.
 const TABLES: [(&str, Option<QuantMode>, [bool; 2]); 9] = [
@@ -28,30 +30,60 @@ pub(super) fn has_problems(text: &str) -> bool {
     text.contains(UNTUNED)
 }
 
-/// The problems as lines of pairs, each at the place of its own line, and how many are for another table than
-/// that of such requests. Lines that name no table of AITER's are for any with a batch, or without one.
-pub(super) fn lines_of(text: &str, request: &GemmRequest) -> (String, u64) {
+/// The problems of a log.
+#[derive(Debug, Default)]
+pub(super) struct LoggedProblems {
+    /// Each as a line of pairs.
+    pub(super) pairs: String,
+    /// The number of each one's line in the log.
+    pub(super) numbers: Vec<u64>,
+    /// How many are for another table than that of the request.
+    pub(super) of_other_tables: u64,
+    /// How many are empty: an extent is 0.
+    pub(super) empty: u64,
+}
+
+/// The problems that AITER looked up in the table of such requests. Those that name no table of AITER's are for
+/// any with a batch, or without one. Processes that share a log may write several on one line.
+pub(super) fn problems_of(text: &str, request: &GemmRequest) -> LoggedProblems {
     let asked = (request.quant, [request.preshuffle, request.batch > 0]);
-    let (mut out, mut others) = (String::new(), 0);
-    for line in text.lines() {
-        if let Some((before, after)) = line.split_once(UNTUNED) {
-            let table = TABLES.iter().find(|(table, ..)| after.contains(table));
-            let pairs = pairs_of(before);
-            let has_batch = pairs.split(',').any(|pair| pair.starts_with("B="));
-            if table.map_or(has_batch == asked.1[1], |&(_, quant, more)| (quant, more) == asked) {
-                out.push_str(&pairs);
-            } else {
-                others += 1;
+    let mut found = LoggedProblems::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut before = "";
+        for (message, part) in line.split(UNTUNED).enumerate() {
+            // The table of the message before, and the shape of the next one.
+            let (after, next) = part.find(SHAPE).map_or((part, part), |shape| part.split_at(shape));
+            if message > 0 {
+                found.take(number, &pairs_of(before), after, asked);
             }
+            before = next;
         }
-        out.push('\n');
     }
-    (out, others)
+    found
+}
+
+impl LoggedProblems {
+    fn take(&mut self, number: u64, pairs: &str, after: &str, asked: (Option<QuantMode>, [bool; 2])) {
+        let table = TABLES.iter().find(|(table, ..)| after.contains(table));
+        let is_of =
+            |pair: &str, names: &str| pair.split_once('=').is_some_and(|(name, _)| names.contains(name));
+        let has_batch = pairs.split(',').any(|pair| is_of(pair, "B"));
+        let is_empty = |pair: &str| is_of(pair, "BMNK") && pair.ends_with("=0");
+        if !table.map_or(has_batch == asked.1[1], |&(_, quant, more)| (quant, more) == asked) {
+            self.of_other_tables += 1;
+        } else if pairs.split(',').any(is_empty) {
+            self.empty += 1;
+        } else {
+            self.pairs.push_str(pairs);
+            self.pairs.push('\n');
+            self.numbers.push(number);
+        }
+    }
 }
 
 /// `shape is M:16, N:7168, K:2048, ` as `M=16,N=7168,K=2048`.
 fn pairs_of(text: &str) -> String {
-    let shape = text.rsplit_once("shape").map_or(text, |(_, shape)| shape);
+    let shape = text.rsplit_once(SHAPE).map_or(text, |(_, shape)| shape);
     let parts = shape.split([',', ' ']).filter(|part| part.contains([':', '=']));
     parts.map(|part| part.replacen(':', "=", 1)).collect::<Vec<_>>().join(",")
 }
@@ -112,6 +144,37 @@ loading: 50%|###\rloading: 100%
         let [only] = list.problems.as_slice() else { panic!("{:?}", list.problems) };
         let Problem::Gemm(problem) = only.problem else { panic!("{only:?}") };
         assert_eq!((problem.m, problem.request.batch, list.passed.of_other_tables), (2, 4, 4));
+    }
+
+    /// A batch without tokens ended the reading of a log, and of two messages on one line the first was lost, or
+    /// its shape was looked up in the table of the second.
+    #[test]
+    fn empty_shapes_are_skipped_and_a_line_may_have_several() {
+        let of = |shape: &str, table: &str| {
+            format!(
+                "[aiter] shape is {shape}, not found tuned config in /tmp/{table}.csv, will use default config!"
+            )
+        };
+        let (rows, other) = ("a8w8_tuned_gemm", "bf16_tuned_gemm");
+        let empty = of("M:0, N:512, K:512", rows);
+        let two =
+            of("M:1, N:512, K:512", rows) + &of("M:2, N:512, K:512", other) + &of("M:3, N:512, K:512", rows);
+        let log = format!("{empty}\n{two}\nloading\n{}\n{empty}\n", of("M:10, N:512, K:512", rows));
+        let list = read(&log, ROWS).unwrap();
+        let extents: Vec<i64> =
+            list.problems.iter().map(|listed| listed.problem.value("M").unwrap().1).collect();
+        assert_eq!(extents, [1, 3, 10]);
+        assert_eq!((list.passed.empty, list.passed.of_other_tables), (2, 1));
+        assert!(
+            list.passed
+                .notes()
+                .contains(&"2 lines are skipped: their GEMM is empty (an extent is 0)".to_owned())
+        );
+        let error = read(&empty, ROWS).unwrap_err().to_string();
+        assert!(error.ends_with("; 1 line is about an empty GEMM"), "{error}");
+        // Lines keep their numbers.
+        let error = read(log.replace("M:10", "M:x"), ROWS).unwrap_err().to_string();
+        assert_eq!(error, "vllm.log: line 4: M: found 'x', expected a whole number");
     }
 
     /// One foreign byte in any line made a whole log unreadable, and an error was about line 1 (8992ff24).

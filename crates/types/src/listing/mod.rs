@@ -51,6 +51,8 @@ pub struct Skipped {
     pub others: u64,
     /// Problems that a log names for another table.
     pub of_other_tables: u64,
+    /// Problems of a log with an extent of 0.
+    pub empty: u64,
     /// Truncated lines: they lack their operation, or end in the middle.
     pub torn: u64,
     /// The first of them, counted from 1.
@@ -128,7 +130,7 @@ impl ProblemList {
 impl Skipped {
     /// A sentence for each kind, for the user.
     pub fn notes(&self) -> Vec<String> {
-        let Self { others, of_other_tables, torn, first_torn, unknown } = self;
+        let Self { others, of_other_tables, empty, torn, first_torn, unknown } = self;
         let mut notes = Vec::new();
         if !unknown.is_empty() {
             notes.push(format!("ignored columns, which are not fields of a problem: {}", unknown.join(", ")));
@@ -145,6 +147,9 @@ impl Skipped {
             notes.push(format!(
                 "{of_other_tables} lines are skipped: they are about another table of AITER's"
             ));
+        }
+        if *empty > 0 {
+            notes.push(format!("{empty} lines are skipped: their GEMM is empty (an extent is 0)"));
         }
         notes
     }
@@ -347,9 +352,10 @@ impl<'a> ProblemReader<'a> {
 
     /// Goes on with the problems of a log.
     fn log(&mut self, text: &str) -> Format<'a> {
-        let (lines, others) = log::lines_of(text, &self.defaults.gemm_request);
-        self.passed.of_other_tables = others;
-        self.lines = Lines::new(Box::new(Cursor::new(lines)));
+        let found = log::problems_of(text, &self.defaults.gemm_request);
+        (self.passed.of_other_tables, self.passed.empty) = (found.of_other_tables, found.empty);
+        self.lines = Lines::new(Box::new(Cursor::new(found.pairs)));
+        self.lines.numbers = found.numbers.into_iter();
         Format::List { all_say_op: false }
     }
 
@@ -366,8 +372,7 @@ impl<'a> ProblemReader<'a> {
         };
         let next = next.map_err(|fault| self.fault(fault))?;
         if next.is_none() && !self.any {
-            let Skipped { others, torn, of_other_tables, .. } = self.passed;
-            return Err(self.fault(ProblemLineFault::None(self.op, others, torn, of_other_tables)));
+            return Err(self.fault(ProblemLineFault::None(self.op, self.passed.clone())));
         }
         self.any = true;
         Ok(next)

@@ -21,6 +21,8 @@ pub(super) struct Lines<'a> {
     pub(super) whole: bool,
     /// Number of the last line, from 1.
     pub(super) number: u64,
+    /// The numbers of the next lines, if they are not counted.
+    pub(super) numbers: std::vec::IntoIter<u64>,
     /// Whether to return the last line once more.
     pub(super) again: bool,
 }
@@ -35,7 +37,14 @@ pub(super) fn unreadable(error: io::Error) -> ProblemLineFault {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(source: Box<dyn BufRead + 'a>) -> Self {
-        Self { source, text: String::new(), whole: true, number: 0, again: false }
+        Self {
+            source,
+            text: String::new(),
+            whole: true,
+            number: 0,
+            numbers: Vec::new().into_iter(),
+            again: false,
+        }
     }
 
     /// Goes to the next line; false at the end.
@@ -46,7 +55,7 @@ impl<'a> Lines<'a> {
         loop {
             let mut bytes = std::mem::take(&mut self.text).into_bytes();
             bytes.clear();
-            self.number += 1;
+            self.number = self.numbers.next().unwrap_or(self.number + 1);
             if self.source.read_until(b'\n', &mut bytes).map_err(unreadable)? == 0 {
                 return Ok(false);
             }
