@@ -12,6 +12,7 @@ use super::kernels::Kernels;
 use super::model_name::ModelName;
 use super::options::Options;
 use crate::estimate::GpuOverride;
+use crate::kernel::closest;
 use crate::log::{self, Level};
 use crate::model::Model;
 use crate::model::ModelKey;
@@ -208,13 +209,14 @@ impl PreparedModel {
     /// An error of the ranker, which counts the kernels that are left.
     pub(super) fn restate(&self, error: RankError, problem: &Problem) -> RankError {
         let Ok(ranker) = &self.ranker else { return error };
-        let mut left = ranker.pool().by_name().filter(|&at| self.kernel(at).is_some());
-        match (error, left.next().and_then(|first| ranker.pool().get(first))) {
-            (RankError::NoKernel { asked, why, .. }, Some(first)) => RankError::NoKernel {
-                kernels: left.count() + 1,
+        let left = ranker.pool().by_name().filter(|&at| self.kernel(at).is_some());
+        let left: Vec<_> = left.filter_map(|at| ranker.pool().get(at)).collect();
+        match (error, closest(left.iter().copied(), problem)) {
+            (RankError::NoKernel { asked, why, .. }, Some(closest)) => RankError::NoKernel {
+                kernels: left.len(),
                 asked,
-                first: first.name.clone(),
-                why: first.misfit(problem).unwrap_or(why),
+                closest: closest.name.clone(),
+                why: closest.misfit(problem).unwrap_or(why),
             },
             (error, _) => error,
         }

@@ -139,11 +139,7 @@ pub enum SelectError {
     #[error(transparent)]
     Rank(#[from] RankError),
     /// No kernel computes the problem, or none of those that do is supported.
-    #[error(
-        "none of the {kernels} kernels fits the problem: {unfit} are for another operation, direction, \
-         type, layout or architecture, {unsupported} do not support it{}",
-        .why.as_ref().map_or_else(String::new, |why| format!("; the first, {why}"))
-    )]
+    #[error("{}", no_kernel(*kernels, *unfit, *unsupported, why.as_deref()))]
     NoKernel {
         /// Number of kernels.
         kernels: usize,
@@ -151,7 +147,18 @@ pub enum SelectError {
         unfit: usize,
         /// Those whose owners said no.
         unsupported: usize,
-        /// The first kernel, and why it computes something else.
+        /// The kernel that is closest to the problem, and why it computes something else.
         why: Option<String>,
     },
+}
+
+fn no_kernel(kernels: usize, unfit: usize, unsupported: usize, why: Option<&str>) -> String {
+    if kernels == 0 {
+        return "no kernel is registered".to_owned();
+    }
+    let why = why.map_or_else(String::new, |why| format!("; the closest, {why}"));
+    format!(
+        "none of the {kernels} kernels fits the problem: {unfit} are for another operation, direction, type, \
+         layout or architecture, {unsupported} do not support it{why}"
+    )
 }

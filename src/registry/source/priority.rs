@@ -1,5 +1,6 @@
 //! The registered priorities, which have an answer whenever a kernel fits and is supported.
 
+use crate::kernel::closest;
 use crate::registry::call::{Call, outcome};
 use crate::registry::index::Choice;
 use crate::registry::options::Mode;
@@ -19,9 +20,10 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectErro
             unsupported += 1;
         }
     }
-    let why = state.kernels().by_priority().next().and_then(|(_, entry)| {
-        let reason = entry.kernel().misfit(&problem)?;
-        Some(format!("'{}': {reason}", entry.name()))
+    let kernels = state.kernels().by_priority().map(|(_, entry)| entry.kernel());
+    let why = closest(kernels, &problem).and_then(|kernel| {
+        let reason = kernel.misfit(&problem)?;
+        Some(format!("'{}': {reason}", kernel.name))
     });
     Err(SelectError::NoKernel { kernels: state.kernels().len(), unfit, unsupported, why })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Device, Estimator, Load, Shape, ShapeError, Terms};
-use crate::kernel::KernelKind;
+use crate::kernel::{KernelKind, closest};
 use crate::pool::Pool;
 use crate::problem::{Checked, InvalidField, Problem};
 use crate::ties::{Ranked, Ties};
@@ -122,7 +122,7 @@ impl EstimateScratch {
 pub struct EstimateError {
     /// Kernels in the pool.
     pub kernels: usize,
-    /// Why the first kernel has no time.
+    /// Why the kernel that is closest to the problem has no time.
     pub why: Option<String>,
 }
 
@@ -179,9 +179,11 @@ impl PoolEstimate {
         Ok(())
     }
 
-    /// Why the first kernel has no time for the problem.
+    /// Why the kernel that is closest to the problem has no time for it.
     fn why_not(&self, problem: &Problem) -> Option<String> {
-        Some(format!("the first, '{}': {}", self.pool.get(0)?.name, self.reason(problem, 0)?))
+        let closest = closest(self.pool.iter(), problem)?;
+        let place = self.pool.iter().position(|kernel| std::ptr::eq(kernel, closest))?;
+        Some(format!("the closest, '{}': {}", closest.name, self.reason(problem, place)?))
     }
 
     /// Why a kernel that is not ranked for a problem is not.

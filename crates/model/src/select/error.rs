@@ -56,14 +56,14 @@ pub enum RankError {
         reason: Box<LeftOutReason>,
     },
     /// No kernel of the pool computes what the problem asks for.
-    #[error("none of the {kernels} kernels computes {asked}; the first, '{first}', does not: {why}")]
+    #[error("none of the {kernels} kernels computes {asked}; the closest, '{closest}', does not: {why}")]
     NoKernel {
         /// Kernels in the pool.
         kernels: usize,
         /// What the problem asks for.
         asked: String,
-        /// The name of the first kernel.
-        first: String,
+        /// The name of the kernel that agrees with the problem in most fields.
+        closest: String,
         /// Why it does not.
         why: String,
     },

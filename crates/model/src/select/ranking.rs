@@ -1,6 +1,7 @@
 //! A ranking, read place by place: the first places, all of them, and those of several numbers of parts.
 
 use super::{RankError, Ranker, segment};
+use crate::kernel::closest;
 use crate::problem::{Checked, FieldSet, Problem};
 use crate::scoring::Scratch;
 use crate::ties::{Ranked, order};
@@ -265,12 +266,12 @@ impl Ranker {
     }
 
     pub(super) fn no_kernel(&self, problem: &Problem) -> RankError {
-        let first = self.pool.get(0);
-        let why = first.and_then(|kernel| kernel.misfit(problem));
+        let closest = closest(self.pool.iter(), problem);
+        let why = closest.and_then(|kernel| kernel.misfit(problem));
         RankError::NoKernel {
             kernels: self.pool.len(),
             asked: problem.summary(),
-            first: self.name(0).to_owned(),
+            closest: closest.map_or_else(String::new, |kernel| kernel.name.clone()),
             why: why.unwrap_or_else(|| "it has no estimate there".to_owned()),
         }
     }

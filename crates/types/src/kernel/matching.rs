@@ -64,6 +64,30 @@ impl Kernel {
     }
 }
 
+/// Of kernels that do not compute a problem, the first of those that agree with it in most fields: why that one
+/// does not compute it ([`Kernel::misfit`]) says best what is missing.
+pub fn closest<'k>(kernels: impl IntoIterator<Item = &'k Kernel>, problem: &Problem) -> Option<&'k Kernel> {
+    let (asked, values) = (Problem::fields(problem.op()), problem.values());
+    let own = KernelKind::fields(problem.op()).iter();
+    let shared: Vec<(usize, i64)> = own
+        .enumerate()
+        .filter_map(|(at, field)| {
+            let same = asked.iter().position(|other| other.name == field.name)?;
+            Some((at, values[same]))
+        })
+        .collect();
+    let agreements = |kernel: &Kernel| {
+        let own = kernel.kind.values();
+        let agree = shared.iter().filter(|&&(at, value)| own[at] == value).count();
+        if kernel.op() == problem.op() { agree } else { 0 }
+    };
+    kernels
+        .into_iter()
+        .map(|kernel| (kernel, agreements(kernel)))
+        .reduce(|best, one| if one.1 > best.1 { one } else { best })
+        .map(|(kernel, _)| kernel)
+}
+
 impl KernelKind {
     /// See [`Kernel::matches`].
     pub fn matches(&self, problem: &Problem) -> bool {

@@ -6,6 +6,7 @@ mod name;
 pub use crate::operations::kernels::*;
 pub use crate::scan::NameError;
 pub use crate::shape::Mnk;
+pub use matching::closest;
 
 use crate::defaults::ProblemDefaults;
 use crate::each_operation;
