@@ -2,11 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ck_select_types::vocab::Arch;
-use serde_json::Value;
-
 use crate::measurements::{DataError, Measurements};
-use crate::sidecar::{Device, Session, Sidecar, sessions};
+use crate::sidecar::{Session, Sidecar};
 
 /// A GPU, and the first file that was measured on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,51 +14,17 @@ pub struct FileGpu {
     pub file: String,
 }
 
-/// The GPUs of the files of measurements; files without a sidecar are not counted. Rows that are taken for
-/// those of another architecture are an error.
+/// The GPUs of the files of measurements; files without a sidecar are not counted.
 pub fn measured_on(measurements: &Measurements) -> Result<Vec<FileGpu>, DataError> {
     let mut gpus = BTreeMap::new();
     for source in measurements.sources().iter().filter(|source| source.rows > 0) {
         let file = source.path.display().to_string();
         let sessions = Sidecar::sessions_beside(&source.path)?;
-        let devices = || sessions.iter().flat_map(Session::devices);
-        let archs = devices().filter_map(Device::arch).collect();
-        let left_out = source.other_arches.iter().map(|(arch, _)| *arch);
-        check_archs(&file, &archs, &source.arches, left_out)?;
-        for device in devices() {
+        for device in sessions.iter().flat_map(Session::devices) {
             gpus.entry(device.name().to_owned()).or_insert_with(|| file.clone());
         }
     }
     Ok(gpus.into_iter().map(|(gpu, file)| FileGpu { gpu, file }).collect())
-}
-
-/// The architectures on which a file was measured, according to its sidecar.
-pub(crate) fn archs_of(meta: &Value) -> BTreeSet<Arch> {
-    sessions(Some(meta.clone())).iter().flat_map(Session::devices).filter_map(Device::arch).collect()
-}
-
-/// Refuses rows that are taken for those of another architecture than the sidecar names, and rows of a file
-/// that was measured on several without saying on which. `left_out` are the architectures of other rows.
-pub(crate) fn check_archs(
-    file: &str,
-    sidecar: &BTreeSet<Arch>,
-    taken: &BTreeSet<Arch>,
-    left_out: impl Iterator<Item = Arch>,
-) -> Result<(), DataError> {
-    let list =
-        |archs: &mut dyn Iterator<Item = &Arch>| archs.map(Arch::to_string).collect::<Vec<_>>().join(", ");
-    let found: BTreeSet<Arch> = taken.iter().copied().chain(left_out).collect();
-    let has_other = taken.iter().any(|arch| !sidecar.contains(arch));
-    let is_unsaid = !taken.is_empty() && sidecar.iter().any(|arch| !found.contains(arch));
-    if sidecar.is_empty() || !(has_other || is_unsaid) {
-        return Ok(());
-    }
-    let message = format!(
-        "measured on {}, according to its .meta.json, but its rows are taken for measurements of {}",
-        list(&mut sidecar.iter()),
-        list(&mut taken.iter())
-    );
-    Err(DataError::Format { file: file.to_owned(), message })
 }
 
 /// Refuses measurements of several GPUs, which may have one architecture.
@@ -83,7 +46,7 @@ pub fn check_one_gpu(gpus: &[FileGpu]) -> Result<(), DataError> {
 mod tests {
     use std::fs;
 
-    use ck_select_types::vocab::Op;
+    use ck_select_types::vocab::{Arch, Op};
 
     use super::*;
     use crate::measurements::{ReadOptions, RowScope};
@@ -113,10 +76,15 @@ mod tests {
         let read = |names: &[&str], arch: Option<&str>| {
             let files: Vec<_> = names.iter().map(|name| file(name)).collect();
             let arch = arch.map(|word| word.parse::<Arch>().unwrap());
-            Measurements::read(&files, RowScope { arch, ..RowScope::all(Op::Conv) }).unwrap()
+            Measurements::read(&files, RowScope { arch, ..RowScope::all(Op::Conv) })
         };
-        let on = |names: &[&str], arch| measured_on(&read(names, arch));
+        let on = |names: &[&str], arch| measured_on(&read(names, arch)?);
 
+        // The rows have the sidecar's architecture; it was ignored.
+        for (file, arch) in [("a.csv", Some("sm_90")), ("c.csv", Some("gfx942")), ("none.csv", None)] {
+            let found = read(&[file], None).unwrap().common_arch().unwrap();
+            assert_eq!(found.map(|arch| arch.to_string()).as_deref(), arch);
+        }
         for arch in [None, Some("sm_90")] {
             let one = on(&["a.csv", "none.csv"], arch).unwrap();
             assert_eq!((one.len(), one[0].gpu.as_str()), (1, "NVIDIA H100"));

@@ -1,8 +1,8 @@
 //! Measurements: files of every format become rows of one type, and are written as upstream's tables.
 //!
 //! ```text
-//! CSV, JSON, parquet, logs ── measurements ──┬── features (columns of a model)
-//!          sidecars ── gpus ──┘              └── convert (upstream's tables)
+//! CSV, JSON, parquet, logs ─┬─ measurements ──┬── features (columns of a model)
+//!          sidecars ────────┘       └── gpus   └── convert (upstream's tables)
 //! ```
 //!
 //! [`measurements::Measurements`] has distinct problems, distinct kernels and rows that refer to a pair of
@@ -11,6 +11,7 @@
 mod conv;
 pub mod convert;
 pub mod digest;
+mod error;
 pub mod features;
 pub mod figures;
 mod fmha;

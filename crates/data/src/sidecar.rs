@@ -2,7 +2,7 @@
 //! measurement beyond its row (`.details.jsonl`). Tables that are kept in one folder may have all their
 //! sessions in one file (`sidecars.json`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -14,8 +14,8 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::DataError;
 use crate::figures::quantile;
-use crate::measurements::DataError;
 
 /// Maximum number of rows that are listed.
 const LISTED: usize = 50;
@@ -93,7 +93,7 @@ impl<'a> Device<'a> {
     }
 
     /// Its architecture, if it is recorded, such as in `gfx942:sramecc+:xnack-`.
-    pub(super) fn arch(self) -> Option<Arch> {
+    fn arch(self) -> Option<Arch> {
         self.0["target"].as_str()?.split(':').next()?.parse().ok()
     }
 }
@@ -229,7 +229,7 @@ impl Meta {
 }
 
 /// The sessions of a sidecar.
-pub(super) fn sessions(meta: Option<Value>) -> Vec<Session> {
+fn sessions(meta: Option<Value>) -> Vec<Session> {
     Meta::or_empty(meta).sessions()
 }
 
@@ -269,6 +269,36 @@ pub fn read_details(mut reader: impl BufRead, mut take: impl FnMut(DetailsLine))
         bytes.clear();
     }
     Ok(())
+}
+
+/// The architectures on which a file was measured, according to its sidecar.
+pub(crate) fn archs_beside(path: &Path) -> Result<BTreeSet<Arch>, DataError> {
+    let sessions = Sidecar::sessions_beside(path)?;
+    Ok(sessions.iter().flat_map(Session::devices).filter_map(Device::arch).collect())
+}
+
+/// Refuses rows that are taken for those of another architecture than the sidecar names, and rows of a file
+/// that was measured on several without saying on which. `left_out` are the architectures of other rows.
+pub(crate) fn check_archs(
+    file: &str,
+    sidecar: &BTreeSet<Arch>,
+    taken: &BTreeSet<Arch>,
+    left_out: impl Iterator<Item = Arch>,
+) -> Result<(), DataError> {
+    let list =
+        |archs: &mut dyn Iterator<Item = &Arch>| archs.map(Arch::to_string).collect::<Vec<_>>().join(", ");
+    let found: BTreeSet<Arch> = taken.iter().copied().chain(left_out).collect();
+    let has_other = taken.iter().any(|arch| !sidecar.contains(arch));
+    let is_unsaid = !taken.is_empty() && sidecar.iter().any(|arch| !found.contains(arch));
+    if sidecar.is_empty() || !(has_other || is_unsaid) {
+        return Ok(());
+    }
+    let message = format!(
+        "measured on {}, according to its .meta.json, but its rows are taken for measurements of {}",
+        list(&mut sidecar.iter()),
+        list(&mut taken.iter())
+    );
+    Err(DataError::Format { file: file.to_owned(), message })
 }
 
 fn details(file: File) -> io::Result<Details> {

@@ -1,6 +1,7 @@
 //! What a model was trained on, as its spec records it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use ck_select_model::model::{FeatureSpec, TrainedFile, TrainedOn};
 use ck_select_types::problem::{FieldSet, Problem};
@@ -71,15 +72,20 @@ pub fn limits(op: Op, trained_on: &TrainedOn) -> String {
     )
 }
 
-/// For each file of the measurements, whether the model was trained on it. No file is read if the spec
-/// records none.
-pub fn were_trained_on(spec: &FeatureSpec, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
+/// For each file, whether the model was trained on it. No file is read if the spec records none.
+pub fn were_trained_on<'p>(
+    spec: &FeatureSpec,
+    files: impl Iterator<Item = &'p Path>,
+) -> Result<Vec<bool>, DataError> {
     let known = spec.trained_on.as_ref().map_or(&[][..], |trained| &trained.files);
-    if known.is_empty() {
-        return Ok(vec![false; measurements.sources().len()]);
-    }
-    let is_known = |digest: &String| known.iter().any(|file| file.sha256 == *digest);
-    Ok(digests(measurements)?.iter().map(is_known).collect())
+    let is_known = |file: &Path| -> Result<bool, DataError> {
+        if known.is_empty() {
+            return Ok(false);
+        }
+        let digest = digest::of_file(file)?;
+        Ok(known.iter().any(|known| known.sha256 == digest))
+    };
+    files.map(is_known).collect()
 }
 
 #[cfg(test)]

@@ -78,7 +78,8 @@ pub fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
     let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
     let direction = inputs.direction.map_or_else(String::new, |direction| format!(" {direction}"));
     let dtype = inputs.dtype.map_or("any type", Dtype::as_str);
-    format!("Chooses kernels for {}{direction}, {dtype}, on {arch}.", extractor.schema.op())
+    let ops: Vec<String> = extractor.ops().map(|op| op.to_string()).collect();
+    format!("Chooses kernels for {}{direction}, {dtype}, on {arch}.", ops.join(" and "))
 }
 
 /// What a data file is used for.

@@ -85,7 +85,7 @@ impl WarmStart {
 
     /// By file of the measurements: whether it was trained on them.
     pub fn were_trained_on(&self, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
-        trained::were_trained_on(&self.spec, measurements)
+        trained::were_trained_on(&self.spec, measurements.paths())
     }
 
     /// The weight of the estimate, for a universal model.

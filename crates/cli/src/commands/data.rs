@@ -1,7 +1,7 @@
 //! Options for measurements, shared by the commands that read them.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[cfg(feature = "train")]
 use ck_select::estimate::ops_like;
@@ -296,11 +296,11 @@ pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<FileGpu>, Cli
 }
 
 /// Prints which files a model was trained on.
-pub(crate) fn say_trained_on(measurements: &Measurements, trained: &[bool]) {
-    for (source, _) in measurements.sources().iter().zip(trained).filter(|(_, known)| **known) {
+pub(crate) fn say_trained_on<'p>(files: impl Iterator<Item = &'p Path>, trained: &[bool]) {
+    for (file, _) in files.zip(trained).filter(|(_, known)| **known) {
         say!(
             "ckselect: {}: the model was trained on this file: the figures say little about other problems",
-            source.path.display()
+            file.display()
         );
     }
 }

@@ -195,8 +195,9 @@ fn model(what: &str, spec: Result<FeatureSpec, impl Display>, found: impl Displa
         Ok(spec) => spec,
         Err(error) => return wrong(what, error, "cannot be loaded"),
     };
+    let ops: Vec<String> = spec.extractor.ops().map(|op| op.to_string()).collect();
     let of = [
-        Some(spec.op().to_string()),
+        Some(ops.join(" and ")),
         spec.direction.map(|word| word.to_string()),
         spec.dtype.map(|word| word.to_string()),
         spec.library.map(|word| word.to_string()),

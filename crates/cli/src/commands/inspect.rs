@@ -132,7 +132,8 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     let mut summary = Map::new();
     let mut add = |key: &str, value: Value| summary.insert(key.to_owned(), value);
     add("model", model.name().into());
-    add("operation", spec.op().as_str().into());
+    let ops: Vec<Value> = extractor.ops().map(|op| op.as_str().into()).collect();
+    add("operation", if let [op] = &ops[..] { op.clone() } else { ops.into() });
     add("direction", spec.direction.map(ck_select::vocab::Direction::as_str).into());
     add("dtype", spec.dtype.map(ck_select::vocab::Dtype::as_str).into());
     add("arch", spec.arch.map(|arch| arch.to_string()).into());

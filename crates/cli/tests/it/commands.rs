@@ -5,7 +5,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Folder, MODEL_OF_GFX950 as SHIPPED, PROBLEM as RESNET, column, good, refuses, root};
+use crate::common::{
+    Folder, MODEL_OF_GFX950 as SHIPPED, POOL as FORWARD, PROBLEM as RESNET, column, good, refuses, root,
+};
 
 const RANK: &str = "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt";
 
@@ -285,4 +287,43 @@ fn packed_forests_are_refused_with_their_reason() {
     folder.write("packed/model_tflops.lgbm", "tree");
     refused("model_tflops.lgbm.packed");
     refused("remove one of the two");
+}
+
+/// `rank` without a model took the universal one where a model was trained for the pool (98.81 instead of 99.78 %
+/// on the MI355X's convolutions), and a registry that one.
+#[test]
+fn without_a_model_the_built_in_one_that_fits_ranks() {
+    let folder = Folder::new();
+    let rank = |options: &str| folder.good(&format!("rank --format csv {options}"));
+    let (own, universal) = ("embedded:grouped_conv_forward_bf16_gfx950", "embedded:universal");
+    let same = |model: &str, line: &str| {
+        assert_eq!(rank(line), rank(&format!("{line} --model {model}")), "{line}");
+    };
+    let conv = format!("--pool {FORWARD} --problem {RESNET}");
+    same(own, &format!("{conv} --arch gfx950"));
+    same(own, &format!("{conv},arch=gfx950"));
+    same(universal, &format!("{conv} --arch gfx942"));
+    folder.write("problems.csv", "C,K,Hi,Wi,Y,X\n64,64,28,28,3,3\n128,64,14,14,1,1\n");
+    same(own, &format!("--pool {FORWARD} --problems @problems.csv --arch gfx950"));
+    // It was not trained for another type.
+    let fp16 = std::fs::read_to_string(root().join(FORWARD)).unwrap().replace("_bf16_", "_fp16_");
+    folder.write("fp16.txt", fp16);
+    same(universal, &format!("--pool @fp16.txt --problem {RESNET} --arch gfx950"));
+    // AITER's kernels, by the family or by their names.
+    folder.good("enumerate a8w8_rowwise --arch gfx942 --output @names.txt");
+    for pool in ["a8w8_rowwise", "@names.txt"] {
+        same("embedded:gemm_fp8_gfx942", &format!("--pool {pool} --problem M=64,N=1024,K=512 --arch gfx942"));
+    }
+}
+
+/// Of kernels that compute something else, the first one's reason was given, which may be that of any other
+/// problem.
+#[test]
+fn the_reason_is_that_of_the_closest_kernel() {
+    let folder = Folder::new();
+    folder.good("enumerate configs/fmha_fwd.json --params op=fmha --arch gfx950 --output @fmha.txt");
+    let rank = "rank --model estimate --arch gfx950 --pool @fmha.txt --problem";
+    folder.refuses(&format!(
+        "{rank} seqlen_q=1,seqlen_k=8192,nhead_q=32,hdim_q=512\n1: : its heads are smaller"
+    ));
 }

@@ -231,6 +231,43 @@ fn the_data_says_operation_and_architecture() {
     ));
 }
 
+/// What a sweep was measured on stands in its sidecar, which only `convert` passed on: `report` did not refuse
+/// another architecture, and the others asked for `--arch`.
+#[test]
+fn rows_that_record_no_architecture_have_the_sidecars() {
+    let folder = Folder::inside();
+    folder.write("sweep.csv", crate::common::sweep(12, "forward", "bf16"));
+    let meta =
+        r#"{"sessions": [{"rows": 72, "gpus": {"0": {"name": "MI355X", "target": "gfx950:sramecc+"}}}]}"#;
+    folder.write("sweep.csv.meta.json", meta);
+    let same = |line: &str| {
+        assert_eq!(folder.good(line), folder.good(&format!("{line} --arch gfx950")), "{line}");
+    };
+    same("evaluate --model estimate --data sweep.csv --format csv");
+    same("evaluate --model embedded:universal --data sweep.csv --format csv");
+    same("report sweep.csv --format csv");
+    assert!(folder.good("report sweep.csv --format csv").contains("peak of bf16"));
+    folder.good("convert sweep.csv --output table.parquet");
+    fs::remove_file(folder.path("table.parquet.meta.json")).unwrap();
+    same("evaluate --model estimate --data table.parquet --format csv");
+    let other = "sweep.csv: measured on gfx950, according to its .meta.json, but its rows are taken for \
+                 measurements of gfx942";
+    folder.refuses(&format!(
+        "evaluate --model estimate --data sweep.csv --arch gfx942
+            1: {other}
+        report sweep.csv --arch gfx942
+            1: {other}
+        convert sweep.csv --arch gfx942 --output other.csv
+            1: {other}"
+    ));
+    #[cfg(feature = "train")]
+    {
+        folder.good("train --data sweep.csv --output model --params n_estimators=5");
+        assert_eq!(folder.read_json("model/feature_spec.json")["arch"], "gfx950");
+        folder.refuses(&format!("train --data sweep.csv --output other --arch gfx942\n1: {other}"));
+    }
+}
+
 /// Options that would change nothing are mistakes.
 #[test]
 fn options_of_other_sets_are_refused() {

@@ -38,6 +38,12 @@ fn a_fresh_user_has_nothing_wrong_and_nothing_is_made() {
         assert_eq!(about(&rows, &format!("CK_SELECT_{name}")), ("none", "not set"));
     }
     assert_eq!(about(&rows, "embedded:universal"), ("ok", "inside the library"));
+    // It was said to rank convolutions alone.
+    let said = folder.run("doctor --format json").stdout;
+    assert!(said.contains("\"chooses for grouped_conv and gemm_universal\""), "{said}");
+    let model = folder.json("inspect --model embedded:universal");
+    assert_eq!(model["operation"], serde_json::json!(["grouped_conv", "gemm_universal"]));
+    assert_eq!(folder.json("inspect --model embedded:gemm_fp8_gfx942")["operation"], "gemm_universal");
     assert_eq!(about(&rows, "library").1, env!("CARGO_PKG_VERSION"));
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0);
 }

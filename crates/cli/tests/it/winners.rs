@@ -459,7 +459,9 @@ fn a_model_ranks_the_kernels_whose_winners_it_learned() {
             "train {of} --arch gfx942 --output @{name} --targets tflops \
              --params n_estimators=50 tflops.min_child_samples=1"
         ));
-        folder.good(&format!("evaluate --model @{name} {of}"));
+        // That the figures are of what it learned from was said of --data alone.
+        let (_, said) = folder.both(&format!("evaluate --model @{name} {of}"));
+        assert!(said.contains(&format!("{name}.csv: the model was trained on this file")), "{said}");
         // Times of winners say how fast a winner is: this one takes 10 microseconds.
         let problem = format!("--problem M=4096,N=4096,K=1024,dtype={dtype} --format csv");
         let ranked = folder.good(&format!("rank --model @{name} --pool @{name}.txt {problem} --top 1"));
@@ -469,6 +471,20 @@ fn a_model_ranks_the_kernels_whose_winners_it_learned() {
         let order = i32::from(name == "shuffled");
         assert_eq!(trained["numbers"]["preshuffle"], serde_json::json!([order, order]));
     }
+    // A line without a type is fp8, whatever the model learned; it was silently taken for int8.
+    let line = |dtype: &str| {
+        format!(
+            "[aiter] shape is M:64, N:512, K:1024, {dtype}not found tuned config in /tmp/a8w8_tuned_gemm.csv\n"
+        )
+    };
+    folder.write("silent.log", line(""));
+    folder.write("int8.log", line("q_dtype_w:torch.int8, "));
+    let rank = "rank --model @plain --pool @plain.txt --problems";
+    folder.refuses(&format!(
+        "{rank} @silent.log
+            1: silent.log: no problem can be ranked: the model is for gemm_universal int8 aiter gfx942, not for this problem: dtype is fp8"
+    ));
+    assert_eq!(column(&folder.good(&format!("{rank} @int8.log --format csv")), "kernel").len(), 2);
     // Each kernel's own, wherever it stands in the pool.
     let names = folder.good("enumerate a8w8_rowwise --arch gfx942");
     folder.write("back.txt", names.lines().rev().collect::<Vec<_>>().join("\n"));

@@ -26,8 +26,8 @@ pub use schema::speed_column;
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The architecture of rows that do not record one; rows for another one are left out. Files whose
-    /// sidecars say that such rows were measured on another one are refused.
+    /// The architecture of rows that do not record one, by default that of the file's sidecar; rows for another
+    /// one are left out. Files whose sidecars say that such rows were measured on another one are refused.
     pub arch: Option<Arch>,
     /// Only rows of this operation.
     pub op: Option<Op>,
@@ -99,7 +99,7 @@ pub fn convert(
     let columns = InputColumns::read(&files)?;
     let target = Target { output, inputs: &columns, writer: None };
     let mut rows = ChunkWriter::new(options, target, stop, progress);
-    let reports = read(&files, &origins, options, &mut rows)?;
+    let reports = read(&files, options, &mut rows)?;
     let target = rows.finish()?;
     let sidecar = origins.write(&reports, output)?;
     target.commit()?;
@@ -111,17 +111,15 @@ pub fn convert(
 
 fn read(
     files: &[PathBuf],
-    origins: &Origins,
     options: &Options,
     rows: &mut ChunkWriter<'_>,
 ) -> Result<Vec<FileReport>, DataError> {
     let Options { arch, op, direction, dtype, .. } = *options;
     let filter = Filter { op, direction, dtype, arch, ..Filter::default() };
     let mut reports = Vec::new();
-    for (number, path) in files.iter().enumerate() {
+    for path in files {
         rows.begin(path)?;
         let counts = read_file(path, filter, rows)?;
-        origins.check(number, path, &counts)?;
         let Counts { rows, invalid, other, rejected, unknown, .. } = counts;
         reports.push(FileReport { path: path.clone(), rows, invalid, other, rejected, unknown });
     }

@@ -8,8 +8,7 @@ use ck_select_types::files::Pending;
 use serde_json::{Value, json};
 
 use super::{FileReport, is_standard_output};
-use crate::gpus::{archs_of, check_archs};
-use crate::measurements::{Counts, DataError};
+use crate::measurements::DataError;
 use crate::sidecar::Sidecar;
 
 /// The value of `format` in the table's sidecar.
@@ -23,13 +22,6 @@ impl Origins {
     pub(super) fn read(files: &[PathBuf]) -> Result<Self, DataError> {
         let meta = |file: &PathBuf| Ok(Sidecar::meta_beside(file)?.unwrap_or_default());
         files.iter().map(meta).collect::<Result<_, _>>().map(Self)
-    }
-
-    /// Refuses a file, by its number, whose rows are taken for those of another architecture.
-    pub(super) fn check(&self, number: usize, path: &Path, counts: &Counts) -> Result<(), DataError> {
-        let sidecar = self.0.get(number).map(archs_of).unwrap_or_default();
-        let taken = counts.arches.iter().copied().flatten().collect();
-        check_archs(&path.display().to_string(), &sidecar, &taken, counts.other_arches.keys().copied())
     }
 
     /// Writes them beside the table, also in the place of a sidecar that belonged to what the table replaces,

@@ -1,7 +1,6 @@
 //! Measurements: distinct problems, distinct kernels, and a row for each measured pair.
 
 mod csv;
-mod error;
 mod failures;
 pub(crate) mod json;
 mod log;
@@ -26,7 +25,7 @@ use ck_select_types::operation::Operation;
 use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
-pub use error::DataError;
+pub use crate::error::DataError;
 pub use failures::Failure;
 pub use problems::problem_of;
 pub(crate) use record::{Counts, Figures, MeasuredRow, Sink};
@@ -354,6 +353,11 @@ impl Measurements {
     /// The files of the rows.
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// The paths of the files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.sources.iter().map(|source| source.path.as_path())
     }
 
     /// The rows of each file, in order.

@@ -12,6 +12,7 @@ use ck_select_types::vocab::{Arch, Dtype, Op};
 use super::record::{Counts, MeasuredRow, Sink};
 use super::rows::{FileRows, Filter};
 use super::{DataError, csv, json, log, parquet};
+use crate::sidecar::{archs_beside, check_archs};
 
 const BUFFER: usize = 1 << 20;
 
@@ -27,15 +28,22 @@ enum Format {
     Log,
 }
 
-/// Reads the rows of a file, in any format; text may be compressed with gzip.
+/// Reads the rows of a file, in any format; text may be compressed with gzip. The file's sidecar says on which
+/// architecture rows were measured that do not record it; rows that are taken for those of another one are an
+/// error.
 pub(crate) fn read(path: &Path, filter: Filter<'_>, sink: &mut dyn Sink) -> Result<Counts, DataError> {
     let name = path.display().to_string();
-    let rows = FileRows::new(&name, filter, sink);
+    let archs = archs_beside(path)?;
+    let only = archs.first().copied().filter(|_| archs.len() == 1);
+    let rows = FileRows::new(&name, Filter { assumed: only.or(filter.assumed), ..filter }, sink);
     let (opened, format) = open(path)?;
-    match opened {
-        OpenFile::Binary(file) => parquet::read(file, rows),
-        OpenFile::Text(mut text) => read_as(format, &mut *text, rows),
-    }
+    let counts = match opened {
+        OpenFile::Binary(file) => parquet::read(file, rows)?,
+        OpenFile::Text(mut text) => read_as(format, &mut *text, rows)?,
+    };
+    let taken = counts.arches.iter().copied().flatten().collect();
+    check_archs(&name, &archs, &taken, counts.other_arches.keys().copied())?;
+    Ok(counts)
 }
 
 /// Reads the rows of a text in memory; `name` is its name in errors.

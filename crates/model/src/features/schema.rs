@@ -364,6 +364,14 @@ pub struct Extractor {
 }
 
 impl Extractor {
+    /// The operations whose kernels are ranked: its own, and without an architecture those that the estimate
+    /// sees alike, if the columns are the estimate's.
+    pub fn ops(&self) -> impl Iterator<Item = Op> {
+        let own = self.schema.op();
+        let is_alike = move |op: Op| self.arch.is_none() && self.schema.for_op(op).is_some();
+        std::iter::once(own).chain(Op::ALL.iter().copied().filter(move |&op| op != own && is_alike(op)))
+    }
+
     /// An upstream engine with its rules and default hardware.
     pub fn of_engine(engine: Engine) -> Self {
         Self {

@@ -141,7 +141,7 @@ impl Evaluation {
         let orders = judge.orders(measurements, &trials)?;
         let (trials, orders, without) = chosen(trials, orders)?;
         let coverage = Coverage::new(judge.ranker(), measurements, &trials, &orders);
-        let trained_files = were_trained_on(model.spec(), measurements).map_err(StudyError::new)?;
+        let trained_files = were_trained_on(model.spec(), measurements.paths()).map_err(StudyError::new)?;
         let evaluation = Self::new(measurements, trials, orders);
         Ok(Self { problems_without_choice: without, coverage, trained_files, ..evaluation })
     }

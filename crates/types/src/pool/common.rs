@@ -19,7 +19,8 @@ impl Pool {
         if let Some(found) = common(own().map(|own| own.direction)).filter(|_| direction) {
             defaults.direction = found;
         }
-        if let Some(found) = common(own().map(|own| own.dtype)).filter(|_| dtype) {
+        let own_dtype = common(own().map(|own| own.dtype));
+        if let Some(found) = own_dtype.filter(|_| dtype) {
             defaults.dtype = found;
         }
         if let Some(found) = common(own().map(|own| (own.conv_layout, own.gemm_layout))) {
@@ -35,6 +36,8 @@ impl Pool {
         if let Some((found, dtype_c)) = common(self.iter().map(|kernel| request(&kernel.kind))).flatten() {
             let request = GemmRequest { preshuffle: self.is_shuffled(), ..found };
             (defaults.gemm_request, defaults.dtype_c) = (request, Some(dtype_c));
+            // One name is for fp8 and int8: a line without a type is fp8, whatever the model was trained on.
+            defaults.dtype = own_dtype.unwrap_or(defaults.dtype);
         }
     }
 

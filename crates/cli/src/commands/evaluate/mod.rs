@@ -153,7 +153,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
         }
         Chooser::Model(model) => {
             let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
-            say_trained_on(&measurements, &evaluation.trained_files);
+            say_trained_on(measurements.paths(), &evaluation.trained_files);
             Ok((evaluation, measurements, (!is_estimate).then_some(model)))
         }
     }

@@ -1,6 +1,7 @@
 //! `ckselect evaluate --winners`: how often the order of a pool begins with the winners of tuned tables.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::estimate::Device;
@@ -10,10 +11,12 @@ use ck_select::problem::Splits;
 use ck_select::vocab::Arch;
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
+use ck_select_data::trained::were_trained_on;
 use ck_select_enumerate::rules::AiterRules;
 use ck_select_study::winners::winner_places;
 use serde_json::{Value, json};
 
+use super::super::data::say_trained_on;
 use super::super::{load_model, pools, winners};
 use super::Args;
 use crate::error::CliError;
@@ -26,6 +29,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     };
     let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
     let model = if is_estimate { None } else { Some(args.allow.apply(load_model(&args.model)?)) };
+    if let Some(model) = &model {
+        let files = || args.winners.iter().map(PathBuf::as_path);
+        say_trained_on(files(), &were_trained_on(model.spec(), files())?);
+    }
     let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
     let pool_on = |arch| -> Result<Arc<Pool>, CliError> { Ok(Arc::new(pools::read(pool, || Ok(arch))?)) };
     let is_family = asked.is_none() && pools::family(pool).is_some();

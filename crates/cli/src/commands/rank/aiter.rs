@@ -1,9 +1,6 @@
 //! `ckselect rank --format aiter`: the best kernel of each problem as a tuned table of AITER's. Of several
 //! tables AITER keeps the row with the least time, so with `inf`, any measured one replaces these.
 
-use ck_select::embedded;
-use ck_select::model::{Model, ModelKey};
-use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
 
@@ -14,17 +11,6 @@ use super::model::hardware;
 use super::{Args, NO_PROBLEM, Problems, Query, is_about_the_problem};
 use crate::error::CliError;
 use crate::output::Output;
-
-/// The embedded model of such kernels, if there is one.
-pub(super) fn model(pool: &Pool) -> Result<Option<Model>, CliError> {
-    for embedded in embedded::all() {
-        let key = ModelKey::new(&embedded.spec()?);
-        if key.library.is_some() && pool.iter().all(|kernel| key.fits_kernel(kernel)) {
-            return Ok(Some(embedded.load()?));
-        }
-    }
-    Ok(None)
-}
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(family) = pools::family(&args.ranker.pool) else {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
 use ck_select::hardware::Hardware;
-use ck_select::model::Model;
+use ck_select::kernel::Kernel;
+use ck_select::model::{Model, ModelKey};
 use ck_select::pool::Pool;
 use ck_select::problem::{Checked, InvalidField, Problem, ProblemDefaults};
 use ck_select::select::RankError;
@@ -46,7 +47,8 @@ kernel has the same score, so that the model does not distinguish them; unmeasur
 suffixes that no kernel measured for the model had; out_of_range lists the fields that are outside the \
 model's training range.
 
-Without --model, the library's universal model ranks. With --model estimate, only the estimate ranks \
+Without --model, the built-in model that was trained for the pool's kernels on the GPU ranks, else the \
+universal one. With --model estimate, only the estimate ranks \
 (docs/estimate.md): the fastest kernel first, with its time and the terms that add up to it, in \
 microseconds.
 
@@ -97,9 +99,9 @@ fn formats() -> impl TypedValueParser<Value = RankFormat> {
     PossibleValuesParser::new(known).map(|word| Format::from_str(&word, false).ok())
 }
 
-/// The model and the pool. The model is by default the built-in one of a family, else the universal model,
-/// which supports every GPU that the estimate knows, if it serves the pool's operation. `None` means the
-/// estimate.
+/// The model and the pool. The model is by default the built-in one that was trained for the kernels on the
+/// GPU, else the universal model, which supports every GPU that the estimate knows, if it serves the pool's
+/// operation. `None` means the estimate.
 fn model_and_pool(args: &Args) -> Result<(Option<Model>, Pool), CliError> {
     let is_estimate = args.ranker.allow.asks_estimate(args.ranker.model.as_deref())?;
     let given = args.ranker.model.as_deref().filter(|_| !is_estimate);
@@ -108,15 +110,35 @@ fn model_and_pool(args: &Args) -> Result<(Option<Model>, Pool), CliError> {
     if is_estimate || given.is_some() {
         return Ok((given, pool));
     }
-    #[cfg(feature = "offline")]
-    if super::pools::family(&args.ranker.pool).is_some()
-        && let Some(own) = aiter::model(&pool)?
-    {
-        return Ok((Some(own), pool));
+    if let Some(trained) = trained_for(args, &pool)? {
+        return Ok((Some(trained), pool));
     }
     let Some(Ok(universal)) = embedded::named(Path::new(super::UNIVERSAL)) else { return Ok((None, pool)) };
     let serves = universal.spec()?.extractor.schema.for_op(pool.op()).is_some();
     Ok((if serves { Some(universal.load()?) } else { None }, pool))
+}
+
+/// The built-in model that was trained for all kernels of the pool on the GPU, and for the problem if there is
+/// only one, as a registry with `embedded_models` chooses it.
+fn trained_for(args: &Args, pool: &Pool) -> Result<Option<Model>, CliError> {
+    let mut defaults = ProblemDefaults::new(pool.op());
+    pool.set_defaults(&mut defaults, true, true);
+    let problem =
+        args.problem.as_deref().map(|text| parse_problem(pool.op(), text, &defaults)).transpose()?;
+    let named = args.ranker.arch.named_arch()?.or(problem.and_then(|problem| problem.arch()));
+    let Some(arch) = named.or_else(|| pool.arch()) else { return Ok(None) };
+    for embedded in embedded::all() {
+        let key = ModelKey::new(&embedded.spec()?);
+        let is_of_library = |kernel: &Kernel| key.library.is_none() || kernel.kind.library() == key.library;
+        let ranks = |kernel: &Kernel| key.fits_kernel(kernel) && is_of_library(kernel);
+        // Without an architecture, the universal one.
+        let is_trained = key.arch == Some(arch) && (key.chooses_split || args.splits.splits.is_none());
+        let serves = |problem: &Problem| key.fit(problem, Some(arch)).is_some();
+        if is_trained && pool.iter().all(ranks) && problem.as_ref().is_none_or(serves) {
+            return Ok(Some(embedded.load()?));
+        }
+    }
+    Ok(None)
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {

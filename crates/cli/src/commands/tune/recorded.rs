@@ -40,7 +40,7 @@ impl<'a> TuningData<'a> {
     /// The same in the place of a GPU, of which only promising kernels may be measured.
     pub(super) fn in_simulation(args: &Args, base: &'a WarmStart) -> Result<Self, CliError> {
         let mut all = Self::read(args, base, &args.simulate)?;
-        say_trained_on(&all.measurements, &base.were_trained_on(&all.measurements)?);
+        say_trained_on(all.measurements.paths(), &base.were_trained_on(&all.measurements)?);
         let promising =
             |count: u32| Simulation::promising(&all.measurements, base, &all.extractor, count as usize);
         all.promising = args.first.map(promising).transpose()?;
