@@ -36,6 +36,7 @@ help:
 	@echo 'make faults FAULTS=3  kills, full disks, errors of the runtime, signals, forks, three times as many as the tests'
 	@echo 'make soak SECONDS=3600  64 threads, a writer, a store and tuning for an hour: memory and open files must not grow'
 	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under loom, ThreadSanitizer and Miri'
+	@echo 'make asan   the C boundary as Python uses it, under AddressSanitizer'
 	@echo 'make instructions   count the instructions of a selection with valgrind'
 	@echo 'make miri   run the unsafe code under Miri, to find undefined behaviour'
 	@echo 'make arm    the scoring tests on emulated 64-bit ARM'

@@ -50,37 +50,13 @@ typedef struct {
  *  cell per row. */
 typedef struct {
   size_t struct_size;
-  const char *name;         /**< The column's name. */
-  const int64_t *integers;  /**< Integer cells. */
-  const double *numbers;    /**< Floating-point cells; NaN is an absent cell. */
-  const int32_t *codes;     /**< Indices into `words`; a negative index is an absent cell. */
-  const char *const *words; /**< The words that `codes` refers to. */
-  size_t word_count;        /**< Number of words. */
+  const char *name;        /**< The column's name. */
+  const int64_t *integers; /**< Integer cells. */
+  const double *numbers;   /**< Floating-point cells; NaN is an absent cell. */
+  const int32_t *codes;    /**< Indices into `words`; a negative index is an absent cell. */
+  const char *words;       /**< The words that `codes` refers to: one text, in which each ends with NUL. */
+  size_t word_bytes;       /**< Its bytes, with every NUL. */
 } ck_column;
-
-/** What is read of Python's rows, and by which functions and types of `CPython`'s stable interface. */
-typedef struct {
-  size_t struct_size;
-  const void *list_item;    /**< `PyList_GetItem`. */
-  const void *dict_next;    /**< `PyDict_Next`. */
-  const void *utf8;         /**< `PyUnicode_AsUTF8AndSize`. */
-  const void *whole;        /**< `PyLong_AsLongLongAndOverflow`. */
-  const void *number;       /**< `PyFloat_AsDouble`. */
-  const void *none;         /**< `None`. */
-  const void *types[5];     /**< The types `dict`, `str`, `int`, `bool` and `float`. */
-  const char *const *names; /**< The names of the columns to read. */
-  const uint8_t *kinds;     /**< For each of them 0 for numbers, 1 for words, 2 for kernels' names. */
-  size_t name_count;        /**< Number of names. */
-  int32_t keeps_unknown;    /**< Not 0: keys that are none of the names become columns without cells. */
-  int32_t reserved;
-} ck_objects;
-
-/** A table in the library's memory. */
-typedef struct {
-  const ck_column *columns; /**< Its columns. */
-  size_t column_count;      /**< Number of columns. */
-  const uint8_t *states;    /**< For each name: 0 if there is no column, 1 if cells are absent, else 2. */
-} ck_table;
 
 #ifdef __cplusplus
 extern "C" {
@@ -156,23 +132,6 @@ void ck_pool_destroy(ck_pool *pool);
  *  it, come last, with NaN; it is an error if all are. */
 ck_status ck_pool_rank(const ck_pool *pool, const uint8_t *problem, size_t len, size_t capacity,
     size_t *rows, double *scores);
-
-/** Copies the cells of a list of dicts; those of other types are `CK_STATUS_INVALID_ARGUMENT`. */
-ck_status ck_table_read(const ck_objects *objects, const void *rows, size_t count, ck_table **table);
-
-/** The same for a matrix of objects, and a list of their columns' names. `strides` are the bytes from row
- *  to row, and from column to column. */
-ck_status ck_table_read_cells(const ck_objects *objects, const void *columns, size_t column_count,
-    const void *cells, const ptrdiff_t *strides, size_t count, ck_table **table);
-
-/** The same for an Arrow stream that has not been read yet. It is not released. */
-ck_status ck_table_read_arrow(const ck_objects *objects, void *stream, size_t count, ck_table **table);
-
-/** Whether two tables that were read for the same names are equal in every cell: 1 or 0. */
-int32_t ck_table_equals(const ck_table *table, const ck_table *other);
-
-/** Destroys a table. */
-void ck_table_destroy(ck_table *table);
 
 /* Feature engines ---------------------------------------------------------------------------------------- */
 

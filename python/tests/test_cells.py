@@ -140,11 +140,23 @@ def test_numbers_that_no_column_holds_are_named(predictor):
             predictor.rank_kernels(gemm_problem(), [gemm_kernel(), gemm_kernel(huge)])
 
 
+def test_a_decimal_that_takes_forever_to_write_out_is_refused(predictor):
+    huge = Decimal("1e999999")
+    found = r"found 1E\+999999, expected a number of at most 64 bits"
+    for kernels in ([gemm_kernel(huge)], pandas.DataFrame([gemm_kernel(huge)])):
+        with pytest.raises(InvalidInputError, match=f"row 0: tile_m: {found}"):
+            predictor.rank_kernels(gemm_problem(), kernels)
+    with pytest.raises(InvalidInputError, match=f"kernel: tile_m: {found}"):
+        predictor.predict_tflops(gemm_problem(), gemm_kernel(huge))
+    with pytest.raises(InvalidInputError, match=f"problem: m: {found}"):
+        predictor.rank_kernels(gemm_problem(m=huge), [gemm_kernel()])
+
+
 @pytest.mark.parametrize(
     "cell",
     [
         *([5], (5,), {}, {"tile": 5}, b"5", 1 + 0j, object(), datetime.date(2020, 1, 1), numpy.array([1, 2])),
-        Decimal("Infinity"),
+        *(Decimal("Infinity"), Decimal("sNaN"), numpy.longdouble(5)),
     ],
     ids=lambda cell: type(cell).__name__,
 )

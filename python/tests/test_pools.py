@@ -21,9 +21,9 @@ def prepared(monkeypatch):
     calls = []
     original = Forest.prepare
 
-    def counting(self, columns, rows):
-        calls.append(rows)
-        return original(self, columns, rows)
+    def counting(self, columns):
+        calls.append(len(columns))
+        return original(self, columns)
 
     monkeypatch.setattr(Forest, "prepare", counting)
     return calls

@@ -16,7 +16,7 @@ import pyarrow
 import pytest
 from support import GEMM_MODEL, bits, gemm_problem, random_gemm_pool
 
-from ck_select import Predictor, _rows, ranking
+from ck_select import InvalidInputError, Predictor, ranking
 
 POOL = random_gemm_pool(40)
 PROBLEM = gemm_problem(m=48, n=1536, k=7168)
@@ -84,12 +84,11 @@ def test_tables_are_lists_of_kernels(predictor, make):
 @pytest.mark.parametrize("name", ["k1", None])
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 def test_absent_cells_are_absent_in_tables(predictor, make, name):
-    """The problem lends what a kernel lacks; what nobody has is a default. Python reads those without a name."""
+    """The problem lends what a kernel lacks; what nobody has is a default."""
     rows = [dict(kernel) for kernel in POOL]
     rows[0]["pipeline"] = rows[3]["tile_n"] = rows[5]["persistent"] = None
     rows[9]["pipeline"] = "a word of more than twelve letters"
     rows[1]["kernel_name"] = name
-    assert (predictor._reader.read(make(rows)) is None) == (name is None)
     for problem in (PROBLEM, {**PROBLEM, "pipeline": "mem", "tile_n": 32}):
         expected = dict(predictor.rank_kernels(problem, rows))
         expected[name or "kernel_1"] = expected.pop(name)
@@ -108,50 +107,55 @@ PLAIN = [
     ],
     [{"kernel_name": "a", "pipeline": "xy"}, {"pipeline": "".join("xy"), "kernel_name": "a"}, {"kernel_name": "b"}],
 ]
-OTHERS = [
-    [{"tile_m": "64"}],
-    [{"tile_m": 2**63}],
-    [{"tile_m": 2**53 + 1}, {"tile_m": 0.5}],
-    [{"tile_m": numpy.int64(1)}],
-    [{"pipeline": 1}],
-    [{"pipeline": "a\0b"}],
-    [{"pipeline": "\ud800"}],
-    [{"kernel_name": None}],
-    [{1: 2}],
-    [{"tile_m": 1}, "a name"],
-    [collections.UserDict(tile_m=1)],
-    [],
-]
 
 
-def test_plain_rows_are_read_where_they_lie(predictor):
-    """The library reads the same as Python does, or leaves it to Python."""
-    kinds = ("integers", "numbers", "codes")
-    for rows in (rows for plain in PLAIN for rows in (plain, pandas.DataFrame(plain))):
-        read = predictor._reader.read(rows)
-        found, expected = (
-            {cells.name: (cells.tolist(), [getattr(cells, kind) is None for kind in kinds]) for cells in columns}
-            for columns in (read, predictor._reader.columns_of(_rows.table(rows, "rows")))
-        )
-        assert found == expected
-        assert read.full == {name for name, (values, _) in found.items() if None not in values}
-        assert read == predictor._reader.read(copy.deepcopy(rows))
-    for rows in OTHERS:
-        assert predictor._reader.read(rows) is None
-    tables = list(map(predictor._reader.read, PLAIN))
-    assert [[table == other for other in tables] for table in tables] == numpy.eye(4, dtype=bool).tolist()
+@pytest.mark.parametrize(
+    "make", [list, tuple, iter, pandas.DataFrame, lambda rows: list(map(collections.UserDict, rows))]
+)
+def test_cells_are_what_rows_say(predictor, make):
+    for rows in PLAIN:
+        columns = predictor._reader.read(make(rows))
+        have = set().union(*rows).intersection(predictor._inputs)
+        expected = {name: [None if row.get(name) != row.get(name) else row.get(name) for row in rows] for name in have}
+        assert {cells.name: cells.tolist() for cells in columns} == expected
+        assert len(columns) == len(rows)
+        assert columns.full == {name for name, values in expected.items() if None not in values}
+        assert columns == predictor._reader.read(make(copy.deepcopy(rows)))
+    read = [predictor._reader.read(make(rows)) for rows in PLAIN]
+    assert [[columns == other for other in read] for columns in read] == numpy.eye(len(PLAIN), dtype=bool).tolist()
 
 
-def test_tables_of_arrow_that_are_not_plain_are_left_to_python(predictor):
-    decimal = pyarrow.array([1, 2]).cast(pyarrow.decimal128(20))
-    twice = pyarrow.Table.from_arrays([pyarrow.array([1, 2])] * 2, names=["tile_m", "tile_m"])
-    columns = [decimal, pyarrow.array([2**63, 1], pyarrow.uint64()), [2**53 + 1, None], ["64", "32"], [[1], [2]]]
-    tables = [pyarrow.table({"tile_m": pyarrow.array(column)}) for column in columns]
-    for table in [*tables, twice, pyarrow.table({"pipeline": [1, 2]}), pyarrow.table({"pipeline": ["a\0b", ""]})]:
-        assert predictor._reader.read(table) is None
-    floats = pyarrow.table({"tile_m": pyarrow.array([0.5, None]), "tile_n": pyarrow.nulls(2)})
-    read = predictor._reader.read(floats)
-    assert [read[name].tolist() for name in ("tile_m", "tile_n")] == [[0.5, None], [None, None]]
+def test_columns_of_arrow_are_what_they_list(predictor):
+    """Those that numpy has no type for are listed: none loses a digit."""
+    cells = [
+        pyarrow.array([1, 2]).cast(pyarrow.decimal128(20)),
+        pyarrow.array([2**63 - 1, 1], pyarrow.uint64()),
+        pyarrow.array([2**53, None]),
+        pyarrow.array([0.5, None]),
+        pyarrow.nulls(2),
+        pyarrow.array(["64", "32"]),
+        pyarrow.array([True, None]),
+    ]
+    for column in cells:
+        table = pyarrow.table({"tile_m": column})
+        listed = predictor._reader.read(table.to_pylist())
+        assert predictor._reader.read(table) == listed
+        assert predictor._reader.read(polars.from_arrow(table)) == listed
+    for column, found in ([2**63, 1], 2**63), ([2**53 + 1, None], 2**53 + 1):
+        for table in (
+            pyarrow.table({"tile_m": pyarrow.array(column, pyarrow.uint64())}),
+            [{"tile_m": cell} for cell in column],
+        ):
+            with pytest.raises(InvalidInputError, match=f"row 0: tile_m: (found )?{found}"):
+                predictor.rank_kernels(PROBLEM, table)
+
+
+def test_a_text_with_nul_is_refused(predictor):
+    """It was cut off there, and so another word."""
+    for name in ("pipeline", "kernel_name"):
+        for make in (list, pandas.DataFrame, polars.DataFrame, pyarrow.Table.from_pylist):
+            with pytest.raises(InvalidInputError, match=f"{name}: found .*, expected a text without NUL"):
+                predictor.rank_kernels(PROBLEM, make([{name: "mem"}, {name: "mem\0"}]))
 
 
 def test_columns_of_other_types_are_passed_over():

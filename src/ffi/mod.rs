@@ -37,7 +37,6 @@ mod registry;
 mod rows;
 mod select;
 mod status;
-mod tables;
 #[cfg(test)]
 mod tests;
 mod tune;
@@ -60,7 +59,6 @@ pub use registry::*;
 pub use rows::*;
 pub use select::*;
 pub use status::*;
-pub use tables::*;
 pub use tune::*;
 
 /// The structs of C that tables declare, for the header.

@@ -3,7 +3,6 @@
 
 use std::ffi::c_char;
 use std::mem::offset_of;
-use std::ptr;
 use std::sync::Arc;
 
 use super::CkStatus;
@@ -101,24 +100,16 @@ pub struct CkColumn {
     pub numbers: *const f64,
     /// Indices into `words`; a negative index is an absent cell.
     pub codes: *const i32,
-    /// The words that `codes` refers to.
-    pub words: *const *const c_char,
-    /// Number of words.
-    pub word_count: usize,
+    /// The words that `codes` refers to: one text, in which each ends with NUL.
+    pub words: *const c_char,
+    /// Its bytes, with every NUL.
+    pub word_bytes: usize,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only a number and addresses.
 unsafe impl Versioned for CkColumn {
     const NAME: &'static str = "ck_column";
     const LEAST: usize = offset_of!(Self, codes);
-}
-
-impl CkColumn {
-    /// A column without cells.
-    pub(super) const fn none(name: *const c_char) -> Self {
-        let (integers, numbers, codes, words) = (ptr::null(), ptr::null(), ptr::null(), ptr::null());
-        Self { struct_size: size_of::<Self>(), name, integers, numbers, codes, words, word_count: 0 }
-    }
 }
 
 /// Initialises options with `struct_size` and the defaults.
@@ -453,7 +444,7 @@ pub(super) unsafe fn write_features(
 ///
 /// # Safety
 /// `columns` is NULL or points to `count` structs, whose texts are NUL-terminated and whose arrays have
-/// `rows` items, or `word_count` for `words`; all of them live and do not change as long as the result.
+/// `rows` items, or `word_bytes` for `words`; all of them live and do not change as long as the result.
 pub(super) unsafe fn read_table<'a>(
     columns: *const CkColumn,
     count: usize,
@@ -472,22 +463,41 @@ pub(super) unsafe fn read_table<'a>(
             let message = format!("column {name}: not exactly one of integers, numbers and codes is given");
             return Err(Failure::new(CkStatus::InvalidArgument, message));
         }
-        // SAFETY: by contract, the array that is given has `rows` cells, `words` has `word_count` strings,
-        // and each is NULL or NUL-terminated.
+        // SAFETY: by contract, the array that is given has `rows` cells, and `words` has `word_bytes` bytes.
         let cells = unsafe {
             match given {
                 [true, ..] => Cells::Whole(read_array(raw.integers, rows, name)?),
                 [_, true, _] => Cells::Numbers(read_array(raw.numbers, rows, name)?),
-                _ => {
-                    let words = read_array(raw.words, raw.word_count, name)?.iter();
-                    Cells::Words {
-                        words: words.map(|&word| read_text(word, name)).collect::<Result<_, _>>()?,
-                        codes: read_array(raw.codes, rows, name)?,
-                    }
-                }
+                _ => Cells::Words {
+                    words: read_words(raw.words, raw.word_bytes, name)?,
+                    codes: read_array(raw.codes, rows, name)?,
+                },
             }
         };
         read.push(Column { name, cells });
     }
     Table::new(read, rows).map_err(Failure::of(CkStatus::InvalidArgument))
+}
+
+/// Borrows the words of a column.
+///
+/// # Safety
+/// As for [`read_array`].
+unsafe fn read_words<'a>(words: *const c_char, bytes: usize, column: &str) -> Result<Vec<&'a str>, Failure> {
+    // SAFETY: by contract, `words` has so many bytes.
+    let text =
+        str::from_utf8(unsafe { read_array(words.cast::<u8>(), bytes, column) }?).map_err(|error| {
+            let at = error.valid_up_to();
+            Failure::new(CkStatus::NotUtf8, format_args!("column {column}: words: not UTF-8 after byte {at}"))
+        })?;
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let unended = || {
+        Failure::new(
+            CkStatus::InvalidArgument,
+            format_args!("column {column}: the last word does not end with NUL"),
+        )
+    };
+    Ok(text.strip_suffix('\0').ok_or_else(unended)?.split('\0').collect())
 }

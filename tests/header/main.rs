@@ -31,7 +31,7 @@ const SOURCES: Sources = &[
 
 /// Those with tables of rows, which have a header of their own.
 const ROWS: Sources = &[
-    ("Models and pools", &["rows", "tables/mod"]),
+    ("Models and pools", &["rows"]),
     ("Feature engines", &["engines"]),
     ("Forests", &["forests"]),
     ("The estimate", &["estimates"]),

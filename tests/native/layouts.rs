@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use ck_select::ffi::{
     CStruct, CkColumn, CkExportOptions, CkForestBytes, CkGemmGroup, CkGemmGroups, CkKernelHooks,
-    CkKernelInfo, CkModelKey, CkModelOptions, CkObjects, CkOptions, CkPredictions, CkQuant, CkRanked,
-    CkRowOptions, CkSelection, CkStreamK, CkTable, CkTuneBudget, CkTuneReport, mirrored_structs,
+    CkKernelInfo, CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkQuant, CkRanked, CkRowOptions,
+    CkSelection, CkStreamK, CkTuneBudget, CkTuneReport, mirrored_structs,
 };
 
 use super::tools;
@@ -25,8 +25,8 @@ fn snake(letter: char) -> impl Iterator<Item = char> {
 fn structs_have_the_same_layout_on_both_sides() {
     let plain = sizes! {
         CkColumn CkExportOptions CkForestBytes CkGemmGroup CkGemmGroups CkKernelHooks CkKernelInfo
-        CkModelKey CkModelOptions CkObjects CkOptions CkPredictions CkQuant CkRanked CkRowOptions
-        CkSelection CkStreamK CkTable CkTuneBudget CkTuneReport
+        CkModelKey CkModelOptions CkOptions CkPredictions CkQuant CkRanked CkRowOptions
+        CkSelection CkStreamK CkTuneBudget CkTuneReport
     };
     let mirrored =
         mirrored_structs().into_iter().map(|CStruct { name, layout, fields, .. }| (name, layout, fields));

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from . import _forest, _objects, _table
+from . import _forest, _reader, _table
 from ._library import lib, text_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Features:
         self.problem_inputs: frozenset[str] = frozenset(described["problem_inputs"])
         self.kernel_inputs: frozenset[str] = frozenset(described["kernel_inputs"])
         inputs = (*described["problem_inputs"], *described["kernel_inputs"])
-        self.reader = _objects.Reader(inputs, frozenset(described["word_inputs"]))
+        self.reader = _reader.Reader(inputs, frozenset(described["word_inputs"]))
 
     def extract_one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
         """The features of one row, whose cells are from the sides that upstream's engines take them from. Kernel names
@@ -48,11 +48,10 @@ class Features:
         options, width = ctypes.byref(self._options), len(self.names)
         return _forest.filled(width, lib.ck_engine_extract_row, options, text, len(text), width)
 
-    def extract(self, columns: _table.Columns, rows: int) -> array[float]:
+    def extract(self, columns: _table.Columns) -> array[float]:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
-        count, of_columns = rows * len(self.names), (columns.address, columns.count)
-        options = ctypes.byref(self._options)
-        return _forest.filled(count, lib.ck_engine_extract_rows, options, *of_columns, rows, count)
+        count, of_columns = len(columns) * len(self.names), (columns.address, columns.count, len(columns))
+        return _forest.filled(count, lib.ck_engine_extract_rows, ctypes.byref(self._options), *of_columns, count)
 
 
 @lru_cache(maxsize=64)

@@ -69,19 +69,21 @@ class Forest:
         check(lib.ck_model_predict_row(self._handle.address, row, len(row), ctypes.byref(value)))
         return value.value
 
-    def predict_rows(self, columns: _table.Columns, rows: int) -> array[float]:
+    def predict_rows(self, columns: _table.Columns) -> array[float]:
         """The predictions for the rows of a table."""
-        return filled(rows, lib.ck_model_predict_rows, self._handle.address, columns.address, columns.count, rows)
+        return filled(len(columns), lib.ck_model_predict_rows, *self._of(columns))
 
-    def features(self, columns: _table.Columns, rows: int, width: int) -> array[float]:
+    def features(self, columns: _table.Columns, width: int) -> array[float]:
         """The features of the rows of a table, row after row."""
-        count, of_columns = rows * width, (self._handle.address, columns.address, columns.count)
-        return filled(count, lib.ck_model_extract_rows, *of_columns, rows, count)
+        count = len(columns) * width
+        return filled(count, lib.ck_model_extract_rows, *self._of(columns), count)
 
-    def prepare(self, columns: _table.Columns, rows: int) -> PreparedPool:
+    def prepare(self, columns: _table.Columns) -> PreparedPool:
         """Prepares the forest for the kernels of a table."""
-        of_columns = self._handle.address, columns.address, columns.count, rows
-        return PreparedPool(Handle.make(lib.ck_pool_create, lib.ck_pool_destroy, *of_columns))
+        return PreparedPool(Handle.make(lib.ck_pool_create, lib.ck_pool_destroy, *self._of(columns)))
+
+    def _of(self, columns: _table.Columns) -> tuple[Any, ...]:
+        return self._handle.address, columns.address, columns.count, len(columns)
 
 
 Kind = TypeVar("Kind")

@@ -85,8 +85,7 @@ def _load() -> Any:
         function = getattr(library, name)
         function.argtypes = arguments
         function.restype = c_int32
-    library.ck_table_equals.argtypes = [c_void_p, c_void_p]
-    for freed in (*(f"{kind}_destroy" for kind in ("model", "forest", "pool", "registry", "table")), "string_free"):
+    for freed in (*(f"{kind}_destroy" for kind in ("model", "forest", "pool", "registry")), "string_free"):
         function = getattr(library, f"ck_{freed}")
         function.argtypes = [c_void_p]
         function.restype = None

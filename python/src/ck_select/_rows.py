@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Union
 
@@ -126,21 +127,44 @@ def each(rows: Any, what: str) -> list[Any]:
     return list(rows)
 
 
+def table_of_arrow(table: Any, what: str) -> Any:
+    """A DataFrame of polars or a Table of pyarrow, for an object that provides Arrow; None for one that lists its rows.
+
+    An object is asked once: it may have no second capsule to give.
+    """
+    polars, pyarrow = map(sys.modules.get, ("polars", "pyarrow"))
+    if polars is not None and isinstance(table, polars.DataFrame):
+        return table
+    if pyarrow is None or not isinstance(table, (pyarrow.Table, pyarrow.RecordBatch)):
+        if _lister(table) is not None:
+            return None
+        try:
+            pyarrow = importlib.import_module("pyarrow")
+        except ImportError as error:
+            raise ImportError(f"{what}: pyarrow reads a {type(table).__name__}, and is not installed") from error
+        table = pyarrow.table(table)
+        table.validate(full=True)
+    _check_columns(table.column_names, what)
+    return table if isinstance(table, pyarrow.Table) else pyarrow.Table.from_batches([table])
+
+
+def _lister(table: Any) -> str | None:
+    return next((name for name in ("to_dicts", "to_list", "to_pylist") if hasattr(table, name)), None)
+
+
+def _check_columns(names: list[str], what: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{what}: the table has columns that stand twice: {', '.join(twice)}")
+
+
 def _of_arrow(table: Any, what: str) -> list[Any]:
     """The rows of a table of Arrow, or the cells of a column, as its library lists them; if it does not, pyarrow."""
-    listed = next((name for name in ("to_dicts", "to_list", "to_pylist") if hasattr(table, name)), None)
-    if listed is None:
-        try:
-            table = importlib.import_module("pyarrow").table(table)
-        except ImportError as error:
-            raise ImportError(f"{what}: pyarrow lists a {type(table).__name__}, and is not installed") from error
-        listed = "to_pylist"
-    names = getattr(getattr(table, "schema", None), "names", None)
-    if listed == "to_pylist" and isinstance(names, list):  # DataFusion's schema is a method
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"{what}: the table has columns that stand twice: {', '.join(twice)}")
-    return [_table.present(row) if type(row) is dict else row for row in getattr(table, listed)()]
+    known = table_of_arrow(table, what)
+    listed = table if known is None else known
+    lister = _lister(listed)
+    assert lister is not None
+    return [_table.present(row) if type(row) is dict else row for row in getattr(listed, lister)()]
 
 
 def named(frame: Any) -> Any:
@@ -152,7 +176,9 @@ def named(frame: Any) -> Any:
     return frame.reset_index(level=levels) if levels else frame
 
 
-def table(rows: Any, what: str) -> list[Mapping[str, Any]]:
-    """Rows as a list of mappings; a text is a kernel's name."""
-    listed = enumerate(each(rows, what))
-    return [row if type(row) is dict else kernel(row, f"{what}: row {place}") for place, row in listed]
+def table(rows: Any, what: str) -> list[dict[str, Any]]:
+    """Rows as a list of dicts; a text is a kernel's name."""
+    listed = each(rows, what)
+    if _table.are_of(listed, dict):
+        return listed
+    return [row if type(row) is dict else dict(kernel(row, f"{what}: row {at}")) for at, row in enumerate(listed)]

@@ -195,25 +195,6 @@ class Column(Sized):
     _fields_ = [
         *_of(c_char_p, "name"),
         *_of(c_void_p, "integers numbers codes"),
-        *_of(POINTER(c_char_p), "words"),
-        *_of(c_size_t, "word_count"),
-    ]
-
-
-class Objects(Sized):
-    _fields_ = [
-        *_of(c_void_p, "list_item dict_next utf8 whole number none"),
-        *_of(c_void_p * 5, "types"),
-        *_of(POINTER(c_char_p), "names"),
-        *_of(c_void_p, "kinds"),
-        *_of(c_size_t, "name_count"),
-        *_of(c_int32, "keeps_unknown reserved"),
-    ]
-
-
-class Table(Structure):
-    _fields_ = [
-        *_of(POINTER(Column), "columns"),
-        *_of(c_size_t, "column_count"),
-        *_of(c_void_p, "states"),
+        *_of(c_char_p, "words"),
+        *_of(c_size_t, "word_bytes"),
     ]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import chain, count
-from operator import itemgetter
-from typing import Any, Protocol
+from itertools import count
+from typing import Any
 
 from . import _names, _structs
 from .errors import InvalidInputError
@@ -51,10 +51,17 @@ def _plain(value: Any) -> Any:
     """A numpy scalar, an array of one cell, or a scalar of Arrow, as Python's own value."""
     item = getattr(value, "item", None) or getattr(value, "as_py", None)
     if isinstance(value, (Decimal, Fraction)):
+        if _is_long(value):
+            raise OverflowError
         return int(value) if value == int(value) else float(value)
     if item is None:
         raise TypeError(f"a {type(value).__name__} is no cell")
     return item()
+
+
+def _is_long(value: Any) -> bool:
+    """Whether a decimal has so many digits before its point that no column holds it. Some take forever to write out."""
+    return isinstance(value, Decimal) and value.is_finite() and value.adjusted() > 19
 
 
 _encode = json.JSONEncoder(default=_plain, separators=(",", ":"), allow_nan=False, check_circular=False).encode
@@ -67,7 +74,7 @@ def row_json(row: Mapping[str, Any], side_of: Callable[[str], str]) -> bytes:
         # A list or a dict can be JSON, but is not a cell; a word with such a letter is.
         if "[" not in text and text.rfind("{") == 0:
             return text.encode()
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         pass  # NaN is not JSON, and pandas' NA is not a number
     # The same without absent cells, or an error that names the invalid one.
     return _encode({name: value for name, value in row.items() if _is_cell(name, value, side_of)}).encode()
@@ -83,9 +90,11 @@ def _is_cell(name: str, value: Any, side_of: Callable[[str], str]) -> bool:
 
 def own(value: Any, where: str) -> Any:
     """A cell as Python's own number or text, None for an absent one; an error for an invalid cell."""
+    if _is_long(value):
+        raise _too_large(value, where)
     try:
         found = None if is_absent(value) else value if isinstance(value, (int, float, str)) else _plain(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):
         found = value
     if found is None or isinstance(found, (int, float, str)):
         return found
@@ -93,88 +102,104 @@ def own(value: Any, where: str) -> Any:
     raise TypeError(f"{where}: a cell is a {kind}, expected a number, a word, a truth value or None")
 
 
-class Texts(Sequence[bytes]):
-    """Texts as C has them. Thousands of names are not copied again where they lie so already."""
-
-    def __init__(self, texts: Any, owner: object = None) -> None:
-        self.texts, self._owner = texts, owner
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.texts[place]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return tuple, (self.texts[:],)
+def _too_large(value: Any, where: str) -> InvalidInputError:
+    return InvalidInputError(f"{where}: found {value}, expected a number of at most 64 bits", 2)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cells:
-    """The cells of one column in the library's form: one of the three arrays."""
+    """The cells of one column in the library's form, which nobody changes."""
 
     name: str
-    integers: array[int] | None = None
-    numbers: array[float] | None = None
-    codes: array[int] | None = None
-    words: Sequence[bytes] = ()
+    kind: str
+    """Whole numbers (``q``), numbers with NaN for absent cells (``d``), or places of words, -1 for these (``i``)."""
+    values: bytes
+    words: bytes = b""
+    """One text, in which each word ends with NUL."""
+    has_absent: bool = False
+    """Whether any cell is absent."""
 
-    def has_absent(self) -> bool:
-        """Whether any cell is absent."""
-        if self.numbers is not None:
-            return any(map(math.isnan, self.numbers))
-        return self.codes is not None and min(self.codes, default=0) < 0
+    def __len__(self) -> int:
+        return len(self.values) // struct.calcsize(self.kind)
 
     def tolist(self) -> list[Any]:
         """The cells as Python's values, None for absent ones."""
-        if self.integers is not None:
-            return self.integers.tolist()
-        if self.numbers is not None:
-            return [None if value != value else value for value in self.numbers]
-        words = [word.decode() for word in self.words]
-        return [None if code < 0 else words[code] for code in self.codes or ()]
+        values = struct.unpack(f"{len(self)}{self.kind}", self.values)
+        if self.kind == "i":
+            words = self.words.decode().split("\0")[:-1]
+            return [None if code < 0 else words[code] for code in values]
+        return [None if value != value else value for value in values]
+
+
+def _packed(kind: str, values: Sequence[Any]) -> bytes:
+    return struct.pack(f"{len(values)}{kind}", *values)
 
 
 def _of_words(name: str, values: Sequence[Any]) -> Cells:
-    if not are_of(values, str):
-        values = [_word(value, f"row {row}: {name}") for row, value in enumerate(values)]
-    words = dict.fromkeys(values)
-    words.pop(None, None)
-    codes = array("i", map({None: -1, **dict(zip(words, count()))}.__getitem__, values))
-    return Cells(name, codes=codes, words=tuple(map(str.encode, words)))
+    codes: defaultdict[Any, int] = defaultdict(count().__next__)
+    try:
+        numbered = list(map(codes.__getitem__, values))
+    except TypeError:
+        numbered = None  # what has no hash is no word either
+    if numbered is None or not are_of(codes, str, type(None)):
+        return _of_words(name, [_word(value, f"row {row}: {name}") for row, value in enumerate(values)])
+    nothing = codes.pop(None, None)
+    if nothing is not None:
+        # The words after it move up.
+        numbered = [-1 if code == nothing else code - (code > nothing) for code in numbered]
+    return Cells(name, "i", _packed("i", numbered), _text(name, list(codes)), nothing is not None)
+
+
+def _text(name: str, words: Sequence[str]) -> bytes:
+    text = "\0".join([*words, ""])
+    if text.count("\0") != len(words):
+        word = next(word for word in words if "\0" in word)
+        raise InvalidInputError(f"{name}: found {word!r}, expected a text without NUL", 2)
+    return text.encode()
 
 
 def _word(value: Any, where: str) -> str | None:
     # Text as is: the words of a `str` enumeration are its values, not its `str()`.
     word = value if isinstance(value, str) else own(value, where)
     if word is None or isinstance(word, str):
-        return word
+        # Text as is: the words of a `str` enumeration are its values, not its `str()`.
+        return word and str.__str__(word)
     raise InvalidInputError(f"{where}: found {word}, expected a word", 2)
 
 
 def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
     try:
-        return Cells(name, integers=array("q", values))
-    except (TypeError, OverflowError):
-        # A fraction, an absent cell, a text, or more than 64 bits.
-        if are_of(values, float):
-            return Cells(name, numbers=array("d", values))
-    plain = [own(value, f"row {row}: {name}") for row, value in enumerate(values)]
-    if any(isinstance(value, str) for value in plain):
-        return _of_words(name, [value if value is None else str(value) for value in plain])
-    return Cells(name, numbers=array("d", [_number(value, f"row {row}: {name}") for row, value in enumerate(plain)]))
+        return Cells(name, "q", _packed("q", values))
+    except (struct.error, TypeError, OverflowError):
+        pass  # a fraction, an absent cell, a text, or more than 64 bits
+    if not are_of(values, float):
+        plain = [
+            value if type(value) is float else own(value, f"row {row}: {name}") for row, value in enumerate(values)
+        ]
+        if any(isinstance(value, str) for value in plain):
+            return _of_words(name, [value if value is None else str(value) for value in plain])
+        values = [_number(value, row, name) for row, value in enumerate(plain)]
+    return Cells(name, "d", _packed("d", values), has_absent=any(map(math.isnan, values)))
 
 
-def _number(value: float | None, where: str) -> float:
+def _number(value: float | None, row: int, name: str) -> float:
     """A cell as a float, NaN for an absent one; an error for a whole number that a float cannot represent."""
     if isinstance(value, int):
+        where = f"row {row}: {name}"
         if not -(2**63) <= value < 2**63:
-            raise InvalidInputError(f"{where}: found {value}, expected a number of at most 64 bits", 2)
+            raise _too_large(value, where)
         if int(float(value)) != value:
             raise InvalidInputError(
                 f"{where}: {value} in a column with fractions or absent cells, expected at most {_EXACT}", 2
             )
     return math.nan if value is None else float(value)
+
+
+def _of_array(name: str, values: Any) -> Cells:
+    """A column from numpy's numbers."""
+    if values.dtype.kind == "f":
+        return Cells(name, "d", values.astype("d").tobytes(), has_absent=bool((values != values).any()))
+    return Cells(name, "q", values.astype("q").tobytes())
 
 
 def are_of(values: Iterable[Any], *kinds: type) -> bool:
@@ -183,11 +208,17 @@ def are_of(values: Iterable[Any], *kinds: type) -> bool:
 
 
 def of_values(name: str, values: Sequence[Any], is_word: bool) -> Cells:
-    """A column from Python values."""
-    if name in _names.COLUMNS and not are_of(values, str):
+    """A column from Python values, or an array of numpy's numbers."""
+    is_name = name in _names.COLUMNS
+    numbers: Any = values if hasattr(values, "dtype") else None
+    if numbers is not None:
+        if not (is_word or is_name or numbers.dtype == "uint64"):
+            return _of_array(name, numbers)
+        values = numbers.tolist()
+    if is_name and not are_of(values, str):
         # A label may be anything.
-        return _of_words(name, [cell if is_absent(cell) or isinstance(cell, str) else str(cell) for cell in values])
-    return _of_words(name, values) if is_word or name in _names.COLUMNS else _of_numbers(name, values)
+        values = [cell if is_absent(cell) or isinstance(cell, str) else str(cell) for cell in values]
+    return _of_words(name, values) if is_word or is_name else _of_numbers(name, values)
 
 
 def lent(name: str, column: Cells | None, value: Any, borrows: Sequence[bool], is_word: bool) -> Cells:
@@ -202,79 +233,43 @@ def is_frame(rows: Any) -> bool:
     return hasattr(rows, "iloc") and hasattr(rows, "columns")
 
 
-def columns(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], words: Set[str]) -> list[Cells]:
-    """The columns of a list of mappings that are among the inputs."""
-    present = set().union(*rows)
-    return [of_values(name, [row.get(name) for row in rows], name in words) for name in inputs if name in present]
+_FIELDS = {"q": "integers", "d": "numbers", "i": "codes"}
 
 
-def kernel_names(rows: Sequence[Any]) -> list[Any]:
-    """The names of the kernels of a list."""
-    try:
-        names = list(map(itemgetter(_names.COLUMNS[0]), rows))
-        if are_of(names, str):
-            return names
-    except KeyError:
-        pass  # some have none, or another key for it
-    return [_names.of_row(row, place) for place, row in enumerate(rows)]
+class Columns:
+    """Columns of one length as the library takes them, in memory that nobody changes."""
 
-
-def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """All names of cells that are strings."""
-    return [name for name in dict.fromkeys(chain.from_iterable(rows)) if isinstance(name, str)]
-
-
-def _address(cells: array[Any] | None) -> int:
-    return cells.buffer_info()[0] if cells is not None else 0
-
-
-def _column(cells: Cells) -> _structs.Column:
-    words = cells.words
-    return _structs.Column(
-        name=cells.name.encode(),
-        integers=_address(cells.integers),
-        numbers=_address(cells.numbers),
-        codes=_address(cells.codes),
-        words=words.texts if isinstance(words, Texts) else (ctypes.c_char_p * len(words))(*words),
-        word_count=len(words),
-    )
-
-
-class Columns(Protocol):
-    """Columns as the library takes them."""
-
-    address: int
-    """That of an array of ``ck_column``."""
-    count: int
-    """How many there are."""
+    def __init__(self, rows: int, columns: Iterable[Cells]) -> None:
+        self._rows, self._cells = rows, list(columns)
+        self.count = len(self._cells)
+        for cells in self._cells:
+            if len(cells) != rows:
+                raise ValueError(
+                    f"{cells.name}: found {len(cells)} cells, expected {rows}: the table changed while it was read"
+                )
+        self._made = (_structs.Column * self.count)()
+        self._values = (ctypes.c_char_p * self.count)(*(cells.values for cells in self._cells))
+        places = (ctypes.c_size_t * self.count).from_buffer(self._values)
+        for column, cells, place in zip(self._made, self._cells, places):
+            column.__init__(name=cells.name.encode(), words=cells.words, word_bytes=len(cells.words))
+            setattr(column, _FIELDS[cells.kind], place)
+        self.address = ctypes.addressof(self._made)
 
     @property
     def full(self) -> frozenset[str]:
         """The names of those without absent cells."""
+        return frozenset(cells.name for cells in self._cells if not cells.has_absent)
 
-    def __iter__(self) -> Iterator[Cells]: ...
-
-
-class OwnColumns:
-    """Columns of Python's arrays."""
-
-    def __init__(self, columns: Iterable[Cells]) -> None:
-        self._cells = list(columns)
-        self._made = (_structs.Column * len(self._cells))(*map(_column, self._cells))
-        self.address, self.count = ctypes.addressof(self._made), len(self._cells)
-
-    @property
-    def full(self) -> frozenset[str]:
-        """The names of those without absent cells."""
-        return frozenset(cells.name for cells in self._cells if not cells.has_absent())
+    def __len__(self) -> int:
+        return self._rows
 
     def __iter__(self) -> Iterator[Cells]:
         return iter(self._cells)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OwnColumns) and self._cells == other._cells
+        return isinstance(other, Columns) and (self._rows, self._cells) == (other._rows, other._cells)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OwnColumns, (self._cells,)
+        return Columns, (self._rows, self._cells)

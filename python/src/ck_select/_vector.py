@@ -67,7 +67,7 @@ def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str,
     """The features of one kernel, in the engine's order."""
     base, row = _features.of_engine("gemm72", features.hardware), _both_sided(problem, kernel)
     with upstreams_words("row 0: "):
-        own = features.extract(*features.reader.columns([row], "row"))[len(base.names) :]
+        own = features.extract(features.reader.read([row], "row"))[len(base.names) :]
         return base.extract_one_sided(_table.present(problem), _table.present(kernel)) + own
 
 
@@ -83,13 +83,13 @@ def model_features(
 @upstreams_words()
 def extract_batch(features: Features, rows: Any) -> array[float]:
     """The features of a table's rows, which have every cell that the six features read."""
-    columns, count = features.reader.columns(rows, "df")
+    columns = features.reader.read(rows, "df")
     known = {cells.name: cells for cells in columns}
-    for name in dict.fromkeys((*WIDTHS, *REQUIRED)) if count else ():
+    for name in dict.fromkeys((*WIDTHS, *REQUIRED)) if len(columns) else ():
         if name not in known:
             needs = f"it {_NEEDED}" if name not in WIDTHS else "the engine needs the fixed vector widths, 0 for native"
             raise MissingCellError(f"{name}: no such column, or it contains null alone; {needs}", 6)
-        if known[name].has_absent():
+        if known[name].has_absent:
             hole = known[name].tolist().index(None)
             raise InvalidInputError(f"row {hole}: {name} contains null; of the widths, the native one is 0", 6)
-    return features.extract(columns, count)
+    return features.extract(columns)

@@ -174,7 +174,7 @@ class _OfLibrary(FeatureEngine):
         return self._features().extract_one_sided(problem, kernel)
 
     def _of_table(self, rows: Any) -> array[float]:
-        return self._features().extract(*self._features().reader.columns(rows, "df"))
+        return self._features().extract(self._features().reader.read(rows, "df"))
 
 
 HARDWARE: dict[str, int] = {name: each.default for name, each in inspect.signature(_OfLibrary).parameters.items()}

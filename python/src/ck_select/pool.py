@@ -20,7 +20,7 @@ class Forests(Protocol):
     def predicts_tflops_apart(self) -> bool:
         """Whether it ranks by something other than TFLOPS, and predicts them as well."""
 
-    def prepared(self, target: str, columns: _table.Columns, count: int) -> PreparedPool:
+    def prepared(self, target: str, columns: _table.Columns) -> PreparedPool:
         """One forest prepared for kernels."""
 
     def pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
@@ -56,7 +56,7 @@ class Pool:
         self._by_tflops: PreparedPool | None = None
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.columns)
 
     def __repr__(self) -> str:
         return f"<Pool of {len(self)} kernels for {self.predictor!r}>"
@@ -82,8 +82,8 @@ class Pool:
             return scores
         if self._by_tflops is None:
             # Two threads may both make it; either may stay.
-            self._by_tflops = self.predictor.prepared("tflops", self.columns, len(self.names))
-        rows, values = self._by_tflops.rank(self.predictor.problem_json(problem, self.own), len(self.names))
+            self._by_tflops = self.predictor.prepared("tflops", self.columns)
+        rows, values = self._by_tflops.rank(self.predictor.problem_json(problem, self.own), len(self))
         by_row = dict(zip(rows, values))
         return [by_row[place] for place in places]
 
@@ -96,12 +96,12 @@ class Pool:
         """``rank_places`` as arrays that numpy, Arrow and polars accept without a copy."""
         if self._prepared is None:
             return array("Q"), array("d")
-        wanted = len(self.names) if count is None else max(0, min(count, len(self.names)))
+        wanted = len(self) if count is None else max(0, min(count, len(self)))
         return self._prepared.rank(self.predictor.problem_json(problem, self.own), wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The copy is prepared again where it is unpickled.
-        return self.predictor.pool_of, (self.names, _table.OwnColumns(self.columns))
+        return self.predictor.pool_of, (self.names, self.columns)
 
 
 _KEPT = 8

@@ -14,9 +14,9 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Union, cast
+from typing import Any, Union
 
-from . import _features, _foreign, _forest, _names, _objects, _rows, _table, _vector, engines
+from . import _features, _foreign, _forest, _names, _reader, _rows, _table, _vector, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
 from ._shipped import BUILT_IN, shipped_model
@@ -135,7 +135,7 @@ class Predictor:
             self._engine = engines.of_description(self._description)
         self._feature_indices: list[int] | None = _indices(self.feature_names, self._engine)
         self._pools = PoolCache()
-        self._reader = _objects.Reader(inputs, self._words, self._uncoded != _DEFAULTS)
+        self._reader = _reader.Reader(inputs, self._words, self._uncoded != _DEFAULTS)
 
     def _describe_spec(self) -> dict[str, Any]:
         try:
@@ -192,8 +192,7 @@ class Predictor:
         """The same as an ``array``, which numpy, Arrow and polars accept without a copy."""
         if self._foreign_batch is not None:
             return array("d", self._finished(target, self._foreign_batch.batch_features(rows, "rows")))
-        columns, count = self._reader.columns(rows, "rows")
-        return self._forest(target).predict_rows(columns, count)
+        return self._forest(target).predict_rows(self._reader.read(rows))
 
     def extract_rows(self, rows: _rows.Kernels, target: Target = "tflops") -> list[list[float]]:
         """The features of each such row, in the order of ``feature_names``."""
@@ -201,8 +200,7 @@ class Predictor:
         if self._foreign_batch is not None:
             flat = self._foreign_batch.batch_features(rows, "rows").tolist()
         else:
-            columns, count = self._reader.columns(rows, "rows")
-            flat = self._forest(target).features(columns, count, width).tolist()
+            flat = self._forest(target).features(self._reader.read(rows), width).tolist()
         return [flat[begin : begin + width] for begin in range(0, len(flat), width)]
 
     def rank_kernels(self, problem: Config, kernel_configs: Kernels) -> Ranking:
@@ -290,28 +288,24 @@ class Predictor:
         """Prepares kernels for many rankings, which then need not check the kernels for changes."""
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
-        pool = self._prepare(kernel_configs, self._reader.read(kernel_configs))
+        pool = self._prepare(self._reader.kernels(kernel_configs, "kernel_configs"))
         pool.compile()
         return pool
 
-    def _prepare(self, kernel_configs: Kernels, plain: _objects.Table | None = None) -> Pool:
+    def _prepare(self, kernels: _reader.Kernels) -> Pool:
         """The same without compiling, which a pool that is ranked once does not repay."""
-        if self._foreign_batch is not None:
-            raise ValueError("the predictor has a feature engine of its own: only rank_kernels and select_best rank")
-        if plain is None:
-            return self.pool_of(*self._read_each(kernel_configs))
-        listed = kernel_configs if isinstance(kernel_configs, list) else None
-        return self.pool_of(plain.kernel_names() if listed is None else _table.kernel_names(listed), plain)
-
-    def _read_each(self, kernel_configs: Kernels) -> tuple[list[Any], _table.OwnColumns]:
-        """The names and columns of kernels that are not plain."""
-        configs = _rows.table(kernel_configs, "kernel_configs")
-        return _table.kernel_names(configs), self._reader.columns_of(configs)
+        return self.pool_of(kernels.names, kernels.columns)
 
     def pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
         """A pool from the data of its kernels."""
+        if self._foreign_batch is not None:
+            raise ValueError("the predictor has a feature engine of its own: only rank_kernels and select_best rank")
+        if len(names) != len(columns):
+            raise ValueError(
+                f"kernel_configs: {len(names)} names for {len(columns)} rows: changed while they were read"
+            )
         # A pool without kernels needs no forest: upstream does not load one either.
-        prepared = self._forest(self._rank_by).prepare(columns, len(names)) if names else None
+        prepared = self._forest(self._rank_by).prepare(columns) if names else None
         partial = self._kernel_inputs - columns.full
         if partial and all(map(_names.is_kernel, names)):
             partial = frozenset()
@@ -319,9 +313,9 @@ class Predictor:
         own = self._problem_inputs & columns.full if self._uncoded == _DEFAULTS else frozenset()
         return Pool(self, prepared, names, columns, partial, own)
 
-    def prepared(self, target: str, columns: _table.Columns, count: int) -> _forest.PreparedPool:
+    def prepared(self, target: str, columns: _table.Columns) -> _forest.PreparedPool:
         """One forest prepared for kernels."""
-        return self._forest(target).prepare(columns, count)
+        return self._forest(target).prepare(columns)
 
     def predicts_tflops_apart(self) -> bool:
         """Whether it ranks by something other than TFLOPS, and predicts them as well."""
@@ -342,20 +336,23 @@ class Predictor:
         if isinstance(configs, Pool):
             pool = self._own(configs)
         else:
-            plain = self._reader.read(configs)
-            are_names = isinstance(configs, (list, tuple)) and _table.are_of(configs, str)
-            each = self._read_each(configs) if plain is None and not are_names else None
-            contents: Any = tuple(cast(Any, configs)) if are_names else plain
-            if each is not None:
-                # 1, True and 1.0 are equal, and other names.
-                contents = each, list(map(type, each[0]))
+            contents = self._contents(configs)
             found = self._pools.find(contents)
             if found is None:
-                made = self.pool_of(*each) if each is not None else self._prepare(configs, plain)
-                found = self._pools.keep(contents, made)
+                is_read = isinstance(contents, _reader.Kernels)
+                read = contents if is_read else self._reader.kernels(contents, "kernel_configs")
+                found = self._pools.keep(contents, self._prepare(read))
             pool = found
         filled = pool.partial.intersection(problem) if pool.partial else None
         return self._filled(problem, pool, filled) if filled else pool
+
+    def _contents(self, configs: Kernels) -> Any:
+        """Kernels at one moment, by which their pool is found again: their names alone, or what was read of them."""
+        if isinstance(configs, (list, tuple)):
+            configs = list(configs)  # that nobody else changes
+            if _table.are_of(configs, str):
+                return tuple(configs)
+        return self._reader.kernels(configs, "kernel_configs")
 
     def _filled(self, problem: Mapping[str, Any], pool: Pool, names: Iterable[str]) -> Pool:
         """A pool whose kernels lack cells that the problem has: the problem provides them.
@@ -367,7 +364,7 @@ class Predictor:
         for name in names:
             if not _table.is_absent(problem[name]):
                 columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
-        return self.pool_of(pool.names, _table.OwnColumns(columns.values()))
+        return self.pool_of(pool.names, _table.Columns(len(pool), columns.values()))
 
     def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
