@@ -186,7 +186,7 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
     assert 0.5 < expected["global_metrics"]["efficiency_mean"] <= 1
     assert len(expected["per_shape_efficiency"]) == expected["global_metrics"]["num_shapes"]
     assert ck_select.evaluate("embedded:universal", table, **options) == expected
-    assert ck_select.evaluate(ck_select.Predictor(ck_select.shipped_model("universal")), [file], **options) == expected
+    assert ck_select.evaluate(ck_select.shipped_model("universal"), [file], **options) == expected
     page = tmp_path / "page.html"
     rows = ck_select.report([table, ROOT / "data/h200/forward.parquet"], output=page)
     problems = {row["name"]: row["value"] for row in rows if row["section"] == "coverage"}["problems"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support import CONV_MODEL, GEMM_MODEL, OURS, conv_problem, gemm_kernel, gemm_problem
 
-from ck_select import GemmProblem, InvalidInputError, MissingCellError, Predictor
+import ck_select
+from ck_select import GemmProblem, GroupedConvProblem, InvalidInputError, MissingCellError, Predictor
 
 NAMES = [
     f"grouped_conv_forward_bf16_2d_{tile}_{pipeline}"
@@ -46,22 +47,30 @@ def test_what_is_no_problem_of_the_model_is_refused(change, message):
         assert len(Predictor(OURS, strict=False).rank_kernels(problem, NAMES)) == len(NAMES)
 
 
-def test_what_2d_does_not_have_may_be_left_out_and_all_else_is_asked_for_at_once():
-    """A problem of upstream's ``predict_grouped_conv.py`` once had eleven errors, one after the other."""
+def test_cells_with_a_neutral_value_may_be_left_out_and_all_else_is_asked_for_at_once():
+    """A problem of upstream's ``predict_grouped_conv.py`` once had eleven errors, one after the other; then what a
+    registry and the command line take for 1 or 0 was required here.
+    """
     predictor = Predictor(OURS)
     kernel = {"block_size": 16, "gemm_m_per_block": 64, "gemm_n_per_block": 64, "pipeline": "compv3"}
     asked = {name: cell for name, cell in PROBLEM.items() if "dilation" not in name} | {"dtype": "bf16"}
     neutral = {"Di": 1, "Z": 1, "stride_d": 1, "pad_d": 0, "dilation_d": 1, "dilation_h": 1, "dilation_w": 1}
     flags = {"wave_mode": "intrawave", "has_dsb": 0, "has_si": 0, "two_stage": 0}
     assert predictor.predict_all(asked, kernel) == predictor.predict_all({**asked, **neutral}, {**kernel, **flags})
-    for changes, missing in (
-        (dict.fromkeys(("C", "Hi", "pad_w", "dtype")), "C, Hi, pad_w, dtype"),
-        ({"Di": 4}, "Z, stride_d, pad_d"),
+    required = {name: asked[name] for name in ("C", "K", "Hi", "Wi", "Y", "X")}
+    usual = {"N": 1, "G": 1, "stride_h": 1, "stride_w": 1, "pad_h": 0, "pad_w": 0, "dtype": "bf16"}
+    assert predictor.predict_all(required, kernel) == predictor.predict_all({**required, **usual}, kernel)
+    assert GroupedConvProblem(**required) == GroupedConvProblem(**required, **usual)
+    for ask in (
+        predictor.predict_tflops,
+        lambda row, one: predictor.rank_kernels(row, [one]),
+        lambda row, _: ck_select.estimate(row, NAMES[:1], arch="gfx950"),
     ):
-        for ask in (predictor.predict_tflops, lambda row, one: predictor.rank_kernels(row, [one])):
-            with pytest.raises(MissingCellError) as caught:
-                ask({**asked, **changes}, kernel)
-            assert str(caught.value) == f"problem: {missing}: found nothing, expected a value for each"
+        with pytest.raises(MissingCellError) as caught:
+            ask({**asked, "C": None, "Hi": None}, kernel)
+        assert str(caught.value) == "problem: C, Hi: found nothing, expected a value for each"
+    with pytest.raises(MissingCellError, match="C: found nothing"):
+        GroupedConvProblem(**{name: size for name, size in required.items() if name != "C"})
     missing = "block_size, gemm_m_per_block, gemm_n_per_block, pipeline"
     with pytest.raises(MissingCellError, match=f"row 0: {missing}: found nothing, expected a value for each"):
         predictor.rank_kernels(asked, [{}])

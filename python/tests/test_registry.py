@@ -179,8 +179,11 @@ def test_a_universal_model_ranks_in_a_registry_alone():
     selection = registry.select(PROBLEM)
     assert (selection.source, selection.universal) == ("model", True)
     assert registry.rank(PROBLEM)[0] == (selection.name, selection.score)
-    with pytest.raises(InvalidModelError, match="use it with a registry or `ckselect rank`"):
-        Predictor(universal).rank_kernels(PROBLEM.to_dict(), FORWARD)
+    # The first prediction was an error.
+    for name in (universal, "embedded:gemm_fp8_gfx942"):
+        message = rf"scores kernels of a pool relative to each other: use Registry\(models=\['{name}'\]\)"
+        with pytest.raises(InvalidModelError, match=message):
+            Predictor(name)
 
 
 def test_winners_that_wait_are_said(monkeypatch):

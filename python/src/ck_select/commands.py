@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -112,14 +114,18 @@ def _word(value: Any, folder: Path) -> str:
 def _run(words: list[str], name: str) -> list[Row]:
     messages = []
     with tempfile.TemporaryFile("w+", encoding="utf-8") as table:
-        with subprocess.Popen(words, stdout=table, stderr=subprocess.PIPE, encoding="utf-8") as process:
-            try:
-                for line in process.stderr or ():
-                    sys.stderr.write(line)
-                    messages.append(line)
-            except BaseException:
+        process = None
+        try:
+            with _no_interrupt():
+                process = subprocess.Popen(words, stdout=table, stderr=subprocess.PIPE, encoding="utf-8")
+            for line in process.stderr or ():
+                sys.stderr.write(line)
+                messages.append(line)
+            process.communicate()
+        except BaseException:
+            if process is not None:
                 _end(process)
-                raise
+            raise
         if process.returncode != 0:
             raise CommandError(
                 "".join(messages).strip() or f"{name} ends with {process.returncode}", process.returncode
@@ -143,10 +149,27 @@ def _end(process: subprocess.Popen[str]) -> None:
     """Ends a command as Ctrl-C in its terminal would, so that a sweep keeps its log; then by force."""
     process.send_signal(signal.SIGINT)
     try:
-        process.wait(_GRACE_S)
+        process.communicate(timeout=_GRACE_S)
     except BaseException:  # also an impatient second Ctrl-C
         process.kill()
-        raise
+        process.wait()
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Delays an interrupt until a process is known, which nobody could end otherwise."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    received: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *signal_and_frame: received.append(signal_and_frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if received:
+        usual(*received[0])
 
 
 def estimate(
@@ -242,6 +265,12 @@ def _name(row: Any, where: str) -> str:
     return name
 
 
+class _Written(Predictor):
+    """The predictor of a model that a command wrote; commands take universal ones, too."""
+
+    _may_be_universal = True
+
+
 @overload
 def tune(arch: str, *, output: Place, **options: Value) -> Predictor: ...
 
@@ -260,7 +289,7 @@ def tune(arch: str, *, output: Union[Place, None] = None, **options: Value) -> U
     ``CK_SELECT_COMMAND`` names it.
     """
     rows = ckselect("tune", arch=arch, output=output, **options)
-    return rows if output is None else Predictor(output)
+    return rows if output is None else _Written(output)
 
 
 def train(data: Any, output: Place, **options: Value) -> Predictor:
@@ -270,7 +299,7 @@ def train(data: Any, output: Place, **options: Value) -> Predictor:
     as :func:`tune` does.
     """
     ckselect("train", data=data, output=output, **options)
-    return Predictor(output)
+    return _Written(output)
 
 
 #: :func:`train`, for those who look for scikit-learn's word.

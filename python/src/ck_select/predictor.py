@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, ClassVar, Union
 
 from . import _features, _foreign, _forest, _names, _reader, _rows, _table, _vector, engines
 from ._forest import BareForest
@@ -53,11 +53,11 @@ class Predictor:
     With ``strict``, absent cells (missing keys, None and NaN) and words for which the model has no code are errors that
     name the field; with False they take the defaults of upstream's engines. None is the behaviour of upstream's
     predictor for models of upstream's trainer (defaults), and strict for our own models, whose spec has the key
-    ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: dilation and what a
-    2D convolution does not have may be left out, padding after an axis (``pad_h_right``) counts, and fractions,
-    impossible extents, a ``variant`` or ``op_type`` of other kernels, and misspelt keys or columns are errors. Other
-    unknown keys are ignored. GEMM kernels of another variant than the problem's, and attention kernels that do not
-    support it (its ``mask``, for example), are ranked last, with NaN.
+    ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: what has a neutral
+    value or, as the type, one of the model may be left out, padding after an axis (``pad_h_right``) counts, and
+    fractions, impossible extents, a ``variant`` or ``op_type`` of other kernels, and misspelt keys or columns are
+    errors. Other unknown keys are ignored. GEMM kernels of another variant than the problem's, and attention kernels
+    that do not support it (its ``mask``, for example), are ranked last, with NaN.
 
     The numbers of a convolution's tile without a name are threads, m, n, k if ``gemm_k_per_block`` is among them,
     otherwise the three of a name in their order, for every model but upstream's own. What may be the other is an error,
@@ -66,7 +66,9 @@ class Predictor:
     A problem or a kernel whose direction, type or architecture differs from the spec's is refused. With ``force_model``
     it is predicted anyway; the quality of these predictions is unknown.
 
-    A universal model scores the kernels of a pool relative to each other, and so ranks in a ``Registry``, not here.
+    A universal model, such as those of AITER's kernels, scores the kernels of a pool relative to each other, and so
+    ranks in a ``Registry``; here it is an error at once. One that ``tune`` or ``train`` returns serves ``evaluate`` and
+    ``explain``.
 
     ``threads`` work on thousands of rows or kernels, all that the process may use if it is None, as in LightGBM; they
     end with the call.
@@ -77,6 +79,9 @@ class Predictor:
     Any number of threads may use one predictor. It may be used before and after a fork. It can be pickled and copied:
     copies share forests, and another process loads them again from the directory.
     """
+
+    # Whether it may be of a universal model, for commands alone.
+    _may_be_universal: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -130,6 +135,9 @@ class Predictor:
         self._inputs = frozenset(inputs)
         self._words = frozenset(self._description["word_inputs"])
         self._rank_by: str = self._description["rank_by"]
+        if is_ours and self._spec["ck_select"].get("prior") is not None and not self._may_be_universal:
+            ask = f"Registry(models=['{name}']).rank, select and run, or `ckselect rank`"
+            raise InvalidModelError(f"{name} scores kernels of a pool relative to each other: use {ask}", 11)
         self._engine: Any = feature_engine
         if feature_engine is None or isinstance(feature_engine, (str, type)):
             self._engine = engines.of_description(self._description)
@@ -402,6 +410,7 @@ class Predictor:
             others = {name: asked[name] for name in self._kernel_inputs.intersection(asked)}
             others.update({name: cells[name] for name in (self._problem_inputs - {"split_k"}).intersection(cells)})
             return {**others, **_table.present(row)}
+        self._add_dtype(row)
         return row
 
     def problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
@@ -413,6 +422,7 @@ class Predictor:
             # The kernels that a problem needs: those with its mask, for example.
             row.update({name: asked[name] for name in self._shared_inputs.intersection(asked)})
         self._add_unknown(row, asked)
+        self._add_dtype(row, without)
         return _table.row_json(row, lambda name: "problem")
 
     def _add_unknown(self, row: dict[str, Any], cells: Mapping[str, Any]) -> None:
@@ -421,6 +431,13 @@ class Predictor:
             unknown = (name for name in cells if isinstance(name, str) and name not in self._inputs)
             # The value is ignored, and may be anything.
             row.update(dict.fromkeys(unknown, 0))
+
+    def _add_dtype(self, row: dict[str, Any], without: frozenset[str] = frozenset()) -> None:
+        """Adds the model's type where a problem names none, as the command line does."""
+        dtype = self._description["dtype"] if self._spec.get("ck_select") is not None else None
+        is_asked = self._uncoded != _DEFAULTS and "dtype" in self._problem_inputs - without
+        if dtype and is_asked and row.get("dtype") is None:
+            row["dtype"] = dtype
 
     def _options(self, target: str) -> Any:
         return _forest.options(target, self._engine_name, self._hardware, self._uncoded, self._force, self._threads)

@@ -116,7 +116,7 @@ pub(crate) struct Args {
     /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]
     #[arg(long, value_name = "DIR")]
     pub(super) model: Option<PathBuf>,
-    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
+    /// The GPU, for the estimate and for a universal model: an architecture, a product or a file of constants
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     pub(super) arch: NamedGpu,
     /// GPUs to measure on, all at once, by their indices among the visible ones; by default all that

@@ -60,8 +60,8 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     allow: AllowOption,
-    /// GPU constants to use instead of the model's or the schema's: an architecture, or a file of single
-    /// constants
+    /// GPU constants to use instead of the model's or the schema's: an architecture, a product or a file of
+    /// single constants
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
     /// List the features with their dependencies and meanings; reads no input

@@ -69,8 +69,8 @@ pub(crate) struct Args {
     /// on the problem
     #[arg(long, value_name = "FILE|FAMILY")]
     pool: Option<PathBuf>,
-    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants, whose
-    /// num_cus is with --winners that of rows without cu_num [default: what the rows record]
+    /// The GPU, for the estimate and for a universal model: an architecture, a product or a file of
+    /// constants, whose num_cus is with --winners that of rows without cu_num [default: what the rows record]
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
     #[command(flatten)]

@@ -69,9 +69,9 @@ pub(crate) struct Args {
     /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
-    /// The GPU that was measured: an architecture such as gfx950, or a file of constants. With --universal,
-    /// that of rows that record none; with --winners, num_cus is that of rows without cu_num [default: what
-    /// the rows record]
+    /// The GPU that was measured: an architecture such as gfx950, a product such as MI300X, or a file of
+    /// constants. With --universal, that of rows that record none; with --winners, num_cus is that of rows
+    /// without cu_num [default: what the rows record]
     #[arg(long = "arch", value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     gpu: Gpu,
     /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types,

@@ -62,8 +62,8 @@ pub(crate) struct Args {
     /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
-    /// The GPU that is measured: an architecture, or a file of constants [default: with --simulate, the
-    /// architecture that the rows record]
+    /// The GPU that is measured: an architecture, a product or a file of constants [default: with --simulate,
+    /// the architecture that the rows record]
     #[arg(long = "arch", value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     gpu: Gpu,
     /// Measure nothing: take the times from recorded sweeps

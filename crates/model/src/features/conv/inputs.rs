@@ -185,36 +185,13 @@ impl Extractor {
     }
 }
 
-/// The cells without which a convolution is not known, each with the dimensions from which on it counts.
-const NEEDED: [(&str, i64); 17] = [
-    ("N", 1),
-    ("C", 1),
-    ("K", 1),
-    ("G", 1),
-    ("Di", 3),
-    ("Hi", 2),
-    ("Wi", 1),
-    ("Z", 3),
-    ("Y", 2),
-    ("X", 1),
-    ("stride_d", 3),
-    ("stride_h", 2),
-    ("stride_w", 1),
-    ("pad_d", 3),
-    ("pad_h", 2),
-    ("pad_w", 1),
-    ("dtype", 1),
-];
+/// The cells that a convolution needs everywhere, each with the dimensions from which on it counts; and the
+/// type, which callers that know the model's default to.
+const NEEDED: [(&str, i64); 7] = [("C", 1), ("K", 1), ("Hi", 2), ("Wi", 1), ("Y", 2), ("X", 1), ("dtype", 1)];
 
-/// Refuses a convolution without cells that have no neutral value. Dilation has one, as everywhere, and
-/// an axis that the problem does not have.
+/// Refuses a convolution without cells that have no neutral value.
 fn require(reader: &Reader<'_>) -> Result<(), FieldError> {
-    let above = |name, bound| Ok(reader.opt_int(name)?.is_some_and(|value| value > bound));
-    let ndim = match reader.opt_int("ndim")? {
-        Some(ndim) => ndim,
-        None if above("Di", 1)? || above("Z", 1)? || above("pad_d", 0)? => 3,
-        None => 2,
-    };
+    let ndim = reader.opt_int("ndim")?.unwrap_or(2);
     let needed: Vec<_> =
         NEEDED.into_iter().filter(|&(_, least)| ndim >= least).map(|(name, _)| name).collect();
     reader.require(needed.iter().copied())?;
