@@ -36,13 +36,12 @@ mod successors;
 mod table;
 #[cfg_attr(not(feature = "offline"), expect(dead_code, reason = "only training asks for the time"))]
 mod timestamp;
+mod usage;
 
-use std::borrow::Cow;
-use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use ck_select::terminal::printable;
+use clap::error::ErrorKind;
 
 use error::CliError;
 use output::Output;
@@ -83,16 +82,12 @@ fn run() -> Result<(), CliError> {
 
 /// Prints help, the version, or the error in the command line.
 fn show(shown: &clap::Error) -> Result<(), CliError> {
+    if shown.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        say!("{}", shown.to_string().trim_end());
+        return Err(CliError::Reported(2));
+    }
     if shown.use_stderr() {
-        // It repeats words of the command line, among its own colours.
-        let is_safe = |word: OsString| matches!(printable(&word.to_string_lossy()), Cow::Borrowed(_));
-        if std::env::args_os().all(is_safe) {
-            // As for every message, nothing is lost if nobody can read it.
-            let _ = shown.print();
-        } else {
-            say!("{}", shown.to_string().trim_end());
-        }
-        return Err(CliError::Reported(u8::try_from(shown.exit_code()).unwrap_or(2)));
+        return Err(CliError::usage(usage::message(shown)));
     }
     let text = shown.render();
     Output::create(None)?.filled(|out| {

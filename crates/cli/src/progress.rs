@@ -29,21 +29,22 @@ struct State {
 }
 
 impl Progress {
-    pub(crate) fn new(total: u64, unit: &'static str) -> Self {
-        Self::on(ProgressDrawTarget::stderr(), total, unit)
+    /// `work` is what is done, with which a bar begins.
+    pub(crate) fn new(work: &'static str, total: u64, unit: &'static str) -> Self {
+        Self::on(ProgressDrawTarget::stderr(), work, total, unit)
     }
 
-    fn on(target: ProgressDrawTarget, total: u64, unit: &'static str) -> Self {
+    fn on(target: ProgressDrawTarget, work: &'static str, total: u64, unit: &'static str) -> Self {
         let bar = (!target.is_hidden()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(total), target);
             // A long line is cut, since it would otherwise wrap, and only one of the two lines would be
             // cleared.
-            let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
+            let style = ProgressStyle::with_template("{prefix} {bar:10} {wide_msg}");
             // The template is our own and thus valid; without it, the bar has its default style.
             if let Ok(style) = style {
                 bar.set_style(style);
             }
-            bar
+            bar.with_prefix(work)
         });
         let every = if bar.is_some() { Duration::from_millis(50) } else { Duration::from_secs(60) };
         let begun = Instant::now();
@@ -182,11 +183,14 @@ mod tests {
         for width in [40, 80, 110, 200] {
             let terminal = Terminal(width, Arc::default());
             let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
-            let progress = Progress { every: Duration::ZERO, ..Progress::on(target, 330_000, "rows") };
+            let progress =
+                Progress { every: Duration::ZERO, ..Progress::on(target, "measuring", 330_000, "rows") };
             progress.advance(Some(format!(", 12 failed, best 1234.5 TFLOPS by {}", "kernel_".repeat(20))));
             progress.end();
             let written = terminal.1.lock().unwrap();
             assert!(written.iter().any(|text| text.contains("1 of 330,000")), "{written:?}");
+            // A bar alone once did not say what it is of.
+            assert!(written.iter().any(|text| text.starts_with("measuring ")), "{written:?}");
             for text in written.iter() {
                 assert!(text.trim_end().chars().count() <= usize::from(width), "{width}: {text:?}");
             }
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn elsewhere_it_is_a_line_a_minute() {
-        let progress = Progress::on(ProgressDrawTarget::hidden(), 100, "rows");
+        let progress = Progress::on(ProgressDrawTarget::hidden(), "measuring", 100, "rows");
         assert!(!progress.is_drawn());
         let shown = || progress.state.lock().unwrap().shown;
         let first = shown();

@@ -6,9 +6,8 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, a word, and what it stands for.
-const ACCEPTED: [(&str, &str, &str); 6] = [
+const ACCEPTED: [(&str, &str, &str); 5] = [
     ("rank evaluate", "--estimate", "--model estimate"),
-    ("evaluate", "--json", "--output"),
     ("rank", "--family", "--pool"),
     ("enumerate", "--family", ""),
     ("bench tune", "--library", "--runner"),
@@ -79,6 +78,7 @@ shapes: --apart-from: is removed: another --params seed draws other problems
 shapes: --stratify: is removed: --count takes evenly spaced problems
 shapes: --format: is not needed: --output FILE.json writes JSON
 explain report evaluate bench: --html: is now --output FILE.html
+evaluate: --json: is now --output FILE.json
 evaluate: --predictions: is now --model FILE.csv
 evaluate: --problems: is now --output FILE.csv: each problem's outcome
 evaluate: --roof: is removed: `ckselect report` compares with the limits of the device
@@ -201,13 +201,14 @@ mod tests {
             let words = replaced(line.split(' ').map(OsString::from));
             words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
         };
-        let line = "ckselect evaluate --winners t.csv --estimate --json=out.json";
-        assert_eq!(replaced(line), "ckselect evaluate --winners t.csv --model estimate --output out.json");
+        let line = "ckselect evaluate --winners t.csv --estimate";
+        assert_eq!(replaced(line), "ckselect evaluate --winners t.csv --model estimate");
+        assert_eq!(replaced("ckselect uhd train --out=x"), "ckselect uhd train --output x");
         assert_eq!(
             replaced("ckselect enumerate --family a8w8 --arch gfx942"),
             "ckselect enumerate a8w8 --arch gfx942"
         );
-        assert_eq!(replaced("ckselect train --json x"), "ckselect train --json x");
+        assert_eq!(replaced("ckselect train --out x"), "ckselect train --out x");
     }
 
     #[test]

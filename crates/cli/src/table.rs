@@ -114,11 +114,18 @@ fn short_number(value: f64) -> String {
 pub(crate) struct Table {
     header: Vec<String>,
     rows: Vec<Vec<Cell>>,
+    /// Whether long text goes on in a next line instead of being cut.
+    wraps: bool,
 }
 
 impl Table {
     pub(crate) fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
-        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new(), wraps: false }
+    }
+
+    /// The same for sentences, which are read as a whole: long ones take several lines.
+    pub(crate) fn wrapped(self) -> Self {
+        Self { wraps: true, ..self }
     }
 
     pub(crate) fn push(&mut self, row: Vec<Cell>) {
@@ -155,6 +162,7 @@ impl Table {
 
     pub(crate) fn write(&self, format: Format, out: &mut Output) -> io::Result<()> {
         let mut layout = Layout::new(format, self.header.clone(), out.screen());
+        layout.wraps = self.wraps;
         layout.write(&self.rows, out.exact())?;
         layout.finish(out.exact())
     }
@@ -176,6 +184,7 @@ struct Layout {
     widths: Vec<usize>,
     numeric: Vec<bool>,
     screen: Screen,
+    wraps: bool,
 }
 
 impl Layout {
@@ -187,7 +196,7 @@ impl Layout {
         };
         let widths: Vec<usize> = header.iter().map(|name| name.chars().count()).collect();
         let numeric = vec![false; header.len()];
-        Self { format, header, started: false, rows: 0, widths, numeric, screen }
+        Self { format, header, started: false, rows: 0, widths, numeric, screen, wraps: false }
     }
 
     /// Writes the next rows, after the header if they are the first.
@@ -259,7 +268,8 @@ impl Layout {
                 *width = text.chars().count().max(*width);
             }
         }
-        let shown = self.screen.width.map_or_else(|| self.widths.clone(), |room| self.narrowed(room));
+        let room = self.screen.width.or(self.wraps.then_some(WRAPPED));
+        let shown = room.map_or_else(|| self.widths.clone(), |room| self.narrowed(room));
         let line = |cells: &[String]| {
             let mut text = String::new();
             for (cell, (&width, &numeric)) in cells.iter().zip(shown.iter().zip(&self.numeric)) {
@@ -279,7 +289,19 @@ impl Layout {
                 writeln!(out, "{header}")?;
             }
         }
-        texts.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
+        if !self.wraps {
+            return texts.iter().try_for_each(|row| writeln!(out, "{}", line(row)));
+        }
+        for row in &texts {
+            let cells: Vec<Vec<String>> =
+                row.iter().zip(&shown).map(|(cell, &width)| wrap(cell, width)).collect();
+            for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let part: Vec<String> =
+                    cells.iter().map(|lines| lines.get(at).cloned().unwrap_or_default()).collect();
+                writeln!(out, "{}", line(&part))?;
+            }
+        }
+        Ok(())
     }
 
     /// Widths that fit on a line: the widest text columns are narrowed, but not so far that texts look alike.
@@ -314,6 +336,32 @@ impl Layout {
         })
     }
 }
+
+/// A text as lines of at most `width` characters, which end between words or, in long ones such as paths, behind
+/// a character between their parts.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let (mut lines, mut line, mut count) = (Vec::new(), String::new(), 0);
+    for piece in text.split_inclusive([' ', '/', '_', ':', ',']) {
+        let begins_a_line = count > 0 && count + piece.trim_end().chars().count() > width;
+        for (place, c) in piece.chars().enumerate() {
+            if count == width && c == ' ' {
+                continue;
+            }
+            if count == width || begins_a_line && place == 0 {
+                lines.push(std::mem::take(&mut line));
+                count = 0;
+            }
+            line.push(c);
+            count += 1;
+        }
+    }
+    lines.push(line);
+    let lines = lines.iter().map(|line| line.trim_end().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// The width of wrapped text where there is no terminal, as of help.
+const WRAPPED: usize = 100;
 
 /// A text of at most `width` characters. The middle of a longer one is cut out, since names begin and end
 /// alike.
@@ -403,6 +451,33 @@ mod tests {
         assert_eq!(on(None, true).replace("\u{1b}[1m", "").replace("\u{1b}[0m", ""), on(None, false));
     }
 
+    /// What doctor says was cut in its middle.
+    #[test]
+    fn wrapped_text_is_whole() {
+        let effect = "nothing is measured; models, the store and the estimate still choose";
+        let folder =
+            "none of /opt/rocm/lib/libamdhip64.so.6/and/so/on/without/any/end/in/a/folder/of/folders";
+        for width in [None, Some(40), Some(72)] {
+            let rows = [vec![folder.into(), effect.into()], vec!["b".into(), "".into()]];
+            let mut layout = Layout::new(
+                Format::Table,
+                vec!["found".into(), "effect".into()],
+                Screen { width, ..Screen::default() },
+            );
+            layout.wraps = true;
+            let mut bytes = Vec::new();
+            layout.write(&rows, &mut bytes).unwrap();
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.lines().all(|line| line.chars().count() <= width.unwrap_or(100)), "{text}");
+            assert!(!text.contains('…') && text.lines().count() > 3 && text.ends_with("\nb\n"), "{text}");
+            for word in effect.split(' ') {
+                assert!(text.contains(word), "{word}: {text}");
+            }
+        }
+        assert_eq!(wrap("a/b c", 3), ["a/b", "c"]);
+        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+    }
+
     #[test]
     fn markdown_aligns_numbers_and_keeps_its_columns() {
         let rows = [vec!["a|b\nc".into(), 0.5.into()], vec!["d".into(), Cell::Empty]];
@@ -458,7 +533,7 @@ mod tests {
             let whole = written(9);
             assert_eq!(written(4), whole, "{format:?}");
             if format == Format::Json {
-                let table = Table { header: vec!["kernel".into(), "score".into()], rows: rows.clone() };
+                let table = Table { rows: rows.clone(), ..Table::new(["kernel", "score"]) };
                 assert_eq!(whole, serde_json::to_string_pretty(&table.to_json()).unwrap() + "\n");
             }
         }

@@ -47,6 +47,9 @@ pub struct Session {
     pub end: Option<String>,
     /// Rows that it wrote.
     pub rows: u64,
+    /// When it wrote the last row, if it did not record its end.
+    #[serde(skip)]
+    pub last_row: Option<u64>,
     /// The version of ck-select.
     pub ckselect: Option<String>,
     /// Host name, kernel and driver.
@@ -75,9 +78,9 @@ fn devices<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Valu
 pub struct Device<'a>(&'a Value);
 
 impl Session {
-    /// How long it ran; `None` if it was killed.
+    /// How long it ran, if it was killed until its last row; `None` if that is not known.
     pub fn seconds(&self) -> Option<u64> {
-        self.ended.zip(self.began).and_then(|(ended, began)| ended.checked_sub(began))
+        self.ended.or(self.last_row).zip(self.began).and_then(|(ended, began)| ended.checked_sub(began))
     }
 
     /// Its devices.
@@ -146,12 +149,13 @@ impl Sidecar {
         let path_of_details = Self::details_of(path);
         let details = path_of_details.is_file().then(|| files::open(&path_of_details).and_then(details));
         let details = details.transpose().map_err(|error| DataError::io(path_of_details.display(), error))?;
-        Ok(Self {
-            of: path.to_owned(),
-            planned: meta.plan.as_ref().map(|plan| plan.pairs),
-            sessions: meta.sessions(),
-            details,
-        })
+        let (details, times) = details.unzip();
+        let (planned, is_one_log) = (meta.plan.as_ref().map(|plan| plan.pairs), meta.parts.is_empty());
+        let mut sessions = meta.sessions();
+        if let Some(times) = times.filter(|_| is_one_log) {
+            credit(&mut sessions, &times);
+        }
+        Ok(Self { of: path.to_owned(), planned, sessions, details })
     }
 
     /// Reads only the processes that wrote a file.
@@ -186,6 +190,19 @@ impl Sidecar {
     /// The path of the details of a log.
     pub fn details_of(path: &Path) -> PathBuf {
         with(path, DETAILS)
+    }
+}
+
+/// Gives the processes of a log that did not record their end, because they were killed or still run, the rows
+/// that were written, at these times, before the next process began.
+fn credit(sessions: &mut [Session], times: &[u64]) {
+    let begins: Vec<Option<u64>> = sessions.iter().map(|session| session.began).collect();
+    for (place, session) in sessions.iter_mut().enumerate().filter(|(_, session)| session.ended.is_none()) {
+        let Some(from) = session.began else { continue };
+        let to = begins[place + 1..].iter().copied().flatten().next().unwrap_or(u64::MAX);
+        let own = || times.iter().copied().filter(|time| (from..to).contains(time));
+        session.rows = session.rows.max(own().count() as u64);
+        session.last_row = own().max();
     }
 }
 
@@ -243,6 +260,9 @@ pub struct DetailsLine {
     /// Whether its samples vary too much.
     #[serde(default)]
     pub unstable: bool,
+    /// When it was written, in seconds since 1970.
+    #[serde(default)]
+    at: u64,
     outcome: Outcome,
 }
 
@@ -301,10 +321,11 @@ pub(crate) fn check_archs(
     Err(DataError::Format { file: file.to_owned(), message })
 }
 
-fn details(file: File) -> io::Result<Details> {
+/// The details of a log, and the times at which their lines were written.
+fn details(file: File) -> io::Result<(Details, Vec<u64>)> {
     let mut kernels: HashMap<String, u32> = HashMap::new();
     let mut last: HashMap<(u32, u64), (f64, bool, bool)> = HashMap::new();
-    let mut again = 0;
+    let (mut again, mut times) = (0, Vec::new());
     read_details(BufReader::new(file), |line| {
         let next = kernels.len() as u32;
         let kernel = *kernels.entry(line.kernel).or_insert(next);
@@ -313,6 +334,7 @@ fn details(file: File) -> io::Result<Details> {
         let remeasured = measured.is_some_and(|measured| measured.timed > 1);
         let before = last.insert((kernel, line.problem_idx), (cv, line.unstable, remeasured));
         again += usize::from(before.is_some());
+        times.push(line.at);
     })?;
     let mut names: Vec<(String, u32)> = kernels.into_iter().collect();
     names.sort_unstable_by_key(|name| name.1);
@@ -324,7 +346,7 @@ fn details(file: File) -> io::Result<Details> {
         .map(|(&(kernel, problem), one)| (one.0, problem, kernel))
         .collect();
     unsteady.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    Ok(Details {
+    let details = Details {
         rows: last.len(),
         remeasured: last.values().filter(|one| one.2).count(),
         again,
@@ -341,7 +363,8 @@ fn details(file: File) -> io::Result<Details> {
                 cv,
             })
             .collect(),
-    })
+    };
+    Ok((details, times))
 }
 
 #[cfg(test)]
@@ -373,6 +396,28 @@ mod tests {
         assert_eq!((details.with_cv, details.unsteady), (2, 1));
         assert_eq!((details.median, details.worst[0].kernel.as_str()), (0.2, "b"));
         assert_eq!(Sidecar::measurements(&folder.path().join("sweep.csv.details.jsonl")), log);
+    }
+
+    /// A process that is killed cannot write how many rows it wrote, and counted for nothing.
+    #[test]
+    fn a_killed_process_has_the_rows_of_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("sweep.csv");
+        let line = |at: u64| {
+            format!(
+                "{{\"problem_idx\":{at},\"kernel\":\"a\",\"outcome\":{{\"failed\":{{\"class\":\"crash\",\
+                 \"message\":\"\"}}}},\"unstable\":false,\"gpu\":0,\"at\":{at}}}\n"
+            )
+        };
+        let times = [110, 120, 170, 210, 310, 320];
+        std::fs::write(Sidecar::details_of(&log), times.map(line).concat()).unwrap();
+        let meta = r#"{"sessions": [{"began": 100, "ended": null, "rows": 0},
+            {"began": 200, "ended": 220, "end": "completed", "rows": 1}, {"began": 300}]}"#;
+        std::fs::write(Sidecar::meta_of(&log), meta).unwrap();
+        let sessions = Sidecar::beside(&log).unwrap().sessions;
+        let found: Vec<_> = sessions.iter().map(|one| (one.rows, one.seconds())).collect();
+        assert_eq!(found, [(3, Some(70)), (1, Some(20)), (2, Some(20))]);
+        assert_eq!(sessions[0].ended, None);
     }
 
     #[test]

@@ -97,6 +97,11 @@ pub struct FoldMetrics {
 }
 
 impl FoldMetrics {
+    /// What was left out, else its number for people, from 1.
+    pub fn name(&self) -> String {
+        self.left_out.clone().unwrap_or_else(|| (self.fold + 1).to_string())
+    }
+
     /// Under upstream's keys, as far as it has them.
     pub(super) fn to_json(&self) -> Value {
         let [mean, median, p10, min, best_of_top3] = Efficiency::shares_of(self.efficiency.as_ref());

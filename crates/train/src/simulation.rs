@@ -197,11 +197,7 @@ impl<'a> Simulation<'a> {
         let of_free: Vec<&Problem> = free.iter().map(|&place| problems[place]).collect();
         let measured = spread_order(&of_free, count, seed);
         let measured: Vec<usize> = measured.into_iter().map(|place| free[place]).collect();
-        let rest: Vec<usize> = (0..problems.len())
-            .filter(|&place| self.held_back.is_empty() || self.is_held_back(place))
-            // A problem that was measured twice counts as known after either.
-            .filter(|place| measured.iter().all(|known| judged.groups[*known] != judged.groups[*place]))
-            .collect();
+        let rest = self.unmeasured(&judged, &measured);
         // If only a part of the kernels was measured, there are no others by which to judge.
         let expected = self.held_out(learned, learned, &measured, seed)?;
         let before = match (&expected, &self.base) {
@@ -230,6 +226,41 @@ impl<'a> Simulation<'a> {
             .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: MIN_MEASURED })?;
         let measured = measured.into_iter().map(|place| self.data.problems[place].problem).collect();
         Ok(Draw { seed, measured, expected, before, misled, found })
+    }
+
+    /// The quality of a draw's judged problems without having learned anything.
+    pub fn unlearned(&self, draw: &Draw) -> Result<Option<Efficiency>, TrainError> {
+        let judged = self.task(&self.data);
+        let is_measured = |place: &usize| draw.measured.contains(&self.data.problems[*place].problem);
+        let measured: Vec<usize> = (0..self.data.problems.len()).filter(is_measured).collect();
+        let rest = self.unmeasured(&judged, &measured);
+        // If all were measured, each was held out.
+        let places = if rest.is_empty() { measured } else { rest };
+        Ok(self.judge(&judged, &judged, &[], &places)?.and_then(|choices| Efficiency::new(&choices)))
+    }
+
+    /// The quality on all problems after the first `count` of them, in the order of the measurements, were
+    /// measured: those are held out in folds, the others judged by what all of those teach. `None` if they
+    /// are too few.
+    pub fn after(&self, count: usize, seed: u64) -> Result<Option<Efficiency>, TrainError> {
+        let task = self.task(&self.data);
+        let first: Vec<usize> = (0..count.min(self.data.problems.len())).collect();
+        let rest = self.unmeasured(&task, &first);
+        let Some(held) = self.held_out(&task, &task, &first, seed)? else { return Ok(None) };
+        let mut choices: Vec<Choice> = held.into_iter().map(|(_, choice)| choice).collect();
+        if !rest.is_empty() {
+            choices.extend(self.judge(&task, &task, &first, &rest)?.into_iter().flatten());
+        }
+        Ok(Efficiency::new(&choices))
+    }
+
+    /// The problems by which is judged what measured ones teach.
+    fn unmeasured(&self, judged: &Task<'_>, measured: &[usize]) -> Vec<usize> {
+        (0..self.data.problems.len())
+            .filter(|&place| self.held_back.is_empty() || self.is_held_back(place))
+            // A problem that was measured twice counts as known after either.
+            .filter(|place| measured.iter().all(|known| judged.groups[*known] != judged.groups[*place]))
+            .collect()
     }
 
     /// Whether there are enough problems to hold each out, or others by which to judge.

@@ -148,6 +148,9 @@ pub struct Operation {
     pub identifying_keys: &'static [&'static str],
     /// What text has besides the fields and the architecture.
     pub extra_keys: &'static [&'static str],
+    /// What text alone has besides those, where a table has a column for each: a key that gives several fields
+    /// the same number, those of the depth first.
+    pub shared_keys: &'static [(&'static str, &'static [[&'static str; 3]])],
     /// The fields that are element types.
     pub dtype_fields: &'static [&'static str],
     /// The element type where none is given.

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
     let mut shown = RejectLog {
-        bar: Bar::new(0, "rows"),
+        bar: Bar::new("converting", 0, "rows"),
         count: 0,
         keep: args.rejects.is_some(),
         table: Table::new(["file", "place", "reason"]),

@@ -76,7 +76,7 @@ const CHECKS: [fn() -> Vec<Finding>; 8] =
     [library, hip, driver, embedded_models, installed_models, store, variables, unknown_variables];
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let mut table = Table::new(["what", "state", "found", "effect"]);
+    let mut table = Table::new(["what", "state", "found", "effect"]).wrapped();
     let mut wrong = Vec::new();
     for Finding { what, state, found, effect } in CHECKS.iter().flat_map(|check| check()) {
         if state == "wrong" {

@@ -2,9 +2,12 @@
 
 #[cfg(feature = "offline")]
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use ck_select::estimate::{EstimateScratch, Estimator, GpuOverride, PoolEstimate, Terms};
+use ck_select::model::Model;
 use ck_select::nearest::Hint;
-use ck_select::problem::Problem;
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::{Comparison, RankScratch, Ranked, Ranker};
 #[cfg(feature = "offline")]
 use ck_select_data::measurements::{Measurements, RowScope};
@@ -21,10 +24,12 @@ const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
   ckselect explain --model models/M --pool kernels.txt --problem '…' --output choice.html
   ckselect explain --model embedded:universal --arch gfx942 --pool kernels.txt --problem '…'
+  ckselect explain --model estimate --arch gfx942 --pool kernels.txt --problem '…'
 
 A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, \
 contributions and rounding add up to the raw score exactly. A universal model's score is the raw score and \
-what the estimated time adds to it.";
+what the estimated time adds to it. A table has the twelve features with the largest difference; --all \
+features are in CSV and JSON, too. With --model estimate, the rows are the terms of both times.";
 
 /// Explain which features make a model rank one kernel above another
 #[derive(clap::Args)]
@@ -43,9 +48,9 @@ pub(crate) struct Args {
     /// The kernel to compare it with; by default the best one with another score
     #[arg(long, value_name = "NAME")]
     second: Option<String>,
-    /// Only the COUNT most important features
-    #[arg(long, value_name = "COUNT")]
-    top: Option<usize>,
+    /// All features, not only the twelve most important ones
+    #[arg(long)]
+    all: bool,
     /// Also write a page, FILE.html: the ranking, why the first kernel ranks above the second, what the
     /// estimate says, and whether the problem is within the training range
     #[cfg(feature = "offline")]
@@ -56,49 +61,144 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// How many features a table for people has.
+const SHOWN: usize = 12;
+
+/// Kernels in the order of a model or of the estimate.
+struct Choice {
+    ranker: Ranker,
+    problem: Problem,
+    ranking: Vec<Ranked>,
+    /// The estimate, if it ranks.
+    estimate: Option<PoolEstimate>,
+}
+
+/// Why one kernel is before another.
+enum Reasons {
+    Features(Comparison),
+    Terms([Terms; 2]),
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (ranker, defaults) = args.ranker.load()?;
-    let problem = super::parse_problem(ranker.model().spec().op(), &args.problem, &defaults)?;
-    let mut scratch = RankScratch::default();
-    let ranking =
-        ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
-    let ranking = ranking.places();
-    super::say_out_of_range(&ranker, &problem)?;
-    let named = |flag, name: &Option<String>| {
-        let index = find(&ranker, flag, name.as_deref())?;
-        Ok::<_, CliError>(index.map(|index| place_of(ranking, &problem, index)))
-    };
-    let best = ranking.first().map_or(0, |ranked| ranked.index);
-    let first = named("--first", &args.first)?.unwrap_or_else(|| place_of(ranking, &problem, best));
-    let second = match named("--second", &args.second)? {
-        Some(second) => second,
-        None => rival(ranking, &first)
-            .ok_or_else(|| CliError::failed("the pool has no second kernel for this problem"))?,
-    };
-    let [of_first, of_second] = [first, second].map(|ranked| problem.with_split(ranked.split_k));
-    let comparison = ranker.compare((&of_first, first.index), (&of_second, second.index))?;
+    let by_estimate = args.ranker.allow.asks_estimate(args.ranker.model.as_deref())?;
+    let choice = if by_estimate { Choice::by_estimate(args)? } else { Choice::by_model(args)? };
+    let kernels = choice.compared(args)?;
+    let reasons = choice.reasons(kernels)?;
     #[cfg(feature = "offline")]
     if let Some(path) = &args.output {
-        let outside = ranker.out_of_range(&problem, None)?;
-        let explanation = Explanation {
-            ranker: &ranker,
-            problem: &problem,
-            ranking,
-            kernels: [first, second],
-            comparison: &comparison,
-            outside: &outside,
-        };
-        // The page has no measurements.
-        let none = Measurements::new(RowScope::all(problem.op()));
-        let made = super::provenance(args.ranker.model.as_deref(), &none)?;
-        crate::output::write_file(path, &page::explanation(&explanation, &made))?;
+        crate::output::write_file(path, &choice.page(args, kernels, &reasons)?)?;
     }
     if args.format == Format::Table {
-        let [first, second] =
-            [first, second].map(|ranked| problem.named(ranker.name(ranked.index), ranked.split_k));
+        let [first, second] = kernels.map(|ranked| choice.name(&ranked));
         say!("first:  {first}\nsecond: {second}");
     }
-    table(&comparison, args.top.unwrap_or(usize::MAX)).print(args.format)
+    match &reasons {
+        Reasons::Terms(terms) => table_of_terms(terms).print(args.format),
+        Reasons::Features(comparison) => {
+            let is_for_people = matches!(args.format, Format::Table | Format::Markdown);
+            let top = if args.all || !is_for_people { usize::MAX } else { SHOWN };
+            table(comparison, top).print(args.format)?;
+            if let more @ 1.. = comparison.terms.len().saturating_sub(top) {
+                say!("ckselect: {more} further features: --all");
+            }
+            Ok(())
+        }
+    }
+}
+
+impl Choice {
+    fn by_model(args: &Args) -> Result<Self, CliError> {
+        let (ranker, defaults) = args.ranker.load()?;
+        let problem = super::parse_problem(ranker.model().spec().op(), &args.problem, &defaults)?;
+        args.ranker.arch.check_known(ranker.model(), std::iter::once(&problem), ranker.pool().iter())?;
+        let mut scratch = RankScratch::default();
+        let asked = problem.checked()?.among(args.splits.list());
+        let ranking = ranker.ranking(asked, None, usize::MAX, &mut scratch)?.places().to_vec();
+        super::say_out_of_range(&ranker, &problem)?;
+        Ok(Self { ranker, problem, ranking, estimate: None })
+    }
+
+    fn by_estimate(args: &Args) -> Result<Self, CliError> {
+        let pool = args.ranker.read_pool(None)?;
+        let mut defaults = ProblemDefaults::new(pool.op());
+        pool.set_defaults(&mut defaults, true, true);
+        let problem = super::parse_problem(pool.op(), &args.problem, &defaults)?;
+        let GpuOverride { arch, device } = args.ranker.arch.device_for(Some(&problem), pool.iter())?;
+        let problem = problem.on(Some(arch));
+        let model = Model::from_estimate(pool.op(), device)?.for_arch(arch);
+        let (ranker, _) = super::ranker(model, pool)?;
+        let estimate = PoolEstimate::new(Estimator::new(device), Arc::clone(ranker.pool()));
+        let mut scratch = EstimateScratch::default();
+        estimate.rank(problem.checked()?.among(args.splits.list()), &mut scratch)?;
+        let ranking = scratch.ranking().to_vec();
+        Ok(Self { ranker, problem, ranking, estimate: Some(estimate) })
+    }
+
+    fn name(&self, ranked: &Ranked) -> String {
+        self.problem.named(self.ranker.name(ranked.index), ranked.split_k)
+    }
+
+    /// The two kernels of the options, by default the best one and the best one with another score.
+    fn compared(&self, args: &Args) -> Result<[Ranked; 2], CliError> {
+        let (ranking, problem) = (&self.ranking, &self.problem);
+        let named = |flag, name: &Option<String>| {
+            let index = find(&self.ranker, flag, name.as_deref())?;
+            Ok::<_, CliError>(index.map(|index| place_of(ranking, problem, index)))
+        };
+        let best = ranking.first().map_or(0, |ranked| ranked.index);
+        let first = named("--first", &args.first)?.unwrap_or_else(|| place_of(ranking, problem, best));
+        let second = match named("--second", &args.second)? {
+            Some(second) => second,
+            None => rival(ranking, &first)
+                .ok_or_else(|| CliError::failed("the pool has no second kernel for this problem"))?,
+        };
+        Ok([first, second])
+    }
+
+    fn reasons(&self, kernels: [Ranked; 2]) -> Result<Reasons, CliError> {
+        let [of_first, of_second] = kernels.map(|ranked| self.problem.with_split(ranked.split_k));
+        let [first, second] = kernels;
+        let Some(estimate) = &self.estimate else {
+            let comparison = self.ranker.compare((&of_first, first.index), (&of_second, second.index))?;
+            return Ok(Reasons::Features(comparison));
+        };
+        let terms = |problem: &Problem, ranked: &Ranked| {
+            let unknown = || format!("{}: the estimate does not know such a kernel", self.name(ranked));
+            estimate.terms(problem, ranked.index).ok_or_else(|| CliError::Failed(unknown()))
+        };
+        Ok(Reasons::Terms([terms(&of_first, &first)?, terms(&of_second, &second)?]))
+    }
+
+    #[cfg(feature = "offline")]
+    fn page(&self, args: &Args, kernels: [Ranked; 2], reasons: &Reasons) -> Result<String, CliError> {
+        let comparison = match reasons {
+            Reasons::Features(comparison) => Some(comparison),
+            Reasons::Terms(_) => None,
+        };
+        let outside = match comparison {
+            Some(_) => self.ranker.out_of_range(&self.problem, None)?,
+            None => Vec::new(),
+        };
+        let Self { ranker, problem, ranking, .. } = self;
+        let explanation = Explanation { ranker, problem, ranking, kernels, comparison, outside: &outside };
+        // The page has no measurements.
+        let none = Measurements::new(RowScope::all(problem.op()));
+        let made = super::provenance(comparison.and(args.ranker.model.as_deref()), &none)?;
+        Ok(page::explanation(&explanation, &made))
+    }
+}
+
+/// The terms of both times in microseconds, below their sums.
+fn table_of_terms([first, second]: &[Terms; 2]) -> Table {
+    let mut table = Table::new(["term", "first_us", "second_us", "difference_us"]);
+    let mut push = |name: &str, first: f64, second: f64| {
+        table.push(vec![name.into(), first.into(), second.into(), (first - second).into()]);
+    };
+    push("(time)", first.total(), second.total());
+    for (&(name, first), &(_, second)) in first.named.iter().zip(&second.named) {
+        push(name, first, second);
+    }
+    table
 }
 
 /// The parts of both scores, of which the most important features come first.

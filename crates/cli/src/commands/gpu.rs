@@ -11,6 +11,7 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
+use ck_select::select::RankError;
 use ck_select::vocab::{Arch, GpuName, Op, PRODUCTS};
 
 use crate::error::CliError;
@@ -163,7 +164,6 @@ impl Gpu {
     }
 
     /// Refuses to use a universal model for a GPU that nothing names.
-    #[cfg(feature = "offline")]
     pub(crate) fn check_known<'a>(
         &self,
         model: &Model,
@@ -248,8 +248,20 @@ pub(crate) fn expect_units(rows: impl Display, arch: Arch, units: Option<i64>) -
 }
 
 fn no_gpu(who: &str) -> CliError {
+    CliError::usage(needs_gpu(who))
+}
+
+fn needs_gpu(who: &str) -> String {
     let known = Device::PROFILES.join(", ");
-    CliError::usage(format!("{who} needs a GPU: give --arch (one of {known}, or a file)"))
+    format!("{who} needs a GPU: give --arch (one of {known}, or a file)")
+}
+
+/// Why a problem is not ranked, as a user of the command line can mend it.
+pub(crate) fn reason(error: &RankError) -> String {
+    match error {
+        RankError::NoArch => needs_gpu("a universal model"),
+        error => error.to_string(),
+    }
 }
 
 fn read(path: &Path, own: Hardware) -> Result<Hardware, CliError> {

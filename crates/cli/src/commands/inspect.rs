@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use ck_select::embedded;
 use ck_select::features::Engine;
 use ck_select::forest::{FeatureInfo, Forest};
 use ck_select::hardware::Hardware;
-use ck_select::model::{FeatureSpec, Model, Substitute, Target};
+use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Substitute, Target};
 use ck_select::vocab::Arch;
 use serde_json::{Map, Value, json};
 
@@ -25,7 +26,7 @@ With --format csv, only the table of features is written.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Model directory, or embedded:NAME
+    /// Model directory, or embedded:NAME; `embedded:` lists the built-in models
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// Write the spec of a model directory that has none: its schema is fmha68, its GPU that of --arch
@@ -40,6 +41,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    if args.model.as_os_str() == EmbeddedModel::PREFIX {
+        return embedded_models()?.print(args.format);
+    }
     if let (Some(engine), Some(arch)) = (args.write_spec, args.arch) {
         write_spec(&args.model, engine, arch)?;
     }
@@ -72,6 +76,24 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             })
         }
     })
+}
+
+/// The models that are built in.
+fn embedded_models() -> Result<Table, CliError> {
+    let mut table = Table::new(["model", "operation", "direction", "dtype", "arch", "library"]);
+    for embedded in embedded::all() {
+        let spec = embedded.spec()?;
+        let cell = |word: Option<String>| Cell::from(word);
+        table.push(vec![
+            format!("{}{}", EmbeddedModel::PREFIX, embedded.name()).into(),
+            spec.op().as_str().into(),
+            cell(spec.direction.map(|word| word.to_string())),
+            cell(spec.dtype.map(|word| word.to_string())),
+            cell(spec.arch.map(|word| word.to_string())),
+            cell(spec.library.map(|word| word.to_string())),
+        ]);
+    }
+    Ok(table)
 }
 
 /// Writes a spec beside its forest; an existing one is not replaced.

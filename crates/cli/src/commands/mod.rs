@@ -47,7 +47,7 @@ use std::time::Duration;
 use ck_select::embedded;
 use ck_select::features::{Rules, Uncoded};
 use ck_select::model::{EmbeddedModel, Model};
-use ck_select::nearest::{Hint, nearest};
+use ck_select::nearest::{OneOf, nearest};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
@@ -197,7 +197,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// The message for a name in a list of pairs that is none of the known ones.
 pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
-    format!("found '{name}', expected one of: {}{}", known.join(", "), Hint::new(name, known.iter().copied()))
+    format!("found '{name}'{}", OneOf::new(name, known))
 }
 
 /// Reads `FIGURE=SHARE` with one of these figures.
@@ -218,7 +218,8 @@ fn share_of(
 /// A model and the pool that it ranks.
 #[derive(clap::Args)]
 pub(crate) struct ModelAndPool {
-    /// Model directory: feature_spec.json and model_<target>.lgbm, .lgbm.gz or .lgbm.packed; or embedded:NAME
+    /// Model directory: feature_spec.json and model_<target>.lgbm, .lgbm.gz or .lgbm.packed; or embedded:NAME, or
+    /// `estimate`
     #[arg(long, value_name = "DIR", required = true)]
     model: Option<PathBuf>,
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, the JSON of `enumerate` or

@@ -49,7 +49,7 @@ macro_rules! record {
 
 const CHOOSE: &[Record] = &[
     record!(Choose "rank" rank, "model pool problem problems arch top format output"),
-    record!(Choose "explain" explain, "model pool problem arch first second top output"),
+    record!(Choose "explain" explain, "model pool problem arch first second all output"),
 ];
 
 #[cfg(feature = "offline")]

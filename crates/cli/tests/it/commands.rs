@@ -71,9 +71,9 @@ fn wrong_use_is_2_and_failure_is_1() {
         {RANK} --problem '{RESNET}' --top 0
             2: 0 is not in 1..
         {RANK} --problem '{RESNET}' --format xml
-            2: possible values: table, markdown, csv, json
+            2: expected one of: table, markdown, csv, json
         dev features --engine conv96 --data x.csv
-            2: possible values: gemm55, gemm72
+            2: gemm55, gemm72
         rank --model no/model --pool x --problem '{RESNET}'
             1: no/model/feature_spec.json: No such file
         rank {model} --pool no.txt --problem '{RESNET}'
@@ -206,10 +206,16 @@ fn the_choice_of_a_universal_model_is_explained() {
             assert!(text.contains("the estimate") && !text.contains("Nothing:"), "{text}");
         }
     }
+    // People see twelve features, or all.
+    let table =
+        format!("explain --model embedded:universal --arch gfx942 {}", asked.replace(" --format json", ""));
+    let lines = |more: &str| good(&format!("{table} {more}")).lines().count();
+    let all = json(&format!("explain --model embedded:universal --arch gfx942 {asked}")).len();
+    assert_eq!((lines(""), lines("--all")), (1 + 5 + 12, 1 + all));
     let rank = &RANK[5..];
     refuses(&format!(
         "explain --model embedded:universal {asked}
-            1: neither the problem, nor the caller, nor the kernels name
+            2: a universal model needs a GPU: give --arch (one of gfx
         explain {rank} --arch gfx942 --problem '{RESNET}'
             2: --arch: found gfx942, but the model is for gfx950"
     ));
@@ -235,6 +241,14 @@ fn explain_adds_up_and_inspect_shows_what_is_inside() {
     let table = good(inspect);
     assert!(table.contains("rank_by") && table.contains("tile_eff_m"), "{table}");
     assert_eq!(good(&format!("{inspect} --format csv")).lines().count(), 73);
+}
+
+/// Whoever did not know the names was told them in an error.
+#[test]
+fn the_prefix_alone_lists_the_embedded_models() {
+    let listed = column(&good("inspect --model embedded: --format csv"), "model");
+    let names = ck_select::embedded::all().iter().map(|model| format!("embedded:{}", model.name()));
+    assert_eq!(listed, names.collect::<Vec<_>>());
 }
 
 #[test]

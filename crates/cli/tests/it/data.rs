@@ -285,6 +285,6 @@ fn options_of_other_sets_are_refused() {
         shapes --driver lines.txt
             2: --driver is removed:
         shapes --set wyde
-            2: expected one of: wide, edge",
+            2: did you mean 'wide'? (one of: wide, edge",
     );
 }

@@ -48,6 +48,20 @@ fn a_fresh_user_has_nothing_wrong_and_nothing_is_made() {
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0);
 }
 
+/// On a terminal the middle of a sentence was cut out, and elsewhere lines had up to 180 characters.
+#[test]
+fn lines_wrap_and_nothing_is_cut() {
+    let folder = Folder::inside();
+    let mut command = folder.command("doctor");
+    command.env_clear().env("HOME", folder.path("")).env("CK_SELECT_LIBRARY_OF_MINE", "x");
+    let text = Ran::run(&mut command).stdout;
+    assert!(text.lines().all(|line| line.chars().count() <= 100) && !text.contains('…'), "{text}");
+    // The words of a sentence, of which others stand between.
+    for word in ["measured;", "models,", "estimate", "choose"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
 #[test]
 fn doctor_judges_the_environment() {
     let folder = Folder::inside();

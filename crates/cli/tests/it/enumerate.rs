@@ -64,7 +64,7 @@ fn written_pools_can_be_ranked() {
 
 #[test]
 fn mistakes_are_pointed_at() {
-    let unknown = "column 3: kernels have no field 'tile_x'; did you mean 'tile_m'? (the fields are: name,";
+    let unknown = "column 3: kernels have no field 'tile_x'; did you mean 'tile_m'? (one of: name,";
     refuses(&format!(
         "enumerate configs/forward_2d.json --filter 'c.tile_x > 3'
             2: ckselect: --filter: {unknown}

@@ -29,6 +29,54 @@ fn rows_are_in_order_and_terms_add_up() {
     assert_ne!(table, rank(&folder, "sm_90"));
 }
 
+/// `explain` took the estimate for a folder that does not exist.
+#[test]
+fn terms_of_two_kernels_are_explained() {
+    let folder = Folder::new();
+    let ranked = folder
+        .json(&format!("rank --model estimate --pool {POOL} --problem {PROBLEM} --arch gfx942 --top 20"));
+    let line = format!("explain --model estimate --pool {POOL} --problem {PROBLEM}");
+    let (text, said) = folder.both(&format!("{line} --arch gfx942"));
+    assert!(text.starts_with("term ") && text.contains("\n(time) "), "{text}");
+    let rows = folder.json(&format!("{line} --arch gfx942"));
+    let first = &ranked[0];
+    let second = ranked.as_array().unwrap().iter().find(|row| row["time_us"] != first["time_us"]).unwrap();
+    for name in [first, second].map(|row| row["kernel"].as_str().unwrap()) {
+        assert!(said.contains(name), "{name}: {said}");
+    }
+    for row in rows.as_array().unwrap() {
+        let term = row["term"].as_str().unwrap();
+        let term = if term == "(time)" { "time_us" } else { term };
+        for (column, ranked) in [("first_us", first), ("second_us", second)] {
+            let [found, expected] = [&row[column], &ranked[term]].map(|value| value.as_f64().unwrap());
+            assert!((found - expected).abs() <= 1e-9 * expected.abs(), "{term}: {row}");
+        }
+    }
+    assert_eq!(rows.as_array().unwrap().len(), 12);
+    // The problem may name the GPU; without one, there is no estimate.
+    assert_eq!(folder.json(&format!("{line},arch=gfx942")), rows);
+    folder.refuses(&format!(
+        "{line}
+            2: the estimate needs a GPU: give --arch
+        {line} --arch gfx942 --allow words
+            2: --allow is for models, not for the estimate"
+    ));
+}
+
+/// The first command needed a model that nobody has.
+#[test]
+fn the_first_commands_about_attention_run() {
+    let folder = Folder::new();
+    let page = std::fs::read_to_string(crate::common::root().join("docs/fmha.md")).unwrap();
+    let (_, block) = page.split_once("```sh\n").unwrap();
+    let block = block.split_once("```").unwrap().0.replace("\\\n", " ").replace("fmha.txt", "@fmha.txt");
+    let commands: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("ckselect ")).collect();
+    assert_eq!(commands.len(), 3);
+    for command in commands {
+        folder.good(command);
+    }
+}
+
 #[test]
 fn devices_are_files_too_and_faults_are_named() {
     let folder = Folder::new();

@@ -200,7 +200,7 @@ fn a_pool_may_be_of_several_tables_and_a_log_keeps_what_is_beside_it() {
         enumerate configs/gemm_ci.json --output - --list
             2: --output -: --list and --count write to standard output, too
         evaluate --model estimate --winners @a.csv --pool @pool.txt --output @a.csv.csv
-            2: --winners writes .json",
+            2: --winners writes .html or .json",
     );
 }
 

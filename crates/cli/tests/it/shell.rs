@@ -97,7 +97,7 @@ fn other_shells_have_scripts_too() {
         assert!(script.starts_with(first) && script.contains("doctor"), "{script}");
         assert!(!script.contains("bench-guard"), "{shell}");
     }
-    refuses("dev completions csh\n2: [possible values: bash, elvish, fish, powershell, zsh]");
+    refuses("dev completions csh\n2: did you mean 'zsh'? (one of: bash, elvish, fish, powershell, zsh)");
 }
 
 #[test]
@@ -176,9 +176,45 @@ fn words_that_are_not_ours_name_their_successor() {
             2: --within FACTOR is now --order estimate:FACTORx
         train --tune 3
             2: --tune is removed
+        evaluate --model m --data a.csv --json all.json
+            2: --json is now --output FILE.json
         doctor --n_splits 5
             2: unexpected argument '--n_splits'",
     );
+}
+
+/// The parser of command lines had a form of its own, in colours and over up to seven lines.
+#[test]
+fn every_error_is_a_line_that_begins_with_the_programs_name() {
+    for (line, message) in [
+        ("rank --modle x", "unexpected argument '--modle' found; did you mean '--model'?"),
+        ("rnak", "unrecognized subcommand 'rnak'; did you mean 'rank'?"),
+        ("enumerate", "the following required arguments were not provided: <CONFIG.json|FAMILY>"),
+        (
+            "doctor --format tbale",
+            "invalid value 'tbale' for '--format <FORMAT>'; did you mean 'table'? (one of: table, markdown, csv, \
+             json)",
+        ),
+        (
+            "doctor --format x",
+            "invalid value 'x' for '--format <FORMAT>', expected one of: table, markdown, csv, json",
+        ),
+        (
+            "rank --pool a --problem b --problems c",
+            "the argument '--problem <PAIRS>' cannot be used with '--problems <FILE>'",
+        ),
+        (
+            "rank --pool configs/forward_bf16.txt --arch gfx942 --problem n=1",
+            "--problem: grouped_conv problems have no field 'n'; did you mean 'N'? (one of: direction, ",
+        ),
+        ("shapes --set synthetic --variant forward", "upstream's --variant is --direction here"),
+    ] {
+        let said = Folder::new().bad(line, 2);
+        assert!(
+            said.starts_with(&format!("ckselect: {message}")) && said.lines().count() == 1,
+            "{line}: {said}"
+        );
+    }
 }
 
 #[test]
@@ -191,6 +227,7 @@ fn a_mistyped_word_is_answered_with_the_nearest() {
     let asked = format!("--problem {PROBLEM}");
     for (more, meant) in [
         (format!("--model {MODEL} --problem C=64,strideh=2"), "stride_h"),
+        (format!("--model {MODEL} --problem n=64"), "N"),
         (format!("--model {MODEL} --problem C=64,direction=forwrad"), "forward"),
         (format!("--model {MODEL} --problem C=64,dtype=bf61"), "bf16"),
         (format!("--model embedded:universl --arch gfx942 {asked}"), "universal"),

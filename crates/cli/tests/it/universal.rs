@@ -51,7 +51,7 @@ fn a_model_of_two_devices_ranks_for_a_third() {
     let line = format!("rank --model any --pool {pool} --problem {PROBLEM}");
     folder.refuses(&format!(
         "{line}
-            1: neither the problem, nor the caller, nor the kernels name an architecture
+            2: a universal model needs a GPU: give --arch (one of gfx
         {line} --arch gfx900
             2: no profile of gfx900"
     ));

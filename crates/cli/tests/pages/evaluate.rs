@@ -57,6 +57,41 @@ fn figures_on_training_data_come_after_a_warning() {
     look(browser, &folder.path("in_sample.html"));
 }
 
+/// `--against` and `--winners` wrote no pages.
+#[test]
+fn a_comparison_and_places_of_winners_have_pages() {
+    let folder = leap_day();
+    folder.write("data.csv", sweep(12, "forward", "bf16"));
+    let model = absolute("tests/golden/models/conv_small");
+    let compared =
+        "--model estimate --arch gfx950 --data data.csv --max-loss mean=1,median=1,p10=1,problem=1";
+    folder.good(&format!("evaluate {compared} --against {model} --output new.html --output changes.csv"));
+    let page = folder.read("new.html");
+    check_alone(&page);
+    assert!(
+        page.contains("<h1>estimate against conv_<wbr>small</h1>") && page.contains("Accepted."),
+        "{page}"
+    );
+    let changes = folder.read("changes.csv").lines().count() - 1;
+    assert!(changes > 0 && page.matches("svg class=\"bar diverging\"").count() == changes, "{page}");
+    assert!(page.contains("<dd id=\"problems\">12</dd>") && page.contains("Old: conv_small"), "{page}");
+
+    let pool = absolute("configs/forward_bf16.txt");
+    let kernel = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+    let header = "gfx,cu_num,N,C,K,Hi,Wi,Y,X,kernel,us";
+    folder.write("won.csv", format!("{header}\ngfx950,256,1,64,64,56,56,1,1,{kernel},10\n"));
+    let line = format!("evaluate --model estimate --winners won.csv --pool {pool}");
+    let figures = folder.json(&format!("{line} --output won.html"));
+    let page = folder.read("won.html");
+    check_alone(&page);
+    let share = figures["gpus"][0]["winner_first_tenth"].as_f64().unwrap() * 100.0;
+    assert!(page.contains(&format!("<tr><td>winner first tenth</td><td>{share:.2} %</td></tr>")), "{page}");
+    assert!(page.contains(&digest::of_file(&folder.path("won.csv")).unwrap()), "{page}");
+    let Some(browser) = browser() else { return };
+    look(browser, &folder.path("new.html"));
+    look(browser, &folder.path("won.html"));
+}
+
 #[test]
 fn a_browser_shows_the_figures_at_every_width() {
     let Some(browser) = browser() else { return };

@@ -33,7 +33,7 @@ fn a_reader_sees_why_one_is_before_the_other() {
         found.down = cells(ranking, 1).map(Number);
         const why = page.querySelectorAll("#why-the-first-scores-above-the-second table");
         found.features = [...why].flatMap((table) => cells(table, 0));
-        found.estimate = [...page.querySelectorAll("#what-the-estimate-says td:nth-child(2)")].map((cell) => Number(cell.textContent));
+        found.estimate = [...page.querySelectorAll("#what-the-estimate-says td:nth-child(3)")].map((cell) => Number(cell.textContent));
         found.trained = page.querySelectorAll("#within-the-training-data table tbody tr").length;
         return found;
         "##,
@@ -62,6 +62,20 @@ fn a_reader_sees_why_one_is_before_the_other() {
     let (sum, terms) = terms.split_last().unwrap();
     assert!((terms.iter().sum::<f64>() / sum - 1.0).abs() < 1e-3, "{terms:?} {sum}");
     assert!(found["trained"].as_u64().unwrap() > 10, "{found}");
+}
+
+#[test]
+fn the_estimate_explains_by_its_terms() {
+    let folder = Folder::new();
+    let asked = format!("--model estimate --arch gfx950 --pool {POOL} --problem {PROBLEM}");
+    folder.good(&format!("explain {asked} --output @choice.html"));
+    let page = folder.read("choice.html");
+    check_alone(&page);
+    assert!(page.contains("<h1>the estimate: why this kernel</h1>"), "{page}");
+    assert!(page.contains("All 30 kernels that the estimate ranks") && page.contains("time, µs"), "{page}");
+    assert!(page.contains("<td>fragments</td>") && !page.contains("training data"), "{page}");
+    let Some(browser) = browser() else { return };
+    look(browser, &folder.path("choice.html"));
 }
 
 /// The page once explained why a kernel is before its equal: a difference of 0 (00c34c59).

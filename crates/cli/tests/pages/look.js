@@ -63,6 +63,19 @@ for (const text of [...page.querySelector("h1").childNodes].filter((node) => nod
     if (range.getClientRects().length > 1) faults.push(`the title breaks inside of ${word[0]}`);
   }
 }
+// A bar that scrolls out of sight shows nothing.
+for (const bar of page.querySelectorAll("svg.bar")) {
+  const box = bar.getBoundingClientRect();
+  if (box.width > 0 && !seen(box)) faults.push(`a bar is cut off: ${bar.closest("tr").textContent.slice(0, 40)}`);
+}
+for (const figure of page.querySelectorAll(".figures dd, td")) {
+  if (/^–$|NaN|inf\b/.test(figure.textContent)) faults.push(`no figure: ${figure.parentElement.textContent.slice(0, 60)}`);
+}
+for (const message of page.querySelectorAll("#failures td code")) {
+  const { textAlign, whiteSpace } = window.getComputedStyle(message);
+  if (textAlign !== "left" && textAlign !== "start" || whiteSpace !== "normal") faults.push("a message does not wrap at the left");
+}
+if (page.getElementById("map") && !page.querySelector(".legend .empty")) faults.push("the map's empty cells have no legend");
 for (const table of page.querySelectorAll("table")) {
   if (!table.closest(".table")) faults.push("a table has no box that scrolls");
 }

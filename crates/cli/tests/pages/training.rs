@@ -18,6 +18,23 @@ fn trained() -> Folder {
     folder
 }
 
+/// The figure of the universal model was of all problems, the others of those that were not measured: a gain was
+/// drawn as a fall.
+#[test]
+fn each_line_of_a_tuned_models_page_judges_the_same_problems() {
+    let folder = Folder::inside();
+    folder.write("sweep.csv", sweep(30, "forward", "bf16"));
+    folder.good("tune --simulate sweep.csv --arch gfx950 --measure 12 --output mine");
+    let page = folder.read("mine/model.html");
+    let (_, rows) = page.split_once("<th scope=\"col\">judged</th>").unwrap();
+    let rows = rows.split_once("</table>").unwrap().0.split("<tr><td>").skip(1);
+    let cells = rows.map(|row| row.split("</td><td>").take(4).collect::<Vec<_>>());
+    let found: Vec<[&str; 3]> = cells.map(|row| [row[0], row[1], row[3]]).collect();
+    let expected =
+        [["expected", "0", "12"], ["found", "0", "18"], ["expected", "12", "12"], ["found", "12", "18"]];
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn a_reader_sorts_the_importances_and_points_at_charts() {
     let Some(browser) = browser() else { return };

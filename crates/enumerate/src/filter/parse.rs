@@ -1,6 +1,6 @@
 //! Parses tokens into a tree, with Python's precedences.
 
-use ck_select_types::nearest::Hint;
+use ck_select_types::nearest::OneOf;
 
 use super::FilterError;
 use super::expression::{Expr, Level, Value};
@@ -173,9 +173,8 @@ impl<'a> Parser<'a> {
             return Err(self.unexpected("the name of a field"));
         }
         let Some(index) = self.fields.iter().position(|field| *field == token.text) else {
-            let (hint, fields) = (Hint::new(token.text, self.fields.iter().copied()), self.fields.join(", "));
-            return self
-                .fail(format!("kernels have no field '{}'{hint} (the fields are: {fields})", token.text));
+            let known = OneOf::new(token.text, self.fields);
+            return self.fail(format!("kernels have no field '{}'{known}", token.text));
         };
         self.skip();
         Ok(Expr::Field(index))

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use ck_select_types::each_operation;
-use ck_select_types::nearest::Hint;
+use ck_select_types::nearest::OneOf;
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::{Problem, ProblemDefaults};
 use ck_select_types::vocab::{Direction, Dtype, Op};
@@ -129,8 +129,7 @@ impl std::str::FromStr for NamedSet {
         let all = named().map_err(|error| error.to_string())?;
         all.iter().find(|named| named.name == word).copied().ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|named| named.name).collect();
-            let hint = Hint::new(word, names.iter().copied());
-            format!("unknown set '{word}', expected one of: {}{hint}", names.join(", "))
+            format!("unknown set '{word}'{}", OneOf::new(word, &names))
         })
     }
 }

@@ -77,8 +77,8 @@ pub enum RankError {
     },
     /// A universal model without a GPU to rank for.
     #[error(
-        "a universal model ranks for the GPU of the problem, and neither the problem, nor the caller, nor \
-         the kernels name an architecture"
+        "a universal model ranks for a GPU: give its architecture, which neither the problem nor all kernels \
+         name"
     )]
     NoArch,
     /// A GPU that a universal model does not know.

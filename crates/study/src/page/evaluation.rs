@@ -6,7 +6,7 @@ use ck_select_model::model::Model;
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::{Figure, Page};
 use super::provenance::{self, Provenance};
-use super::text::{brief, code, count, escape, number, percent};
+use super::text::{Rounding, brief, code, count, escape, number, percent};
 use crate::candidates::counted_as;
 use crate::evaluate::{Evaluation, SliceGroup};
 use ck_select_data::figures::Spread;
@@ -193,6 +193,7 @@ pub(super) fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Mea
                 if let Some(chosen) = chosen.filter(|chosen| !shown.contains(chosen)) {
                     shown.push(chosen);
                 }
+                let speeds = Rounding::new(trial.candidates.iter().map(|candidate| candidate.tflops));
                 page.table(
                     &["kernel", "rank", "TFLOPS", "efficiency"],
                     shown.into_iter().map(|place| {
@@ -204,8 +205,8 @@ pub(super) fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Mea
                             if chosen == Some(place) { format!("<b>{name}</b>, chosen") } else { name };
                         vec![
                             name,
-                            rank.map_or_else(String::new, |rank| count(rank + 1)),
-                            number(candidate.tflops),
+                            rank.map_or_else(|| "not ranked".to_owned(), |rank| count(rank + 1)),
+                            speeds.say(candidate.tflops),
                             percent(trial.efficiency(place)),
                         ]
                     }),

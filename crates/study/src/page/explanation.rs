@@ -12,7 +12,7 @@ use super::chart;
 use super::evaluation::last_name;
 use super::html::Page;
 use super::provenance::{self, Provenance};
-use super::text::{brief, code, count, escape, number};
+use super::text::{Rounding, brief, code, count, escape, number};
 
 /// Number of features in the chart; the table has all.
 const FEATURES: usize = 12;
@@ -28,8 +28,8 @@ pub struct Explanation<'a> {
     pub ranking: &'a [Ranked],
     /// The two compared kernels.
     pub kernels: [Ranked; 2],
-    /// Why they are distinguished.
-    pub comparison: &'a Comparison,
+    /// Why the model distinguishes them; `None` if the estimate ranks, whose scores are microseconds.
+    pub comparison: Option<&'a Comparison>,
     /// Where the problem is outside the model's training range.
     pub outside: &'a [OutOfRange],
 }
@@ -38,24 +38,30 @@ pub struct Explanation<'a> {
 pub fn explanation(explained: &Explanation<'_>, made: &Provenance) -> String {
     let Explanation { ranker, problem, kernels, comparison, .. } = *explained;
     let [first, second] = kernels.map(|kernel| named(explained, &kernel));
-    let mut page = Page::new(&format!("{}: why this kernel", last_name(ranker.model())));
+    let by = if comparison.is_some() { last_name(ranker.model()) } else { "the estimate" };
+    let mut page = Page::new(&format!("{by}: why this kernel"));
     provenance::line(&mut page, &made.at);
     let text = problem.to_string();
     page.raw(&format!("<p class=\"lead\">For {}</p>\n", code(&brief(&text))));
     page.details("the whole problem", |page| page.raw(&format!("<p><code>{}</code></p>\n", escape(&text))));
-    let scores = comparison.scores();
-    let [ours, theirs] = scores;
-    // Of a universal model, with what the estimate adds.
-    let score = if comparison.estimate.is_some() { "score" } else { "raw score" };
+    let scores = explained.scores();
+    let rounding = Rounding::new(scores);
+    let score = explained.score();
     page.table(
         &["kernel", "rank", score],
         [(first, 0), (second, 1)].map(|(name, side)| {
             let rank = explained.ranking.iter().position(|ranked| is_same(ranked, &kernels[side]));
             let rank = rank.map_or_else(|| "not ranked".to_owned(), |rank| count(rank + 1));
-            vec![code(&name), rank, number(scores[side])]
+            vec![code(&name), rank, rounding.say(scores[side])]
         }),
     );
-    equals(&mut page, explained, ours);
+    equals(&mut page, explained);
+    let Some(comparison) = comparison else {
+        page.section("Ranking", |page| ranking(page, explained));
+        page.section("What the estimate says", |page| estimate(page, explained));
+        return page.finish();
+    };
+    let [ours, theirs] = scores;
     let sign = match ours.partial_cmp(&theirs) {
         Some(Ordering::Greater) => "above",
         Some(Ordering::Less) => "below",
@@ -65,7 +71,7 @@ pub fn explanation(explained: &Explanation<'_>, made: &Provenance) -> String {
         page.text(&format!(
             "The {score} of the first is {sign} that of the second by {}. The feature with the largest part \
              in it is {}: {} of the first and {} of the second.",
-            number((ours - theirs).abs()),
+            rounding.say((ours - theirs).abs()),
             most.feature,
             number(most.values[0]),
             number(most.values[1])
@@ -79,6 +85,22 @@ pub fn explanation(explained: &Explanation<'_>, made: &Provenance) -> String {
     page.finish()
 }
 
+impl Explanation<'_> {
+    /// What ranks the two kernels.
+    fn scores(&self) -> [f64; 2] {
+        self.comparison.map_or_else(|| self.kernels.map(|kernel| kernel.score), Comparison::scores)
+    }
+
+    /// What a score is; of a universal model, with what the estimate adds.
+    fn score(&self) -> &'static str {
+        match self.comparison {
+            None => "time, µs",
+            Some(comparison) if comparison.estimate.is_some() => "score",
+            Some(_) => "raw score",
+        }
+    }
+}
+
 fn named(explained: &Explanation<'_>, ranked: &Ranked) -> String {
     explained.problem.named(explained.ranker.name(ranked.index), ranked.split_k)
 }
@@ -88,12 +110,17 @@ fn is_same(one: &Ranked, other: &Ranked) -> bool {
 }
 
 /// The kernels with the score of the first, among which no feature decides.
-fn equals(page: &mut Page, explained: &Explanation<'_>, score: f64) {
-    let equals = explained.ranking.iter().filter(|one| one.score == score).count();
+fn equals(page: &mut Page, explained: &Explanation<'_>) {
+    let (score, by) = match explained.comparison {
+        Some(_) => ("score", "model"),
+        None => ("time", "estimate"),
+    };
+    let first = explained.scores()[0];
+    let equals = explained.ranking.iter().filter(|one| one.score == first).count();
     if equals > 1 {
         page.warning(&format!(
-            "{} kernels have the score of the first, so the model does not tell them apart. Among equal \
-             scores, {}.",
+            "{} kernels have the {score} of the first, so the {by} does not tell them apart. Among equal \
+             {score}s, {}.",
             count(equals),
             Ties::RULE
         ));
@@ -104,19 +131,25 @@ fn ranking(page: &mut Page, explained: &Explanation<'_>) {
     let scores = explained.ranking.iter().map(|ranked| ranked.score);
     let (low, high) = scores
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), score| (low.min(score), high.max(score)));
-    page.text(&format!(
-        "All {} kernels that the model ranks for this problem.",
-        count(explained.ranking.len())
-    ));
+    let rounding = Rounding::new(explained.ranking.iter().map(|ranked| ranked.score));
+    let by = if explained.comparison.is_some() { "model" } else { "estimate" };
+    let all = count(explained.ranking.len());
+    page.text(&format!("All {all} kernels that the {by} ranks for this problem."));
+    let score = if explained.comparison.is_some() { "score" } else { explained.score() };
     page.named_table(
         "ranking-table",
-        &["kernel", "rank", "score", ""],
+        &["kernel", "rank", score, ""],
         explained.ranking.iter().enumerate().map(|(rank, ranked)| {
             let name = code(&named(explained, ranked));
             let is_compared = explained.kernels.iter().any(|kernel| is_same(kernel, ranked));
             let name = if is_compared { format!("<b>{name}</b>") } else { name };
-            let share = if high > low { (ranked.score - low) / (high - low) } else { 1.0 };
-            vec![name, count(rank + 1), number(ranked.score), chart::bar(share)]
+            let share = match explained.comparison {
+                // Times, of which the longest fills the cell.
+                None => ranked.score / high,
+                Some(_) if high > low => (ranked.score - low) / (high - low),
+                Some(_) => 1.0,
+            };
+            vec![name, count(rank + 1), rounding.say(ranked.score), chart::bar(share)]
         }),
     );
 }
@@ -138,13 +171,16 @@ fn terms(page: &mut Page, comparison: &Comparison) {
     if first == second {
         page.text("Both have the same score: the differences cancel out.");
     }
+    let all = comparison.terms.iter().flat_map(|term| term.contributions).chain(comparison.raw);
+    let rounding_of_parts = Rounding::new(all);
+    let say = |part: f64| rounding_of_parts.say(part);
     let bias = comparison.parts.each_ref().map(|part| part.bias);
     let rounding = comparison.parts.each_ref().map(|part| part.rounding);
     let row = |name: &str, values: [String; 2], parts: [f64; 2]| {
         let difference = parts[0] - parts[1];
         let [first, second] = values;
         let bar = chart::diverging(if most > 0.0 { difference / most } else { 0.0 });
-        vec![escape(name), first, second, number(parts[0]), number(parts[1]), number(difference), bar]
+        vec![escape(name), bar, say(difference), say(parts[0]), say(parts[1]), first, second]
     };
     let mut sum = vec![("all: raw score", comparison.raw), ("bias", bias), ("rounding", rounding)];
     if let Some(estimate) = comparison.estimate {
@@ -152,13 +188,13 @@ fn terms(page: &mut Page, comparison: &Comparison) {
     }
     let sums = sum.into_iter().map(|(name, parts)| {
         let mut cells = row(name, [String::new(), String::new()], parts);
-        cells[6].clear();
+        cells[1].clear();
         cells
     });
     let features = |page: &mut Page, terms: &[Term], sums: Vec<Vec<String>>| {
         let of = |term: &Term| row(term.feature, term.values.map(number), term.contributions);
         page.table(
-            &["feature", "first has", "second has", "adds to the first", "to the second", "difference", ""],
+            &["feature", "", "difference", "adds to the first", "to the second", "first has", "second has"],
             terms.iter().map(of).chain(sums),
         );
     };
@@ -178,7 +214,7 @@ fn estimate(page: &mut Page, explained: &Explanation<'_>) {
         (Some((device, _)), _) | (None, Some(Ok(device))) => device,
         (None, Some(Err(error))) => return page.text(&format!("Nothing: {error}.")),
         (None, None) => {
-            return page.text("Nothing: neither the problem nor the model names an architecture.");
+            return page.text("Nothing: no GPU is named; give --arch.");
         }
     };
     let estimator = Estimator::new(device);
@@ -191,18 +227,20 @@ fn estimate(page: &mut Page, explained: &Explanation<'_>) {
         return page.text("Nothing: it does not know a kernel of this kind.");
     };
     page.text(
-        "The estimate is a formula that never saw the measurements, so it can disagree with the model; its \
+        "The estimate is a formula that never saw the measurements, so it can disagree with a model; its \
          terms, in microseconds, are what each cause adds to the time. To the right is what makes the first \
          kernel faster.",
     );
+    let rounding = Rounding::new([first.total(), second.total()]);
     let pairs = first.named.iter().zip(&second.named);
     let most = pairs.clone().fold(0.0_f64, |most, (first, second)| most.max((second.1 - first.1).abs()));
     let rows = pairs.map(|(&(name, first), &(_, second))| {
         let bar = chart::diverging(if most > 0.0 { (second - first) / most } else { 0.0 });
-        vec![escape(name), number(first), number(second), bar]
+        vec![escape(name), bar, rounding.say(first), rounding.say(second)]
     });
-    let all = vec!["<b>all</b>".to_owned(), number(first.total()), number(second.total()), String::new()];
-    page.table(&["term", "first, µs", "second, µs", ""], rows.chain([all]));
+    let totals = [&first, &second].map(|terms| rounding.say(terms.total()));
+    let all = ["<b>all</b>".to_owned(), String::new()].into_iter().chain(totals).collect();
+    page.table(&["term", "", "first, µs", "second, µs"], rows.chain([all]));
 }
 
 fn trained(page: &mut Page, explained: &Explanation<'_>) {
@@ -227,7 +265,8 @@ fn trained(page: &mut Page, explained: &Explanation<'_>) {
         let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
         let place =
             if (low..=high).contains(&asked) { chart::position(place) } else { "<b>outside</b>".to_owned() };
-        Some(vec![escape(field.name), asked.to_string(), low.to_string(), high.to_string(), place])
+        let [asked, low, high] = [asked, low, high].map(|value| number(value as f64));
+        Some(vec![escape(field.name), place, asked, low, high])
     });
-    page.table(&["field", "asked", "trained from", "to", "where"], rows);
+    page.table(&["field", "where", "asked", "trained from", "to"], rows);
 }

@@ -108,10 +108,15 @@ impl Page {
         rows: impl IntoIterator<Item = Vec<String>>,
     ) {
         let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };
+        let (header, rows) = without_empty_columns(header, rows.into_iter().collect());
+        let class = match text_columns(&rows) {
+            none if none.is_empty() => String::new(),
+            classes => format!(" class=\"{}\"", classes.join(" ")),
+        };
         let row = |cells: Vec<String>| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
         let rows: Vec<String> = rows.into_iter().map(row).collect();
         let long = if rows.len() > LONG { " long" } else { "" };
-        self.raw(&format!("<div class=\"table{long}\" tabindex=\"0\">\n<table{id}>\n<thead><tr>"));
+        self.raw(&format!("<div class=\"table{long}\" tabindex=\"0\">\n<table{id}{class}>\n<thead><tr>"));
         for cell in header {
             self.raw(&format!("<th scope=\"col\">{}</th>", escape(cell)));
         }
@@ -141,9 +146,53 @@ impl Page {
     }
 }
 
+/// The columns of which a row has something.
+fn without_empty_columns<'h>(
+    header: &[&'h str],
+    mut rows: Vec<Vec<String>>,
+) -> (Vec<&'h str>, Vec<Vec<String>>) {
+    let has_any = |column: usize| rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.is_empty()));
+    let kept: Vec<bool> = (0..header.len()).map(|column| rows.is_empty() || has_any(column)).collect();
+    for row in &mut rows {
+        let mut kept = kept.iter();
+        row.retain(|_| kept.next().copied().unwrap_or(true));
+    }
+    (header.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(name, _)| *name).collect(), rows)
+}
+
+/// A class for each column behind the first that has words: they begin at its left, numbers end at its right.
+fn text_columns(rows: &[Vec<String>]) -> Vec<String> {
+    // A number may have a unit.
+    let is_number = |cell: &&String| {
+        let letters = cell.chars().filter(|c| c.is_alphabetic()).count();
+        cell.starts_with(|c: char| c.is_ascii_digit() || c == '-') && letters <= 4 || cell.starts_with("<svg")
+    };
+    let has_words = |&column: &usize| {
+        let mut cells =
+            rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.is_empty()).peekable();
+        cells.peek().is_some() && !cells.any(|cell| is_number(&cell))
+    };
+    let columns = rows.first().map_or(0, Vec::len);
+    (1..columns).filter(has_words).map(|column| format!("text{}", column + 1)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Words ended at the right of their column, and lines of a long message began anywhere.
+    #[test]
+    fn words_begin_at_the_left_and_empty_columns_are_left_out() {
+        let mut page = Page::new("t");
+        let row = |cells: [&str; 5]| cells.map(str::to_owned).to_vec();
+        page.table(
+            &["first", "second", "third", "fourth", ""],
+            [row(["a", "12", "", "<code>x</code>", "<svg/>"]), row(["b", "unknown", "", "2 × one GPU", ""])],
+        );
+        let html = page.finish();
+        assert!(html.contains("<table class=\"text3\">") && !html.contains("third"), "{html}");
+        assert!(html.contains("<tr><td>a</td><td>12</td><td><code>x</code></td><td><svg/></td></tr>"));
+    }
 
     #[test]
     fn texts_cannot_break_out() {

@@ -159,7 +159,8 @@ const TOOLS: &str = "<div class=\"tools\">\n\
     aria-label=\"smaller\">−</button> <button type=\"button\" id=\"zoom-in\" \
     aria-label=\"larger\">+</button></span>\n\
     <span class=\"legend\">0 % <i></i> 100 % of the fastest</span>\n\
-    <span class=\"legend\"><i class=\"fastest\"></i> the fastest</span>\n</div>\n";
+    <span class=\"legend\"><i class=\"fastest\"></i> the fastest</span>\n\
+    <span class=\"legend\"><i class=\"empty\"></i> not measured, or failed</span>\n</div>\n";
 
 const DIALOG: &str = "<dialog id=\"one\" aria-labelledby=\"one-title\"><form method=\"dialog\">\
     <button>close</button></form><h2 id=\"one-title\"></h2><p></p><div class=\"table\" tabindex=\"0\"><table>\

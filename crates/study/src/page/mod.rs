@@ -4,6 +4,7 @@
 //! one map (`map`).
 
 mod chart;
+mod comparison;
 mod evaluation;
 mod explanation;
 #[cfg(feature = "train")]
@@ -16,7 +17,9 @@ mod sweep;
 mod text;
 #[cfg(feature = "train")]
 mod training;
+mod winners;
 
+pub use comparison::{Side, comparison};
 pub use evaluation::evaluation;
 pub use explanation::{Explanation, explanation};
 pub use progress::{Progress, empty};
@@ -24,3 +27,4 @@ pub use provenance::{ModelPlace, Provenance};
 pub use sweep::sweep;
 #[cfg(feature = "train")]
 pub use training::training;
+pub use winners::winners;

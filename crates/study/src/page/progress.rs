@@ -2,7 +2,7 @@
 
 use super::html::{Figure, Page};
 use super::provenance;
-use super::text::{code, count, duration, escape, number, percent};
+use super::text::{code, count, duration, escape, number, short};
 use ck_select_data::measurements::Measurements;
 
 /// Seconds until the browser reloads the page of a running sweep.
@@ -30,11 +30,10 @@ pub fn empty(log: &str, at: &str, runs: bool) -> String {
 
 pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurements) {
     let (rows, planned) = (measurements.rows().len(), progress.planned);
-    let share = percent(rows as f64 / planned.max(1) as f64);
+    let share = format!("{:.0} %", (rows as f64 / planned.max(1) as f64 * 100.0).floor());
     let rate = progress.rate.filter(|rate| *rate > 0.0);
     let left = rate.map(|rate| duration(planned.saturating_sub(rows) as f64 / rate * 1e3));
-    let unknown = || "–".to_owned();
-    let a_minute = rate.map(|rate| count((rate * 60.0).round() as usize));
+    let a_minute = rate.map(|rate| short((rate * 60.0 * 10.0).round() / 10.0));
     page.again(AGAIN);
     page.raw(&format!("<p class=\"lead\">Running. This page is updated every {AGAIN} seconds.</p>\n"));
     page.raw(&format!(
@@ -43,13 +42,18 @@ pub(super) fn write(page: &mut Page, progress: Progress, measurements: &Measurem
         rows.min(planned),
         escape(&share)
     ));
-    page.figures(&[
+    let mut figures = vec![
         Figure::new("rows", "rows", format!("{} of {}", count(rows), count(planned))),
         Figure::new("share", "done", share),
-        Figure::new("rate", "rows a minute", a_minute.unwrap_or_else(unknown)),
-        Figure::new("left", "time left", left.unwrap_or_else(unknown)),
-        Figure::new("best", "fastest so far", fastest(measurements).unwrap_or_else(unknown)),
-    ]);
+    ];
+    // What is not known yet has no figure.
+    let later = [
+        ("rate", "rows a minute", a_minute),
+        ("left", "time left", left),
+        ("best", "fastest so far", fastest(measurements)),
+    ];
+    figures.extend(later.into_iter().filter_map(|(id, label, value)| Some(Figure::new(id, label, value?))));
+    page.figures(&figures);
 }
 
 /// The highest speed of all rows, and its kernel.

@@ -7,8 +7,8 @@ use super::html::{Figure, Page};
 use super::map::Excerpt;
 use super::progress::{self, Progress};
 use super::provenance::{self, Provenance};
-use super::text::{brief, code, count, duration, escape, name, number, percent};
-use crate::candidates::counted_as;
+use super::text::{Rounding, brief, code, count, duration, escape, name, number, percent, short};
+use crate::candidates::{Trial, counted_as};
 use crate::survey::{NEAR, Survey};
 use ck_select_data::measurements::Measurements;
 
@@ -47,7 +47,7 @@ pub fn sweep(
     page.section("Roofline", |page| roofline(page, survey, measurements, &shown));
     page.section("Noise", |page| noise(page, survey, measurements));
     page.section("Failures", |page| failures(page, survey));
-    page.section("Time spent", |page| time(page, survey));
+    page.section("Time spent", |page| time(page, survey, progress.is_some()));
     page.section("Data", |page| made.data(page, measurements));
     page.finish()
 }
@@ -74,17 +74,18 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let lead = lead.join(" ");
     page.raw(&format!("<p class=\"lead\">{}</p>\n", name(&lead)));
     let measured = coverage.measured as f64 / coverage.possible as f64;
-    let best = steps.first().map_or(f64::NAN, |step| step.share);
     let mut figures = vec![
         Figure::new("num_problems", "problems", count(measurements.problems().len())),
         Figure::new("num_kernels", "kernels", count(kernels.len())),
         Figure::new("num_rows", "rows", count(coverage.rows)),
         Figure::new("measured", "pairs measured", percent(measured)),
         Figure::new("winners", "kernels that win", count(survey.winners())),
-        Figure::new("best_single", "best single kernel", percent(best)),
         Figure::new("random", "a random kernel", percent(survey.random())),
         Figure::new("failed", "rows without a time", count(failed)),
     ];
+    if let Some(best) = steps.first() {
+        figures.insert(5, Figure::new("best_single", "best single kernel", percent(best.share)));
+    }
     if survey.trials.len() != measurements.problems().len() {
         figures.insert(1, Figure::new("num_runs", "runs of problems", count(survey.trials.len())));
     }
@@ -106,12 +107,14 @@ fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown:
     let (never, near) = never.fold((0, 0), |(all, near), one| (all + 1, near + usize::from(one.near > 0)));
     page.text(&format!(
         "{} kernels ran and never win; {} of those are within {} % of the fastest somewhere. Time is that of \
-         one run of each row. Click a kernel for its problems.",
+         one run of each row. Click a kernel for its problems. One that failed on every problem has no mean \
+         efficiency.",
         count(never),
         count(near),
         ((1.0 - NEAR) * 100.0).round()
     ));
     let near = format!("within {} %", ((1.0 - NEAR) * 100.0).round());
+    let times = Rounding::new(survey.kernels.iter().map(|kernel| kernel.run_ms));
     page.named_table(
         "kernels-table",
         &["kernel", "tile", "pipeline", "ran on", "wins", &near, "mean efficiency", "failed", "time, ms"],
@@ -125,9 +128,9 @@ fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown:
                 count(figures.ran),
                 count(figures.wins),
                 count(figures.near),
-                percent(figures.mean),
+                if figures.ran > 0 { percent(figures.mean) } else { String::new() },
                 count(figures.failed),
-                number(figures.run_ms),
+                times.say(figures.run_ms),
             ]
         }),
     );
@@ -190,6 +193,7 @@ fn problems(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
         header.insert(5, "of the roof");
     }
     let names = names(survey, measurements, shown);
+    let speeds = Rounding::new(survey.trials.iter().map(Trial::oracle_tflops));
     page.named_table(
         "problems-table",
         &header,
@@ -202,7 +206,7 @@ fn problems(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
                 code(&name),
                 count(trial.candidates.len()),
                 count(close),
-                number(tflops),
+                speeds.say(tflops),
                 number(problem.flops() / tflops / 1e6),
                 code(&measurements.kernels()[trial.candidates[trial.oracle].kernel as usize].name),
             ];
@@ -289,14 +293,20 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let mut any = false;
     for (sidecar, details) in known {
         any = true;
+        let spread = match details.with_cv {
+            0 => "No row has a spread of its samples.".to_owned(),
+            rows => format!(
+                "{} rows have a spread of their samples, with a coefficient of variation of {} in the median \
+                 and below {} for nine of ten.",
+                count(rows),
+                percent(details.median),
+                percent(details.p90)
+            ),
+        };
         page.text(&format!(
-            "{}: {} rows have a spread of their samples, with a coefficient of variation of {} in the median \
-             and below {} for nine of ten. {} rows were measured again because they were unsteady, and {} \
-             stayed so; {} rows were written again, after a failure or a crash.",
+            "{}: {spread} {} rows were measured again because they were unsteady, and {} stayed so; {} rows \
+             were written again, after a failure or a crash.",
             sidecar.of.display(),
-            count(details.with_cv),
-            percent(details.median),
-            percent(details.p90),
             count(details.remeasured),
             count(details.unsteady),
             count(details.again)
@@ -324,16 +334,17 @@ fn failures(page: &mut Page, survey: &Survey) {
         page.text("Every row has a time.");
         return;
     }
-    page.table(
-        &["class", "rows", "kernels", "problems", "the last of them"],
+    page.named_table(
+        "failure-classes",
+        &["class, and its last message", "rows", "kernels", "problems"],
         survey.failures.iter().map(|one| {
             let last = if one.last.is_empty() { String::new() } else { code(&one.last) };
-            vec![escape(&one.class), count(one.rows), count(one.kernels), count(one.problems), last]
+            vec![escape(&one.class) + &last, count(one.rows), count(one.kernels), count(one.problems)]
         }),
     );
 }
 
-fn time(page: &mut Page, survey: &Survey) {
+fn time(page: &mut Page, survey: &Survey, runs: bool) {
     page.text(&format!(
         "One run of each row that has a time takes {} on the device, {} of it the slowest tenth of the rows. \
          The table of kernels has each one's part.",
@@ -349,9 +360,11 @@ fn time(page: &mut Page, survey: &Survey) {
         page.text("There is no FILE.meta.json beside the data: how long measuring took is not known.");
         return;
     }
+    page.text("The time of a run that was killed is that until its last row.");
+    let last = sessions.len() - 1;
     page.table(
         &["data", "devices", "rows", "time", "rows a second", "ended"],
-        sessions.into_iter().map(|(sidecar, session)| {
+        sessions.into_iter().enumerate().map(|(place, (sidecar, session))| {
             let mut gpus: BTreeMap<&str, usize> = BTreeMap::new();
             session.devices().for_each(|device| *gpus.entry(device.name()).or_default() += 1);
             let gpus: Vec<String> =
@@ -360,13 +373,16 @@ fn time(page: &mut Page, survey: &Survey) {
                 .seconds()
                 .filter(|seconds| *seconds > 0)
                 .map(|seconds| session.rows as f64 / seconds as f64);
+            let without_end = if runs && place == last { "runs" } else { "killed" };
+            // Only the details of a log tell what a run wrote before it was killed.
+            let is_known = session.ended.is_some() || sidecar.details.is_some();
             vec![
-                escape(&sidecar.of.display().to_string()),
+                name(&sidecar.of.display().to_string()),
                 gpus.join(", "),
-                count(session.rows as usize),
-                session.seconds().map_or_else(String::new, |seconds| duration(seconds as f64 * 1e3)),
-                rate.map_or_else(String::new, |rate| number(rate.round())),
-                escape(session.end.as_deref().unwrap_or("killed")),
+                if is_known { count(session.rows as usize) } else { number(f64::NAN) },
+                duration(session.seconds().map_or(f64::NAN, |seconds| seconds as f64 * 1e3)),
+                short(rate.map_or(f64::NAN, |rate| (rate * 10.0).round() / 10.0)),
+                escape(session.end.as_deref().unwrap_or(without_end)),
             ]
         }),
     );

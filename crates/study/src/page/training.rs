@@ -96,10 +96,10 @@ fn headline(
 /// How a tuned model improved.
 fn measured(page: &mut Page, inputs: &CardInputs) {
     page.text(
-        "Efficiency on problems that were not measured, by the number of problems that were. What is \
-         expected comes from the measured problems, each held out, among the kernels that were measured; \
-         what was found comes from recorded problems that were not measured, among all kernels. At 0 the \
-         universal model chose alone.",
+        "Efficiency by the number of problems that were measured. What is expected comes from the measured \
+         problems, each held out or measured later, among the kernels that were measured; what was found \
+         comes from recorded problems that were not measured, among all kernels. Each line judges the same \
+         problems everywhere. At 0 the universal model chose alone.",
     );
     for (title, of) in [
         ("Mean efficiency", (|point| point.efficiency.mean) as fn(&CurvePoint) -> f64),
@@ -147,7 +147,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
     for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
         forest_title(page, one);
         let folds = &one.validation.folds;
-        let names: Vec<String> = folds.iter().map(fold_name).collect();
+        let names: Vec<String> = folds.iter().map(FoldMetrics::name).collect();
         let dots = |name: &str, of: fn(&Efficiency) -> f64| {
             let point =
                 |(place, fold): (usize, &FoldMetrics)| Some((place as f64, of(fold.efficiency.as_ref()?)));
@@ -159,6 +159,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
             let x = Axis::of_names("fold", &names);
             page.raw(&chart::series("efficiency by fold", &x, ("efficiency", Unit::Share), &all));
         }
+        // A column that no fold has is left out.
         let share = |value: Option<f64>| value.map_or_else(String::new, percent);
         let error = |value: Option<f64>| value.map_or_else(String::new, number);
         page.table(
@@ -175,11 +176,6 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
             }),
         );
     }
-}
-
-/// What was left out, or its number.
-fn fold_name(fold: &FoldMetrics) -> String {
-    fold.left_out.clone().unwrap_or_else(|| count(fold.fold + 1))
 }
 
 /// How the number of trees was chosen.
@@ -203,12 +199,14 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
             first.loss,
             count(one.forest.trees().len())
         ));
+        let folds = &one.validation.folds;
+        let named = |fold: usize| folds.get(fold).map_or_else(|| count(fold + 1), FoldMetrics::name);
         let all: Vec<Series> = watched
             .iter()
             .map(|(fold, rounds)| {
                 let losses = (1..).map(f64::from).zip(rounds.losses.iter().copied());
                 let kept = Some(rounds.best.saturating_sub(1));
-                Series { kept, ..Series::new(&format!("fold {}", fold + 1), Mark::Line, losses) }
+                Series { kept, ..Series::new(&format!("fold {}", named(*fold)), Mark::Line, losses) }
             })
             .collect();
         let most = watched.iter().map(|(_, rounds)| rounds.losses.len()).max().unwrap_or(1);
@@ -218,9 +216,10 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
             &["fold", "trees kept", "trees tried", "at one tree", "lowest", "loss"],
             watched.iter().map(|(fold, rounds)| {
                 let at = |place: usize| rounds.losses.get(place).copied().unwrap_or(f64::NAN);
-                let counts = [fold + 1, rounds.best, rounds.losses.len()].map(count);
+                let counts = [rounds.best, rounds.losses.len()].map(count);
                 let losses = [at(0), at(rounds.best.saturating_sub(1))].map(number);
-                counts.into_iter().chain(losses).chain([rounds.loss.to_owned()]).collect()
+                let name = std::iter::once(escape(&named(*fold)));
+                name.chain(counts).chain(losses).chain([rounds.loss.to_owned()]).collect()
             }),
         );
     }

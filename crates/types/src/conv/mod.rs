@@ -20,6 +20,7 @@ pub(crate) mod problems {
     pub use super::problem::{CONV_COLUMNS, ConvProblem, floor_div};
 }
 
+use self::problem::SHARED_KEYS;
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
@@ -37,6 +38,7 @@ impl OperationProblem for ConvProblem {
         name_beginnings: "'grouped_conv_'",
         identifying_keys: &["C", "Hi", "Wi"],
         extra_keys: &[],
+        shared_keys: &SHARED_KEYS,
         dtype_fields: &["dtype_in", "dtype_wei", "dtype_out"],
         dtype: Dtype::Bf16,
         dtypes: Dtype::ELEMENTS,

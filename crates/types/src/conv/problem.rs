@@ -58,6 +58,12 @@ pub const CONV_COLUMNS: [&str; 19] = [
     "N", "C", "K", "G", "Di", "Hi", "Wi", "Z", "Y", "X", "stride_d", "stride_h", "stride_w", "pad_d",
     "pad_h", "pad_w", "dilation_d", "dilation_h", "dilation_w",
 ];
+/// Keys of text that stand for the field of each axis, and for padding on both of its sides.
+pub(super) const SHARED_KEYS: [(&str, &[[&str; 3]]); 3] = [
+    ("stride", &[["stride_d", "stride_h", "stride_w"]]),
+    ("dilation", &[["dilation_d", "dilation_h", "dilation_w"]]),
+    ("pad", &[["pad_d_left", "pad_h_left", "pad_w_left"], ["pad_d_right", "pad_h_right", "pad_w_right"]]),
+];
 const PLACES: [usize; 19] = places(ConvProblem::FIELDS, &CONV_COLUMNS);
 /// The first of the fields that belong to an axis; three by three, up to [`BEHIND_AXES`].
 const FIRST_AXIS: usize = places(ConvProblem::FIELDS, &["Di"])[0];
@@ -176,6 +182,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Con
     let is_deep = |name| given.get(name).is_some_and(|extent| extent > 1);
     let deep = is_deep("Di") || is_deep("Z") || given.get_as("pad_d").is_some_and(|pad| pad > 0);
     given.or("ndim", if deep { 3 } else { 2 });
+    share(&mut given, cells)?;
     let dtype = given.get("dtype_in").unwrap_or(defaults.dtype as i64);
     for name in ["dtype_wei", "dtype_out"] {
         given.or(name, dtype);
@@ -190,6 +197,21 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Con
         ..ConvProblem::USUAL
     };
     Ok(given.complete(&usual))
+}
+
+/// Gives the fields of all axes that the problem has the number of a key that stands for them.
+fn share(given: &mut GivenFields, cells: &dyn Fields) -> Result<(), InvalidField> {
+    let axes = given.get("ndim").unwrap_or(2).clamp(1, 3) as usize;
+    for (key, sides) in SHARED_KEYS {
+        let Some(value) = cells::whole(cells, key)? else { continue };
+        for field in sides.iter().flat_map(|fields| &fields[3 - axes..]) {
+            given.or(field, value);
+            if let Some(other) = given.get(field).filter(|other| *other != value) {
+                return Err(InvalidField::new(key, value, format!("{other} as in {field}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Display for ConvProblem {

@@ -54,6 +54,7 @@ impl OperationProblem for FmhaProblem {
         name_beginnings: "'fmha_'",
         identifying_keys: &["seqlen_q"],
         extra_keys: &[],
+        shared_keys: &[],
         dtype_fields: &[],
         dtype: Dtype::Fp16,
         dtypes: &DTYPES,

@@ -49,6 +49,7 @@ impl OperationProblem for GemmProblem {
                           GEMMs do, with a dtype",
         identifying_keys: &["M", "m", "groups"],
         extra_keys: &["groups"],
+        shared_keys: &[],
         dtype_fields: &["dtype_a", "dtype_b", "dtype_c"],
         dtype: Dtype::Fp8,
         dtypes: Dtype::ELEMENTS,

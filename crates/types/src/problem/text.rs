@@ -9,7 +9,7 @@ use crate::cells::Fields;
 use crate::defaults::ProblemDefaults;
 use crate::each_operation;
 use crate::field::{Field, InvalidField};
-use crate::nearest::Hint;
+use crate::nearest::OneOf;
 use crate::operation::{Operation, OperationProblem as _};
 use crate::vocab::Op;
 
@@ -20,11 +20,7 @@ pub enum ProblemError {
     #[error("'{0}' is not of the form key=value")]
     NotAPair(String),
     /// A key that no problem of the operation has.
-    #[error(
-        "{op} problems have no field '{key}', expected one of: {}{}",
-        accepted.join(", "),
-        Hint::new(key, accepted.iter().copied())
-    )]
+    #[error("{op} problems have no field '{key}'{}", OneOf::new(key, accepted))]
     UnknownKey {
         /// The operation.
         op: Op,
@@ -56,6 +52,15 @@ pub(crate) fn keys(op: Op) -> &'static [&'static str] {
     &KEYS[op as usize]
 }
 
+/// All keys that text may have.
+fn text_keys(op: Op) -> &'static [&'static str] {
+    static KEYS: LazyLock<Vec<Vec<&'static str>>> = LazyLock::new(|| {
+        let shared = |op| Operation::get(op).shared_keys.iter().map(|(key, _)| *key);
+        Op::ALL.iter().map(|&op| keys(op).iter().copied().chain(shared(op)).collect()).collect()
+    });
+    &KEYS[op as usize]
+}
+
 /// What stands between pairs.
 pub(crate) fn separates(c: char) -> bool {
     c == ',' || c.is_whitespace()
@@ -66,7 +71,7 @@ impl Problem {
     ///
     /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`, or
     /// a list of GEMMs as `groups=128x512x1024*3+64x512x1024`; attention needs `seqlen_q`, `nhead_q`,
-    /// `hdim_q`. Everything else has a neutral default.
+    /// `hdim_q`. Everything else has a neutral default. `stride`, `dilation` and `pad` are those of all axes.
     ///
     /// ```
     /// use ck_select_types::problem::{Problem, ProblemDefaults};
@@ -78,7 +83,7 @@ impl Problem {
     /// # Ok::<(), ck_select_types::problem::ProblemError>(())
     /// ```
     pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
-        let accepted = keys(op);
+        let accepted = text_keys(op);
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for part in text.split(separates).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
@@ -216,6 +221,29 @@ mod tests {
         assert!(conv("ndim=1,C=8,K=8,Wi=100,X=5").is_ok());
     }
 
+    /// A page shows `pad=1`, which could not be typed.
+    #[test]
+    fn one_key_stands_for_all_axes() {
+        let sizes = "C=8,K=8,Hi=9,Wi=9,Y=3,X=3";
+        let long = "stride_h=2,stride_w=2,pad_h=1,pad_w=1,dilation_h=2,dilation_w=2";
+        assert_eq!(conv(&format!("{sizes},stride=2,pad=1,dilation=2")), conv(&format!("{sizes},{long}")),);
+        let deep = conv(&format!("{sizes},Di=5,Z=3,pad=1,stride=2"));
+        let Ok(Problem::Conv(problem)) = deep else { panic!("{deep:?}") };
+        assert_eq!((problem.pad_left, problem.pad_right, problem.stride), ([1; 3], [1; 3], [2; 3]));
+        let Ok(Problem::Conv(problem)) = conv("ndim=1,C=8,K=8,Wi=100,X=5,pad=2") else { panic!() };
+        assert_eq!((problem.pad_left, problem.pad_right), ([0, 0, 2], [0, 0, 2]));
+        assert_eq!(conv(&format!("{sizes},pad=1,pad_h=1,pad_w_right=1")), conv(&format!("{sizes},pad=1")));
+        for (more, message) in [
+            ("pad=1,pad_h=2", "pad: found 1, expected 2 as in pad_h_left"),
+            ("pad_w_right=0,pad=1", "pad: found 1, expected 0 as in pad_w_right"),
+            ("stride=0", "stride_h: found 0, expected 1 to 2147483647"),
+            ("stride=two", "stride: found 'two', expected a whole number"),
+        ] {
+            assert_eq!(conv(&format!("{sizes},{more}")).unwrap_err().to_string(), message);
+        }
+        assert!(gemm("M=1,N=2,K=3,pad=1").is_err());
+    }
+
     #[test]
     fn every_mistake_is_named() {
         for (text, message) in [
@@ -245,6 +273,13 @@ mod tests {
         let error = conv("M=5").unwrap_err().to_string();
         assert!(
             error.starts_with("grouped_conv problems have no field 'M', expected one of: direction, "),
+            "{error}"
+        );
+        let error = conv("n=5").unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "grouped_conv problems have no field 'n'; did you mean 'N'? (one of: direction, variant, "
+            ),
             "{error}"
         );
         let error = conv(&format!("{RESNET},dtype=half")).unwrap_err().to_string();

@@ -19,7 +19,7 @@ pub(super) struct Bar<'a> {
 
 impl<'a> Bar<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
-        let progress = Progress::new(plan.len() as u64, "rows");
+        let progress = Progress::new("measuring", plan.len() as u64, "rows");
         Self { plan, progress, codeless: Mutex::default() }
     }
 

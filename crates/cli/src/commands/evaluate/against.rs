@@ -8,12 +8,14 @@ use ck_select_study::candidates::trials;
 use ck_select_study::compare::{Comparison, Limits};
 use ck_select_study::evaluate::Outcome;
 use ck_select_study::judge::Order;
+use ck_select_study::page::{self, Side};
 use serde_json::json;
 
+use super::super::{is_embedded, provenance};
 use super::Args;
 use super::chooser::Chooser;
 use crate::error::CliError;
-use crate::output::{Output, suffix, write_json};
+use crate::output::{Output, file_name, suffix, write_file, write_json};
 use crate::table::{Cell, Format, Table};
 
 fn limits(args: &Args) -> Limits {
@@ -48,9 +50,9 @@ fn read(args: &Args, [old, new]: &[Chooser; 2]) -> Result<Measurements, CliError
     side.read(args, args.arch.named_arch()?)
 }
 
-pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
-    super::check_suffixes(args, "--against", &["csv", "json"])?;
-    let sides = sides(args, old)?;
+pub(super) fn run(args: &Args, old_path: &Path) -> Result<(), CliError> {
+    super::check_suffixes(args, "--against", &["html", "csv", "json"])?;
+    let sides = sides(args, old_path)?;
     let measurements = read(args, &sides)?;
     let trials = trials(&measurements);
     let orders = |side: Chooser| side.on_measured(args, &measurements)?.orders(&measurements, &trials);
@@ -78,6 +80,7 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
     let comparison = Comparison::new(&pairs, lost, &limits(args));
     for path in &args.output {
         match suffix(path) {
+            "html" => write_file(path, &page(args, old_path, &comparison, &measurements)?)?,
             "csv" => changes(&comparison, &measurements).save(path)?,
             _ => write_json(path, &document(&comparison))?,
         }
@@ -87,6 +90,22 @@ pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
         format => criteria(&comparison).print_beside(format, || document(&comparison))?,
     }
     check(&comparison, trials.len())
+}
+
+fn page(
+    args: &Args,
+    old: &Path,
+    comparison: &Comparison,
+    measurements: &Measurements,
+) -> Result<String, CliError> {
+    let made = |path: &Path| {
+        let has_files = path.is_dir() || is_embedded(path);
+        provenance(has_files.then_some(path), measurements)
+    };
+    let (of_old, of_new) = (made(old)?, made(&args.model)?);
+    let (old, new) = (file_name(old), file_name(&args.model));
+    let sides = [Side { name: &old, made: &of_old }, Side { name: &new, made: &of_new }];
+    Ok(page::comparison(comparison, measurements, sides))
 }
 
 /// Why the new model may not replace the old one.

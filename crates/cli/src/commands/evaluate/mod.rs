@@ -95,8 +95,8 @@ pub(crate) struct Args {
     )]
     max_loss: Vec<(&'static str, f64)>,
     /// Also write a file, by its suffix: .html is a report, one page that needs no network; .json has
-    /// everything; .csv each problem's outcome, worst first, or with --against those with another choice. May
-    /// be given several times
+    /// everything; .csv each problem's outcome, worst first, or with --against those with another choice, which
+    /// --winners does not have. May be given several times
     #[arg(long, value_name = "FILE", value_parser = output::with_suffix(&["html", "json", "csv"]))]
     output: Vec<PathBuf>,
     /// Output format of the figures

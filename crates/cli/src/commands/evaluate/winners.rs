@@ -8,11 +8,13 @@ use ck_select::estimate::Device;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Splits;
-use ck_select::vocab::Arch;
-use ck_select_data::measurements::Winners;
+use ck_select::vocab::{Arch, Op};
+use ck_select_data::digest;
+use ck_select_data::measurements::{Measurements, RowScope, Winners};
 use ck_select_data::places::GpuFigures;
 use ck_select_data::trained::were_trained_on;
 use ck_select_enumerate::rules::AiterRules;
+use ck_select_study::page;
 use ck_select_study::winners::winner_places;
 use serde_json::{Value, json};
 
@@ -23,7 +25,7 @@ use crate::error::CliError;
 use crate::output;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    super::check_suffixes(args, "--winners", &["json"])?;
+    super::check_suffixes(args, "--winners", &["html", "json"])?;
     let Some(pool) = &args.pool else {
         refuse!("--winners needs --pool: the kernels among which they won");
     };
@@ -60,9 +62,21 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let document = json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
     for path in &args.output {
-        output::write_json(path, &document)?;
+        match output::suffix(path) {
+            "html" => output::write_file(path, &page(args, op, model.as_ref(), &all)?)?,
+            _ => output::write_json(path, &document)?,
+        }
     }
     winners::table(&all).print_beside(args.format, || document)
+}
+
+fn page(args: &Args, op: Op, model: Option<&Model>, all: &[GpuFigures]) -> Result<String, CliError> {
+    // The page has no measurements.
+    let none = Measurements::new(RowScope::all(op));
+    let made = super::super::provenance(model.map(|_| &*args.model), &none)?;
+    let digested = |file: &PathBuf| Ok((output::file_name(file), digest::of_file(file)?));
+    let tables = args.winners.iter().map(digested).collect::<Result<Vec<_>, CliError>>()?;
+    Ok(page::winners(&output::file_name(&args.model), all, &tables, &made))
 }
 
 /// Adds the figures of each table on each GPU.

@@ -4,7 +4,7 @@
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker};
 
-use super::super::gpu::expect_units;
+use super::super::gpu::{expect_units, reason};
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
 use super::model::hardware;
@@ -75,7 +75,7 @@ fn add_best(
     let mut scratch = RankScratch::default();
     let problem_and_splits = problem.checked()?.among(query.args.splits.list());
     let ranking = match ranker.ranking(problem_and_splits, None, usize::MAX, &mut scratch) {
-        Err(error) if is_about_the_problem(&error) => return Ok(Some(error.to_string())),
+        Err(error) if is_about_the_problem(&error) => return Ok(Some(reason(&error))),
         ranked => ranked?,
     };
     let Some(best) = ranking.places().iter().find(|one| table.names(ranker.name(one.index))) else {

@@ -6,6 +6,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker, TargetScorer};
 
+use super::super::gpu::reason;
 use super::notes::{say_misfits, tie};
 use super::{Args, LabelledProblem, Query, Ranking, TableRows, is_about_the_problem};
 use crate::error::CliError;
@@ -23,6 +24,9 @@ pub(super) fn run(args: &Args, model: Model, pool: Pool) -> Result<(), CliError>
         other => other.as_str(),
     }));
     header.extend(["tie", "unmeasured", "out_of_range"]);
+    if query.problem.is_some() {
+        args.ranker.arch.check_known(ranker.model(), query.problem.iter(), ranker.pool().iter())?;
+    }
     let ranking = ModelRanking { ranker: &ranker, query: &query, others, before };
     query.write(&ranking, header, hardware(&ranker))
 }
@@ -104,7 +108,7 @@ impl ModelRanking<'_> {
         let count = query.top.saturating_add(1);
         let ranked = query.checked(problem).map_err(RankError::from);
         let ranking = match ranked.and_then(|problem| ranker.ranking(problem, None, count, scratch)) {
-            Err(error) if is_about_the_problem(&error) => return query.notes.skip(label, error.to_string()),
+            Err(error) if is_about_the_problem(&error) => return query.notes.skip(label, reason(&error)),
             ranked => ranked?,
         };
         let out_of_range = query.notes.count(ranking.outside());

@@ -53,7 +53,7 @@ pub(crate) fn run(given: &Args) -> Result<(), CliError> {
     let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
     let workers =
         rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build().map_err(TrainError::refused)?;
-    let bar = Progress::new(0, "trainings");
+    let bar = Progress::new("training", 0, "trainings");
     let trained = workers.install(|| train(measurements, &plan, &bar));
     bar.end();
     let trained = trained?;
@@ -285,7 +285,7 @@ fn report(args: &Args, trained: &[TrainedForest]) -> Result<(), CliError> {
             table.push(row);
         };
         for fold in &one.validation.folds {
-            let name = fold.left_out.clone().map_or_else(|| fold.fold.into(), Cell::from);
+            let name = fold.left_out.clone().map_or_else(|| (fold.fold + 1).into(), Cell::from);
             let counts = [name, fold.val_groups.into(), fold.best_iteration.into()];
             push(counts, [fold.rmse, fold.r2], &fold.efficiency);
         }

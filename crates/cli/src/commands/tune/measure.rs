@@ -8,10 +8,10 @@ use ck_select::operation::Operation;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_measure::problems::ProblemSet;
-use ck_select_train::{CurvePoint, WarmStart, spread_order};
+use ck_select_train::{WarmStart, spread_order};
 
 use super::Args;
-use super::recorded::{TuningData, described, point};
+use super::recorded::{TuningData, described};
 use super::sweep::{BATCH, Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
 use crate::error::CliError;
@@ -25,13 +25,13 @@ const ENOUGH_PROBLEMS: usize = 40;
 const MIN_GAIN: f64 = 5e-4;
 
 /// Measures until the budget is spent, everything is measured, or there is little left to gain. Measurements
-/// of an earlier call are kept. Also returns the expected quality at each decision.
+/// of an earlier call are kept. Also returns how many problems were measured at each decision.
 pub(super) fn measure<'a>(
     args: &Args,
     pool: &Path,
     kernels: &Pool,
     base: &'a WarmStart,
-) -> Result<(TuningData<'a>, Vec<CurvePoint>), CliError> {
+) -> Result<(TuningData<'a>, Vec<usize>), CliError> {
     let (Some(list), Some(work)) = (&args.problems, &args.work) else {
         refuse!("give --pool, --problems and --work, or --simulate");
     };
@@ -47,7 +47,7 @@ pub(super) fn measure<'a>(
     claim(work, args.arch()?, first)?;
     let sweep = Sweep::new(args, pool, kernels);
     let mut files = Vec::new();
-    let mut gain = Gain { args, base, previous: (0, None), curve: Vec::new(), is_little: false };
+    let mut gain = Gain { args, base, previous: (0, None), decisions: Vec::new(), is_little: false };
     for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
         let file = work.join(format!("{number:04}.csv"));
         let list = file.with_extension("problems.txt");
@@ -74,7 +74,7 @@ pub(super) fn measure<'a>(
     let mut measured = TuningData::read(args, base, &files)?;
     measured.measurements = sweep.finished(measured.measurements, first);
     if measured.measurements.rows().iter().any(|row| row.is_valid) {
-        return Ok((measured, gain.curve));
+        return Ok((measured, gain.decisions));
     }
     Err(CliError::failed(if files.is_empty() && args.budget.is_some() {
         "--budget: it was spent before any kernel had run".to_owned()
@@ -89,8 +89,8 @@ struct Gain<'a> {
     base: &'a WarmStart,
     /// The number of measured problems and the expected mean at the last decision.
     previous: (usize, Option<f64>),
-    /// The expected quality at each decision.
-    curve: Vec<CurvePoint>,
+    /// The number of measured problems at each decision.
+    decisions: Vec<usize>,
     is_little: bool,
 }
 
@@ -103,8 +103,7 @@ impl Gain<'_> {
         }
         let measured = TuningData::read(self.args, self.base, &with_rows(files))?;
         let expected = measured.draw_all(self.args)?.and_then(|draw| draw.expected);
-        let problems = measured.measurements.problems().len();
-        self.curve.extend(expected.as_ref().map(|of| point("expected", problems, of)));
+        self.decisions.push(measured.measurements.problems().len());
         let expected = expected.map(|expected| expected.mean);
         if let (Some(before), Some(now)) = (before, expected)
             && now - before < MIN_GAIN

@@ -45,8 +45,9 @@ ends when the budget is spent, when all problems are measured, or when measuring
 changed `expected`.
 
 `expected` is judged on the measured problems, each held out in turn, among the kernels that were measured. \
-After measuring, the table has a row of these figures for each number of problems. In a simulation it is one \
-column, a mean; the other columns are of problems that were not measured, among all recorded kernels.
+After measuring, the table has a row of these figures for each number of problems, all judged on every \
+measured one. In a simulation it is one column, a mean; the other columns are of problems that were not \
+measured, among all recorded kernels.
 
 With --counts, problems are drawn for each number and each way of learning, and the others are evaluated; \
 `all` holds each problem out once, in folds. tuned: a universal model that is continued; alone: a forest \

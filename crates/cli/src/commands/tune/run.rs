@@ -53,11 +53,14 @@ fn simulate(args: &Args, recorded: &TuningData<'_>) -> Result<(), CliError> {
     report(args, &draws)?;
     if let (Some(_), Some(first)) = (&args.output, draws.first()) {
         check(first)?;
-        let mut curve = vec![point("found", 0, &simulation.draw(0, args.settings.seed)?.found)];
-        let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
-        curve.extend(
-            learned.into_iter().filter_map(|(method, of)| Some(point(method, first.measured.len(), of?))),
-        );
+        let (count, unlearned) = (first.measured.len(), simulation.unlearned(first)?);
+        let points = [
+            ("expected", 0, first.before.as_ref()),
+            ("found", 0, unlearned.as_ref()),
+            ("expected", count, first.expected.as_ref()),
+            ("found", count, Some(&first.found)),
+        ];
+        let curve = points.into_iter().filter_map(|(way, count, of)| Some(point(way, count, of?))).collect();
         let is_kept = |row: usize| recorded.promising.as_ref().is_none_or(|promising| promising.has(row));
         let is_measured = |problem: u32| first.measured.contains(&problem);
         let measured = recorded.measurements.keeping(|index, row| is_measured(row.problem) && is_kept(index));
@@ -71,18 +74,18 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let kernels = pools::read(pool, || args.arch().map(Some))?;
     let base = super::super::start_of(&args.model, kernels.op())?;
     check_features(&kernels, base.extractor())?;
-    let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
+    let (measured, decisions) = measure::measure(args, pool, &kernels, &base)?;
     let problems = measured.measurements.problems().len();
     let drawn = measured.draw_all(args)?;
-    match drawn.as_ref().and_then(|draw| draw.expected.as_ref()) {
-        Some(expected) => end_with(&mut curve, point("expected", problems, expected)),
-        None => say!(
+    let expected = drawn.as_ref().and_then(|draw| draw.expected.as_ref());
+    if expected.is_none() {
+        say!(
             "ckselect: found {problems} measured problems, expected at least 10 to say what to expect of \
              others"
-        ),
+        );
     }
-    let before = measured.simulation(Method::Tuned)?.draw(0, args.settings.seed)?;
-    curve.insert(0, point("expected", 0, &before.found));
+    let mut curve = earlier_points(args, &measured, &decisions)?;
+    curve.extend(expected.map(|expected| point("expected", problems, expected)));
     let figures = curve::table(&curve);
     if let Err(misled) = drawn.as_ref().map_or(Ok(()), check) {
         figures.print(args.format)?;
@@ -116,11 +119,19 @@ fn check(draw: &Draw) -> Result<(), CliError> {
     }
 }
 
-/// Adds the last point, in the place of one of as many problems: their other kernels may have been measured
-/// since.
-fn end_with(curve: &mut Vec<CurvePoint>, last: CurvePoint) {
-    curve.retain(|point| point.measured < last.measured);
-    curve.push(last);
+/// What the universal model alone, and the problems that were measured up to each decision, lead to expect: all
+/// judged on every problem that is measured by now, since other problems may be harder.
+fn earlier_points(
+    args: &Args,
+    measured: &TuningData<'_>,
+    decisions: &[usize],
+) -> Result<Vec<CurvePoint>, CliError> {
+    let (simulation, seed) = (measured.simulation(Method::Tuned)?, args.settings.seed);
+    let mut points = vec![point("expected", 0, &simulation.draw(0, seed)?.found)];
+    for &count in decisions.iter().filter(|count| **count < simulation.problems()) {
+        points.extend(simulation.after(count, seed)?.map(|expected| point("expected", count, &expected)));
+    }
+    Ok(points)
 }
 
 fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
@@ -177,24 +188,4 @@ fn write(
     directory.add_page(page::training(measured, &plan, &trained, &inputs));
     directory.write(output, args.overwrite)?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use ck_select_train::Efficiency;
-
-    use super::*;
-
-    #[test]
-    fn the_last_point_is_that_of_all_measurements() {
-        let none = Efficiency { problems: 0, mean: 0.0, median: 0.0, p10: 0.0, min: 0.0, best_of_top3: 0.0 };
-        let of =
-            |measured: usize, mean: f64| point("expected", measured, &Efficiency { mean, ..none.clone() });
-        let mut curve = vec![of(40, 0.90), of(80, 0.95)];
-        end_with(&mut curve, of(80, 0.97));
-        end_with(&mut curve, of(90, 0.98));
-        let found: Vec<(usize, f64)> =
-            curve.iter().map(|point| (point.measured, point.efficiency.mean)).collect();
-        assert_eq!(found, [(40, 0.90), (80, 0.97), (90, 0.98)]);
-    }
 }
