@@ -34,7 +34,7 @@ impl Blocked {
             libc::sigemptyset(signal.as_mut_ptr());
             libc::sigaddset(signal.as_mut_ptr(), libc::SIGXFSZ);
             let signal = signal.assume_init();
-            let is_set = libc::pthread_sigmask(libc::SIG_BLOCK, &signal, before.as_mut_ptr()) == 0;
+            let is_set = libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signal, before.as_mut_ptr()) == 0;
             let before = is_set.then(|| before.assume_init());
             let before = before.filter(|before| libc::sigismember(before, libc::SIGXFSZ) == 0);
             Self { signal, before }

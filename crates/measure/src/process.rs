@@ -384,7 +384,7 @@ mod tests {
         }
         let commands = std::fs::read_dir("/proc").unwrap().flatten();
         let commands = commands.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-        assert!(!commands.into_iter().any(|command| command == b"sleep\01001\0"));
+        assert!(!commands.into_iter().any(|command| command == b"sleep\x001001\0"));
     }
 
     #[test]
