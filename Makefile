@@ -88,7 +88,7 @@ TEST_CRATES := --workspace --exclude ck-select-loom --features ckselect/train
 # Not with make's flags: cargo has jobs of its own, and tests run make, too.
 TEST := $(LIGHTGBM_TEST_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" MAKEFLAGS= $(CARGO) test $(TEST_CRATES)
 .PHONY: test-tools test-programs test-native test-rust
-test-tools: browser offline-python python-tools hip-tools
+test-tools: system-tools offline-python python-tools
 
 test-programs: needs-cargo needs-cxx lightgbm-tools
 	@$(TEST) --no-run
@@ -102,7 +102,7 @@ test-rust: test-programs offline-python
 
 # Two kinds of tests at a time, since many wait for processes or use one processor; each prints what it has to say when it ends. The
 # last has other features, and so another library of the same name.
-test: needs-cargo needs-cxx needs-python
+test: needs-cargo needs-cxx needs-python needs-system-tools
 	@echo 'test: 15 to 20 minutes on two cores the first time; see CONTRIBUTING.md'
 	@# Tools wait for networks, compilers for processors.
 	@$(MAKE) --no-print-directory -j5 test-programs test-tools

@@ -87,7 +87,7 @@ class Core {
     }
     const auto state = current();
     const auto query = Adapter::map(problem, options_, *state);
-    const Running running(*this, *state, problem, query.requirement);
+    const Running<Problem> running(*this, *state, problem, query.requirement);
     const Known<Instance, Kernel>* best = nullptr;
     const auto priority = [&](const auto& known) { return state->priorities[known.place]; };
     for (const auto& known : state->kernels) {
@@ -103,7 +103,7 @@ class Core {
   [[nodiscard]] std::string explain(const Problem& problem) {
     const auto state = current();
     const auto query = Adapter::map(problem, options_, *state);
-    const Running running(*this, *state, problem, query.requirement);
+    const Running<Problem> running(*this, *state, problem, query.requirement);
     std::string text = registry_.explain(query.problem);
     const std::string why = why_none(*state, running.now);
     return why.empty() ? text : text + "kernels: " + why + '\n';
@@ -114,7 +114,7 @@ class Core {
   [[nodiscard]] auto ask_library(Ask ask_registry, const Problem& problem) {
     const auto state = current();
     const auto query = Adapter::map(problem, options_, *state);
-    const Running running(*this, *state, problem, query.requirement);
+    const Running<Problem> running(*this, *state, problem, query.requirement);
     return ask_registry(static_cast<const Registry&>(registry_), query.problem);
   }
 
@@ -343,7 +343,7 @@ class Core {
   template <class Problem, class Query>
   [[nodiscard]] Solution<Instance> find(const State& state, const Problem& problem, const Query& query) {
     Solution<Instance> solution;
-    const Running running(*this, state, problem, query.requirement);
+    const Running<Problem> running(*this, state, problem, query.requirement);
     solution.status = registry_.try_select(query.problem, solution.selection);
     if (solution.status != Status::ok) {
       solution.reason = why_none(state, running.now);

@@ -8,8 +8,8 @@
 
 NIGHTLY    ?= nightly
 # $(call miri_installed,toolchain): installs it where rustup can.
-miri_installed = { rustup component list --installed --toolchain $(1) 2>/dev/null | grep -q '^miri' \
-	|| rustup toolchain install $(1) --profile minimal --component miri,rust-src; }
+miri_installed = rustup component list --installed --toolchain $(1) 2>/dev/null | grep -q '^miri' \
+	|| rustup toolchain install $(1) --profile minimal --component miri,rust-src
 ARM_TARGET := aarch64-unknown-linux-gnu
 ARM_GCC    := aarch64-linux-gnu-gcc
 # Installs Debian packages where this may: $(call debian,program,packages)
@@ -22,20 +22,20 @@ check-ck:
 	@python3 '$(CURDIR)/packaging/check_ck.py' '$(CK)'
 
 miri: needs-rustup needs-cc
-	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
+	@$(call miri_installed,$(NIGHTLY))
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test \
 		--package ck-select --package ck-select-model --lib -- scoring:: features::pairs:: registry::cache:: forest::sections::
 
 # The HIP runtime is C, and cannot be run there; the tests that need it are left out by cfg(miri).
 miri-ffi: needs-rustup needs-cc
-	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri-ffi: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
+	@$(call miri_installed,$(NIGHTLY))
 	MIRIFLAGS='-Zmiri-disable-isolation' $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib ffi::
 
 # Valgrind knows no AVX-512, so what it runs is the AVX2 form: counts are for comparing, not for guessing times.
 INSTRUCTION_BUDGET := packaging/instructions.txt
 instructions: needs-cargo needs-cc
-	@if ! { $(call debian,valgrind,valgrind); }; then \
-		echo 'instructions: SKIPPED, no valgrind: apt-get install valgrind, or dnf install valgrind'; exit 0; fi; \
+	@$(call debian,valgrind,valgrind) || { \
+		echo 'instructions: no valgrind: apt-get install valgrind, or dnf install valgrind' >&2; exit 1; }; \
 	set -e; $(CARGO) build --release --quiet --package ck-select --example select_path; \
 	over=0; while read -r case budget; do \
 		case $$case in ''|'#'*) continue;; esac; \
@@ -52,12 +52,12 @@ instructions: needs-cargo needs-cc
 		echo '$(INSTRUCTION_BUDGET) and say in the commit what the instructions buy' >&2; exit 1; fi
 
 arm: needs-rustup needs-cc
-	@skip() { echo "arm: SKIPPED, no $$1"; exit 0; }; \
+	@missing() { echo "arm: no $$1" >&2; exit 1; }; \
 	{ rustup target list --installed | grep -qx $(ARM_TARGET) || rustup target add $(ARM_TARGET); } \
-		|| skip '$(ARM_TARGET): rustup cannot install it here'; \
+		|| missing '$(ARM_TARGET): rustup cannot install it here'; \
 	$(call debian,$(ARM_GCC),gcc-aarch64-linux-gnu libc6-dev-arm64-cross) \
-		|| skip '$(ARM_GCC): apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross; Fedora has none with a C library'; \
-	$(call debian,qemu-aarch64,qemu-user) || skip 'qemu-aarch64: apt-get install qemu-user, or dnf install qemu-user'; set -x; \
+		|| missing '$(ARM_GCC): apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross; Fedora has none with a C library'; \
+	$(call debian,qemu-aarch64,qemu-user) || missing 'qemu-aarch64: apt-get install qemu-user, or dnf install qemu-user'; set -x; \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$(ARM_GCC) CC_aarch64_unknown_linux_gnu=$(ARM_GCC) \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER='qemu-aarch64 -L /usr/aarch64-linux-gnu' \
 		$(CARGO) test --target $(ARM_TARGET) --package ck-select-model --lib -- scoring:: forest::number::

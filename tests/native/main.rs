@@ -1,7 +1,7 @@
 //! The headers and the shared library as C and C++ programs see them: compiled with the system's compilers
 //! and run.
 //!
-//! Tests of missing tools are skipped with a message. A C and a C++ compiler are required.
+//! They run the programs that `make system-tools` installs; without one, a test fails.
 
 #[path = "../hip_double/mod.rs"]
 mod hip_double;

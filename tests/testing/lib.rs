@@ -1,10 +1,24 @@
 //! What the tests of several crates share: numbers that are the same in every run, on every machine, random
 //! forests, an allocator that counts, libraries built from C, and calls of the system that fail.
 
+use std::path::PathBuf;
+
 pub mod c_library;
 pub mod counting;
 pub mod faulty_calls;
 pub mod forests;
+
+/// The Python with pandas, pyarrow and lightgbm that `CK_SELECT_PYTHON` names, or `make offline-python` has installed.
+pub fn python() -> PathBuf {
+    let installed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/pandas/bin/python");
+    let python = PathBuf::from(std::env::var_os("CK_SELECT_PYTHON").unwrap_or_else(|| installed.into()));
+    assert!(
+        python.exists(),
+        "no {}: `make offline-python` installs one, or CK_SELECT_PYTHON names a Python with pandas, pyarrow and lightgbm",
+        python.display()
+    );
+    python
+}
 
 /// A source of numbers: a generator, or the bytes of a fuzzer.
 pub trait Numbers {

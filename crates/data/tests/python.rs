@@ -1,5 +1,5 @@
-//! Tables go both ways between this crate and pandas. `CK_SELECT_PYTHON` names a Python that has pandas and
-//! pyarrow; without it the tests say so and are skipped.
+//! Tables go both ways between this crate and pandas. The Python is that of
+//! `ck_select_testing::python`.
 
 mod common;
 
@@ -12,17 +12,12 @@ use ck_select_types::vocab::Op;
 use common::{HEADER, converted_whole};
 use tempfile::TempDir;
 
-/// Runs a script of tests/python; false when there is no Python to run it with.
-fn python(script: &str, folder: &Path) -> bool {
-    let Some(python) = std::env::var_os("CK_SELECT_PYTHON") else {
-        eprintln!("skipped: CK_SELECT_PYTHON does not name a Python with pandas and pyarrow");
-        return false;
-    };
+/// Runs a script of tests/python.
+fn python(script: &str, folder: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
-    let output = Command::new(python).arg(script).arg(folder).output().unwrap();
+    let output = Command::new(ck_select_testing::python()).arg(script).arg(folder).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}{text}", String::from_utf8_lossy(&output.stdout));
-    true
 }
 
 #[test]
@@ -47,9 +42,7 @@ fn pandas_reads_our_tables() {
 #[test]
 fn tables_of_pandas_are_read() {
     let folder = TempDir::new().unwrap();
-    if !python("writes_its_own.py", folder.path()) {
-        return;
-    }
+    python("writes_its_own.py", folder.path());
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

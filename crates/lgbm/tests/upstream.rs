@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,23 +79,17 @@ fn plain(folder: &Path, model: &str) -> PathBuf {
     path
 }
 
-/// The library of a Python package of LightGBM, if `CK_SELECT_PYTHON` names a Python that has one.
-fn lightgbm() -> Option<PathBuf> {
-    let Some(python) = env::var_os("CK_SELECT_PYTHON") else {
-        // Past the test's captured output: that something was left out must be seen.
-        let _ = writeln!(std::io::stderr(), "SKIPPED: CK_SELECT_PYTHON does not name a Python with lightgbm");
-        return None;
-    };
+/// The library of a Python package of LightGBM.
+fn lightgbm() -> PathBuf {
     let script = "import importlib.util as u, os; print(os.path.dirname(u.find_spec('lightgbm').origin))";
-    let package = succeed(Command::new(python).args(["-c", script]));
-    Some(Path::new(package.trim()).join("lib/lib_lightgbm.so"))
+    let package = succeed(Command::new(ck_select_testing::python()).args(["-c", script]));
+    Path::new(package.trim()).join("lib/lib_lightgbm.so")
 }
 
 #[test]
 fn linked_with_the_real_lightgbm_it_prints_the_same_bits() {
-    let Some(real) = lightgbm() else { return };
     let folder = installed();
-    symlink(real, folder.path().join("lib_lightgbm.so")).unwrap();
+    symlink(lightgbm(), folder.path().join("lib_lightgbm.so")).unwrap();
     for (model, width) in MODELS {
         let (rows, expected) = expected(folder.path(), (model, width));
         let model = plain(folder.path(), model);

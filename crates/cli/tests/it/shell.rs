@@ -105,15 +105,14 @@ fn alone_it_shows_its_commands() {
     assert_eq!(Folder::new().bad("", 2).trim_end(), good("-h").trim_end());
 }
 
-/// What a command prints on a terminal of so many columns; `None` where there is no `script`, which makes
-/// terminals.
-fn on_terminal(columns: u32, variables: &[(&str, &str)], arguments: &str) -> Option<String> {
+/// What a command prints on a terminal of so many columns.
+fn on_terminal(columns: u32, variables: &[(&str, &str)], arguments: &str) -> String {
     let command =
         format!("stty cols {columns} rows 24; {} {arguments} 2>/dev/null", env!("CARGO_BIN_EXE_ckselect"));
     let mut script = Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
-    let output = script.envs(variables.iter().copied()).output().ok()?;
-    Some(String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n"))
+    let output = script.envs(variables.iter().copied()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
 }
 
 #[test]
@@ -124,21 +123,18 @@ fn tables_fit_a_terminal_and_nothing_else_is_cut() {
     );
     let plain = good(&asked);
     assert!(plain.contains("grouped_conv_forward_bf16_2d_") && !plain.contains(['…', '\u{1b}']), "{plain}");
-    let Some(narrow) = on_terminal(100, &[], &asked) else {
-        eprintln!("skipped: there is no `script`, which makes terminals");
-        return;
-    };
+    let narrow = on_terminal(100, &[], &asked);
     let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(narrow.starts_with("\u{1b}[1m") && narrow.contains('…'), "{narrow}");
     assert!(widest(&narrow.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "")) < widest(&plain), "{narrow}");
     // With room for all, and without colours, it is what a file gets.
     for plain_by in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        assert_eq!(on_terminal(400, &[plain_by], &asked).unwrap(), plain, "{plain_by:?}");
+        assert_eq!(on_terminal(400, &[plain_by], &asked), plain, "{plain_by:?}");
     }
-    assert!(on_terminal(400, &[("NO_COLOR", "")], &asked).unwrap().starts_with("\u{1b}[1m"));
+    assert!(on_terminal(400, &[("NO_COLOR", "")], &asked).starts_with("\u{1b}[1m"));
     // Other formats are for programs.
     let csv = format!("{asked} --format csv");
-    assert_eq!(on_terminal(40, &[], &csv).unwrap(), good(&csv));
+    assert_eq!(on_terminal(40, &[], &csv), good(&csv));
 }
 
 #[test]

@@ -110,7 +110,7 @@ const READER: &str = r##"
 
 #[test]
 fn a_reader_sorts_filters_points_and_clicks() {
-    let Some(browser) = browser() else { return };
+    let browser = browser();
     let found = drive(browser, &report(&sweep()).path("sweep.html"), 1000, READER);
     assert_eq!(found["error"], Value::Null, "{found}");
     let numbers = |value: &Value| -> Vec<f64> {
@@ -170,7 +170,7 @@ fn a_reader_sorts_filters_points_and_clicks() {
 
 #[test]
 fn a_page_is_whole_at_every_width_and_on_paper() {
-    let Some(browser) = browser() else { return };
+    let browser = browser();
     let folder = report(&sweep());
     let html = folder.path("sweep.html");
     look(browser, &html);
@@ -188,7 +188,7 @@ fn a_page_is_whole_at_every_width_and_on_paper() {
 /// Rows of a map once had no labels from 48 kernels on (00c34c59).
 #[test]
 fn the_map_of_two_hundred_kernels_has_labels() {
-    let Some(browser) = browser() else { return };
+    let browser = browser();
     let mut text = "kernel,N,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
     for kernel in 0..200 {
         let (m, n, k) = (16 << (kernel % 5), 16 << (kernel / 5 % 5), 16 << (kernel / 25));
@@ -246,7 +246,7 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
     assert!(page.contains("<dd id=\"num_rows\">90</dd>"), "{page}");
     assert!(!page.contains("http-equiv=\"refresh\"") && page.contains("completed"), "{page}");
 
-    let Some(browser) = browser() else { return };
+    let browser = browser();
     look(browser, &html);
 }
 
@@ -267,7 +267,7 @@ fn the_page_of_a_sweep_that_runs_has_a_map() {
     folder.good("report sweep.csv --running --output page.html");
     let page = folder.read("page.html");
     assert!(page.contains("http-equiv=\"refresh\"") && page.contains("3 of 30"), "{page}");
-    let Some(browser) = browser() else { return };
+    let browser = browser();
     look(browser, &folder.path("page.html"));
 }
 

@@ -1,4 +1,4 @@
-//! Python's LightGBM and pandas, where `CK_SELECT_PYTHON` names an interpreter that has them.
+//! Python's LightGBM and pandas read what we write.
 
 use std::fs;
 use std::process::Command;
@@ -25,15 +25,6 @@ print("held", int(table["oof_pred_tflops"].notna().sum()), int(table["fold"].max
 
 #[test]
 fn python_reads_our_models_and_predicts_the_same_bits() {
-    let Some(python) = std::env::var_os("CK_SELECT_PYTHON") else {
-        eprintln!("skipped: CK_SELECT_PYTHON does not name a Python with lightgbm, pandas and pyarrow");
-        return;
-    };
-    let import = Command::new(&python).args(["-c", "import lightgbm, pandas, pyarrow"]).output().unwrap();
-    if !import.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&import.stderr));
-        return;
-    }
     let (measurements, plan, trained) = made();
     let directory = Directory::new(&measurements, &plan, &trained, &inputs(&measurements)).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -42,7 +33,8 @@ fn python_reads_our_models_and_predicts_the_same_bits() {
     let values = (0..data.rows.len()).flat_map(|row| data.row(row));
     let rows: Vec<u8> = values.flat_map(|value| value.to_le_bytes()).collect();
     fs::write(folder.path().join("rows.f64"), rows).unwrap();
-    let ran = Command::new(python).args(["-c", SCRIPT]).arg(folder.path()).output().unwrap();
+    let ran =
+        Command::new(ck_select_testing::python()).args(["-c", SCRIPT]).arg(folder.path()).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let printed = String::from_utf8(ran.stdout).unwrap();
     let mut lines = printed.lines();
