@@ -24,6 +24,20 @@ fn main() {
         println!("cargo::rustc-link-arg=-Wl,-soname,libck_select.so.1");
         // Threads may be inside the library when a program closes it, and destructors of threads come later.
         println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
+        link_to_library();
+    }
+}
+
+/// Programs look the library up by its soname, of which cargo makes no file: a link beside the library, so that they start without
+/// `make install`. Where it cannot be made, `make install` remains.
+fn link_to_library() {
+    // OUT_DIR is PROFILE/build/PACKAGE/out.
+    let out = env::var_os("OUT_DIR").map(std::path::PathBuf::from);
+    if let Some(folder) = out.as_deref().and_then(|out| out.ancestors().nth(3)) {
+        #[cfg(unix)]
+        let _ = std::os::unix::fs::symlink("libck_select.so", folder.join("libck_select.so.1"));
+        #[cfg(not(unix))]
+        let _ = folder;
     }
 }
 

@@ -47,16 +47,17 @@
  *              where a comment says so, and for options, which are then the defaults.
  *   Structs    Begin with ck_*_init where there is one, else with all bytes 0 and struct_size set to sizeof the struct, so
  *              that later versions can append fields. Fields beyond a smaller size are read as 0 and not written; the
- *              first element's size is the stride of an array. A size larger than the library's is
- *              CK_STATUS_INVALID_STRUCT. Reserved fields must be 0.
+ *              first element's size is the stride of an array. A size larger than the library's, as of
+ *              a newer header, is CK_STATUS_INVALID_STRUCT. Reserved fields must be 0.
  *   Enums      Passed as int32_t; an unknown value is CK_STATUS_INVALID_ARGUMENT.
  *   Strings    NUL-terminated UTF-8. A char ** receives one to free with ck_string_free, a const char ** a constant one.
  *              An architecture is a name such as "gfx950"; a problem without one has the registry's.
  *   Indices    Count from 0; to iterate, until CK_STATUS_NOT_FOUND.
  *   Threads    Any number of threads may use one registry at once, even while others change it. Callbacks run on any
  *              thread, concurrently, and must not throw.
- *   Never      No function throws, exits or prints, except for two warnings: see ck_log_set_callback. None aborts, except
- *              where Rust cannot go on: memory that cannot be allocated, or an exception that leaves a callback.
+ *   Never      No function throws, exits or prints, except for three warnings: see ck_log_set_callback. None aborts, except
+ *              where Rust cannot go on: memory that cannot be allocated, or an exception that leaves a callback, whose
+ *              kernel is then logged.
  */
 
 #ifndef CK_SELECT_H
@@ -176,7 +177,7 @@ typedef enum {
 /** Kernels, models and options. */
 typedef struct ck_registry ck_registry;
 
-/** GEMMs of equal extents in a list. */
+/** GEMMs of equal extents in a list. Later versions append fields, of which 0 is the default. */
 typedef struct {
   uint32_t m;     /**< Rows of A and C. */
   uint32_t n;     /**< Columns of B and C. */
@@ -189,6 +190,7 @@ typedef struct {
 typedef struct {
   const ck_gemm_group *items; /**< The GEMMs; NULL if it is no list. */
   size_t count;               /**< Their number. */
+  size_t item_size;           /**< `sizeof(ck_gemm_group)`; 0 if it is no list. */
 } ck_gemm_groups;
 
 /** What a GEMM problem asks for besides one plain GEMM; only kernels that do what it says are then chosen. */
@@ -393,8 +395,10 @@ typedef struct {
   void (*release)(void *context); /**< Called once with what the callbacks receive, if the kernel was
                                        added, when none of them will be called any more: the kernel was
                                        removed or replaced and no call that may use it still runs, or the
-                                       registry is destroyed. Runs on any thread, even within a selection;
-                                       it must not use the registry. */
+                                       registry is destroyed. It may free that, and what `user` points to:
+                                       the library no longer has either address, but a `ck_selection` that
+                                       the caller kept still does. Runs on any thread, even within a
+                                       selection; it must not use the registry. */
 } ck_kernel_hooks;
 
 /** A registered kernel. */
@@ -409,11 +413,12 @@ typedef struct {
 
 /** Scales of a GEMM kernel's operands. */
 typedef struct {
-  const char *mode;   /**< Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant",
-                           `tensor_quant` or "mx"; NULL for none. */
-  int32_t group_a[3]; /**< Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for
-                           "mx". */
-  int32_t group_b[3]; /**< The same for B. */
+  const char *mode;    /**< Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant",
+                            `tensor_quant` or "mx"; NULL for none. */
+  int32_t group_a[3];  /**< Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for
+                            "mx". */
+  int32_t group_b[3];  /**< The same for B. */
+  int32_t reserved[8]; /**< Must be 0. */
 } ck_quant;
 
 /** What sets a GEMM kernel apart from a plain one. */
@@ -491,7 +496,9 @@ typedef struct {
  *  names contain.
  *
  *  Words are those of kernel names, such as "compv3"; they are strings, because CK adds some with each
- *  version. */
+ *  version. A kernel that is registered under a `name` may have a pipeline, scheduler, epilogue,
+ *  specialization or reduction that this library does not know: no model and no estimate ranks it, and it
+ *  is chosen, flagged `unmeasured`, by its priority where none of those that are ranked can run. */
 typedef struct {
   size_t struct_size;
   const char *name;            /**< The name under which it is registered, any single line of text; NULL
@@ -660,7 +667,7 @@ typedef struct {
   int32_t out_of_range;         /**< 1 if the problem is outside the model's training range, else 0. */
   uint64_t out_of_range_fields; /**< A bit for each such field; see `ck_problem_field_name`. */
   int32_t unmeasured;           /**< 1 if no kernel measured for the model had this kernel's pipeline or
-                                     suffixes, else 0. */
+                                     suffixes, or if the library does not know one of its words, else 0. */
   int32_t arch_unknown;         /**< 1 if the model is for one architecture and neither the problem nor the
                                      options name one, else 0: the device may be different. */
   int32_t no_model;             /**< 1 if the first kernel by priority was chosen only because no model and
@@ -743,9 +750,10 @@ const char *ck_last_error(void);
 
 /** Sends log lines of the whole process up to `level`, a `ck_log_level`, to a callback instead of to the
  *  destination in `CK_SELECT_LOG`; it stays callable until the process ends. NULL turns logging off.
- *  Without this call and without `CK_SELECT_LOG`, only two warnings are written, to standard error and
+ *  Without this call and without `CK_SELECT_LOG`, only three warnings are written, to standard error and
  *  once per registry: that it chooses without a model, or with a built-in model although no architecture
- *  was given. `CK_SELECT_LOG=off` silences these, too.
+ *  was given, or that a kernel has a word that the library does not know. `CK_SELECT_LOG=off` silences
+ *  these, too.
  *
  *  The callback may be called by several threads at a time; its strings live as long as the call. It must
  *  not call this function. A line in flight while it is replaced may still reach the old one. */

@@ -26,6 +26,8 @@ OPERATIONS = [
 ]
 # With at most this many differences, CK's headers count as a generation.
 FEW = 5
+# What the adapters read whole: a field more may stand for another kernel or another problem.
+WHOLE = re.compile(r"(Key|Problem|Signature|Algorithm|Shape)$")
 FLAGS = {"g2": ["-DWITH_STREAM_K"]}
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|::|->|[^\s]')
 
@@ -40,6 +42,28 @@ def run(arguments, text=""):
 def first_error(text):
     errors = [line for line in text.splitlines() if "error" in line]
     return (errors or text.splitlines() or ["no message"])[0].strip()
+
+
+def crashed(code, error):
+    """Whether a compiler ended by itself: what it said tells nothing about CK's headers."""
+    return code < 0 or "internal compiler error" in error or "PLEASE submit a bug report" in error
+
+
+def failure(code, error):
+    """What a compiler said, in one line."""
+    return ("the compiler crashed: " if crashed(code, error) else "") + first_error(error)
+
+
+def advice(failures):
+    """What helps where no compiler can read CK's headers, by what they said."""
+    if any(crashed(*one) for one in failures):
+        return "try another version of the compiler that crashed"
+    said = "\n".join(error for _, error in failures)
+    if re.search(r"hip/|__global__|__device__|blockIdx", said):
+        return "CK's headers are HIP: put hipcc on PATH, or set HIPCXX"
+    if missing := re.search(r"fatal error: '?([^\s':]+)", said):
+        return f"give a whole checkout of composable_kernel, which has {missing[1]}"
+    return "they are of no generation that the adapters know"
 
 
 def compilers():
@@ -64,17 +88,37 @@ def command(compiler, standard, includes, *arguments):
     return [*compiler, f"-std={standard}", *flags, "-x", language, *arguments]
 
 
-def tokens(compiler, includes, header, folder):
-    """The tokens of a folder's files that a header includes."""
+def sources(compiler, includes, header, folder):
+    """The lines of a folder's files that a header includes: file, number and text."""
     _, text, _ = run(command(compiler, "c++20", includes, "-E", "-"), f"#include <{header}>\n")
-    ours, kept = False, []
+    file, number, kept = "", 0, []
     for line in text.splitlines():
-        marker = re.match(r'# \d+ "(.*?)"', line)
+        marker = re.match(r'# (\d+) "(.*?)"', line)
         if marker:
-            ours = marker[1].startswith(str(folder))
-        elif ours:
-            kept.append(line)
-    return TOKEN.findall("\n".join(kept))
+            number, file = int(marker[1]), marker[2]
+            continue
+        if file.startswith(str(folder)):
+            kept.append((file, number, line))
+        number += 1
+    return kept
+
+
+def tokens(lines):
+    return TOKEN.findall("\n".join(text for _, _, text in lines))
+
+
+def where(lines, name):
+    """The line that declares a member, or else its class: `file:number`."""
+    *_, owner, member = name.split("::")
+    found = None
+    for file, number, text in lines:
+        if re.search(rf"\b(struct|class|enum)\b.*\b{owner}\b[^;]*$", text):
+            found = f"{file}:{number}"
+        if found and re.search(rf"\b{member}\b", text):
+            return f"{file}:{number}"
+        if found and text.startswith("};"):
+            break
+    return found or "CK"
 
 
 def names(statement, owner):
@@ -182,7 +226,7 @@ def types(compiler, includes, header, classes):
     text = PROBE.format(header=header, lines=lines)
     code, assembly, error = run(command(compiler, "c++20", includes, "-O0", "-S", "-o", "-", "-"), text)
     if code != 0:
-        return None, first_error(error)
+        return None, failure(code, error)
     found = {int(number): (mangled, symbol) for symbol, number, mangled in SYMBOL.findall(assembly)}
     return {member: found.get(number, ("", "")) for number, member in enumerate(members)}, ""
 
@@ -196,9 +240,9 @@ def spelled(symbol):
 
 
 def differences(compiler, includes, header, generation):
-    """What the stand-in has otherwise than CK, and what CK has besides in enumerations."""
-    own_include, root = STAND_IN / generation, includes[0]
-    classes, found = declared(tokens(compiler, [own_include], header, STAND_IN)), []
+    """What the stand-in has otherwise than CK, and which enumerators CK has besides."""
+    own_include, lines = STAND_IN / generation, sources(compiler, includes, header, includes[0].parent)
+    classes, found = declared(tokens(sources(compiler, [own_include], header, STAND_IN))), []
     own, error = types(compiler, [own_include], header, classes)
     if own is None:
         raise SystemExit(f"check-ck: the stand-in {generation} cannot be read: {error}")
@@ -212,13 +256,18 @@ def differences(compiler, includes, header, generation):
     for member in filter(theirs.get, own):
         (mine, symbol), (cks, other) = own[member], theirs[member]
         if mine != cks:
-            found.append(f"{member}: the stand-in has {spelled(symbol)}, CK has {spelled(other)}")
+            has = f"the stand-in has {spelled(symbol)}, CK has {spelled(other)}"
+            found.append(f"{where(lines, member)}: {member}: {has}")
     besides = []
-    for name, members in declared(tokens(compiler, includes, header, root)).items():
-        more = [
-            member[1:] for member in members if member[0] == "=" and member not in classes.get(name, [member])
-        ]
-        besides += [f"{name}: CK has {', '.join(more)} besides"] if more else []
+    for name, members in declared(tokens(lines)).items():
+        more = [member for member in members if member not in classes.get(name, members)]
+        words = [member[1:] for member in more if member[0] == "="]
+        besides += [f"{name}: CK has {', '.join(words)} besides"] if words else []
+        fields = [member for member in more if member[0] != "=" and WHOLE.search(name)]
+        typed, _ = types(compiler, includes, header, {name: fields}) if fields else ({}, "")
+        for member, (_, symbol) in (typed or {}).items():
+            if "(" not in spelled(symbol):  # No function.
+                found.append(f"{where(lines, member)}: {member}: the stand-in has none, CK has {spelled(symbol)}")
     return found, besides
 
 
@@ -250,7 +299,7 @@ def check(operation, header, generations, includes, able):
             flags = ["-I", ROOT / "include", *FLAGS.get(generation, [])]
             flags += ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", source]
             code, _, error = run(command(compiler, "c++17", includes, *flags))
-            print(f"check-ck: {name} {source.name}: {'compiles' if code == 0 else first_error(error)}")
+            print(f"check-ck: {name} {source.name}: {'compiles' if code == 0 else failure(code, error)}")
             bad += code != 0
     return bad
 
@@ -274,7 +323,7 @@ def main():
         root = paths[0].parents[len(Path(header).parts) - 1]
         # CK's own headers lie beside its dispatcher.
         includes = [root, *(path for path in [root.parents[1] / "include"] if path.is_dir() and path != root)]
-        able = {}
+        able, failures = {}, []
         for name, compiler in here.items():
             code, _, error = run(
                 command(compiler, "c++17", includes, "-fsyntax-only", "-"), f"#include <{header}>\n"
@@ -282,11 +331,13 @@ def main():
             if code == 0:
                 able[name] = compiler
             else:
-                print(f"check-ck: {operation}: {name} cannot compile CK's {header}: {first_error(error)}")
+                print(f"check-ck: {operation}: {name} cannot compile CK's {header}: {failure(code, error)}")
+                failures.append((code, error))
+                bad += crashed(code, error)
         if able:
             bad += check(operation, header, generations, includes, able)
         else:
-            print(f"check-ck: {operation}: not checked; if CK's headers are HIP, put hipcc on PATH")
+            print(f"check-ck: {operation}: not checked: {advice(failures)}")
             bad += 1
     raise SystemExit(1 if bad or missing == len(OPERATIONS) else 0)
 

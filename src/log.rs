@@ -2,8 +2,8 @@
 //!
 //! While it is off, a log line costs one load. Lines are formatted and written only at an enabled level.
 //!
-//! Two warnings are on by default: a registry that chooses with too little information (no model, or an
-//! unknown architecture) reports it once on standard error, unless a sink was set or removed, or
+//! Three warnings are on by default: a registry that chooses with too little information (no model, an
+//! unknown architecture, or a kernel with an unknown word) reports each once on standard error, unless a sink was set or removed, or
 //! `CK_SELECT_LOG` is set, for example to `off`.
 
 use std::fmt;

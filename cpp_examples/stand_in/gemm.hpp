@@ -45,7 +45,8 @@ inline const char* to_string(ReductionStrategy strategy) {
 
 struct Problem {
   std::int64_t M = 0, N = 0, K = 0;
-  std::int32_t k_batch = 1;
+  std::int32_t k_batch = 1, smem_budget = 0;
+  bool prefer_persistent = false, enable_validation = false;
 #ifdef STAND_IN_STREAM_K
   bool streamk = false;
   ReductionStrategy reduction_strategy = ReductionStrategy::None;

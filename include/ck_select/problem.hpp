@@ -209,7 +209,9 @@ class GemmProblem : public detail::ProblemOf<GemmProblem, ck_gemm_problem> {
   }
 
  private:
-  void point() noexcept { raw_.request.groups = {groups_.empty() ? nullptr : groups_.data(), groups_.size()}; }
+  void point() noexcept {
+    raw_.request.groups = {groups_.empty() ? nullptr : groups_.data(), groups_.size(), sizeof(ck_gemm_group)};
+  }
 
   std::vector<ck_gemm_group> groups_;
 };

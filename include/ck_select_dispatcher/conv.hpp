@@ -120,6 +120,7 @@ struct ConvAdapter {
 
   /// The dispatcher takes the first kernel whose name contains the heuristic's answer.
   static constexpr bool matches_parts = true;
+  static constexpr bool names_are_identifiers = false;
 
   static constexpr bool is_split = true;
   template <class Problem>

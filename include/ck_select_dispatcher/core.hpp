@@ -81,6 +81,7 @@ class Core {
     try {
       // Not owned, as in CK.
       solution.instance = std::shared_ptr<const Instance>(std::shared_ptr<void>(), ck_->find(problem));
+      if (solution.instance != nullptr) solution.status = Status::ok;
       return solution;
     } catch (...) {
       // can_run notes below what was thrown.
@@ -94,8 +95,12 @@ class Core {
       if (best != nullptr && priority(known) <= priority(*best)) continue;
       if (can_run(known, problem, query.requirement)) best = &known;
     }
-    if (best != nullptr) solution.instance = best->instance;
-    else solution.reason = why_none(*state, running.now);
+    if (best == nullptr) {
+      solution.reason = why_none(*state, running.now);
+      return solution;
+    }
+    solution.instance = best->instance;
+    solution.status = Status::ok;
     return solution;
   }
 
@@ -248,21 +253,22 @@ class Core {
   void tell_library(const State& state) {
     std::unordered_map<std::string, Slot> highest;
     for (const Known<Instance, Kernel>& kernel : state.kernels) {
-      Slot& slot = highest.try_emplace(kernel.key, Slot{0, {}, kernel.priority}).first->second;
+      Slot& slot = highest.try_emplace(kernel.key, Slot{0, {}, {}, kernel.priority}).first->second;
       slot.priority = std::max(slot.priority, kernel.priority);
     }
     std::vector<NewDescribed<Kernel>> added;
     for (const Known<Instance, Kernel>& kernel : state.kernels) {
       if (kernel.key.empty() || refused_.count(kernel.key) > 0) continue;
       const int priority = highest.at(kernel.key).priority;
-      const auto [found, is_new] = slots_.try_emplace(kernel.key, Slot{slots_.size(), kernel.key, priority});
+      const auto [found, is_new] =
+          slots_.try_emplace(kernel.key, Slot{slots_.size(), kernel.key, registered_name(kernel), priority});
       Slot& slot = found->second;
       if (!is_new && slot.priority == priority) continue;
       // A higher one replaces the kernel; for a lower one it has to be removed first.
-      if (!is_new && priority < slot.priority) registry_.remove(kernel.key);
+      if (!is_new && priority < slot.priority) registry_.remove(slot.name);
       slot.priority = priority;
       added.push_back({kernel.kernel, hooks_of(slot, kernel.kernel)});
-      added.back().kernel.name = kernel.key;
+      added.back().kernel.name = slot.name;
       // Kernels of several architectures share a name; which of them runs is decided here.
       added.back().kernel.arch.clear();
     }
@@ -275,10 +281,19 @@ class Core {
         try {
           registry_.add(kernel.kernel, kernel.hooks);
         } catch (const Error& error) {
-          refused_.emplace(kernel.kernel.name, error.what());
+          refused_.emplace(static_cast<const Slot*>(kernel.hooks.user)->key, error.what());
         }
       }
     }
+  }
+
+  /// The name of a kernel in the library's answers and logs: its key or, where CK's identifiers are names, its identifier,
+  /// unless another kernel has the same one.
+  [[nodiscard]] const std::string& registered_name(const Known<Instance, Kernel>& kernel) {
+    if constexpr (Adapter::names_are_identifiers) {
+      if (named_.try_emplace(kernel.name, kernel.key).first->second == kernel.key) return kernel.name;
+    }
+    return kernel.key;
   }
 
   [[nodiscard]] Hooks hooks_of(Slot& slot, const Kernel& kernel) const {
@@ -462,6 +477,8 @@ class Core {
   /// By key.
   std::unordered_map<std::string, Slot> slots_;
   std::unordered_map<std::string, std::string> refused_;
+  /// By name, the key of the kernel that is registered under it.
+  std::unordered_map<std::string, std::string> named_;
   /// Names that the log had. Maps, since one more kind of container costs each file that includes this.
   std::unordered_map<std::string, std::string> reported_, contradicting_;
   std::atomic<bool> ambiguity_told_{false};

@@ -78,6 +78,7 @@ struct FmhaAdapter {
 
   /// The dispatcher looks identifiers up exactly, and asks `supports` itself.
   static constexpr bool matches_parts = false;
+  static constexpr bool names_are_identifiers = true;
   static constexpr bool is_split = false;
 
   struct Scope {

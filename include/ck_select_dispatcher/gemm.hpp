@@ -23,6 +23,7 @@ struct GemmAdapter {
 
   /// The dispatcher looks identifiers up exactly, and asks `supports` itself.
   static constexpr bool matches_parts = false;
+  static constexpr bool names_are_identifiers = false;
 
   static constexpr bool is_split = true;
   template <class Problem>

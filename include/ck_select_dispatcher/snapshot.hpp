@@ -66,6 +66,9 @@ class Ambiguous : public Error {
 /// The library's user pointer of a kernel.
 struct Slot {
   std::size_t index;
+  /// What tells kernels apart here.
+  std::string key;
+  /// The name under which the library knows it.
   std::string name;
   int priority;
 };
@@ -76,7 +79,7 @@ inline constexpr std::size_t no_signature = static_cast<std::size_t>(-1);
 template <class Instance, class Kernel>
 struct Known {
   std::shared_ptr<Instance> instance;
-  /// The name under which the library knows it; empty if it cannot be expressed, with the `reason`.
+  /// What tells kernels apart for the library; empty if it cannot be expressed, with the `reason`.
   std::string key;
   Kernel kernel;
   std::string reason;

@@ -1,13 +1,15 @@
 //! Registering kernels by descriptor.
 
+use std::cell::RefCell;
 use std::ffi::c_char;
 
-use super::CkRegistry;
 use super::error::Failure;
 use super::input::{Versioned, give, read_handle, read_optional_text, read_structs};
 use super::kernels::{CkKernelHooks, add_each};
-use super::mirror::AsC;
-use crate::kernel::Kernel;
+use super::mirror::{AsC, FromC, Member};
+use super::{CkRegistry, CkStatus};
+use crate::kernel::{Kernel, KernelKind};
+use crate::registry::NewKernel;
 use ck_select_types::field::Record;
 
 /// # Safety
@@ -43,14 +45,28 @@ pub(super) trait Descriptor: Versioned {
     ///
     /// # Safety
     /// Its texts are NULL or NUL-terminated.
-    unsafe fn kernel(&self) -> Result<Kernel, Failure>;
+    unsafe fn kernel(&self) -> Result<NewKernel, Failure>;
 }
 
-/// A descriptor's name; by default what the kernel's fields make.
+/// The kernel of a descriptor's fields; without a name, under that which its fields make. One with a name may have
+/// words that this library does not know: CK adds some with each version.
 ///
 /// # Safety
-/// As for [`read_optional_text`].
-pub(super) unsafe fn named(text: *const c_char, usual: impl FnOnce() -> String) -> Result<String, Failure> {
+/// `name` and the texts of `fields` are NULL or NUL-terminated.
+pub(super) unsafe fn described<K: FromC>(
+    fields: K::C,
+    name: *const c_char,
+    usual_name: impl FnOnce(&K) -> String,
+    kind: impl FnOnce(K, &str) -> KernelKind,
+) -> Result<NewKernel, Failure> {
+    let unknown = RefCell::default();
+    let noted = (!name.is_null()).then_some(&unknown);
+    let member = Member { unknown: noted, ..Member::whole(CkStatus::InvalidKernel) };
     // SAFETY: by contract.
-    Ok(unsafe { read_optional_text(text, "name") }?.map_or_else(usual, str::to_owned))
+    let (fields, name) = unsafe { (K::from_c(fields, member)?, read_optional_text(name, "name")?) };
+    let name = name.map_or_else(|| usual_name(&fields), str::to_owned);
+    let kernel = Kernel { kind: kind(fields, &name), name };
+    let unknown = unknown.into_inner();
+    let unknown = (!unknown.is_empty()).then(|| unknown.join("; "));
+    Ok(NewKernel { unknown, ..kernel.into() })
 }

@@ -8,7 +8,7 @@ use super::input::{
     Versioned, check_reserved, init_options, read_array, read_handle, read_optional_struct,
     read_optional_text, read_struct, word,
 };
-use super::kernels::{CkKernelHooks, add, new_kernel};
+use super::kernels::{CkKernelHooks, add, with_hooks};
 use super::memory::give_text;
 use super::{CkRegistry, CkStatus};
 use crate::pool::ExportOptions;
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn ck_registry_import_json(
                     Some(unsafe { read_struct(&raw const hooks) }?)
                 }
             };
-            kernels.push(new_kernel(kernel.clone(), hooks)?);
+            kernels.push(with_hooks(kernel.clone().into(), hooks)?);
         }
         add(registry, kernels)
     })

@@ -39,9 +39,22 @@ unsafe fn read_size<T: Versioned>(address: *const T) -> Result<usize, Failure> {
     {
         return Ok(size);
     }
-    let message = format!("{}.struct_size is {size}, expected {}", T::NAME, size_of::<T>());
-    Err(Failure::new(CkStatus::InvalidStruct, message))
+    Err(wrong_size(&format!("{}.struct_size", T::NAME), size, size_of::<T>(), align_of::<T>()))
 }
+
+/// A size that no version of a struct up to this library's had.
+pub(super) fn wrong_size(what: &str, size: usize, own: usize, align: usize) -> Failure {
+    let mut message = format!("{what} is {size}, expected {own}");
+    if size > own && size <= NEWER * own && size.is_multiple_of(align) {
+        let version = env!("CARGO_PKG_VERSION");
+        message +=
+            &format!(": the program was compiled with a newer ck_select.h than this library's, {version}");
+    }
+    Failure::new(CkStatus::InvalidStruct, message)
+}
+
+/// A struct of a later version is at most so many times as large; more is no size.
+const NEWER: usize = 4;
 
 /// Copies a struct that the caller filled.
 ///

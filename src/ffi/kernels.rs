@@ -1,7 +1,7 @@
 //! Registering kernels.
 
 use std::ffi::{c_char, c_void};
-use std::mem::offset_of;
+use std::mem::{forget, offset_of, transmute};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,7 +68,9 @@ pub struct CkKernelHooks {
     pub context: *mut c_void,
     /// Called once with what the callbacks receive, if the kernel was added, when none of them will be called
     /// any more: the kernel was removed or replaced and no call that may use it still runs, or the registry
-    /// is destroyed. Runs on any thread, even within a selection; it must not use the registry.
+    /// is destroyed. It may free that, and what `user` points to: the library no longer has either address, but
+    /// a `ck_selection` that the caller kept still does. Runs on any thread, even within a selection; it must
+    /// not use the registry.
     pub release: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
@@ -100,6 +102,8 @@ impl CkKernelHooks {
 /// The callbacks of a kernel.
 pub struct Callbacks {
     hooks: CkKernelHooks,
+    /// The kernel that they are of.
+    kernel: Box<str>,
     /// Whether a registry has them, which releases them in the end.
     is_added: AtomicBool,
 }
@@ -109,12 +113,12 @@ impl Callbacks {
     ///
     /// # Safety
     /// The callbacks do what `CkKernelHooks` says, on any thread, for as long as this value is used.
-    pub const unsafe fn new(hooks: CkKernelHooks) -> Self {
-        Self::from_hooks(hooks)
+    pub unsafe fn new(hooks: CkKernelHooks, kernel: &str) -> Self {
+        Self::from_hooks(hooks, kernel.into())
     }
 
-    const fn from_hooks(hooks: CkKernelHooks) -> Self {
-        Self { hooks, is_added: AtomicBool::new(false) }
+    const fn from_hooks(hooks: CkKernelHooks, kernel: Box<str>) -> Self {
+        Self { hooks, kernel, is_added: AtomicBool::new(false) }
     }
 
     /// What the callbacks receive.
@@ -128,9 +132,13 @@ impl Drop for Callbacks {
         if let Some(release) = self.hooks.release
             && *self.is_added.get_mut()
         {
+            let thrown = Thrown { callback: "release", kernel: &self.kernel };
+            // SAFETY: types of functions that differ in whether they unwind are compatible.
+            let release = unsafe { transmute::<CRelease, UnwindingRelease>(release) };
             // SAFETY: `ck_kernel_hooks` requires a callback that can be called from any thread, once; nothing
             // calls the others any more.
             unsafe { release(self.context()) };
+            forget(thrown);
         }
     }
 }
@@ -146,6 +154,31 @@ pub type Supports<P> = unsafe extern "C" fn(problem: *const <P as AsC>::C, user:
 /// Runs a problem once.
 pub type Run<P> =
     unsafe extern "C" fn(problem: *const <P as AsC>::C, stream: *mut c_void, user: *mut c_void) -> f32;
+
+type CRelease = unsafe extern "C" fn(context: *mut c_void);
+type UnwindingRelease = unsafe extern "C-unwind" fn(context: *mut c_void);
+type UnwindingSupports<P> =
+    unsafe extern "C-unwind" fn(problem: *const <P as AsC>::C, user: *mut c_void) -> i32;
+type UnwindingRun<P> =
+    unsafe extern "C-unwind" fn(problem: *const <P as AsC>::C, stream: *mut c_void, user: *mut c_void) -> f32;
+
+/// Lives while a callback runs, and is dropped only by an exception that leaves the callback. The process ends then,
+/// as nothing here can catch the exception; whoever looks for the cause gets the kernel's name.
+struct Thrown<'c> {
+    callback: &'static str,
+    kernel: &'c str,
+}
+
+impl Drop for Thrown<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        let Self { callback, kernel } = self;
+        let text =
+            format!("the callback '{callback}' of kernel '{kernel}' threw an exception, which it must not");
+        log::external_line(Level::Error, "kernels", &text);
+        std::process::abort();
+    }
+}
 
 /// Problems of an operation, whose kernels have callbacks of their own.
 pub trait OperationCallbacks: AsC + 'static {
@@ -185,17 +218,27 @@ impl Callbacks {
     fn supports_own<P: OperationCallbacks>(&self, problem: &P) -> bool {
         P::callbacks(&self.hooks).0.is_none_or(|supports| {
             let problem = problem.to_c();
+            let thrown = Thrown { callback: "supports", kernel: &self.kernel };
+            // SAFETY: types of functions that differ in whether they unwind are compatible.
+            let supports = unsafe { transmute::<Supports<P>, UnwindingSupports<P>>(supports) };
             // SAFETY: `ck_kernel_hooks` requires a callback that may be called from any thread with a problem
             // of its kind and with what its owner gave it.
-            unsafe { supports(&raw const problem, self.context()) != 0 }
+            let answer = unsafe { supports(&raw const problem, self.context()) };
+            forget(thrown);
+            answer != 0
         })
     }
 
     fn run_own<P: OperationCallbacks>(&self, problem: &P, stream: Stream) -> RunOutcome {
         P::callbacks(&self.hooks).1.map_or(RunOutcome::Failed(0), |run| {
             let problem = problem.to_c();
+            let thrown = Thrown { callback: "run", kernel: &self.kernel };
+            // SAFETY: as above.
+            let run = unsafe { transmute::<Run<P>, UnwindingRun<P>>(run) };
             // SAFETY: as above, and with the stream of the options.
-            outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
+            let answer = unsafe { run(&raw const problem, stream.as_raw(), self.context()) };
+            forget(thrown);
+            outcome(answer)
         })
     }
 }
@@ -242,7 +285,7 @@ pub unsafe extern "C" fn ck_registry_add_kernel(
         let (registry, name) = unsafe { (read_handle(registry)?, read_text(name, "name")?) };
         // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
         let hooks = unsafe { read_optional_struct(hooks) }?;
-        add(registry, vec![new_kernel(named(name)?, hooks)?])
+        add(registry, vec![with_hooks(named(name)?, hooks)?])
     })
 }
 
@@ -315,19 +358,20 @@ fn outcome(answer: f32) -> RunOutcome {
     }
 }
 
-fn named(name: &str) -> Result<Kernel, Failure> {
-    Kernel::from_name(name).map_err(Failure::of(CkStatus::InvalidKernel))
+fn named(name: &str) -> Result<NewKernel, Failure> {
+    Kernel::from_name(name).map(NewKernel::from).map_err(Failure::of(CkStatus::InvalidKernel))
 }
 
 /// A kernel to be added; without hooks, one of normal priority without callbacks.
-pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> Result<NewKernel, Failure> {
-    let Some(hooks) = hooks else { return Ok(kernel.into()) };
+pub(super) fn with_hooks(new: NewKernel, hooks: Option<CkKernelHooks>) -> Result<NewKernel, Failure> {
+    let Some(hooks) = hooks else { return Ok(new) };
     check_reserved("ck_kernel_hooks.", hooks.reserved)?;
+    let callbacks = Callbacks::from_hooks(hooks, new.kernel.name.as_str().into());
     Ok(NewKernel {
-        kernel,
         priority: Priority(hooks.priority),
         user: UserData(hooks.user),
-        hooks: Some(Box::new(Callbacks::from_hooks(hooks))),
+        hooks: Some(Box::new(callbacks)),
+        ..new
     })
 }
 
@@ -339,14 +383,14 @@ pub(super) unsafe fn add_each(
     registry: &Registry,
     hooks: *const CkKernelHooks,
     count: usize,
-    kernel: impl Fn(usize) -> Result<Kernel, Failure>,
+    kernel: impl Fn(usize) -> Result<NewKernel, Failure>,
 ) -> Result<(), Failure> {
     // SAFETY: by contract.
     let hooks = (!hooks.is_null()).then(|| unsafe { read_structs(hooks, count, "hooks") }).transpose()?;
     let new = |index| {
         // SAFETY: `index` is in the array, which by contract lives for the call.
         let own = hooks.as_ref().map(|hooks| unsafe { hooks.read(index) }).transpose()?;
-        new_kernel(kernel(index)?, own)
+        with_hooks(kernel(index)?, own)
     };
     add(registry, (0..count).map(new).collect::<Result<_, _>>()?)
 }

@@ -41,8 +41,9 @@ impl Owner {
 
 /// Sends log lines of the whole process up to `level`, a `ck_log_level`, to a callback instead of to the
 /// destination in `CK_SELECT_LOG`; it stays callable until the process ends. NULL turns logging off. Without
-/// this call and without `CK_SELECT_LOG`, only two warnings are written, to standard error and once per
-/// registry: that it chooses without a model, or with a built-in model although no architecture was given.
+/// this call and without `CK_SELECT_LOG`, only three warnings are written, to standard error and once per
+/// registry: that it chooses without a model, or with a built-in model although no architecture was given, or
+/// that a kernel has a word that the library does not know.
 /// `CK_SELECT_LOG=off` silences these, too.
 ///
 /// The callback may be called by several threads at a time; its strings live as long as the call. It must not

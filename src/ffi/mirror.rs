@@ -3,6 +3,7 @@
 //! A struct has a member for each field of its record, in the order of the table. A type's form in C is its
 //! [`AsC::C`]; what its numbers mean is added to the field's documentation in the header.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::str::FromStr;
@@ -55,12 +56,14 @@ pub(super) struct Member<'a> {
     pub(super) fields: &'static [Field],
     /// The status if the record cannot have the value.
     pub(super) status: CkStatus,
+    /// Where words are noted that a newer version of CK may have added; else they are failures.
+    pub(super) unknown: Option<&'a RefCell<Vec<String>>>,
 }
 
 impl Member<'_> {
     /// A whole struct.
     pub(super) const fn whole(status: CkStatus) -> Self {
-        Self { name: "", fields: &[], status }
+        Self { name: "", fields: &[], status, unknown: None }
     }
 
     /// A value that the record cannot have.
@@ -335,12 +338,18 @@ macro_rules! numbered {
 
 /// Words that are words in C, too, because CK adds some with each version.
 pub(super) trait Spelled: FromStr<Err = UnknownWord> {
+    /// What a kernel with a word that this library does not know counts as, where its registry is asked whether it
+    /// fits a problem; none if another word is another operation.
+    const STAND_IN: Option<Self>;
+
     fn spelled(&self) -> &'static CStr;
 }
 
 macro_rules! spelled {
-    ($($type:ty),+) => {$(
+    ($($type:ty = $stand_in:expr;)+) => {$(
         impl Spelled for $type {
+            const STAND_IN: Option<Self> = $stand_in;
+
             fn spelled(&self) -> &'static CStr {
                 self.as_c_str()
             }
@@ -364,7 +373,13 @@ macro_rules! spelled {
 }
 
 pub(super) fn parsed<T: Spelled>(text: &str, member: Member<'_>) -> Result<T, Failure> {
-    text.parse().map_err(|error| member.failure(format_args!("{}: {error}", member.name)))
+    text.parse().or_else(|error: UnknownWord| match (T::STAND_IN, member.unknown) {
+        (Some(stand_in), Some(unknown)) => {
+            unknown.borrow_mut().push(error.to_string());
+            Ok(stand_in)
+        }
+        _ => Err(member.failure(format_args!("{}: {error}", member.name))),
+    })
 }
 
 impl<T: Spelled> AsC for Option<T> {
@@ -490,7 +505,15 @@ numbered! {
     GemmLibrary = "";
 }
 
-spelled! { Pipeline, Scheduler, Epilogue, Specialization, Elementwise, StreamKReduction, QuantMode }
+spelled! {
+    Pipeline = Some(Self::CompV3);
+    Scheduler = Some(Self::Intrawave);
+    Epilogue = Some(Self::CShuffle);
+    Specialization = Some(Self::Default);
+    StreamKReduction = Some(Self::Atomic);
+    Elementwise = None;
+    QuantMode = None;
+}
 
 arrays! {
     GemmLayout as [Major; 3], "A `ck_major` each.", |layout| [layout.a, layout.b, layout.c],

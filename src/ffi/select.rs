@@ -68,7 +68,8 @@ pub struct CkSelection {
     pub out_of_range: i32,
     /// A bit for each such field; see `ck_problem_field_name`.
     pub out_of_range_fields: u64,
-    /// 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
+    /// 1 if no kernel measured for the model had this kernel's pipeline or suffixes, or if the library does not
+    /// know one of its words, else 0.
     pub unmeasured: i32,
     /// 1 if the model is for one architecture and neither the problem nor the options name one, else 0: the
     /// device may be different.

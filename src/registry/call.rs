@@ -69,7 +69,9 @@ impl<'r, 's> Call<'r, 's> {
 
     /// A selection with the fields that all sources have.
     pub(super) fn selection(self, choice: Choice, entry: &Entry, source: Source) -> Selection<'r> {
-        Selection::new(self.registry.registered(entry), choice, source, self.state.generation())
+        let selection =
+            Selection::new(self.registry.registered(entry), choice, source, self.state.generation());
+        Selection { unmeasured: !entry.is_ranked(), ..selection }
     }
 }
 

@@ -165,12 +165,15 @@ pub struct NewKernel {
     pub user: UserData,
     /// Its callbacks.
     pub hooks: Option<Box<dyn Hooks>>,
+    /// Words of it that this library does not know, and which it does: no model and no estimate ranks the kernel, which
+    /// comes after those that are ranked.
+    pub unknown: Option<String>,
 }
 
 impl From<Kernel> for NewKernel {
     /// Of normal priority, without callbacks.
     fn from(kernel: Kernel) -> Self {
-        Self { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None }
+        Self { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None, unknown: None }
     }
 }
 
@@ -183,16 +186,18 @@ pub struct Entry {
     priority: Priority,
     user: UserData,
     hooks: Option<Box<dyn Hooks>>,
+    unknown: Option<Box<str>>,
 }
 
 impl Entry {
     /// An entry of a valid kernel.
     pub(super) fn new(new: NewKernel, number: NameIndex) -> Self {
-        let NewKernel { kernel, priority, user, hooks } = new;
+        let NewKernel { kernel, priority, user, hooks, unknown } = new;
         if let Some(hooks) = &hooks {
             hooks.added();
         }
-        Self { kernel: Arc::new(kernel), number, priority, user, hooks }
+        let unknown = unknown.map(String::into_boxed_str);
+        Self { kernel: Arc::new(kernel), number, priority, user, hooks, unknown }
     }
 
     /// What callers keep of it; `names` are all names of its registry.
@@ -239,6 +244,16 @@ impl Entry {
     /// The architecture that it was built for, if known.
     pub fn arch(&self) -> Option<Arch> {
         self.kernel.kind.arch()
+    }
+
+    /// Words of it that this library does not know.
+    pub(super) fn unknown(&self) -> Option<&str> {
+        self.unknown.as_deref()
+    }
+
+    /// Whether models and the estimate may rank it.
+    pub(super) const fn is_ranked(&self) -> bool {
+        self.unknown.is_none()
     }
 
     /// Whether it computes the problem, in its types and layout, on its architecture; `supports` is not

@@ -9,12 +9,26 @@ use super::shared::Registry;
 use crate::log::{self, Level};
 use crate::problem::Problem;
 
+/// Whether this is the first time.
+fn first(warned: &AtomicBool) -> bool {
+    !warned.load(Ordering::Relaxed) && !warned.swap(true, Ordering::Relaxed)
+}
+
 impl Registry {
+    /// Warns, once, of a kernel with words that this library does not know.
+    #[cold]
+    pub(super) fn warn_of_unknown(&self, name: &str, words: &str) {
+        if first(&self.warned.word_unknown) {
+            log::warn_once(
+                "kernels",
+                format_args!("{name}: {words}: it comes after the kernels that are ranked, by its priority"),
+            );
+        }
+    }
+
     /// Warns of a selection that may be poor, once for each reason.
     #[cold]
     pub(super) fn warn_once(&self, call: Call<'_, '_>, selection: &Selection<'_>) {
-        let first =
-            |warned: &AtomicBool| !warned.load(Ordering::Relaxed) && !warned.swap(true, Ordering::Relaxed);
         let Call { state, problem, .. } = call;
         let name = selection.entry.name();
         if selection.no_model && first(&self.warned.no_model) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::entry::Priority;
+use super::entry::{Entry, Priority};
 use super::estimates::Estimates;
 use super::index::{KernelIndex, ModelIndex};
 use super::kernels::Kernels;
@@ -130,11 +130,16 @@ impl Prepared {
     }
 }
 
+/// The kernels that a model may rank.
+fn ranked_by(key: ModelKey, kernels: &Kernels) -> impl Iterator<Item = (KernelIndex, &Arc<Entry>)> {
+    kernels.by_name().filter(move |(_, entry)| entry.kernel().op() == key.op && entry.is_ranked())
+}
+
 impl PreparedModel {
     fn new(loaded: &LoadedModel, gpu: Option<GpuOverride>, kernels: &Arc<Kernels>) -> Self {
         let (model, key) = (loaded.model.clone(), loaded.key);
         let (mut pool, mut priorities, mut pool_kernels) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == key.op) {
+        for (index, entry) in ranked_by(key, kernels) {
             pool.push(Arc::clone(entry.shared_kernel()));
             priorities.push(entry.priority().0);
             pool_kernels.push(Some(index));
@@ -157,7 +162,7 @@ impl PreparedModel {
         let (mut pool_kernels, mut added) = (vec![None; self.pool_kernels.len()], Vec::new());
         let known = |at| Some((at, self.kernels.get(self.kernel(at)?)?));
         let mut known = ranker.pool().by_name().filter_map(known).peekable();
-        for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == self.key.op) {
+        for (index, entry) in ranked_by(self.key, kernels) {
             let mut same = known.next_if(|(_, known)| Arc::ptr_eq(known, entry));
             if same.is_none() {
                 while known.next_if(|(_, known)| known.name() < entry.name()).is_some() {}

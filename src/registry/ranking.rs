@@ -1,9 +1,10 @@
 //! Rankings of all kernels and predictions, for callers who ask for more than a selection.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::call::Call;
-use super::entry::Registered;
+use super::entry::{Entry, Registered};
 use super::index::KernelIndex;
 use super::selection::{SelectError, Source};
 use super::shared::Registry;
@@ -74,7 +75,9 @@ impl Registry {
             let entry = ranked.model.kernel(left_out.index).and_then(|index| state.entry(index));
             entry.is_some_and(|entry| call.is_eligible(entry))
         };
-        let left_out = ranked.ranker.left_out().iter().filter(is_eligible).count();
+        let unknown = |entry: &&Arc<Entry>| !entry.is_ranked() && call.is_eligible(entry);
+        let left_out = ranked.ranker.left_out().iter().filter(is_eligible).count()
+            + state.kernels().entries().iter().filter(unknown).count();
         Ok(Ranking { source: Source::Model, places, left_out, outside })
     }
 

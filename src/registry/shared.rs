@@ -74,6 +74,7 @@ pub struct Registry {
 pub(super) struct WarnedOnce {
     pub(super) no_model: AtomicBool,
     pub(super) arch_unknown: AtomicBool,
+    pub(super) word_unknown: AtomicBool,
 }
 
 /// The kernels after the latest change.
@@ -126,7 +127,7 @@ impl Registry {
         user: UserData,
         hooks: Option<Box<dyn Hooks>>,
     ) -> Result<(), AddError> {
-        self.add_all(vec![NewKernel { kernel, priority, user, hooks }])
+        self.add_all(vec![NewKernel { priority, user, hooks, ..kernel.into() }])
     }
 
     /// Adds several kernels: all of them or, if one cannot be added, none.
@@ -157,6 +158,7 @@ impl Registry {
         if added.is_empty() {
             return Ok(());
         }
+        let unknown = added.iter().find_map(|new| Some((new.kernel.name.clone(), new.unknown.clone()?)));
         let entries: Vec<Arc<Entry>> = added
             .into_iter()
             .map(|new| {
@@ -167,6 +169,9 @@ impl Registry {
         Arc::make_mut(&mut latest.kernels).insert(entries);
         replaced.iter().filter_map(|new| new.hooks.as_ref()).for_each(|hooks| hooks.added());
         self.announce(latest);
+        if let Some((name, words)) = unknown {
+            self.warn_of_unknown(&name, &words);
+        }
         Ok(())
     }
 

@@ -622,6 +622,9 @@ static void bad_problems_are_refused(void) {
     const ck_gemm_group list[] = {{512, 512, 1024, 1}, {64, 512, 1024, 1}};
     matrix.request.groups.items = list; /* beside extents of another GEMM */
     ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &matrix, &selection));
+    matrix.request.groups.item_size = 2 * sizeof list[0];
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_gemm(registry, &matrix, &selection));
+    CHECK(strstr(ck_last_error(), "request.groups.item_size is 32, expected 16: the program was compiled with a newer"));
     CHECK(selection.name == NULL && selection.generation == 0);
     ck_registry_destroy(registry);
 }
@@ -655,7 +658,7 @@ static void selecting(const char *repository, const char *scratch) {
     selection = selected(registry, &problem);
     CHECK(strcmp(selection.name, KERNELS[2]) == 0 && selection.source == CK_SOURCE_MODEL && selection.score > 0);
     CHECK(selection.generation > before);
-    ck_ranked guard = {sizeof guard, "guard", NULL, 1, 1, 0, 2.0, 0, 0};
+    ck_ranked guard = {sizeof guard, "guard", NULL, 1, 1, 0, 2.0, 0, 0, 0, 0};
     ranked[1] = guard;
     ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 1, ranked, &count, NULL));
     CHECK(count == FORWARD_COUNT && ranked[0].score == selection.score && ranked[1].name == guard.name);

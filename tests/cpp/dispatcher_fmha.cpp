@@ -483,16 +483,29 @@ void there_is_a_kernel_where_ck_finds_one() {
   CHECK(planned > 1000 && unplanned > 1000);
 }
 
+/// CK's dispatcher runs a pipeline that the library does not know; the runner threw NoKernelFound.
+void newer_pipelines_run() {
+  ck::FmhaRegistry registry;
+  ck::FmhaKernelKey newer = key(ck::FmhaKernelFamily::Fwd, 128, 64);
+  newer.algorithm.pipeline = "qr_of_2030";
+  const auto kernel = add(registry, newer);
+  const FmhaSelector selector(registry, options());
+  const auto found = selector.find(problem(1024, 1024));
+  CHECK(found.instance == kernel && found.selection.unmeasured && selector.skipped().empty());
+  // In answers and logs it has CK's name.
+  CHECK(found.selection.name == newer.encode_identifier());
+}
+
 void what_cannot_be_described_is_told() {
   ck::FmhaRegistry registry;
   ck::FmhaKernelKey odd = key(ck::FmhaKernelFamily::Fwd, 128, 64);
-  odd.algorithm.pipeline = "sideways";
+  odd.signature.bias_type = 99;
   add(registry, odd);
   SelectorOptions quiet = options();
   std::string told;
   quiet.on_skipped = [&told](const Skipped& skipped) { told = skipped.reason; };
   const FmhaSelector selector(registry, quiet);
-  CHECK(selector.skipped().size() == 1 && told.find("sideways") != std::string::npos);
+  CHECK(selector.skipped().size() == 1 && told.find("bias is 99") != std::string::npos);
 }
 
 /// Targets as HIP reports them are those of the keys.
@@ -526,6 +539,7 @@ int main(int argc, char** argv) {
   the_longest_sequence_counts_in_batch_mode();
   plans_say_what_is_wrong();
   there_is_a_kernel_where_ck_finds_one();
+  newer_pipelines_run();
   what_cannot_be_described_is_told();
   targets_with_features_are_known(repository(argc, argv));
   return finish("attention");

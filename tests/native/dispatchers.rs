@@ -166,25 +166,71 @@ pub(super) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A checkout in which one declaration is another, and one header is HIP.
+/// A checkout in which a declaration is another, a field and an enumerator are more and less, and a header is HIP.
+/// Only the first was a difference.
 #[test]
 fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
     let checkout = tools::scratch("check_ck").join("stand_in");
-    let copy = |from: &str, to: &str| {
-        let text = std::fs::read_to_string(tools::source("cpp_examples/stand_in").join(from)).unwrap();
+    let copy = |from: &str, to: &str, changes: &[(&str, &str)]| {
+        let mut text = std::fs::read_to_string(tools::source("cpp_examples/stand_in").join(from)).unwrap();
         let to = checkout.join(to);
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-        std::fs::write(to, text.replacen("  int split_k = 1;", "  long split_k = 1;", 1)).unwrap();
+        for (before, after) in changes {
+            assert!(text.contains(before), "{from}: {before}");
+            text = text.replacen(before, after, 1);
+        }
+        std::fs::write(to, text).unwrap();
     };
-    copy("base.hpp", "base.hpp");
-    copy("conv_registry.hpp", "conv_registry.hpp");
+    copy("base.hpp", "base.hpp", &[("Normal = 1, High = 2 }", "Normal = 1 }")]);
+    let key = ("  int tile_m = 1,", "  int cluster = 1;\n  int tile_m = 1,");
+    copy("conv_registry.hpp", "conv_registry.hpp", &[key]);
     let registry = "ck_tile/dispatcher/grouped_conv_registry.hpp";
-    copy(&format!("v3/{registry}"), &format!("own/{registry}"));
+    let problem = ("  int split_k = 1;\n", "  long split_k = 1;\n  int images = 1;\n  int more() const;\n");
+    copy(&format!("v3/{registry}"), &format!("own/{registry}"), &[problem]);
     std::fs::write(checkout.join("own/ck_tile/dispatcher_fmha.hpp"), "#include <hip/no_such.h>\n").unwrap();
+    // Its own fault, not HIP's; and a compiler that crashes when it comes to it.
+    std::fs::write(checkout.join("own/ck_tile/dispatcher.hpp"), "#include <ck_tile/no_such.hpp>\n").unwrap();
+    let bin = tools::scratch("check_ck").join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let crashing = bin.join("hipcc");
+    let script =
+        "#!/bin/sh\ncase \"$*\" in *no_such*|*dispatcher_v3*) kill -SEGV $$;; esac\nexec g++ \"$@\"\n";
+    std::fs::write(&crashing, script).unwrap();
+    std::fs::set_permissions(&crashing, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = Command::new("python3");
     let done = command.arg(tools::source("packaging/check_ck.py")).arg(&checkout).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
-    assert!(!done.status.success() && said.contains("generation v3, 1 differences"), "{said}");
-    assert!(said.contains("GroupedConvProblem::split_k: the stand-in has int "), "{said}");
-    assert!(said.contains("fmha: not checked"), "{said}");
+    assert!(!done.status.success() && said.contains("generation v3, 4 differences"), "{said}");
+    let file = |name: &str| format!("  {}:", checkout.join(name).display());
+    for (name, member, difference) in [
+        (format!("own/{registry}"), "GroupedConvProblem::split_k", "the stand-in has int "),
+        (format!("own/{registry}"), "GroupedConvProblem::images", "the stand-in has none, CK has int "),
+        (
+            "conv_registry.hpp".to_owned(),
+            "GroupedConvKernelKey::cluster",
+            "the stand-in has none, CK has int ",
+        ),
+        ("base.hpp".to_owned(), "Priority::High", "the stand-in has 2, CK has none"),
+    ] {
+        let said = said.lines().find(|line| line.contains(member)).unwrap_or(&said);
+        let begins = said.starts_with(&file(&name)) && said.contains(": ck_tile::dispatcher::");
+        assert!(begins && said.contains(&format!("{member}: {difference}")), "{said}");
+    }
+    for expected in [
+        "fmha: not checked: CK's headers are HIP: put hipcc on PATH, or set HIPCXX\n",
+        "gemm: not checked: give a whole checkout of composable_kernel, which has ck_tile/no_such.hpp\n",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+    // A crash is no sign of HIP, and is counted even where another compiler can read the header.
+    let mut command = Command::new("python3");
+    command.arg(tools::source("packaging/check_ck.py")).arg(checkout.join("own"));
+    let path = std::env::var_os("PATH").unwrap();
+    let paths = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&path))).unwrap();
+    let done = command.env("PATH", paths).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        !done.status.success() && said.contains("hipcc dispatcher_v3.cpp: the compiler crashed: "),
+        "{said}"
+    );
 }

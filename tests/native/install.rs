@@ -94,6 +94,15 @@ fn the_library_has_its_soname_and_links() {
     }
 }
 
+/// A program that was linked with what cargo builds did not start: the file of the soname was missing.
+#[test]
+fn what_cargo_builds_has_the_name_that_programs_look_up() {
+    let program = std::env::current_exe().unwrap();
+    let profile = program.parent().unwrap().parent().unwrap();
+    let link = profile.join(format!("libck_select.so.{}", ck_select::ffi::CK_SELECT_ABI_VERSION));
+    assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("libck_select.so"), "{}", link.display());
+}
+
 #[test]
 fn pkg_config_is_enough() {
     let prefix = prefix();

@@ -21,6 +21,30 @@ fn snake(letter: char) -> impl Iterator<Item = char> {
     letter.is_uppercase().then_some('_').into_iter().chain(letter.to_lowercase())
 }
 
+/// C statements that print size and fields of each struct of the headers. What they print is frozen in
+/// `tests/golden/layouts.txt`, because programs that were compiled with an older header are not compiled again. A field
+/// may be appended to a struct that begins with its size, and to what such a struct ends with; everything else is a new
+/// `CK_SELECT_ABI_VERSION`. `CK_SELECT_UPDATE_LAYOUTS=1` writes the file.
+fn frozen_statements(header: &str) -> String {
+    let code = |part: &str| part.split_once("*/").map_or(part, |(_, code)| code).to_owned();
+    let code: String = header.split("/*").map(code).collect();
+    let mut text = String::new();
+    for declared in code.split("typedef struct {").skip(1) {
+        let (body, rest) = declared.split_once("\n} ").unwrap();
+        let name = rest.split_once(';').unwrap().0;
+        let _ = writeln!(text, "    printf(\"{name} %zu\\n\", sizeof({name}));");
+        for field in body.split(';').map(str::trim).filter(|field| !field.is_empty()) {
+            // A function's address is `type (*name)(…)`.
+            let declarator =
+                field.split_once("(*").map_or(field, |(_, name)| name.split(')').next().unwrap());
+            let declarator = declarator.split('[').next().unwrap();
+            let field = declarator.rsplit([' ', '*']).next().unwrap();
+            let _ = writeln!(text, "    printf(\"  {field} %zu\\n\", offsetof({name}, {field}));");
+        }
+    }
+    text
+}
+
 #[test]
 fn structs_have_the_same_layout_on_both_sides() {
     let plain = sizes! {
@@ -56,8 +80,10 @@ fn structs_have_the_same_layout_on_both_sides() {
     }
 
     let directory = tools::scratch("layouts");
+    let (more, frozen) = (frozen_statements(&header), tools::source("tests/golden/layouts.txt"));
     let program_text = format!(
-        "#include \"ck_select_rows.h\"\n#include <stdio.h>\n\nint main(void) {{\n{c}  return 0;\n}}\n"
+        "#include \"ck_select_rows.h\"\n#include <stdio.h>\n\nint main(int argc, char **argv) {{\n  (void)argv;\n  if (argc > 1) {{\n{more}    return \
+         0;\n  }}\n{c}  return 0;\n}}\n"
     );
     let file = directory.join("layouts.c");
     std::fs::write(&file, program_text).unwrap();
@@ -65,5 +91,11 @@ fn structs_have_the_same_layout_on_both_sides() {
         let program = directory.join(compilers.c);
         tools::run(tools::compile(compilers.c, "c11").arg(&file).arg("-o").arg(&program));
         assert_eq!(tools::run(&mut std::process::Command::new(&program)), rust, "{compilers:?}");
+        let now = tools::run(std::process::Command::new(&program).arg("all"));
+        if std::env::var_os("CK_SELECT_UPDATE_LAYOUTS").is_some() {
+            std::fs::write(&frozen, &now).unwrap();
+        }
+        let expected = std::fs::read_to_string(&frozen).unwrap_or_default();
+        assert_eq!(now, expected, "{}: fields are only appended: see the test", frozen.display());
     }
 }

@@ -84,6 +84,23 @@ fn c_callbacks_may_select_leave_and_be_late() {
     }
 }
 
+/// The process ended with "Rust cannot catch foreign exceptions", which names nobody.
+#[test]
+fn a_callback_that_throws_is_named_before_the_process_ends() {
+    for compilers in tools::compilers() {
+        let program = tools::build(compilers.cpp, "c++17", &["tests/cpp/throwing.cpp"], &[], "throwing");
+        for callback in ["supports", "run", "release"] {
+            let output = tools::output(Command::new(&program).arg(callback));
+            let said = String::from_utf8_lossy(&output.stderr);
+            let expected = format!(
+                "ck_select error kernels: the callback '{callback}' of kernel \
+                 'grouped_conv_forward_bf16_2d_64x64x64_compv3' threw an exception, which it must not\n"
+            );
+            assert!(!output.status.success() && said.contains(&expected), "{}: {said}", output.status);
+        }
+    }
+}
+
 #[test]
 fn every_function_and_status_is_tested() {
     let files = std::fs::read_dir(tools::source("tests/c")).unwrap();

@@ -42,7 +42,7 @@ class GemmGroup(Structure):
 class GemmGroups(Structure):
     _fields_ = [
         *_of(POINTER(GemmGroup), "items"),
-        *_of(c_size_t, "count"),
+        *_of(c_size_t, "count item_size"),
     ]
 
 

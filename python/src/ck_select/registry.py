@@ -142,6 +142,7 @@ class GemmProblem(Problem):
         array = (_structs.GemmGroup * len(groups))(*groups)
         problem.request.groups.items = ctypes.cast(array, ctypes.POINTER(_structs.GemmGroup))
         problem.request.groups.count = len(groups)
+        problem.request.groups.item_size = ctypes.sizeof(_structs.GemmGroup)
         return problem
 
     @classmethod

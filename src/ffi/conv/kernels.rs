@@ -2,14 +2,15 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::descriptors::{Descriptor, add_described, give_usual, named};
+use crate::ffi::descriptors::{Descriptor, add_described, described, give_usual};
 use crate::ffi::error::{Failure, boundary};
 use crate::ffi::input::check_reserved;
 use crate::ffi::kernels::{CkKernelHooks, operation_callbacks};
 use crate::ffi::mirror::{AsC, FromC, Member, mirror};
 use crate::ffi::{CkRegistry, CkStatus};
-use crate::kernel::{ConvKernel, Kernel, KernelKind, Mnk, StreamK};
+use crate::kernel::{ConvKernel, KernelKind, Mnk, StreamK};
 use crate::problem::ConvProblem;
+use crate::registry::NewKernel;
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler, Specialization, StreamKReduction,
 };
@@ -21,7 +22,9 @@ conv_kernel! {
     /// names contain.
     ///
     /// Words are those of kernel names, such as "compv3"; they are strings, because CK adds some with each
-    /// version.
+    /// version. A kernel that is registered under a `name` may have a pipeline, scheduler, epilogue,
+    /// specialization or reduction that this library does not know: no model and no estimate ranks it, and it is
+    /// chosen, flagged `unmeasured`, by its priority where none of those that are ranked can run.
     CkConvKernelDesc sized "ck_conv_kernel_desc",
     [
         struct_size: usize = size_of::<CkConvKernelDesc>(), "`sizeof(ck_conv_kernel_desc)`.";
@@ -105,11 +108,8 @@ pub unsafe extern "C" fn ck_registry_add_conv_kernels(
 }
 
 impl Descriptor for CkConvKernelDesc {
-    unsafe fn kernel(&self) -> Result<Kernel, Failure> {
+    unsafe fn kernel(&self) -> Result<NewKernel, Failure> {
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
-        unsafe {
-            let kernel = ConvKernel::from_c(*self, Member::whole(CkStatus::InvalidKernel))?;
-            Ok(Kernel { name: named(self.name, || kernel.long_name())?, kind: KernelKind::Conv(kernel) })
-        }
+        unsafe { described(*self, self.name, ConvKernel::long_name, |kernel, _| KernelKind::Conv(kernel)) }
     }
 }

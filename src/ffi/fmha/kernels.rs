@@ -2,13 +2,13 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::CkStatus;
-use crate::ffi::descriptors::{Descriptor, named};
+use crate::ffi::descriptors::{Descriptor, described};
 use crate::ffi::error::Failure;
 use crate::ffi::kernels::operation_callbacks;
-use crate::ffi::mirror::{AsC, FromC, Member, mirror};
-use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
+use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::kernel::{FmhaKernel, FmhaTile, KernelKind};
 use crate::problem::FmhaProblem;
+use crate::registry::NewKernel;
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
     FmhaQscale, FmhaRope,
@@ -30,15 +30,12 @@ fmha_kernel! {
 operation_callbacks!(FmhaProblem: supports_fmha, run_fmha, "ck_bench_prepare_fmha");
 
 impl Descriptor for CkFmhaKernelDesc {
-    unsafe fn kernel(&self) -> Result<Kernel, Failure> {
+    unsafe fn kernel(&self) -> Result<NewKernel, Failure> {
         let mut desc = *self;
         if desc.block_per_cu == -1 {
             desc.block_per_cu = FmhaKernel::PIPELINE_DECIDES.into();
         }
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
-        unsafe {
-            let kernel = FmhaKernel::from_c(desc, Member::whole(CkStatus::InvalidKernel))?;
-            Ok(Kernel { name: named(self.name, || kernel.identifier())?, kind: KernelKind::Fmha(kernel) })
-        }
+        unsafe { described(desc, self.name, FmhaKernel::identifier, |kernel, _| KernelKind::Fmha(kernel)) }
     }
 }

@@ -23,7 +23,7 @@ numbered! {
     FmhaKvLookup = "";
 }
 
-spelled! { FmhaPipeline }
+spelled! { FmhaPipeline = Some(Self::Qr); }
 
 arrays! {
     FmhaTile as [u16; 6], "", |tile| tile.numbers(), |numbers| numbers.into();

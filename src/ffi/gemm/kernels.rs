@@ -2,13 +2,13 @@
 
 use std::ffi::c_char;
 
-use crate::ffi::CkStatus;
-use crate::ffi::descriptors::{Descriptor, named};
+use crate::ffi::descriptors::{Descriptor, described};
 use crate::ffi::error::Failure;
 use crate::ffi::kernels::operation_callbacks;
-use crate::ffi::mirror::{AsC, FromC, Member, mirror};
-use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant};
+use crate::ffi::mirror::{AsC, FromC, mirror};
+use crate::kernel::{GemmKernel, GemmVariant, KernelKind, Mnk, Quant};
 use crate::problem::GemmProblem;
+use crate::registry::NewKernel;
 use crate::vocab::{
     Arch, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline, Scheduler, StreamKReduction,
 };
@@ -36,15 +36,14 @@ gemm_variant! {
 operation_callbacks!(GemmProblem: supports_gemm, run_gemm, "ck_bench_prepare_gemm");
 
 impl Descriptor for CkGemmKernelDesc {
-    unsafe fn kernel(&self) -> Result<Kernel, Failure> {
-        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
-        unsafe {
-            let mut kernel = GemmKernel::from_c(*self, Member::whole(CkStatus::InvalidKernel))?;
-            let name = named(self.name, || kernel.identifier())?;
+    unsafe fn kernel(&self) -> Result<NewKernel, Failure> {
+        let kind = |mut kernel: GemmKernel, name: &str| {
             if kernel.variant.library == GemmLibrary::Ck {
-                kernel.variant.library = GemmKernel::library_of(&name);
+                kernel.variant.library = GemmKernel::library_of(name);
             }
-            Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
-        }
+            KernelKind::Gemm(kernel)
+        };
+        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
+        unsafe { described(*self, self.name, GemmKernel::identifier, kind) }
     }
 }

@@ -6,13 +6,13 @@ use std::ptr;
 
 use crate::ffi::CkStatus;
 use crate::ffi::error::Failure;
-use crate::ffi::input::read_array;
+use crate::ffi::input::{check_reserved, read_array, wrong_size};
 use crate::ffi::mirror::{AsC, FromC, Member};
 use crate::kernel::{Mnk, Quant};
 use crate::problem::{Group, Groups};
 use crate::vocab::QuantMode;
 
-/// GEMMs of equal extents in a list.
+/// GEMMs of equal extents in a list. Later versions append fields, of which 0 is the default.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CkGemmGroup {
@@ -43,6 +43,8 @@ pub struct CkGemmGroups {
     pub items: *const CkGemmGroup,
     /// Their number.
     pub count: usize,
+    /// `sizeof(ck_gemm_group)`; 0 if it is no list.
+    pub item_size: usize,
 }
 
 impl AsC for Groups {
@@ -51,12 +53,16 @@ impl AsC for Groups {
     fn to_c(&self) -> CkGemmGroups {
         let groups = self.as_slice();
         let items = if groups.is_empty() { ptr::null() } else { groups.as_ptr().cast() };
-        CkGemmGroups { items, count: groups.len() }
+        CkGemmGroups { items, count: groups.len(), item_size: size_of::<CkGemmGroup>() }
     }
 }
 
 impl FromC for Groups {
     unsafe fn from_c(value: CkGemmGroups, member: Member<'_>) -> Result<Self, Failure> {
+        let (size, align) = (size_of::<CkGemmGroup>(), align_of::<CkGemmGroup>());
+        if value.count > 0 && value.item_size != size {
+            return Err(wrong_size("request.groups.item_size", value.item_size, size, align));
+        }
         // SAFETY: by contract, `items` is NULL or has so many elements.
         let groups = unsafe { read_array(value.items, value.count, member.name) }?;
         let groups = groups.iter().map(|&CkGemmGroup { m, n, k, count }| Group { extents: [m, n, k], count });
@@ -75,6 +81,8 @@ pub struct CkQuant {
     pub group_a: [i32; 3],
     /// The same for B.
     pub group_b: [i32; 3],
+    /// Must be 0.
+    pub reserved: [i32; 8],
 }
 
 impl AsC for Option<Quant> {
@@ -85,12 +93,14 @@ impl AsC for Option<Quant> {
             mode: self.map(|quant| quant.mode).to_c(),
             group_a: self.and_then(|quant| quant.group_a).to_c(),
             group_b: self.and_then(|quant| quant.group_b).to_c(),
+            reserved: [0; 8],
         }
     }
 }
 
 impl FromC for Option<Quant> {
     unsafe fn from_c(value: CkQuant, member: Member<'_>) -> Result<Self, Failure> {
+        value.reserved.iter().try_for_each(|&value| check_reserved("variant.quant.", value))?;
         // SAFETY: by contract.
         let (mode, groups) = unsafe {
             let group_a = FromC::from_c(value.group_a, Member { name: "group_a", ..member })?;

@@ -119,8 +119,10 @@ fn descriptors_and_misaligned_structs_are_read() {
     let add = |desc: &CkConvKernelDesc| unsafe { ck_registry_add_conv_kernels(registry.0, desc, null(), 1) };
     assert_eq!(add(&desc), CkStatus::Ok, "{}", last_error());
     assert_eq!(add(&desc), CkStatus::AlreadyRegistered);
-    desc.pipeline = c"of my own".as_ptr();
+    // A word that is not known has no place in a name.
+    (desc.name, desc.pipeline) = (null(), c"of my own".as_ptr());
     assert_eq!(add(&desc), CkStatus::InvalidKernel);
+    assert!(last_error().starts_with("pipeline: unknown pipeline 'of my own', "), "{}", last_error());
 
     // One byte off: a problem is read as it stands, an array is refused.
     let problem = resnet();
@@ -136,6 +138,60 @@ fn descriptors_and_misaligned_structs_are_read() {
     // SAFETY: refused before it is read.
     let status = unsafe { ck_registry_add_conv_kernels(registry.0, odd.cast(), null(), 1) };
     assert_eq!(status, CkStatus::InvalidArgument);
+}
+
+/// CK adds words with each version. Such kernels were refused, and a program that had only these found none.
+#[test]
+fn kernels_with_newer_words_come_after_those_that_are_ranked() {
+    let registry = Owned::new();
+    let mut desc = usual(ck_conv_kernel_desc_init);
+    let hooks = CkKernelHooks { priority: 2, ..sized() };
+    let words: [(&CStr, fn(&mut CkConvKernelDesc, *const c_char)); 5] = [
+        (c"compv7", |desc, word| desc.pipeline = word),
+        (c"fancy", |desc, word| desc.scheduler = word),
+        (c"tdm_of_2030", |desc, word| desc.epilogue = word),
+        (c"filter5x5", |desc, word| desc.specialization = word),
+        (c"ring", |desc, word| desc.stream_k.reduction = word),
+    ];
+    for (word, set) in words {
+        let mut desc = desc;
+        desc.name = word.as_ptr();
+        set(&mut desc, word.as_ptr());
+        // SAFETY: one descriptor with its hooks.
+        let status =
+            unsafe { ck_registry_add_conv_kernels(registry.0, &raw const desc, &raw const hooks, 1) };
+        assert_eq!(status, CkStatus::Ok, "{}", last_error());
+    }
+    let problem = CkConvProblem { arch: c"gfx950".as_ptr(), ..resnet() };
+    let found = select(&registry, &problem).unwrap();
+    assert_eq!((found.source, found.index, found.unmeasured), (CkSource::Priority as i32, 0, 1));
+    // One that is known is ranked before them, by the estimate and by a model, whatever their priority.
+    desc.name = c"known".as_ptr();
+    // SAFETY: one descriptor without hooks.
+    let status = unsafe { ck_registry_add_conv_kernels(registry.0, &raw const desc, null(), 1) };
+    assert_eq!(status, CkStatus::Ok);
+    for source in [CkSource::Estimate, CkSource::Model] {
+        let found = select(&registry, &problem).unwrap();
+        assert_eq!((found.source, found.index, found.unmeasured), (source as i32, 5, 0));
+        registry.load_model();
+    }
+    let (mut count, mut left_out, mut ranked) = (0, 0, sized::<CkRanked>());
+    let mut text: *mut c_char = null_mut();
+    // SAFETY: the addresses are this function's; the text is freed once.
+    unsafe {
+        let (count, left_out) = (&raw mut count, &raw mut left_out);
+        let status =
+            ck_registry_rank_conv(registry.0, &raw const problem, 1, &raw mut ranked, count, left_out);
+        assert_eq!(status, CkStatus::Ok, "{}", last_error());
+        assert_eq!(ck_registry_explain_conv(registry.0, &raw const problem, &raw mut text), CkStatus::Ok);
+        let explained = CStr::from_ptr(text).to_str().unwrap();
+        assert!(
+            explained.contains("after those that are ranked: compv7: unknown pipeline 'compv7', "),
+            "{explained}"
+        );
+        ck_string_free(text);
+    }
+    assert_eq!((count, left_out, ranked.index), (1, 5, 5));
 }
 
 #[test]
@@ -440,6 +496,21 @@ fn structs_may_be_shorter_than_ours() {
         assert_eq!(unsafe { ck_registry_kernel_at(registry.0, at, &raw mut info) }, CkStatus::Ok);
         assert_eq!(info.priority, 7 + at as i32);
     }
+    // A program that is newer than the library is told so: the first one was only told the size.
+    let mut newer = sized::<CkSelection>();
+    newer.struct_size += 8;
+    // SAFETY: refused before it is written.
+    let status = unsafe { ck_registry_select_conv(registry.0, &raw const problem, &raw mut newer) };
+    assert_eq!(status, CkStatus::InvalidStruct);
+    let (size, version) = (size_of::<CkSelection>(), env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        last_error(),
+        format!(
+            "ck_selection.struct_size is {}, expected {size}: the program was compiled with a newer ck_select.h than \
+             this library's, {version}",
+            size + 8
+        )
+    );
     // A size that is no field's end, or no version's.
     for size in [0, 8, SIZE + 1, size_of::<CkSelection>() + 8] {
         let mut found = sized::<CkSelection>();

@@ -36,7 +36,9 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
     let arch = estimates.arch_for(call.arch(), &problem).ok_or(NoEstimate::NoArch)?;
     let estimate = estimates.device(arch)?;
     let fitting = estimate.kernels.shapes().filter_map(|(index, shape)| {
-        let entry = state.entry(KernelIndex::new(index)).filter(|entry| call.is_eligible(entry))?;
+        let entry = state
+            .entry(KernelIndex::new(index))
+            .filter(|entry| entry.is_ranked() && call.is_eligible(entry))?;
         Some((index, &entry.kernel().kind, shape))
     });
     scratch.rank(estimate.kernels.estimator(), problem, fitting, estimates.ties());

@@ -1,5 +1,7 @@
 //! The registered priorities, which have an answer whenever a kernel fits and is supported.
 
+use std::fmt::Write;
+
 use crate::kernel::closest;
 use crate::registry::call::{Call, outcome};
 use crate::registry::index::Choice;
@@ -29,5 +31,11 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectErro
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {
-    outcome(call, answer(call))
+    let mut text = outcome(call, answer(call));
+    for (_, entry) in call.state.kernels().by_priority().filter(|(_, entry)| call.is_eligible(entry)) {
+        if let Some(words) = entry.unknown() {
+            let _ = write!(text, "\n  after those that are ranked: {}: {words}", entry.name());
+        }
+    }
+    text
 }

@@ -263,7 +263,7 @@ const JUDGED: [Variable; 5] = [
     ("CK_SELECT_OVERRIDE", "no rule goes before the other sources", overrides),
     ("CK_SELECT_HARDWARE", "GPUs are those of the architectures' profiles", described),
     ("CK_SELECT_CAPTURE", "problems are not recorded", capture),
-    ("CK_SELECT_LOG", "only two warnings are printed, once per registry", log),
+    ("CK_SELECT_LOG", "only three warnings are printed, once per registry", log),
 ];
 
 const REFUSED: &str = "creating a registry fails";

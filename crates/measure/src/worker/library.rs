@@ -51,7 +51,10 @@ impl KernelLibrary {
         if let Some(kernel) = listed.filter(|kernel| kernel.signature != "ck_bench") {
             let hooks = gemm::hooks(library, kernel).map_err(|error| format!("{path}: {error}"))?;
             // SAFETY: the library is never unloaded, and its manifest says what its function takes.
-            kernels.insert(kernel.name.clone(), Box::leak(Box::new(unsafe { Callbacks::new(hooks) })));
+            kernels.insert(
+                kernel.name.clone(),
+                Box::leak(Box::new(unsafe { Callbacks::new(hooks, &kernel.name) })),
+            );
             return Ok(Self { library, registers: true, kernels, prepared: None });
         }
         // SAFETY: the header declares the function with this type.
@@ -73,7 +76,7 @@ impl KernelLibrary {
         if !self.registers && !self.kernels.contains_key(name) {
             let hooks = self.function(name, op)?;
             // SAFETY: as for registered kernels, below.
-            let callbacks = unsafe { Callbacks::new(hooks) };
+            let callbacks = unsafe { Callbacks::new(hooks, name) };
             self.kernels.insert(name.to_owned(), Box::leak(Box::new(callbacks)));
         }
         self.kernels.get(name).copied()
@@ -146,7 +149,7 @@ unsafe extern "C" fn add_kernel(
             return CkStatus::AlreadyRegistered;
         }
         // SAFETY: the library keeps the promises of the header, and is never unloaded.
-        let callbacks = unsafe { Callbacks::new(hooks) };
+        let callbacks = unsafe { Callbacks::new(hooks, name) };
         kernels.insert(name.to_owned(), Box::leak(Box::new(callbacks)));
         CkStatus::Ok
     });
