@@ -50,9 +50,9 @@ impl<'r, 's> Call<'r, 's> {
         entry.is_eligible(&self.problem, self.arch())
     }
 
-    /// Whether a kernel's owner supports the problem in so many parts.
+    /// Whether an eligible kernel takes the problem in so many parts, and its owner supports it.
     pub(super) fn supports(self, entry: &Entry, split_k: i32) -> bool {
-        entry.supports_in(&self.problem, split_k)
+        entry.supports_in(&self.problem, split_k, self.arch())
     }
 
     /// Whether a kernel computes the problem, and its owner supports it in so many parts.

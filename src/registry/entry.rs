@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::sync::Arc;
 
 use super::index::NameIndex;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Limits};
 use crate::pool::kernel_json;
 use crate::problem::{InvalidField, Problem};
 use crate::tuning::device::Stream;
@@ -181,6 +181,7 @@ impl From<Kernel> for NewKernel {
 /// it.
 pub struct Entry {
     kernel: Arc<Kernel>,
+    limits: Limits,
     /// The number of its name.
     number: NameIndex,
     priority: Priority,
@@ -197,7 +198,8 @@ impl Entry {
             hooks.added();
         }
         let unknown = unknown.map(String::into_boxed_str);
-        Self { kernel: Arc::new(kernel), number, priority, user, hooks, unknown }
+        let limits = kernel.kind.limits();
+        Self { kernel: Arc::new(kernel), limits, number, priority, user, hooks, unknown }
     }
 
     /// What callers keep of it; `names` are all names of its registry.
@@ -256,10 +258,13 @@ impl Entry {
         self.unknown.is_none()
     }
 
-    /// Whether it computes the problem, in its types and layout, on its architecture; `supports` is not
-    /// called.
+    /// Whether it computes the problem, in its types and layout, with its extents, on its architecture;
+    /// `supports` is not called.
     pub fn is_eligible(&self, problem: &Problem, arch: Option<Arch>) -> bool {
-        self.kernel.runs_on(problem.arch().or(arch)) && self.kernel.matches(problem)
+        self.kernel.runs_on(problem.arch().or(arch))
+            && self.kernel.matches_request(problem)
+            && self.kernel.matches_types(problem)
+            && self.takes(problem, arch)
     }
 
     /// Whether its hooks support the problem; true without hooks.
@@ -267,13 +272,21 @@ impl Entry {
         self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
     }
 
-    /// Whether its hooks support a problem in so many parts, which are its own unless it leaves the choice.
-    pub(super) fn supports_in(&self, problem: &Problem, split_k: i32) -> bool {
+    /// Whether a problem for which it is eligible can be split into so many parts, which are the problem's own
+    /// unless that leaves the choice, and its hooks support it.
+    pub(super) fn supports_in(&self, problem: &Problem, split_k: i32, arch: Option<Arch>) -> bool {
         if problem.chooses_split() {
-            self.supports(&problem.with_split(split_k))
+            let definite = problem.with_split(split_k);
+            self.takes(&definite, arch) && self.supports(&definite)
         } else {
             self.supports(problem)
         }
+    }
+
+    /// Whether extents and split of a problem that it matches otherwise suit it. Of a kernel with unknown words
+    /// its owner alone knows.
+    pub(super) fn takes(&self, problem: &Problem, arch: Option<Arch>) -> bool {
+        !self.is_ranked() || !self.kernel.kind.is_refused(&self.limits, problem, arch)
     }
 
     /// Its owner's callbacks.

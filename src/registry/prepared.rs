@@ -366,7 +366,7 @@ mod tests {
             format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3")
         } else {
             format!(
-                "gemm_universal_fp16_rcr_compv3_default_intrawave_False_False_False_False_{m}x{n}x{k}_2x2x1\
+                "gemm_universal_fp16_rcr_compv3_default_intrawave_True_True_True_False_{m}x{n}x{k}_2x2x1\
                  _16x16x16"
             )
         };
@@ -393,7 +393,7 @@ mod tests {
             let problems: Vec<Problem> = if is_conv {
                 vec![conv.into(), ConvProblem { n: 1, c: 64, ..conv }.into()]
             } else {
-                let one: Problem = gemm(300, 5000, 700).into();
+                let one: Problem = gemm(300, 5000, 704).into();
                 vec![one, gemm(4096, 4096, 4096).into(), one.leaving_split()]
             };
             let model = Model::load(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();

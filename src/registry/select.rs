@@ -73,6 +73,6 @@ impl Registry {
         let state = self.state.load();
         let entry = state.kernels().entries().get(selection.index);
         state.generation() == selection.generation
-            && entry.is_some_and(|entry| entry.supports_in(problem, selection.split_k))
+            && entry.is_some_and(|entry| entry.supports_in(problem, selection.split_k, state.options().arch))
     }
 }

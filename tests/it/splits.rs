@@ -85,7 +85,7 @@ fn a_model_ranks_pairs_as_it_ranks_each_number() {
         }
         // Of one kernel each number has a whole ranking, but not all of them are among the first places.
         let (auto, splits): (_, Splits) = (gemm(16, AUTO), "1,2,4,8,16".parse().unwrap());
-        let only = Pool::new(vec![pool().iter().next().unwrap().clone()]).unwrap();
+        let only = Pool::new(vec![pool().iter().nth(1).unwrap().clone()]).unwrap();
         let alone = Ranker::new(Arc::clone(ranker.model()), Arc::new(only)).unwrap();
         let checked = auto.checked().unwrap().among(&splits);
         let mut scratch = RankScratch::default();
@@ -273,4 +273,37 @@ fn a_rule_gives_the_kernel_with_its_number() {
     let Made { registry, .. } = made(Options { override_file: Some(rules), ..on("gfx942") }, 1, |_, _| 1.0);
     let chosen = registry.select(&gemm(16, AUTO)).unwrap();
     assert_eq!((chosen.source, chosen.entry.name(), chosen.split_k), (Source::Override, name.as_str(), 4));
+}
+
+/// The unpadded kernel came first whatever the extents were, and K of one step was cut into sixteen parts.
+#[test]
+fn a_registry_never_answers_with_a_kernel_that_cannot_be_launched() {
+    let kernel = |pads: &str| {
+        let name = format!(
+            "gemm_universal_bf16_rcr_compv3_cshuffle_intrawave_{pads}_False_128x128x64_2x2x1_32x32x16"
+        );
+        Kernel::from_name(&name).unwrap()
+    };
+    let (plain, padded) = (kernel("False_False_False"), kernel("True_True_True"));
+    let problem = |n, k, split_k| -> Problem {
+        let bf16 = ck_select::vocab::Dtype::Bf16;
+        GemmProblem { split_k, ..GemmProblem::new(64, n, k).of(bf16) }.into()
+    };
+    for mode in [Mode::Model, Mode::Priority] {
+        let options = Options { mode, splits: "1,2,4,8,16".parse().unwrap(), ..on("gfx942") };
+        let registry = Registry::new(options).unwrap();
+        registry.add_all([plain.clone(), padded.clone()].map(Into::into).into()).unwrap();
+        let select = |n, k, split_k| {
+            registry.select(&problem(n, k, split_k)).map(|one| (one.entry.name().to_owned(), one.split_k))
+        };
+        assert_eq!(select(104, 4088, 1).unwrap(), (padded.name.clone(), 1));
+        let error = select(101, 4095, 1).unwrap_err();
+        assert!(matches!(error, SelectError::NoKernel { kernels: 2, unfit: 2, .. }), "{error}");
+        assert!(error.to_string().contains("its tiles do not divide N"), "{error}");
+        // One step has one part; two steps have two.
+        assert_eq!(select(128, 64, AUTO).unwrap().1, 1);
+        assert!(select(128, 128, AUTO).unwrap().1 <= 2);
+        let error = select(128, 128, 3).unwrap_err().to_string();
+        assert!(error.contains("its steps do not divide K") || error.contains("split_k is more"), "{error}");
+    }
 }

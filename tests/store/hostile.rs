@@ -140,7 +140,7 @@ fn selections_go_on_without_a_hostile_store_and_say_so_once() {
         let start = Instant::now();
         for tile in ["128x128x64", "64x64x64"] {
             let name = format!(
-                "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1\
+                "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_{tile}_2x2x1\
                  _32x32x16"
             );
             // Each kernel makes another pool, for which the store is asked anew.

@@ -26,7 +26,7 @@ const PATH: &str = "CK_SELECT_TEST_PATH";
 const SOON: Duration = Duration::from_secs(8);
 
 const NAME: &str =
-    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16";
+    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x64_2x2x1_32x32x16";
 
 /// The child holds its lock until it is told to stop.
 #[test]

@@ -33,6 +33,7 @@ pub mod inputs;
 mod invalid;
 pub mod json;
 pub mod kernel;
+mod limits;
 pub mod listing;
 pub mod nearest;
 pub mod operation;

@@ -41,7 +41,10 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
             .filter(|entry| entry.is_ranked() && call.is_eligible(entry))?;
         Some((index, &entry.kernel().kind, shape))
     });
-    scratch.rank(estimate.kernels.estimator(), problem, fitting, estimates.ties());
+    let takes = |index, definite: &Problem| {
+        state.entry(KernelIndex::new(index)).is_some_and(|entry| entry.takes(definite, call.arch()))
+    };
+    scratch.rank(estimate.kernels.estimator(), problem, fitting, takes, estimates.ties());
     Ok(estimate)
 }
 

@@ -247,7 +247,7 @@ fn a_folder_of_libraries_is_a_pool_and_is_measured() {
     fakes.write("kernels/kernels.json", manifest.to_string());
     fakes.kernels = vec![name("128x128"), name("64x64")];
 
-    let rank = "rank --model estimate --arch gfx950 --pool kernels --problem M=64,N=64,K=64 --format csv";
+    let rank = "rank --model estimate --arch gfx950 --pool kernels --problem M=128,N=256,K=64 --format csv";
     let (ranked, said) = fakes.both(rank);
     assert!(said.contains("left out: libforeign.so: not in kernels.json"), "{said}");
     assert_eq!(ranked.lines().count(), 4);

@@ -231,7 +231,7 @@ fn kernels_that_do_not_compute_the_problem_are_counted() {
     let body = "compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16";
     let names = ["", "_streamk", "_streamk_tree", "_batched"].map(|end| format!("gemm_fp8_rcr_{body}{end}"));
     folder.write("pool.txt", names.join("\n"));
-    let rank = "rank --pool @pool.txt --arch gfx950 --problem M=64,N=64,K=64,dtype=fp8";
+    let rank = "rank --pool @pool.txt --arch gfx950 --problem M=128,N=128,K=64,dtype=fp8";
     for more in ["", "--model estimate", "--top 1"] {
         let (_, said) = folder.both(&format!("{rank} {more}"));
         let reason = "3 of 4 kernels are not ranked for the problem: 1 (it is a Stream-K kernel";

@@ -283,3 +283,34 @@ fn a_family_of_aiters_is_a_pool_of_every_command() {
             2: AITER's a4w4_blockscale is not for gfx942, expected gfx950"
     ));
 }
+
+/// A kernel that CK refuses to launch came first: extents were not compared with pads, loads and stores.
+#[test]
+fn kernels_that_cannot_be_launched_are_left_out_with_the_reason() {
+    let folder = Folder::new();
+    let name = |pads: &str| {
+        format!("gemm_universal_bf16_rcr_compv3_cshuffle_intrawave_{pads}_False_128x128x64_2x2x1_32x32x16\n")
+    };
+    folder.write("pads.txt", name("False_False_False") + &name("True_True_True"));
+    for model in ["", "--model estimate"] {
+        let rank = |problem: &str| format!("rank {model} --arch gfx942 --pool @pads.txt --problem {problem}");
+        let (table, said) = folder.both(&rank("M=64,N=104,K=4088"));
+        assert!(!table.contains("False_False_False_False") && table.contains("True_True_True"), "{table}");
+        let reason = "1 of 2 kernels are not ranked for the problem: 1 (its tiles do not divide N, which it \
+                      does not pad)";
+        assert!(said.contains(reason), "{said}");
+        // Nothing completes a load, and this is no kernel's problem.
+        let said = folder.bad(&rank("M=64,N=101,K=4095"), 1);
+        assert!(said.contains("its tiles do not divide N, which it does not pad"), "{said}");
+        // Parts have whole steps: 64 of K; none has more parts than steps.
+        let said = folder.bad(&rank("M=128,N=128,K=4096,split_k=65"), 1);
+        assert!(said.contains("split_k is more than its steps along the reduction"), "{said}");
+        folder.good(&rank("M=128,N=128,K=4096,split_k=64"));
+    }
+    let auto =
+        "rank --model estimate --arch gfx942 --pool @pads.txt --problem M=128,N=128,K=192,split_k=auto";
+    let parts = column(&folder.good(&format!("{auto} --format csv --splits 1,2,3,4,8")), "split_k");
+    let count = |wanted: &str| parts.iter().filter(|parts| *parts == wanted).count();
+    // Only the padded kernel takes half of three steps.
+    assert_eq!(["1", "2", "3", "4", "8"].map(count), [2, 1, 2, 0, 0]);
+}

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Device, Estimator, Load, Shape, ShapeError, Terms};
-use crate::kernel::{KernelKind, closest};
+use crate::kernel::{KernelKind, Limits, closest};
 use crate::pool::Pool;
 use crate::problem::{Checked, InvalidField, Problem};
 use crate::ties::{Ranked, Ties};
@@ -67,6 +67,8 @@ impl EstimatedKernels {
 pub struct PoolEstimate {
     kernels: EstimatedKernels,
     pool: Arc<Pool>,
+    /// What each kernel needs of extents and splits.
+    limits: Vec<Limits>,
     ties: Ties,
 }
 
@@ -75,7 +77,7 @@ pub struct PoolEstimate {
 pub struct EstimateScratch {
     ranking: Vec<Ranked>,
     /// The problem in each number of parts.
-    loads: Vec<(i32, Load)>,
+    loads: Vec<(Problem, Load)>,
 }
 
 impl EstimateScratch {
@@ -84,26 +86,32 @@ impl EstimateScratch {
         &self.ranking
     }
 
-    /// Ranks kernels for a problem, each in every number of parts that may be chosen for it, in the order of
-    /// [`Ties`]: nothing but the time has a score here. The smaller of two numbers goes first.
+    /// Ranks kernels for a problem, each in every number of parts that may be chosen for it and that it
+    /// `takes`, in the order of [`Ties`]: nothing but the time has a score here. The smaller of two numbers
+    /// goes first.
     pub fn rank<'s>(
         &mut self,
         estimator: &Estimator,
         problem: Checked<'_>,
         kernels: impl Iterator<Item = (usize, &'s KernelKind, &'s Shape)>,
+        takes: impl Fn(usize, &Problem) -> bool,
         ties: &Ties,
     ) {
         let Self { ranking, loads } = self;
         let load = estimator.load(&problem);
         loads.clear();
-        loads.extend(problem.each_split().map(|one| (one.split_k(), load.in_parts(one.split_k()))));
+        loads.extend(problem.each_split().map(|one| (one, load.in_parts(one.split_k()))));
+        // A number that the problem gives is part of what fits it.
+        let is_open = problem.chooses_split();
         ranking.clear();
         for (index, kernel, shape) in kernels {
-            let timed = |(split_k, load): &(i32, Load)| {
+            let timed = |(definite, load): &(Problem, Load)| {
                 let score = estimator.time(load, shape);
-                Ranked { index, split_k: *split_k, score }
+                Ranked { index, split_k: definite.split_k(), score }
             };
-            let admitted = loads.iter().filter(|(split_k, _)| problem.admits(kernel, *split_k));
+            let admitted = loads.iter().filter(|(definite, _)| {
+                problem.admits(kernel, definite.split_k()) && (!is_open || takes(index, definite))
+            });
             ranking.extend(admitted.map(timed));
         }
         ranking.sort_unstable_by(|one, other| {
@@ -151,7 +159,8 @@ impl PoolEstimate {
     pub fn new(estimator: Estimator, pool: Arc<Pool>) -> Self {
         let kernels = EstimatedKernels::new(*estimator.device(), pool.iter().map(|kernel| &kernel.kind));
         let ties = Ties::new(0..pool.len(), |_| true, |_| 0);
-        Self { kernels, pool, ties }
+        let limits = pool.iter().map(|kernel| kernel.kind.limits()).collect();
+        Self { kernels, pool, limits, ties }
     }
 
     /// The pool.
@@ -167,12 +176,16 @@ impl PoolEstimate {
     /// All kernels that compute the problem, in the numbers of parts that may be chosen, fastest first; equal
     /// ones keep the pool's order.
     pub fn rank(&self, problem: Checked<'_>, scratch: &mut EstimateScratch) -> Result<(), EstimateError> {
+        let pair = |index: usize| self.pool.get(index).zip(self.limits.get(index));
         let kernels = self.kernels.shapes().filter_map(|(index, shape)| {
-            let kernel = self.pool.get(index)?;
-            let computes = kernel.matches(&problem) && kernel.runs_on(problem.arch());
+            let (kernel, limits) = pair(index)?;
+            let computes = kernel.matches_within(limits, &problem, None) && kernel.runs_on(problem.arch());
             computes.then_some((index, &kernel.kind, shape))
         });
-        scratch.rank(self.kernels.estimator(), problem, kernels, &self.ties);
+        let takes = |index: usize, definite: &Problem| {
+            pair(index).is_some_and(|(kernel, limits)| !kernel.kind.is_refused(limits, definite, None))
+        };
+        scratch.rank(self.kernels.estimator(), problem, kernels, takes, &self.ties);
         if scratch.ranking.is_empty() {
             return Err(EstimateError { kernels: self.pool.len(), why: self.why_not(&problem) });
         }

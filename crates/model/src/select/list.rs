@@ -5,8 +5,6 @@ use super::segment::{Form, Segment, Values};
 use super::universal::Universal;
 use super::{RankError, Ranker};
 use crate::estimate::Place;
-use crate::kernel::Kernel;
-use crate::problem::Checked;
 use crate::scoring::{BestKernels, PoolScorer};
 use crate::ties::Ranked;
 use ck_select_types::operation::Operation;
@@ -62,7 +60,7 @@ impl Ranker {
         }
         let List { scratch, ranking, .. } = list;
         let best = BestKernels { count, highest: self.model.spec().rank_by.higher_is_better() };
-        let may = |at: usize| segment.kernels.get(at).is_some_and(|kernel| self.ranks(kernel, query.problem));
+        let may = |at: usize| self.ranks(segment, at, query);
         if !scorer.shortlist(&values.own.uniform, &values.own.pair, best, may, scratch)? {
             return Ok(false);
         }
@@ -123,10 +121,9 @@ impl Ranker {
             Form::Trained { scorer, .. } => {
                 scores.resize(segment.ranked.len(), 0.0);
                 scorer.score(&values.own.uniform, &values.own.pair, scratch, scores)?;
-                let all = segment.ranked.iter().zip(&*segment.kernels).zip(&*scores);
-                for ((&index, _), &sum) in all.filter(|((_, kernel), _)| self.ranks(kernel, problem)) {
-                    push(index, self.score(sum));
-                }
+                let all = segment.ranked.iter().zip(&*scores).enumerate();
+                let ranked = all.filter(|(at, _)| self.ranks(segment, *at, query));
+                ranked.for_each(|(_, (&index, &sum))| push(index, self.score(sum)));
             }
         }
         Ok(())
@@ -134,11 +131,14 @@ impl Ranker {
 
     /// What a problem asks for beyond what names tell is reported as out of range. Whoever forces a model
     /// knows that its kernels are of other types.
-    fn ranks(&self, kernel: &Kernel, problem: Checked<'_>) -> bool {
+    fn ranks(&self, segment: &Segment, at: usize, Query { problem, arch }: Query<'_>) -> bool {
         let any_type = !Operation::get(problem.op()).names_tell_types || self.model.is_forced();
-        kernel.matches_request(&problem)
-            && (any_type || kernel.matches_types(&problem))
-            && problem.admits(&kernel.kind, problem.split_k())
+        segment.kernels.get(at).zip(segment.limits.get(at)).is_some_and(|(kernel, limits)| {
+            kernel.matches_request(&problem)
+                && (any_type || kernel.matches_types(&problem))
+                && problem.admits(&kernel.kind, problem.split_k())
+                && !kernel.kind.is_refused(limits, &problem, arch.or(self.key.arch))
+        })
     }
 
     /// Fills in a problem's values for a segment.
@@ -213,9 +213,9 @@ fn counts<'c>(
 ) -> impl Fn(Place) -> bool + 'c {
     let arch_of_gpu = universal.arch_for(&problem, arch);
     move |place| {
-        let kernel = segment.kernels.get(place.get());
-        kernel.is_some_and(|kernel| {
-            kernel.matches(&problem)
+        let pair = segment.kernels.get(place.get()).zip(segment.limits.get(place.get()));
+        pair.is_some_and(|(kernel, limits)| {
+            kernel.matches_within(limits, &problem, arch_of_gpu)
                 && kernel.runs_on(arch_of_gpu)
                 && problem.admits(&kernel.kind, problem.split_k())
         })

@@ -10,7 +10,7 @@ use super::universal::{self, Universal};
 use crate::estimate::{Device, EstimatedKernels, GpuOverride, Place};
 use crate::features::KernelTerms;
 use crate::forest::Forest;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Limits};
 use crate::model::Model;
 use crate::problem::Problem;
 use crate::scoring::{CallValues, PoolError, PoolFeatures, PoolScorer, PoolTable};
@@ -25,6 +25,8 @@ pub(super) struct Segment {
     pub(super) ranked: Vec<usize>,
     /// Those that are ranked, by place.
     pub(super) kernels: Arc<[Arc<Kernel>]>,
+    /// What each needs of extents and splits, by place.
+    pub(super) limits: Vec<Limits>,
     pub(super) form: Form,
     /// The kernels on each GPU, for their times. A universal model has them already.
     estimated: PerGpu<EstimatedKernels>,
@@ -76,7 +78,8 @@ impl Segment {
             // Few kernels have their forest walked as it was read.
             Some(_) => compile(model, sides, PoolScorer::as_read)?,
         };
-        let segment = Self { indices, ranked, kernels, form, estimated };
+        let limits = kernels.iter().map(|kernel| kernel.kind.limits()).collect();
+        let segment = Self { indices, ranked, kernels, limits, form, estimated };
         if let Some(first) = first {
             segment.prepare_gpus_of(first);
         }

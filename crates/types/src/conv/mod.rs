@@ -1,6 +1,7 @@
 //! Grouped convolutions: problems, kernels, and the names of kernels.
 
 mod kernel;
+mod limits;
 mod name;
 mod problem;
 mod tile;

@@ -20,16 +20,17 @@ pub struct ConvTile {
     pub compv4: bool,
 }
 
-const VECTOR: [u32; 3] = [4, 8, 8];
-
 const fn row(tile: [u32; 3], wave: [u32; 3], warp_tile: [u32; 3], compv4: bool) -> ConvTile {
     const fn mnk([m, n, k]: [u32; 3]) -> Mnk {
         Mnk::new(m, n, k)
     }
-    ConvTile { tile: mnk(tile), wave: mnk(wave), warp_tile: mnk(warp_tile), vector: VECTOR, compv4 }
+    ConvTile { tile: mnk(tile), wave: mnk(wave), warp_tile: mnk(warp_tile), vector: ConvTile::WIDTHS, compv4 }
 }
 
 impl ConvTile {
+    /// The widths of every tile.
+    pub const WIDTHS: [u32; 3] = [4, 8, 8];
+
     /// The ten tiles, in upstream's order, which is the order of a sweep.
     pub const ALL: [Self; 10] = [
         row([16, 64, 64], [1, 4, 1], [16, 16, 16], true),

@@ -2,6 +2,7 @@
 
 use super::{DTYPES, FmhaProblem, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
+use crate::limits::{ProductLimits, Refusal};
 use crate::shape::Mnk;
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
@@ -132,6 +133,24 @@ impl FmhaKernel {
     /// ([`FmhaKernel::check`]).
     pub fn matches_request(&self, problem: &FmhaProblem) -> bool {
         self.supports(problem)
+    }
+
+    /// What it breaks is part of [`FmhaKernel::matches_request`].
+    #[allow(clippy::unused_self, reason = "one call for every operation")]
+    pub(crate) const fn refusal(&self, _: Option<&ProductLimits>, _: &FmhaProblem) -> Option<Refusal> {
+        None
+    }
+
+    /// Nothing that takes time to compute.
+    #[allow(clippy::unused_self, reason = "one call for every operation")]
+    pub(crate) const fn limits(&self) -> Option<ProductLimits> {
+        None
+    }
+
+    /// Attention has no parts.
+    #[allow(clippy::unused_self, reason = "one call for every operation")]
+    pub(crate) const fn refusal_of_parts(&self, _: &FmhaProblem) -> Option<Refusal> {
+        None
     }
 
     /// Whether its type is the problem's.

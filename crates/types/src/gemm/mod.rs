@@ -3,6 +3,7 @@
 mod aiter_name;
 mod family;
 mod kernel;
+mod limits;
 mod name;
 mod parts;
 mod problem;

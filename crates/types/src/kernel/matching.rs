@@ -1,9 +1,10 @@
 //! Which problems a kernel can be asked for, rung by rung:
 //!
 //! 1. [`Kernel::matches_request`]: operation, direction, variant
-//! 2. [`Kernel::matches_types`]: types and layouts; [`Kernel::matches`] is both
-//! 3. [`Kernel::runs_on`]: the architecture; a registry's kernel that passes these is eligible
-//! 4. what the callback `supports` of a registered kernel says
+//! 2. [`Kernel::matches_types`]: types and layouts
+//! 3. [`KernelKind::refusal`]: extents and splits; [`Kernel::matches`] is these three
+//! 4. [`Kernel::runs_on`]: the architecture; a registry's kernel that passes these is eligible
+//! 5. what the callback `supports` of a registered kernel says
 
 use super::{Kernel, KernelKind};
 use crate::each_operation;
@@ -13,8 +14,8 @@ use crate::problem::Problem;
 use crate::vocab::{Arch, Op};
 
 impl Kernel {
-    /// Whether the kernel computes the problem: what it asks for, in its types and layouts. The architecture
-    /// is another matter ([`Kernel::runs_on`]).
+    /// Whether the kernel computes the problem: what it asks for, in its types and layouts, with its extents
+    /// and its split. The architecture is another matter ([`Kernel::runs_on`]).
     pub fn matches(&self, problem: &Problem) -> bool {
         self.kind.matches(problem)
     }
@@ -47,13 +48,15 @@ impl Kernel {
         let why = each_operation!((&self.kind, problem), (KernelKind(kernel), Problem(of)) => kernel.misfit(of), {
             return Some(format!("it is a {} kernel", self.op()));
         });
-        why.or_else(|| {
+        let other_types = || {
             (!self.matches_types(problem)).then(|| {
                 let own = types(self.op(), KernelKind::fields(self.op()), &self.kind.values());
                 let asked = types(self.op(), Problem::fields(self.op()), &problem.values());
                 format!("its types and layout are {own}, not {asked}")
             })
-        })
+        };
+        why.or_else(other_types)
+            .or_else(|| self.kind.refusal(problem, None).map(|refusal| refusal.to_string()))
     }
 
     /// Whether it may run on an architecture; unknown ones on either side match all.
@@ -91,7 +94,7 @@ pub fn closest<'k>(kernels: impl IntoIterator<Item = &'k Kernel>, problem: &Prob
 impl KernelKind {
     /// See [`Kernel::matches`].
     pub fn matches(&self, problem: &Problem) -> bool {
-        self.matches_request(problem) && self.matches_types(problem)
+        self.matches_request(problem) && self.matches_types(problem) && self.refusal(problem, None).is_none()
     }
 
     /// Whether the kernel computes what the problem asks for, in any types and layouts: the operation, for

@@ -1,11 +1,14 @@
 //! A kernel of any operation: what can answer a problem.
 
+mod limits;
 mod matching;
 mod name;
 
+pub use crate::limits::Refusal;
 pub use crate::operations::kernels::*;
 pub use crate::scan::NameError;
 pub use crate::shape::Mnk;
+pub use limits::Limits;
 pub use matching::closest;
 
 use crate::defaults::ProblemDefaults;

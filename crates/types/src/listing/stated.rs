@@ -23,9 +23,10 @@ impl StatedFields {
     }
 
     /// A problem of which these words are specified, as a kernel would run it: the other words are the
-    /// kernel's. `None` if the kernel computes something else.
+    /// kernel's. `None` if the kernel computes something else. Extents are not judged: a run tells.
     pub fn completed(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
-        self.filled(problem, kernel).filter(|problem| kernel.matches(problem))
+        self.filled(problem, kernel)
+            .filter(|problem| kernel.matches_request(problem) && kernel.matches_types(problem))
     }
 
     /// The problem with the kernel's words, whether the kernel computes it or not; `None` if it is of another

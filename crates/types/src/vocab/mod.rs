@@ -441,11 +441,16 @@ impl fmt::Debug for Arch {
 }
 
 impl Arch {
+    /// Whether it is one of AMD's.
+    pub fn is_amd(&self) -> bool {
+        self.as_str().starts_with("gfx")
+    }
+
     /// Whether its matrix instructions scale operands, and multiply 128 elements of at most 8 bits at once.
     /// Of other vendors' GPUs nothing is known.
     pub(crate) fn multiplies_scaled(&self) -> bool {
         let arch = self.as_str();
-        arch == "gfx950" || arch.starts_with("gfx125") || !arch.starts_with("gfx")
+        arch == "gfx950" || arch.starts_with("gfx125") || !self.is_amd()
     }
 }
 

@@ -34,7 +34,7 @@ fn a_shortlist_begins_as_the_whole_ranking() {
     let names = shapes.flat_map(|(m, n, k)| {
         kinds.clone().map(move |(dtype, pipeline)| {
             format!(
-                "gemm_universal_{dtype}_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}\
+                "gemm_universal_{dtype}_rcr_{pipeline}_intrawave_True_True_True_False_{m}x{n}x{k}\
                  _2x2x1_16x16x16"
             )
         })
@@ -42,7 +42,7 @@ fn a_shortlist_begins_as_the_whole_ranking() {
     let ranker = shipped(named(names));
     let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
     let bits = |one: &crate::ties::Ranked| (one.index, one.split_k, one.score.to_bits());
-    for (m, n, k) in [(1, 4096, 4096), (300, 5000, 700), (4096, 4096, 4096), (64, 64, 65536)] {
+    for (m, n, k) in [(1, 4096, 4096), (300, 5000, 704), (4096, 4096, 4096), (64, 64, 65536)] {
         let one: Problem = GemmProblem::new(m, n, k).of(Dtype::Fp16).into();
         for (problem, arch) in [(one, "sm_90"), (one, "gfx942"), (one.leaving_split(), "sm_90")] {
             let arch = Some(arch.parse().unwrap());
@@ -106,7 +106,7 @@ fn random_forests_choose_among_random_pools_as_if_all_were_scored() {
             let pipeline = random.pick(&["compv3_default", "compv4_default", "compv4_cshuffle"]);
             let waves = random.pick(&["1x1x1", "2x2x1", "4x1x1"]);
             names.insert(format!(
-                "gemm_universal_fp16_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}_{waves}_16x16x16"
+                "gemm_universal_fp16_rcr_{pipeline}_intrawave_True_True_True_False_{m}x{n}x{k}_{waves}_16x16x16"
             ));
         }
         let ranker = Ranker::new(Arc::new(model.unwrap()), named(names)).unwrap();
