@@ -16,6 +16,8 @@ CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
 def test_functions_take_what_the_header_says():
     for name, arguments in _library._FUNCTIONS.items():
         declared = re.search(rf"ck_status {name}\((.*?)\);", CODE, re.S).group(1)
+        # A callback has arguments of its own.
+        declared = re.sub(r"\([^()]*\)", "", declared)
         assert len(declared.split(",")) == len(arguments), name
 
 
