@@ -36,7 +36,8 @@ impl Blocked {
             let signal = signal.assume_init();
             let is_set = libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signal, before.as_mut_ptr()) == 0;
             let before = is_set.then(|| before.assume_init());
-            let before = before.filter(|before| libc::sigismember(before, libc::SIGXFSZ) == 0);
+            let before =
+                before.filter(|before| libc::sigismember(std::ptr::from_ref(before), libc::SIGXFSZ) == 0);
             Self { signal, before }
         }
     }
@@ -50,7 +51,7 @@ impl Drop for Blocked {
         // SAFETY: the sets were filled by the calls of `new`; null pointers are for results that nobody reads.
         unsafe {
             libc::sigtimedwait(&raw const self.signal, std::ptr::null_mut(), &raw const at_once);
-            libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut());
+            libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::from_ref(before), std::ptr::null_mut());
         }
     }
 }
