@@ -862,6 +862,11 @@ static void rows_are_scored(const char *root) {
     GIVES("\"gemm_n_per_block\":128", ck_kernel_cells(kernel, &text));
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_kernel_cells("grouped_conv_forward", &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_kernel_cells(NULL, &text));
+    const char request[] = "{\"kernels\": [\"grouped_conv_forward_bf16_2d_64x64x64_compv3\"], \"arch\": \"MI300X\","
+                           " \"problem\": \"C=64,K=64,Hi=56,Wi=56,Y=3,X=3\"}";
+    GIVES("\"time_us\":", ck_estimate_table((const uint8_t *)request, sizeof request - 1, &text));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_estimate_table((const uint8_t *)request, 5, &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_estimate_table(NULL, 5, &text));
 
     ck_model *model = NULL;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(directory, NULL, NULL));
