@@ -87,7 +87,7 @@ fn a_comparison_and_places_of_winners_have_pages() {
     let share = figures["gpus"][0]["winner_first_tenth"].as_f64().unwrap() * 100.0;
     assert!(page.contains(&format!("<tr><td>winner first tenth</td><td>{share:.2} %</td></tr>")), "{page}");
     assert!(page.contains(&digest::of_file(&folder.path("won.csv")).unwrap()), "{page}");
-    let Some(browser) = browser() else { return };
+    let browser = browser();
     look(browser, &folder.path("new.html"));
     look(browser, &folder.path("won.html"));
 }

@@ -74,7 +74,7 @@ fn the_estimate_explains_by_its_terms() {
     assert!(page.contains("<h1>the estimate: why this kernel</h1>"), "{page}");
     assert!(page.contains("All 30 kernels that the estimate ranks") && page.contains("time, µs"), "{page}");
     assert!(page.contains("<td>fragments</td>") && !page.contains("training data"), "{page}");
-    let Some(browser) = browser() else { return };
+    let browser = browser();
     look(browser, &folder.path("choice.html"));
 }
 
