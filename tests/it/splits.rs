@@ -182,8 +182,8 @@ fn aiters_kernels_stay_whole_unless_numbers_are_given() {
         let chosen = registry.select(&auto).unwrap();
         assert_eq!((chosen.source, chosen.split_k.min(2)), (source, least));
     }
-    // Others beside them are split.
-    let other = pool().iter().next().unwrap().clone();
+    // Others beside them are split, if they add pairs of fp16.
+    let other = pool().iter().nth(1).unwrap().clone();
     let estimate = PoolEstimate::new(
         Estimator::new(Device::for_arch("gfx942".parse().unwrap()).unwrap()),
         Arc::new(Pool::new([&aiter[..], &[other]].concat()).unwrap()),
