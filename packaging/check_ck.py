@@ -112,11 +112,11 @@ def where(lines, name):
     *_, owner, member = name.split("::")
     found = None
     for file, number, text in lines:
-        if re.search(rf"\b(struct|class|enum)\b.*\b{owner}\b[^;]*$", text):
+        if re.search(rf"\b(struct|class|enum)\b.*\b{owner}\b(?!\s*;)", text):
             found = f"{file}:{number}"
         if found and re.search(rf"\b{member}\b", text):
             return f"{file}:{number}"
-        if found and text.startswith("};"):
+        if found and text.rstrip().endswith("};") and not text.startswith("  "):
             break
     return found or "CK"
 
