@@ -193,8 +193,13 @@ fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
     let bin = tools::scratch("check_ck").join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     let crashing = bin.join("hipcc");
-    let script =
-        "#!/bin/sh\ncase \"$*\" in *no_such*|*dispatcher_v3*) kill -SEGV $$;; esac\nexec g++ \"$@\"\n";
+    let script = "#!/bin/sh
+case \"$*\" in *dispatcher_v3*) kill -SEGV $$;; esac
+for word; do shift
+case $word in --offload-host-only) ;; hip) set -- \"$@\" c++;; *) set -- \"$@\" \"$word\";; esac
+done
+exec g++ \"$@\"
+";
     std::fs::write(&crashing, script).unwrap();
     std::fs::set_permissions(&crashing, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = Command::new("python3");
