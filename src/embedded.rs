@@ -75,7 +75,9 @@ mod tests {
     #[test]
     fn a_missing_name_lists_what_there_is() {
         let error = find_in(ONE, "conv").unwrap_err().to_string();
-        assert_eq!(error, "no model 'conv' is embedded in this library: it has conv_small");
+        let expected =
+            "no model 'conv' is embedded in this library: it has conv_small; did you mean 'conv_small'?";
+        assert_eq!(error, expected);
         let error = find_in(&[], "conv").unwrap_err().to_string();
         assert_eq!(error, "no model 'conv' is embedded in this library: it has none");
     }

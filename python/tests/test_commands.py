@@ -109,7 +109,7 @@ def test_the_estimate_starts_no_process(monkeypatch, caplog):
     assert rows == ck_select.estimate(PROBLEM, FORWARD, arch="gfx942")
     assert "1 kernels have no estimate for the problem: its types and layout are fp32" in caplog.text
     gemm = ck_select.GemmProblem(16, 1536, 7168, split_k="auto")
-    name = "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16"
+    name = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16"
     assert {row["split_k"] for row in ck_select.estimate(gemm, [name], arch="gfx942")} == {1, 2, 4, 8, 16}
     for arguments, message in (
         (({"C": 64}, FORWARD), "problem: K, Hi, Wi, Y, X: found nothing"),

@@ -248,7 +248,7 @@ def test_the_parts_of_a_reduction_are_chosen(auto):
         asked.append(problem.split_k)
         return problem.split_k == 1
 
-    name = "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16"
+    name = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16"
     registry = Registry("gfx950", environment=False, splits=[1, 4])
     registry.register(name, lambda problem: problem.split_k, supports=supports)
     problem = GemmProblem(16, 1536, 7168, split_k=auto)

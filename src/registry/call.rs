@@ -64,7 +64,7 @@ impl<'r, 's> Call<'r, 's> {
     pub(super) fn splits_of<'e>(self, entry: &'e Entry) -> impl Iterator<Item = i32> + use<'s, 'e> {
         let Self { problem, .. } = self;
         let splits = problem.each_split().map(|definite| definite.split_k());
-        splits.filter(move |&parts| problem.admits(&entry.kernel().kind, parts))
+        splits.filter(move |&parts| entry.kernel().kind.admits(problem, parts))
     }
 
     /// A selection with the fields that all sources have.

@@ -80,7 +80,7 @@ const BAD: &[(&str, &str)] = &[
     ),
     (
         "[{\"name\": \"@\", \"arch\": \"mi355x\"}]\n",
-        ", line 1, [0].arch: found 'mi355x', expected one of: gfx9xx, gfx10xx, gfx11xx, gfx12xx, sm_NN",
+        ", line 1, [0].arch: found 'mi355x', expected one of: gfx950",
     ),
     (
         "[{\"name\": \"@\",\n  \"signature\": {\"op\": \"sideways\"}}]\n",

@@ -121,7 +121,7 @@ fn every_mistake_names_file_and_line() {
     let good = String::from_utf8(json_lines(&[one()])).unwrap();
     for (from, to, message) in [
         ("\"kernel_a\"", "\"\"", "kernel: found 0 bytes, expected 1 to 1024 bytes"),
-        ("gfx950", "mi355x", "unknown arch 'mi355x', expected one of: gfx9xx"),
+        ("gfx950", "mi355x", "unknown arch 'mi355x', expected one of: gfx950"),
         (
             "gemm_universal",
             "gemm",

@@ -38,7 +38,7 @@ fn strict_writes_nothing() {
     folder.refuses(
         "convert a.csv -o a.parquet
             1: give it with --arch
-        convert a.csv -o a.parquet --arch mi355x
+        convert a.csv -o a.parquet --arch mi355
             2: gfx9xx
         convert none.csv -o a.parquet --arch gfx950
             1: none.csv",

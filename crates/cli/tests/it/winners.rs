@@ -225,7 +225,7 @@ fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
 #[test]
 fn shapes_that_another_library_won_are_counted() {
     let folder = folder();
-    let row = |m: u32, mark: u32| format!("gfx942,80,{m},64,64,{},0,9,{mark}\n", pool()[0]);
+    let row = |m: u32, mark: u32| format!("gfx942,80,{m},64,128,{},0,9,{mark}\n", pool()[0]);
     folder.write("table.csv", HEADER.to_owned() + &[row(1, 0), row(2, 1), row(3, 0)].concat());
     let (_, said) = folder.both("evaluate --model estimate --winners @table.csv --pool @pool.txt");
     assert!(said.contains("left out: 2 of 3 shapes: none of their rows is marked as the winner"), "{said}");

@@ -32,12 +32,12 @@ fn mistakes_are_pointed_at_and_explained() {
         ("c.(1)", "column 3: found '(', expected the name of a field"),
         (
             "c.tile_x == 3",
-            "column 3: kernels have no field 'tile_x'; did you mean 'tile_m'? (the fields are: tile_m, \
+            "column 3: kernels have no field 'tile_x'; did you mean 'tile_m'? (one of: tile_m, \
              tile_n, pipeline, name)",
         ),
         (
             "c.colour == 3",
-            "column 3: kernels have no field 'colour' (the fields are: tile_m, tile_n, pipeline, name)",
+            "column 3: kernels have no field 'colour', expected one of: tile_m, tile_n, pipeline, name",
         ),
         ("c.name()", "column 7: found '(', expected an operator or the end"),
         ("tile_m > 3", "column 1: unknown name 'tile_m', did you mean 'c.tile_m'?"),

@@ -110,7 +110,7 @@ impl EstimateScratch {
                 Ranked { index, split_k: definite.split_k(), score }
             };
             let admitted = loads.iter().filter(|(definite, _)| {
-                problem.admits(kernel, definite.split_k()) && (!is_open || takes(index, definite))
+                kernel.admits(problem, definite.split_k()) && (!is_open || takes(index, definite))
             });
             ranking.extend(admitted.map(timed));
         }

@@ -417,7 +417,7 @@ mod tests {
             ),
             (r#"{"hardware":{"cus":3}}"#, "hardware: found cus, expected one of num_cus"),
             (r#"{"ck_select":{"k_tiles":"x"}}"#, "unknown field `k_tiles`, expected one of `k_tile`"),
-            (r#"{"arch":"mi355x"}"#, "arch: found 'mi355x', expected one of gfx9xx"),
+            (r#"{"arch":"mi355x"}"#, "arch: found 'mi355x', expected one of gfx950"),
             (
                 r#"{"ck_select":{"trained_range":{"magic":[1,2]}}}"#,
                 "ck_select.trained_range.magic: found a range, expected none, \

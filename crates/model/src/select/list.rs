@@ -136,7 +136,7 @@ impl Ranker {
         segment.kernels.get(at).zip(segment.limits.get(at)).is_some_and(|(kernel, limits)| {
             kernel.matches_request(&problem)
                 && (any_type || kernel.matches_types(&problem))
-                && problem.admits(&kernel.kind, problem.split_k())
+                && kernel.kind.admits(problem, problem.split_k())
                 && !kernel.kind.is_refused(limits, &problem, arch.or(self.key.arch))
         })
     }
@@ -217,7 +217,7 @@ fn counts<'c>(
         pair.is_some_and(|(kernel, limits)| {
             kernel.matches_within(limits, &problem, arch_of_gpu)
                 && kernel.runs_on(arch_of_gpu)
-                && problem.admits(&kernel.kind, problem.split_k())
+                && kernel.kind.admits(problem, problem.split_k())
         })
     }
 }

@@ -198,7 +198,7 @@ impl Ranker {
         pairs.clear();
         let (mut outside, mut best, mut fault) = (FieldSet::NONE, None::<Ranked>, None);
         let (mut first, mut extent) = (FirstPlaces { count, floor: f64::NEG_INFINITY }, Extent::Whole);
-        let suits = |parts| self.kernels().any(|(_, kernel)| query.problem.admits(&kernel.kind, parts));
+        let suits = |parts| self.kernels().any(|(_, kernel)| kernel.kind.admits(query.problem, parts));
         for definite in query.problem.each_split().filter(|definite| suits(definite.split_k())) {
             let query = Query { problem: query.problem.in_parts(&definite), ..query };
             if let Err(error) = self.rank_first(query, first, scratch) {

@@ -3,8 +3,8 @@
 use super::{Kernel, KernelKind};
 use crate::each_operation;
 use crate::limits::{ProductLimits, Refusal};
-use crate::problem::Problem;
-use crate::vocab::Arch;
+use crate::problem::{Checked, Problem};
+use crate::vocab::{Arch, GemmLibrary};
 
 /// What a kernel needs of extents and splits ([`KernelKind::refusal`]), as far as this takes time to compute:
 /// for the select path.
@@ -29,6 +29,14 @@ impl KernelKind {
     /// each part has a step.
     pub fn refusal(&self, problem: &Problem, arch: Option<Arch>) -> Option<Refusal> {
         self.refusal_within(None, problem, arch)
+    }
+
+    /// Whether the kernel is a candidate for a problem in so many parts. AITER's kernels are candidates for
+    /// one part alone unless somebody gives numbers: no model learned their splits, and what the estimate
+    /// chooses wins less often than never to split (docs/aiter.md).
+    #[inline]
+    pub fn admits(&self, problem: Checked<'_>, parts: i32) -> bool {
+        parts == 1 || !problem.has_usual_choice() || self.library() != Some(GemmLibrary::Aiter)
     }
 
     /// What it needs of extents and splits.

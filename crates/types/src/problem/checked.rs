@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::{InvalidField, Problem, Splits};
-use crate::kernel::KernelKind;
 
 /// A problem whose fields have all been checked ([`Problem::checked`]), so that they need not be checked
 /// again, and the numbers of parts that may be chosen if it leaves the choice.
@@ -61,11 +60,10 @@ impl<'p> Checked<'p> {
         Checked { problem: definite, ..self }
     }
 
-    /// Whether a kernel is a candidate in so many parts: each is, unless the number may be chosen and does
-    /// not suit it.
+    /// Whether the number of parts is, or was, to be chosen among the usual numbers, because nobody gave any.
     #[inline]
-    pub fn admits(self, kernel: &KernelKind, parts: i32) -> bool {
-        !self.is_choice || self.splits.suit(kernel, parts)
+    pub(crate) const fn has_usual_choice(self) -> bool {
+        self.is_choice && !self.splits.is_given
     }
 }
 

@@ -6,9 +6,8 @@ use std::str::FromStr;
 use super::Problem;
 use crate::each_operation;
 use crate::field::{AUTO, InvalidField, MAX_EXTENT};
-use crate::kernel::KernelKind;
 use crate::operation::OperationProblem as _;
-use crate::vocab::{Direction, GemmLibrary, Op};
+use crate::vocab::{Direction, Op};
 
 /// The numbers of parts that may be chosen for a problem with `split_k=auto`, ascending.
 ///
@@ -25,15 +24,13 @@ pub struct Splits {
     parts: [i32; Splits::MOST],
     count: usize,
     /// Whether somebody gave the list.
-    is_given: bool,
+    pub(super) is_given: bool,
 }
 
 impl Splits {
     /// The most numbers that a list may have.
     pub const MOST: usize = 16;
-    /// Powers of two, as kernels are measured, where nobody gives a list. Of these, AITER's kernels take 1
-    /// alone: no model learned their splits, and what the estimate chooses wins less often than never to
-    /// split (docs/aiter.md).
+    /// Powers of two, as kernels are measured, where nobody gives a list.
     pub const USUAL: Self = {
         let mut parts = [0; Self::MOST];
         (parts[0], parts[1], parts[2], parts[3], parts[4]) = (1, 2, 4, 8, 16);
@@ -63,11 +60,6 @@ impl Splits {
     /// The numbers, ascending.
     pub fn as_slice(&self) -> &[i32] {
         self.parts.get(..self.count).unwrap_or_default()
-    }
-
-    /// Whether one of the numbers may be chosen for a kernel.
-    pub(super) fn suit(&self, kernel: &KernelKind, parts: i32) -> bool {
-        parts == 1 || self.is_given || kernel.library() != Some(GemmLibrary::Aiter)
     }
 }
 
