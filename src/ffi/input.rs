@@ -44,13 +44,13 @@ unsafe fn read_size<T: Versioned>(address: *const T) -> Result<usize, Failure> {
 
 /// A size that no version of a struct up to this library's had.
 pub(super) fn wrong_size(what: &str, size: usize, own: usize, align: usize) -> Failure {
-    let mut message = format!("{what} is {size}, expected {own}");
-    if size > own && size <= NEWER * own && size.is_multiple_of(align) {
-        let version = env!("CARGO_PKG_VERSION");
-        message +=
-            &format!(": the program was compiled with a newer ck_select.h than this library's, {version}");
-    }
-    Failure::new(CkStatus::InvalidStruct, message)
+    let is_newer = size > own && size <= NEWER * own && size.is_multiple_of(align);
+    let version = concat!(
+        ": the program was compiled with a newer ck_select.h than this library's, ",
+        env!("CARGO_PKG_VERSION")
+    );
+    let hint = if is_newer { version } else { "" };
+    Failure::new(CkStatus::InvalidStruct, format!("{what} is {size}, expected {own}{hint}"))
 }
 
 /// A struct of a later version is at most so many times as large; more is no size.

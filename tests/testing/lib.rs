@@ -9,6 +9,10 @@ pub mod faulty_calls;
 pub mod forests;
 
 /// The Python with pandas, pyarrow and lightgbm that `CK_SELECT_PYTHON` names, or `make offline-python` has installed.
+///
+/// # Panics
+///
+/// If there is no such Python: a test that does not run proves nothing.
 pub fn python() -> PathBuf {
     let installed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/pandas/bin/python");
     let python = PathBuf::from(std::env::var_os("CK_SELECT_PYTHON").unwrap_or_else(|| installed.into()));

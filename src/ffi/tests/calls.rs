@@ -143,10 +143,11 @@ fn descriptors_and_misaligned_structs_are_read() {
 /// CK adds words with each version. Such kernels were refused, and a program that had only these found none.
 #[test]
 fn kernels_with_newer_words_come_after_those_that_are_ranked() {
+    type SetWord = fn(&mut CkConvKernelDesc, *const c_char);
     let registry = Owned::new();
     let mut desc = usual(ck_conv_kernel_desc_init);
     let hooks = CkKernelHooks { priority: 2, ..sized() };
-    let words: [(&CStr, fn(&mut CkConvKernelDesc, *const c_char)); 5] = [
+    let words: [(&CStr, SetWord); 5] = [
         (c"compv7", |desc, word| desc.pipeline = word),
         (c"fancy", |desc, word| desc.scheduler = word),
         (c"tdm_of_2030", |desc, word| desc.epilogue = word),
