@@ -159,10 +159,9 @@ def _text(name: str, words: Sequence[str]) -> bytes:
 
 
 def _word(value: Any, where: str) -> str | None:
-    # Text as is: the words of a `str` enumeration are its values, not its `str()`.
     word = value if isinstance(value, str) else own(value, where)
     if word is None or isinstance(word, str):
-        # Text as is: the words of a `str` enumeration are its values, not its `str()`.
+        # The words of a `str` enumeration are its values, not its `str()`.
         return word and str.__str__(word)
     raise InvalidInputError(f"{where}: found {word}, expected a word", 2)
 
