@@ -44,7 +44,7 @@ unsafe fn read_size<T: Versioned>(address: *const T) -> Result<usize, Failure> {
 
 /// A size that no version of a struct up to this library's had.
 pub(super) fn wrong_size(what: &str, size: usize, own: usize, align: usize) -> Failure {
-    let is_newer = size > own && size <= NEWER * own && size.is_multiple_of(align);
+    let is_newer = size > own && size <= MOST_GROWTH * own && size.is_multiple_of(align);
     let version = concat!(
         ": the program was compiled with a newer ck_select.h than this library's, ",
         env!("CARGO_PKG_VERSION")
@@ -53,8 +53,9 @@ pub(super) fn wrong_size(what: &str, size: usize, own: usize, align: usize) -> F
     Failure::new(CkStatus::InvalidStruct, format!("{what} is {size}, expected {own}{hint}"))
 }
 
-/// A struct of a later version is at most so many times as large; more is no size.
-const NEWER: usize = 4;
+/// A `struct_size` up to this many times this library's is taken for a struct of a later version; a larger
+/// one for memory that was not initialised.
+const MOST_GROWTH: usize = 4;
 
 /// Copies a struct that the caller filled.
 ///

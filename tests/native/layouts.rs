@@ -21,7 +21,7 @@ fn snake(letter: char) -> impl Iterator<Item = char> {
     letter.is_uppercase().then_some('_').into_iter().chain(letter.to_lowercase())
 }
 
-/// C statements that print size and fields of each struct of the headers. What they print is frozen in
+/// C statements that print size and offsets of all structs of the headers. The printed lines are frozen in
 /// `tests/golden/layouts.txt`, because programs that were compiled with an older header are not compiled again. A field
 /// may be appended to a struct that begins with its size, and to what such a struct ends with; everything else is a new
 /// `CK_SELECT_ABI_VERSION`. `CK_SELECT_UPDATE_LAYOUTS=1` writes the file.

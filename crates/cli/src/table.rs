@@ -123,7 +123,7 @@ impl Table {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new(), wraps: false }
     }
 
-    /// The same for sentences, which are read as a whole: long ones take several lines.
+    /// The table with its long cells on several lines: sentences are read as a whole.
     pub(crate) fn wrapped(self) -> Self {
         Self { wraps: true, ..self }
     }

@@ -42,7 +42,7 @@ impl WinnerPlace {
         Self { pair: shape.pair(), weight: shape.stands_for, rank, efficiency, split: None }
     }
 
-    /// The same where the split is chosen, too.
+    /// The winner's place, with whether the number of parts that was chosen beside the kernel is the winner's.
     #[must_use]
     pub fn with_split(self, split: SplitPlace) -> Self {
         Self { split: Some(split), ..self }

@@ -74,7 +74,7 @@ pub(super) fn fitting(call: Call<'_, '_>) -> Vec<Choice> {
     scored(call).unwrap_or_default().iter().map(choice).collect()
 }
 
-/// The same with their times in microseconds; `None` if it has no answer.
+/// All kernels that fit with their times in microseconds, in the estimate's order; `None` if it has no answer.
 pub(in crate::registry) fn scored(call: Call<'_, '_>) -> Option<Vec<Ranked>> {
     let mut scratch = EstimateScratch::default();
     rank(call, &mut scratch).ok()?;

@@ -319,7 +319,7 @@ fn without_a_model_the_built_in_one_that_fits_ranks() {
     same(universal, &format!("{conv} --arch gfx942"));
     folder.write("problems.csv", "C,K,Hi,Wi,Y,X\n64,64,28,28,3,3\n128,64,14,14,1,1\n");
     same(own, &format!("--pool {FORWARD} --problems @problems.csv --arch gfx950"));
-    // It was not trained for another type.
+    // The built-in model was trained for bf16, so other types are the universal model's.
     let fp16 = std::fs::read_to_string(root().join(FORWARD)).unwrap().replace("_bf16_", "_fp16_");
     folder.write("fp16.txt", fp16);
     same(universal, &format!("--pool @fp16.txt --problem {RESNET} --arch gfx950"));

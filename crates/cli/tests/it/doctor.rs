@@ -38,7 +38,7 @@ fn a_fresh_user_has_nothing_wrong_and_nothing_is_made() {
         assert_eq!(about(&rows, &format!("CK_SELECT_{name}")), ("none", "not set"));
     }
     assert_eq!(about(&rows, "embedded:universal"), ("ok", "inside the library"));
-    // It was said to rank convolutions alone.
+    // The universal model ranks GEMMs, too; doctor and inspect once named convolutions alone.
     let said = folder.run("doctor --format json").stdout;
     assert!(said.contains("\"chooses for grouped_conv and gemm_universal\""), "{said}");
     let model = folder.json("inspect --model embedded:universal");

@@ -59,7 +59,7 @@ fn rank_search_and_explain_name_the_number() {
     for by in [model, "--model estimate --arch gfx950"] {
         let table = folder.good(&format!("rank {by} {asked} --splits 2,8 --format csv"));
         let parts = column(&table, "split_k");
-        // Those that store fp16 by single elements take no parts.
+        // Kernels whose epilogue stores fp16 by single elements cannot add the results of parts.
         assert_eq!(parts.iter().filter(|parts| *parts == "2").count(), 16, "{by}");
         assert_eq!(parts.len(), 32);
     }

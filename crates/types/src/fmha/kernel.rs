@@ -135,7 +135,7 @@ impl FmhaKernel {
         self.supports(problem)
     }
 
-    /// What it breaks is part of [`FmhaKernel::matches_request`].
+    /// No refusal: what an attention kernel needs of extents is part of [`FmhaKernel::matches_request`].
     #[allow(clippy::unused_self, reason = "one call for every operation")]
     pub(crate) const fn refusal(&self, _: Option<&ProductLimits>, _: &FmhaProblem) -> Option<Refusal> {
         None

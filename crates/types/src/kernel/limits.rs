@@ -39,7 +39,7 @@ impl KernelKind {
         parts == 1 || !problem.has_usual_choice() || self.library() != Some(GemmLibrary::Aiter)
     }
 
-    /// What it needs of extents and splits.
+    /// What the kernel needs of extents and splits.
     pub fn limits(&self) -> Limits {
         Limits(each_operation!(self, Self(kernel) => kernel.limits()))
     }
