@@ -9,7 +9,7 @@ use ck_select::embedded;
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
 use ck_select::pool::{ExportOptions, Pool};
-use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::problem::{AUTO, ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, Mode, Options, Priority, Registry, SelectError, Source, UserData};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
@@ -407,6 +407,11 @@ fn a_warm_selection_does_not_allocate() {
     let registry = of_kernels(Options::default(), gemms());
     registry.set_model(model("gemm_small"), None);
     check_warm(&registry, (1..100).map(|m| GemmProblem::new(m, 512, 1024).into()));
+    // K has steps for some numbers of parts: the reason why none of few kernels takes the others was made, and dropped.
+    let registry = of_kernels(Options::default(), gemms().into_iter().take(2).collect::<Vec<_>>());
+    registry.set_model(model("gemm_small"), None);
+    let short = |m| GemmProblem { split_k: AUTO, ..GemmProblem::new(m, 512, 512) };
+    check_warm(&registry, (1..100).map(|m| short(m).into()));
 }
 
 fn gemms() -> Vec<Kernel> {

@@ -12,12 +12,11 @@ use super::kernels::Kernels;
 use super::model_name::ModelName;
 use super::options::Options;
 use crate::estimate::GpuOverride;
-use crate::kernel::closest;
 use crate::log::{self, Level};
 use crate::model::Model;
 use crate::model::ModelKey;
 use crate::pool::Pool;
-use crate::problem::Problem;
+use crate::problem::Checked;
 use crate::select::{LeftOutReason, RankError, Ranker};
 use crate::tuning::device::DeviceFacts;
 use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
@@ -211,20 +210,10 @@ impl PreparedModel {
         self.pool_kernels.iter().position(|&known| known == Some(kernel))
     }
 
-    /// An error of the ranker, which counts the kernels that are left.
-    pub(super) fn restate(&self, error: RankError, problem: &Problem) -> RankError {
-        let Ok(ranker) = &self.ranker else { return error };
+    /// The error of a problem that none of the kernels that are left in the ranker's pool computes.
+    pub(super) fn no_kernel(&self, ranker: &Ranker, problem: Checked<'_>) -> RankError {
         let left = ranker.pool().by_name().filter(|&at| self.kernel(at).is_some());
-        let left: Vec<_> = left.filter_map(|at| ranker.pool().get(at)).collect();
-        match (error, closest(left.iter().copied(), problem)) {
-            (RankError::NoKernel { asked, why, .. }, Some(closest)) => RankError::NoKernel {
-                kernels: left.len(),
-                asked,
-                closest: closest.name.clone(),
-                why: closest.misfit(problem).unwrap_or(why),
-            },
-            (error, _) => error,
-        }
+        Ranker::no_kernel_among(left.filter_map(|at| ranker.pool().get(at)), problem)
     }
 
     /// Whether it ranks for any GPU, direction and type.
@@ -305,7 +294,7 @@ mod tests {
     use super::super::shared::Registry;
     use super::*;
     use crate::kernel::Kernel;
-    use crate::problem::{ConvProblem, GemmProblem};
+    use crate::problem::{ConvProblem, GemmProblem, Problem};
     use crate::vocab::Op;
 
     fn add(registry: &Registry, tile: usize) {

@@ -54,7 +54,7 @@ impl Registry {
         state.note(problem);
         let call = Call::new(self, &state, problem, false);
         let mut scratch = RankScratch::default();
-        let mut ranked = match model::rank(call, usize::MAX, &mut scratch) {
+        let mut ranked = match model::rank_or_why(call, usize::MAX, &mut scratch) {
             Err(SelectError::NoModel { .. }) => {
                 return self.rank_by_estimate(call).ok_or_else(|| no_model(&state, &problem));
             }

@@ -23,26 +23,39 @@ pub(in crate::registry) struct Ranked<'s, 'w> {
     pub(in crate::registry) ranking: Ranking<'s, 'w>,
 }
 
-/// Ranks the kernels for a problem, the `first` best before the others.
-pub(in crate::registry) fn rank<'s, 'w>(
+/// Ranks the kernels for a problem, the `first` best before the others: none if they compute something else.
+/// Reasons are not collected for the select path, because that allocates.
+fn rank<'s, 'w>(
     call: Call<'_, 's>,
     first: usize,
     scratch: &'w mut RankScratch,
 ) -> Result<Ranked<'s, 'w>, SelectError> {
     let Call { state, problem, .. } = call;
-    // The select path does not collect the reasons, because that would allocate.
     let no_model = || SelectError::NoModel { why: String::new() };
     let index = state.model_for(&problem, call.arch()).ok_or_else(no_model)?;
     let model = call.prepared().model(index).ok_or_else(no_model)?;
     let kernels = state.kernels().len();
     let nothing = SelectError::NoKernel { kernels, unfit: kernels, unsupported: 0, why: None };
     let ranker = model.ranker.as_deref().map_err(|_| nothing)?;
-    match ranker.ranking(problem, call.arch(), first, scratch) {
+    match ranker.ranking_or_none(problem, call.arch(), first, scratch) {
         Ok(ranking) => Ok(Ranked { model, ranker, ranking }),
         // A universal model only serves the problem if the GPU is known.
         Err(RankError::NoArch | RankError::Device(_)) => Err(no_model()),
-        Err(error) => Err(model.restate(error, &problem).into()),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// [`rank`] with the reason why there is no kernel.
+pub(in crate::registry) fn rank_or_why<'s, 'w>(
+    call: Call<'_, 's>,
+    first: usize,
+    scratch: &'w mut RankScratch,
+) -> Result<Ranked<'s, 'w>, SelectError> {
+    let ranked = rank(call, first, scratch)?;
+    if ranked.ranking.is_empty() {
+        return Err(ranked.model.no_kernel(ranked.ranker, call.problem).into());
+    }
+    Ok(ranked)
 }
 
 impl Ranked<'_, '_> {
@@ -108,7 +121,7 @@ pub(super) fn best(call: Call<'_, '_>, count: usize) -> Vec<Choice> {
 
 /// Why the model did not choose.
 pub(super) fn why_not(call: Call<'_, '_>) -> String {
-    match rank(call, 1, &mut RankScratch::default()) {
+    match rank_or_why(call, 1, &mut RankScratch::default()) {
         Err(SelectError::NoModel { .. }) => none_fits(call.state, &call.problem),
         Err(error) => error.to_string(),
         Ok(_) => match answer(call) {
@@ -142,7 +155,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         };
         let _ = write!(text, "\n  {verb} {name}: {reason}");
     }
-    match rank(call, usize::MAX, &mut RankScratch::default()) {
+    match rank_or_why(call, usize::MAX, &mut RankScratch::default()) {
         Err(error) => {
             let _ = write!(text, "\n  {error}");
         }

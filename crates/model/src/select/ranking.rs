@@ -1,7 +1,7 @@
 //! A ranking, read place by place: the first places, all of them, and those of several numbers of parts.
 
 use super::{RankError, Ranker, segment};
-use crate::kernel::closest;
+use crate::kernel::{Kernel, closest};
 use crate::problem::{Checked, FieldSet, Problem};
 use crate::scoring::Scratch;
 use crate::ties::{Ranked, order};
@@ -37,6 +37,11 @@ impl Ranking<'_, '_> {
     /// has passed those.
     pub fn places(&self) -> &[Ranked] {
         self.scratch.list.places()
+    }
+
+    /// Whether no kernel computes the problem.
+    pub fn is_empty(&self) -> bool {
+        self.places().is_empty()
     }
 
     /// The fields of the problem that are outside the model's training range.
@@ -133,8 +138,22 @@ impl Ranker {
         Ok(scratch.list.ranking)
     }
 
-    /// The ranking, of which the first `count` places are found now. `arch` is for problems that name none.
+    /// The ranking, of which the first `count` places are known at once; [`RankError::NoKernel`] if no kernel
+    /// computes the problem. `arch` is for problems that name none.
     pub fn ranking<'r, 'w>(
+        &'r self,
+        problem: Checked<'r>,
+        arch: Option<Arch>,
+        count: usize,
+        scratch: &'w mut RankScratch,
+    ) -> Result<Ranking<'r, 'w>, RankError> {
+        let ranking = self.ranking_or_none(problem, arch, count, scratch)?;
+        if ranking.is_empty() { Err(self.no_kernel(&problem)) } else { Ok(ranking) }
+    }
+
+    /// The ranking, empty if no kernel computes the problem: the reason takes a look at the whole pool, and
+    /// allocates ([`no_kernel_among`](Self::no_kernel_among)).
+    pub fn ranking_or_none<'r, 'w>(
         &'r self,
         problem: Checked<'r>,
         arch: Option<Arch>,
@@ -151,7 +170,7 @@ impl Ranker {
         Ok(Ranking { ranker: self, query, scratch, next: 0 })
     }
 
-    /// Ranks the first places of a problem whose number of parts is known.
+    /// Ranks the first places of a problem whose number of parts is known: none if no kernel takes it so.
     fn rank_first(
         &self,
         query: Query<'_>,
@@ -178,9 +197,6 @@ impl Ranker {
                 list.truncate(first.count);
             }
         }
-        if list.ranking.is_empty() && first.floor == f64::NEG_INFINITY {
-            return Err(self.no_kernel(&query.problem));
-        }
         Ok(())
     }
 
@@ -196,15 +212,12 @@ impl Ranker {
         let before = |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better);
         let mut pairs = std::mem::take(&mut scratch.pairs);
         pairs.clear();
-        let (mut outside, mut best, mut fault) = (FieldSet::NONE, None::<Ranked>, None);
+        let (mut outside, mut best) = (FieldSet::NONE, None::<Ranked>);
         let (mut first, mut extent) = (FirstPlaces { count, floor: f64::NEG_INFINITY }, Extent::Whole);
         let suits = |parts| self.kernels().any(|(_, kernel)| kernel.kind.admits(query.problem, parts));
         for definite in query.problem.each_split().filter(|definite| suits(definite.split_k())) {
             let query = Query { problem: query.problem.in_parts(&definite), ..query };
-            if let Err(error) = self.rank_first(query, first, scratch) {
-                fault.get_or_insert(error);
-                continue;
-            }
+            self.rank_first(query, first, scratch)?;
             let list = &scratch.list;
             if !list.is_whole() {
                 extent = Extent::First { beyond: None };
@@ -232,9 +245,6 @@ impl Ranker {
         list.ranking.extend(pairs.iter().map(|(_, ranked)| *ranked));
         (scratch.pairs, list.outside, list.extent) = (pairs, outside, extent);
         list.truncate(count);
-        if list.ranking.is_empty() {
-            return Err(fault.unwrap_or_else(|| self.no_kernel(&query.problem)));
-        }
         Ok(())
     }
 
@@ -265,11 +275,22 @@ impl Ranker {
         Ok(())
     }
 
-    pub(super) fn no_kernel(&self, problem: &Problem) -> RankError {
-        let closest = closest(self.pool.iter(), problem);
-        let why = closest.and_then(|kernel| kernel.misfit(problem));
+    /// The error of a problem that no kernel of the pool computes.
+    pub(super) fn no_kernel(&self, problem: &Checked<'_>) -> RankError {
+        Self::no_kernel_among(self.pool.iter(), *problem)
+    }
+
+    /// The error of a problem that none of some kernels computes: in the smallest number of parts, if that is
+    /// to be chosen.
+    pub fn no_kernel_among<'k>(
+        kernels: impl Iterator<Item = &'k Kernel> + Clone,
+        problem: Checked<'_>,
+    ) -> RankError {
+        let problem = problem.each_split().next().unwrap_or(*problem);
+        let closest = closest(kernels.clone(), &problem);
+        let why = closest.and_then(|kernel| kernel.misfit(&problem));
         RankError::NoKernel {
-            kernels: self.pool.len(),
+            kernels: kernels.count(),
             asked: problem.summary(),
             closest: closest.map_or_else(String::new, |kernel| kernel.name.clone()),
             why: why.unwrap_or_else(|| "it has no estimate there".to_owned()),

@@ -172,7 +172,7 @@ impl Pool {
     }
 
     /// The indices in the order of names, those of equal names ascending.
-    pub fn by_name(&self) -> impl ExactSizeIterator<Item = usize> {
+    pub fn by_name(&self) -> impl ExactSizeIterator<Item = usize> + Clone {
         self.by_name.iter().map(|&index| index as usize)
     }
 
