@@ -137,9 +137,8 @@ fn end_strays() {
 fn end_present_strays() -> bool {
     let mut leaders = leaders();
     let leaders = leaders.get_or_insert_default();
-    let ours = rustix::process::getsid(None).ok();
-    let is_stray =
-        |child: &Pid| !leaders.contains(child) && rustix::process::getsid(Some(*child)).ok() != ours;
+    let ours = session(rustix::process::getpid());
+    let is_stray = |child: &Pid| !leaders.contains(child) && session(*child) != ours;
     let strays: Vec<Pid> = children().into_iter().filter(is_stray).collect();
     for &stray in &strays {
         // It may have ended by itself. Nobody else reaps it, so the number still means the same process.
@@ -147,6 +146,19 @@ fn end_present_strays() -> bool {
         let _ = rustix::process::waitpid(Some(stray), WaitOptions::NOHANG);
     }
     !strays.is_empty()
+}
+
+/// The session of a process, as the kernel's own text has it: 0 where the session began outside of this
+/// container, which rustix's `getsid` takes for a process number.
+fn session(process: Pid) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    session_in(&stat)
+}
+
+/// The sixth field of a process's `stat`, whose second one, the command's name, may have spaces and brackets.
+fn session_in(stat: &str) -> Option<i32> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(3)?.parse().ok()
 }
 
 /// The children of all threads of this process; none where the kernel lists none.
@@ -186,6 +198,15 @@ pub fn serve(mut input: impl Read) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `docker exec` and `unshare --pid` start processes whose session is outside of their container.
+    #[test]
+    fn a_session_may_have_begun_outside_of_the_container() {
+        assert_eq!(session_in("31740 (a b) c) S 1 31740 0 0 -1 4194304 99"), Some(0));
+        let ours = rustix::process::getpid();
+        assert!(session(ours).is_some());
+        assert_eq!(session_in("31740 (cut"), None);
+    }
 
     #[test]
     fn groups_that_are_left_at_the_end_are_killed() {
