@@ -42,6 +42,17 @@ pub enum Refusal {
     ExplicitGemm,
 }
 
+/// What is known of a kernel before any problem.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Judged {
+    /// No problem that it matches otherwise is refused.
+    Never,
+    /// By its fields, at every problem.
+    ByFields,
+    /// By limits that took some time to compute.
+    By(ProductLimits),
+}
+
 /// What a kernel needs of M, N and K and of the parts of K.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProductLimits {
@@ -54,6 +65,8 @@ pub(crate) struct ProductLimits {
     pub(crate) part: u32,
     pub(crate) split: Split,
     pub(crate) has_order_of_d: bool,
+    /// The common multiples of what tiles and accesses need of M, N and K.
+    pub(crate) multiples: [u32; 3],
 }
 
 /// A load or a store: its elements, along an axis.
@@ -84,9 +97,26 @@ pub(crate) const N: usize = 1;
 pub(crate) const K: usize = 2;
 
 impl ProductLimits {
+    /// The limits with their common multiples.
+    pub(crate) fn with_multiples(self) -> Self {
+        let widths = |axis| self.access.into_iter().filter(move |one| one.axis == axis).map(|one| one.width);
+        let multiple = |axis: usize| widths(axis).fold(self.tile[axis], common_multiple);
+        Self { multiples: [M, N, K].map(multiple), ..self }
+    }
+
+    /// Whether a product that is not split meets all limits at once, as nearly all do.
+    #[inline]
+    fn takes_whole(&self, extents: [i64; 3]) -> bool {
+        let is_met = |axis: usize| is_multiple(extents[axis], self.multiples[axis]);
+        is_met(M) && is_met(N) && is_met(K) && extents[K] >= self.instruction.into() && self.has_order_of_d
+    }
+
     /// Why a kernel with these limits is not launched for a product of these extents in so many parts.
     #[inline]
     pub(crate) fn refusal(&self, extents: [i64; 3], parts: i64) -> Option<Refusal> {
+        if parts <= 1 && self.takes_whole(extents) {
+            return None;
+        }
         let tiles = [Refusal::TilesOfM, Refusal::TilesOfN, Refusal::StepsOfK];
         let accesses = [Refusal::LoadsOfA, Refusal::LoadsOfB, Refusal::StoresOfC];
         for axis in [M, N, K] {
@@ -133,6 +163,15 @@ impl ProductLimits {
         }
         (self.tile[K] > 1 && !whole(self.step)).then_some(Refusal::StepsOfK)
     }
+}
+
+/// The least common multiple; a multiple that no extent has if that is too large, so that each limit is asked.
+fn common_multiple(one: u32, other: u32) -> u32 {
+    let (mut divisor, mut rest) = (one.max(1), other.max(1));
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (one.max(1) / divisor).saturating_mul(other.max(1))
 }
 
 /// Nearly all tiles and widths are powers of two, of which no division is needed.

@@ -1,30 +1,24 @@
 //! Which channels and splits a convolution kernel takes, as CK's host functions have it.
 
 use super::{ConvKernel, ConvProblem, ConvTile};
-use crate::limits::{ProductLimits, Refusal};
+use crate::limits::{Judged, ProductLimits, Refusal};
 use crate::vocab::{Direction, Dtype, Pipeline, Specialization};
 
 /// So many parts at most are added in a type of fewer bits than fp32.
 const MOST_ROUNDED: i64 = 128;
 
 impl ConvKernel {
-    /// Nothing that takes time to compute.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn limits(&self) -> Option<ProductLimits> {
-        None
+    /// How the kernel is judged: most convolutions are not.
+    pub(crate) fn judged(&self) -> Judged {
+        let is_weight = self.direction == Direction::BwdWeight;
+        let is_judged = is_weight || self.explicit_gemm || self.vector != ConvTile::WIDTHS;
+        if is_judged { Judged::ByFields } else { Judged::Never }
     }
 
     /// Why the kernel is not launched for a problem that it is made for, on one of AMD's GPUs. Forward
     /// kernels ignore splits, or refuse them, by the version of CK: they are not judged.
     #[inline]
     pub(crate) fn refusal(&self, _: Option<&ProductLimits>, problem: &ConvProblem) -> Option<Refusal> {
-        let is_weight = self.direction == Direction::BwdWeight;
-        let is_judged = self.explicit_gemm
-            || self.vector != ConvTile::WIDTHS
-            || is_weight && (problem.split_k > 1 || self.pipeline == Pipeline::CompV6);
-        if !is_judged {
-            return None;
-        }
         let needs_1x1 = self.explicit_gemm && self.direction != Direction::BwdData;
         if needs_1x1 && self.specialization != Specialization::Filter1x1Stride1Pad0 {
             return Some(Refusal::ExplicitGemm);

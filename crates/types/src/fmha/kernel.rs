@@ -2,7 +2,7 @@
 
 use super::{DTYPES, FmhaProblem, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
-use crate::limits::{ProductLimits, Refusal};
+use crate::limits::{Judged, ProductLimits, Refusal};
 use crate::shape::Mnk;
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
@@ -141,10 +141,10 @@ impl FmhaKernel {
         None
     }
 
-    /// Nothing that takes time to compute.
+    /// How the kernel is judged.
     #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn limits(&self) -> Option<ProductLimits> {
-        None
+    pub(crate) const fn judged(&self) -> Judged {
+        Judged::Never
     }
 
     /// Attention has no parts.

@@ -6,7 +6,7 @@
 //! of a thread, as CK's code computes it from type, layout and tile.
 
 use super::{GemmKernel, GemmProblem};
-use crate::limits::{Access, K, M, N, ProductLimits, Refusal, Split, is_multiple};
+use crate::limits::{Access, Judged, K, M, N, ProductLimits, Refusal, Split, is_multiple};
 use crate::vocab::{Dtype, Epilogue, GemmLibrary, Major, Pipeline, QuantMode};
 
 impl GemmProblem {
@@ -22,10 +22,9 @@ impl GemmProblem {
 }
 
 impl GemmKernel {
-    /// What the kernel needs of extents and splits.
-    #[allow(clippy::unnecessary_wraps, reason = "one call for every operation")]
-    pub(crate) fn limits(&self) -> Option<ProductLimits> {
-        Some(self.product_limits())
+    /// How the kernel is judged.
+    pub(crate) fn judged(&self) -> Judged {
+        Judged::By(self.product_limits())
     }
 
     fn product_limits(&self) -> ProductLimits {
@@ -39,6 +38,7 @@ impl GemmKernel {
             part: if variant.library == GemmLibrary::Aiter { self.vector[0] } else { tile.k }.max(1),
             split: Split::Any,
             has_order_of_d: true,
+            multiples: [1; 3],
         };
         // Triton's kernels have masks. What AITER's need is part of what matches a request.
         if variant.library != GemmLibrary::Ck {
@@ -61,6 +61,7 @@ impl GemmKernel {
             has_order_of_d: self.num_d_tensors == 0 || variant.d_layout == layout.c,
             ..free
         }
+        .with_multiples()
     }
 
     /// Why the kernel is not launched for a problem, on one of AMD's GPUs; `limits` are its own.

@@ -2,14 +2,14 @@
 
 use super::{Kernel, KernelKind};
 use crate::each_operation;
-use crate::limits::{ProductLimits, Refusal};
+use crate::limits::{Judged, ProductLimits, Refusal};
 use crate::problem::{Checked, Problem};
 use crate::vocab::{Arch, GemmLibrary};
 
 /// What a kernel needs of extents and splits ([`KernelKind::refusal`]), as far as this takes time to compute:
 /// for the select path.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits(Option<ProductLimits>);
+pub struct Limits(Judged);
 
 impl Kernel {
     /// [`Kernel::matches`] on the problem's architecture, or on `arch` if that names none, by limits that are
@@ -41,13 +41,18 @@ impl KernelKind {
 
     /// What the kernel needs of extents and splits.
     pub fn limits(&self) -> Limits {
-        Limits(each_operation!(self, Self(kernel) => kernel.limits()))
+        Limits(each_operation!(self, Self(kernel) => kernel.judged()))
     }
 
     /// Whether there is a [`KernelKind::refusal`], by limits that are the kernel's.
     #[inline]
     pub fn is_refused(&self, limits: &Limits, problem: &Problem, arch: Option<Arch>) -> bool {
-        self.refusal_within(limits.0.as_ref(), problem, arch).is_some()
+        let limits = match &limits.0 {
+            Judged::Never => return false,
+            Judged::ByFields => None,
+            Judged::By(limits) => Some(limits),
+        };
+        self.refusal_within(limits, problem, arch).is_some()
     }
 
     #[inline]
