@@ -19,6 +19,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod arch;
+mod buildable;
 pub mod config;
 mod conv;
 mod expand;

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 impl Choice {
     fn by_model(args: &Args) -> Result<Self, CliError> {
-        let (ranker, defaults) = args.ranker.load()?;
+        let (ranker, defaults) = args.ranker.load(Some(&args.problem))?;
         let problem = super::parse_problem(ranker.model().spec().op(), &args.problem, &defaults)?;
         args.ranker.arch.check_known(ranker.model(), std::iter::once(&problem), ranker.pool().iter())?;
         let mut scratch = RankScratch::default();
@@ -119,7 +119,7 @@ impl Choice {
     }
 
     fn by_estimate(args: &Args) -> Result<Self, CliError> {
-        let pool = args.ranker.read_pool(None)?;
+        let pool = args.ranker.read_pool(None, Some(&args.problem))?;
         let mut defaults = ProblemDefaults::new(pool.op());
         pool.set_defaults(&mut defaults, true, true);
         let problem = super::parse_problem(pool.op(), &args.problem, &defaults)?;

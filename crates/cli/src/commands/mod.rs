@@ -67,12 +67,15 @@ pub(crate) enum Allowance {
     /// Words without a code in the model's encoding (pipelines, dtypes, layouts), with upstream's silent
     /// defaults
     Words,
+    /// Kernels of a list of names that cannot be built for the architecture, by the rules of enumerate
+    /// --valid-only
+    Unbuildable,
 }
 
 /// What a model is allowed.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct AllowOption {
-    /// Let the model answer what it otherwise refuses
+    /// Let the model answer what it otherwise refuses, or keep kernels that are otherwise left out
     #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
     allow: Vec<Allowance>,
 }
@@ -92,8 +95,8 @@ impl AllowOption {
     /// Whether the estimate is asked, which has nothing to allow.
     pub(crate) fn asks_estimate(&self, model: Option<&Path>) -> Result<bool, CliError> {
         let is_estimate = model == Some(Path::new(ESTIMATE));
-        if is_estimate && !self.allow.is_empty() {
-            refuse!("--allow is for models, not for the estimate");
+        if is_estimate && self.allow.iter().any(|one| *one != Allowance::Unbuildable) {
+            refuse!("--allow is for models, not for the estimate, except unbuildable");
         }
         Ok(is_estimate)
     }
@@ -238,16 +241,24 @@ pub(crate) struct ModelAndPool {
 
 impl ModelAndPool {
     /// Loads model and pool, and the defaults for what a problem leaves out.
-    pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
+    pub(crate) fn load(&self, problem: Option<&str>) -> Result<(Ranker, ProblemDefaults), CliError> {
         let path = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
         let model = load_model(path)?;
-        let pool = self.read_pool(Some(&model))?;
+        let pool = self.read_pool(Some(&model), problem)?;
         self.ranker(model, pool)
     }
 
-    /// The pool; of a family, the kernels for the architecture of `--arch`, else the model's.
-    fn read_pool(&self, model: Option<&Model>) -> Result<Pool, CliError> {
-        pools::read(&self.pool, || self.arch_of_pool(model))
+    /// The pool, without kernels that cannot be built for the architecture of `--arch`, else the model's, else
+    /// the problem's; of a family, the kernels for it.
+    fn read_pool(&self, model: Option<&Model>, problem: Option<&str>) -> Result<Pool, CliError> {
+        let pool = pools::read(&self.pool, || self.arch_of_pool(model))?;
+        let of_problem = || {
+            let defaults = ProblemDefaults::new(pool.op());
+            Problem::parse(pool.op(), problem?, &defaults).ok()?.arch()
+        };
+        // What is wrong with an architecture is said where it is needed.
+        let arch = self.arch_of_pool(model).ok().flatten().or_else(of_problem);
+        pools::buildable(&self.pool, pool, arch, self.allow.has(Allowance::Unbuildable), |_| false)
     }
 
     fn arch_of_pool(&self, model: Option<&Model>) -> Result<Option<Arch>, CliError> {

@@ -7,6 +7,8 @@ use ck_select::kernel::Kernel;
 use ck_select::pool::{Folder, Pool};
 use ck_select::vocab::Arch;
 
+#[cfg(feature = "offline")]
+use super::reasons::Reasons;
 use crate::error::CliError;
 
 /// Reads it. A family, or a table of AITER's, has other kernels on each architecture.
@@ -29,6 +31,52 @@ pub(super) fn read(
         say!("ckselect: {}: left out: {left_out}", path.display());
     }
     Ok(folder.pool)
+}
+
+/// The kernels of a list of names that can be built for their architecture, else the given one, by the rules of
+/// `enumerate --valid-only`; all of them if that is `allowed`. Kernels with measurements exist: a table of
+/// measurements, a folder of libraries, those that are `measured`. So do those of a family.
+#[cfg(feature = "offline")]
+pub(super) fn buildable(
+    path: &Path,
+    pool: Pool,
+    arch: Option<Arch>,
+    allowed: bool,
+    measured: impl Fn(&Kernel) -> bool,
+) -> Result<Pool, CliError> {
+    let Some(arch) = arch.or_else(|| pool.iter().find_map(|kernel| kernel.kind.arch())) else {
+        return Ok(pool);
+    };
+    if allowed || pool.is_measured() || path.is_dir() || family(path).is_some() {
+        return Ok(pool);
+    }
+    let rules = ck_select_enumerate::rules::Rules::built_in()?;
+    let why = |kernel: &Kernel| {
+        rules.unbuildable(kernel, kernel.kind.arch().unwrap_or(arch)).filter(|_| !measured(kernel))
+    };
+    let left_out: Reasons = pool.iter().filter_map(why).collect();
+    let Some((count, reasons)) = left_out.list() else { return Ok(pool) };
+    let (all, keeps) = (pool.len(), "--allow unbuildable keeps them");
+    if count == all {
+        fail!("{}: no kernel can be built for {arch}: {reasons}; {keeps}", path.display());
+    }
+    say!(
+        "ckselect: {count} of {all} kernels cannot be built for {arch}, and are left out: {reasons}; {keeps}"
+    );
+    Ok(pool.keeping(|kernel| why(kernel).is_none())?)
+}
+
+/// Without the rules, all kernels are kept.
+#[cfg(not(feature = "offline"))]
+#[allow(clippy::unnecessary_wraps, reason = "as with the rules")]
+pub(super) fn buildable(
+    _: &Path,
+    pool: Pool,
+    _: Option<Arch>,
+    _: bool,
+    _: impl Fn(&Kernel) -> bool,
+) -> Result<Pool, CliError> {
+    Ok(pool)
 }
 
 /// The family that a word names; `None` if it is a file, existing or not.

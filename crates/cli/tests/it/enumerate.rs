@@ -5,7 +5,7 @@ use std::fs;
 use ck_select::pool::Pool;
 use serde_json::json;
 
-use crate::common::{Folder, MODEL, PROBLEM, both, good, refuses, root};
+use crate::common::{Folder, MODEL, PROBLEM, both, good, kernels, refuses, root};
 
 #[test]
 fn counts_are_numbers() {
@@ -246,4 +246,50 @@ fn a_family_of_aiters_is_listed_as_a_pool() {
         enumerate a8w8_rowwise --params dtype=fp8
             2: --params: a family leaves nothing open",
     );
+}
+
+/// The first example of the README recommended a kernel that `--valid-only` drops.
+#[test]
+fn lists_of_names_lose_what_cannot_be_built() {
+    let folder = Folder::new();
+    let on_gfx942 = folder.good("enumerate configs/forward_bf16.json --arch gfx942 --valid-only --list");
+    let kept = on_gfx942.lines().count();
+    assert!(kept < 30);
+    let rank = "rank --pool configs/forward_bf16.txt --format csv";
+    let ranked = |more: &str| folder.both(&format!("{rank} {more} --problem {PROBLEM}"));
+    let why =
+        "of 30 kernels cannot be built for gfx942, and are left out: 6 (waves not of this architecture)";
+    for model in ["", "--model estimate", "--model embedded:universal"] {
+        let (table, said) = ranked(&format!("--arch gfx942 {model}"));
+        assert_eq!((table.lines().count(), said.contains(why)), (1 + 24, true), "{model}: {said}");
+        let (table, said) = ranked(&format!("--arch gfx942 {model} --allow unbuildable"));
+        assert_eq!((table.lines().count(), said.contains("left out")), (1 + 30, false), "{model}: {said}");
+        assert_eq!(ranked(&format!("--arch gfx950 {model}")).0.lines().count(), 1 + 30);
+    }
+    // The GPU of the problem counts as well.
+    let (table, _) = folder.both(&format!("{rank} --model estimate --problem {PROBLEM},arch=gfx942"));
+    assert_eq!(table.lines().count(), 1 + 24);
+    // Whoever measured a kernel on the architecture has built it.
+    let rows = |arch: &str| {
+        let row = |name: &str| format!("{name},16,256,128,28,28,3,3,0.5,10,{arch}\n");
+        "kernel,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,arch\n".to_owned()
+            + &kernels().iter().map(|name| row(name)).collect::<String>()
+    };
+    for (arch, count) in [("gfx942", 30), ("gfx950", 24)] {
+        folder.write("measured.csv", rows(arch));
+        let line = format!("rank --pool @measured.csv --arch gfx942 --format csv --problem {PROBLEM}");
+        assert_eq!(folder.good(&line).lines().count(), 1 + count, "{arch}");
+    }
+    // Measured rows keep their kernels in a judged pool.
+    folder.write("measured.csv", rows("gfx942"));
+    let evaluate = "evaluate --model estimate --arch gfx942 --pool configs/forward_bf16.txt --data";
+    assert!(!folder.both(&format!("{evaluate} @measured.csv")).1.contains("left out"));
+    let one = rows("gfx942").lines().take(2).collect::<Vec<_>>().join("\n") + "\n";
+    folder.write("one.csv", one);
+    assert!(folder.both(&format!("{evaluate} @one.csv")).1.contains(why));
+    folder.write("none.txt", "grouped_conv_forward_bf16_2d_128x64x128_compv3\n");
+    folder.refuses(&format!(
+        "rank --pool @none.txt --arch gfx942 --problem {PROBLEM}
+            1: no kernel can be built for gfx942: 1 (waves not of this architecture); --allow unbuildable keeps"
+    ));
 }

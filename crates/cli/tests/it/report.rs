@@ -59,7 +59,7 @@ fn a_pool_is_written_that_other_commands_read() {
     let more = folder.read("pool.txt");
     let names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert!(names(&more).len() == 7 && names(&more)[..4] == names(&four)[..4], "{more}");
-    let rank = "rank --model estimate --arch gfx942 --format csv --pool @pool.txt --problem";
+    let rank = "rank --model estimate --arch gfx950 --format csv --pool @pool.txt --problem";
     assert_eq!(folder.good(&format!("{rank} {PROBLEM}")).lines().count(), 8);
 }
 

@@ -200,7 +200,7 @@ fn every_error_is_a_line_that_begins_with_the_programs_name() {
             "the argument '--problem <PAIRS>' cannot be used with '--problems <FILE>'",
         ),
         (
-            "rank --pool configs/forward_bf16.txt --arch gfx942 --problem n=1",
+            "rank --pool configs/forward_bf16.txt --arch gfx950 --problem n=1",
             "--problem: grouped_conv problems have no field 'n'; did you mean 'N'? (one of: direction, ",
         ),
         ("shapes --set synthetic --variant forward", "upstream's --variant is --direction here"),

@@ -43,10 +43,10 @@ fn a_model_of_two_devices_ranks_for_a_third() {
     let rank = |device: &str| {
         folder.good(&format!("rank --model any --pool {pool} --problem {PROBLEM} --format csv {device}"))
     };
-    let table = rank("--arch gfx942");
+    let table = rank("--arch gfx950");
     let scores: Vec<f64> = column(&table, "score").iter().map(|score| score.parse().unwrap()).collect();
     assert!(scores.len() == 30 && scores.is_sorted_by(|a, b| a >= b), "{table}");
-    assert_eq!(table, rank("--arch gfx942"));
+    assert_eq!(table, rank("--arch gfx950"));
     assert_ne!(table, rank("--arch sm_90"));
     let line = format!("rank --model any --pool {pool} --problem {PROBLEM}");
     folder.refuses(&format!(
@@ -381,8 +381,14 @@ fn measuring_goes_on_where_it_was_stopped() {
     folder.write("there.csv", "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,14,14,1,1,gfx942\n");
     let there = TUNE.replace("problems.csv", "there.csv");
     let gfx942 = TUNE.replace("gfx950", "gfx942");
+    folder.write("none.txt", "grouped_conv_forward_bf16_2d_32x64x64_compv3_interwave");
+    let none = TUNE.replace("pool.txt", "none.txt");
     folder.refuses(&format!(
         "{TUNE} --work spent --output other --budget 1ms
+            1: --budget: it was spent before any kernel had run
+        {none} --work none --output other
+            1: none.txt: no kernel can be built for gfx950: 1 (scheduler not for this pipeline);
+        {none} --work none --output other --budget 1ms --allow unbuildable
             1: --budget: it was spent before any kernel had run
         tune --arch gfx950 --model any --runner runner.json
             2: --pool

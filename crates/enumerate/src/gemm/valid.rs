@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::kernel::Mnk;
-use ck_select_types::vocab::{Dtype, Major, Pipeline};
+use ck_select_types::kernel::{GemmKernel, Mnk};
+use ck_select_types::vocab::{Arch, Dtype, GemmLibrary, Major, Pipeline};
 
 use super::config::LdsLimit;
 use super::families::{BuiltRule, FamilyRules};
@@ -11,6 +11,32 @@ use super::traits::Shared;
 use crate::kernels::EnumerateError;
 use crate::lists::admits;
 use crate::rules::Rules;
+
+/// Why a kernel of which only the name is given cannot be built, by the rules of the tile engine's first family;
+/// `None` of other families, whose rules depend on what names leave out.
+pub(crate) fn refusal_of_name(rules: &Rules, kernel: &GemmKernel, arch: Arch) -> Option<&'static str> {
+    let &GemmKernel { tile, wave, warp_tile, pipeline, epilogue, scheduler, layout, .. } = kernel;
+    if !is_plain(kernel) {
+        return None;
+    }
+    if !rules.gemm.allows(pipeline, epilogue, scheduler) {
+        return Some("scheduler not for this pipeline");
+    }
+    let shared = Shared { rules, target: arch.as_str(), arch, dtype: kernel.dtype_a, layout };
+    let validator = GemmValidator::new(shared, LdsLimit::Hardware, None, false).ok()?;
+    validator.refusal(tile, wave, warp_tile, pipeline)
+}
+
+/// Whether the kernel is one of the tile engine's first family.
+fn is_plain(kernel: &GemmKernel) -> bool {
+    let variant = &kernel.variant;
+    variant.library == GemmLibrary::Ck
+        && kernel.dtype_a == kernel.dtype_b
+        && !(variant.batched || kernel.grouped || kernel.preshuffle)
+        && variant.stream_k.is_none()
+        && variant.quant.is_none()
+        && kernel.num_d_tensors == 0
+}
 
 /// The shared memory of the architectures for which upstream wrote its limits.
 const FLAT_LDS: u64 = 64 << 10;

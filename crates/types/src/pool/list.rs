@@ -12,6 +12,8 @@ use crate::vocab::Arch;
 
 /// The columns that may hold the name; the first that exists counts. The last is AITER's.
 const COLUMNS: [&str; 3] = ["kernel", "kernel_name", "kernelName"];
+/// The columns of measurements, of which a file of these has one at least.
+const TIMES: [&str; 5] = ["latency_ms", "tflops", "measured_tflops", "us", "avg_time_ms"];
 
 pub(super) fn read(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
     // The whole file would be one line: a single name to a list, a header to a table.
@@ -51,10 +53,14 @@ fn read_csv(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(),
         .line(rows.line()));
     };
     let gfx = rows.column("gfx");
+    let of_gpu = rows.column("arch");
+    builder.is_measured = TIMES.iter().any(|name| rows.column(name).is_some());
     let mut found: Vec<(Kernel, Option<Arch>, u64)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     while rows.next()? {
         let name = rows.text(column);
+        let elsewhere = |column: usize| rows.text(column).parse().is_ok_and(|own: Arch| Some(own) != arch);
+        builder.is_measured &= !of_gpu.is_some_and(elsewhere);
         let own = gfx.map(|column| rows.text(column)).filter(|word| !word.is_empty());
         let own = own.map(str::parse::<Arch>).transpose();
         let own = own.map_err(|error| PoolError::new(error).line(rows.line()).within("gfx"))?;

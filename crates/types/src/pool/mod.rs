@@ -32,6 +32,7 @@ pub struct Pool {
     /// Indices of `kernels`, sorted by name, then by index.
     by_name: Box<[u32]>,
     op: Op,
+    is_measured: bool,
 }
 
 impl Pool {
@@ -144,6 +145,17 @@ impl Pool {
         self.op
     }
 
+    /// Whether its file has times of the kernels, of the architecture that it was read for as far as the file
+    /// tells, so that they were built.
+    pub const fn is_measured(&self) -> bool {
+        self.is_measured
+    }
+
+    /// The kernels for which `keep` is true; the error of a pool without kernels if there are none.
+    pub fn keeping(&self, keep: impl Fn(&Kernel) -> bool) -> Result<Self, PoolError> {
+        Self::shared(self.kernels.iter().filter(|kernel| keep(kernel)).cloned().collect())
+    }
+
     /// The number of kernels, at least one.
     #[expect(clippy::len_without_is_empty, reason = "a pool is never empty")]
     pub fn len(&self) -> usize {
@@ -200,6 +212,7 @@ impl<'a> IntoIterator for &'a Pool {
 #[derive(Default)]
 struct Builder {
     kernels: Vec<Arc<Kernel>>,
+    is_measured: bool,
     /// What is wrong with a kernel in JSON, whose reader's own errors are only text.
     fault: Option<PoolError>,
 }
@@ -232,6 +245,7 @@ impl Builder {
     }
 
     fn finish(self) -> Result<Pool, PoolError> {
+        let is_measured = self.is_measured;
         let kernels = self.kernels.into_boxed_slice();
         let Some(first) = kernels.first() else {
             return Err(PoolError::new("no kernel found, expected at least one"));
@@ -240,7 +254,7 @@ impl Builder {
         let mut by_name: Box<[u32]> = (0..kernels.len() as u32).collect();
         // Stable, so that equal names stay in the order of their indices.
         by_name.sort_by_key(|&index| kernels[index as usize].name.as_str());
-        Ok(Pool { kernels, by_name, op })
+        Ok(Pool { kernels, by_name, op, is_measured })
     }
 }
 

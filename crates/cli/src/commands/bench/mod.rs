@@ -15,6 +15,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ck_select::pool::Pool;
 use ck_select_measure::gpu::Gpu;
 use ck_select_measure::guard::Guard;
 use ck_select_measure::outcome::FailureClass;
@@ -192,7 +193,8 @@ fn retry(text: &str) -> Result<Classes, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let sweep = CheckedSweep::new(args)?;
+    let pool = super::pools::read(&args.pool, || args.arch.named_arch())?;
+    let sweep = CheckedSweep::new(args, &Arc::new(pool))?;
     if args.dry_run {
         return sweep.print();
     }
@@ -206,10 +208,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     summary::say_how_it_ended(&ran, sweep.log)
 }
 
-/// What the command measures with these arguments, without its report.
+/// What the command measures of a pool with these arguments, without its report.
 #[cfg(feature = "train")]
-pub(super) fn measure(args: &Args) -> Result<Summary, CliError> {
-    CheckedSweep::new(args)?.run(&Signals::new()?)
+pub(super) fn measure(args: &Args, pool: &Arc<Pool>) -> Result<Summary, CliError> {
+    CheckedSweep::new(args, pool)?.run(&Signals::new()?)
 }
 
 /// A sweep of which all options are read, so that a dry run reports their errors, too.
@@ -226,21 +228,20 @@ struct CheckedSweep<'a> {
 }
 
 impl<'a> CheckedSweep<'a> {
-    fn new(args: &'a Args) -> Result<Self, CliError> {
-        let pool = Arc::new(super::pools::read(&args.pool, || args.arch.named_arch())?);
+    fn new(args: &'a Args, pool: &Arc<Pool>) -> Result<Self, CliError> {
         let problems = ProblemSet::read(&args.problems, pool.op())?;
         for note in &problems.notes {
             say!("ckselect: note: {note}");
         }
         let settings = args.settings()?;
-        let all = Plan::new(&pool, &problems);
-        let whole = order::ordered(args, all.clone(), &pool, &problems)?;
+        let all = Plan::new(pool, &problems);
+        let whole = order::ordered(args, all.clone(), pool, &problems)?;
         if whole.is_empty() {
-            return Err(CliError::failed(problems.misfit(&pool)));
+            return Err(CliError::failed(problems.misfit(pool)));
         }
         let runs = settings.warmup.saturating_add(settings.repeat).saturating_mul(settings.samples);
         let cost = Cost { runs };
-        let runner = runner::open(args, &pool, |answers| summary::say_kept(&whole, &all, answers))?;
+        let runner = runner::open(args, pool, |answers| summary::say_kept(&whole, &all, answers))?;
         let environment = |name: &str| std::env::var(name).ok();
         let gpus = Gpu::choose(args.gpus.as_deref(), environment).map_err(CliError::usage)?;
         let (log, page) = args.outputs()?;

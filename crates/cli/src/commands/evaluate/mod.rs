@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::kernel::Kernel;
 use ck_select::model::Model;
+use ck_select::pool::Pool;
 use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::candidates::Candidate;
@@ -13,7 +15,7 @@ use ck_select_study::page;
 use self::chooser::{Chooser, read_predictions};
 use super::data::{Data, check_choice, say_trained_on};
 use super::gpu::Gpu;
-use super::{AllowOption, pools, share_of};
+use super::{AllowOption, Allowance, pools, share_of};
 use crate::error::CliError;
 use crate::output;
 use crate::table::{Cell, Format, Table};
@@ -140,7 +142,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
     // A family has other kernels on each architecture.
     let own = chooser.model().and_then(|model| model.spec().arch);
     let arch = || Ok(args.arch.named_arch()?.or(own));
-    let pool = args.pool.as_ref().map(|path| pools::read(path, arch)).transpose()?.map(Arc::new);
+    let pool = args.pool.as_ref().map(|path| pools::read(path, arch)).transpose()?;
     let on_gpu = chooser.model().and_then(Model::device).and_then(|(_, arch)| arch);
     let measurements = chooser.read(args, on_gpu)?;
     if is_estimate {
@@ -152,6 +154,13 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
             Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None))
         }
         Chooser::Model(model) => {
+            let buildable = |(path, pool): (&PathBuf, Pool)| {
+                let arch = arch().unwrap_or_default().or(model.device().and_then(|(_, arch)| arch));
+                let is_measured =
+                    |kernel: &Kernel| measurements.kernels().iter().any(|other| other.kind == kernel.kind);
+                pools::buildable(path, pool, arch, args.allow.has(Allowance::Unbuildable), is_measured)
+            };
+            let pool = args.pool.as_ref().zip(pool).map(buildable).transpose()?.map(Arc::new);
             let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
             say_trained_on(measurements.paths(), &evaluation.trained_files);
             Ok((evaluation, measurements, (!is_estimate).then_some(model)))

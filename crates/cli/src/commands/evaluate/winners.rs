@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::estimate::Device;
+use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Splits;
@@ -19,7 +20,7 @@ use ck_select_study::winners::winner_places;
 use serde_json::{Value, json};
 
 use super::super::data::say_trained_on;
-use super::super::{load_model, pools, winners};
+use super::super::{Allowance, load_model, pools, winners};
 use super::Args;
 use crate::error::CliError;
 use crate::output;
@@ -36,7 +37,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         say_trained_on(files(), &were_trained_on(model.spec(), files())?);
     }
     let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
-    let pool_on = |arch| -> Result<Arc<Pool>, CliError> { Ok(Arc::new(pools::read(pool, || Ok(arch))?)) };
+    let pool_on = |arch| pools::read(pool, || Ok(arch));
     let is_family = asked.is_none() && pools::family(pool).is_some();
     let op = if is_family { AiterRules::OP } else { pool_on(asked)?.op() };
     let wanted = winners::scope(&args.data.rows.filter, op, asked)?;
@@ -53,7 +54,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let mut all = Vec::new();
     for arch in archs {
         // Families, and AITER's tables, have other kernels on each architecture.
-        let pool = pool_on(asked.or(arch))?;
+        let arch_of_pool = asked.or(arch);
+        let is_measured = |kernel: &Kernel| tables.kernels.iter().any(|other| other.kind == kernel.kind);
+        let keeps = args.allow.has(Allowance::Unbuildable);
+        let pool = pools::buildable(pool, pool_on(arch_of_pool)?, arch_of_pool, keeps, is_measured)?;
+        let pool = Arc::new(pool);
         let tables = winners::among(tables.clone().on(arch), std::slice::from_ref(&pool))?;
         judge(args, (model.as_ref(), splits.as_ref()), &tables, &pool, &mut all)?;
     }

@@ -106,7 +106,7 @@ fn model_and_pool(args: &Args) -> Result<(Option<Model>, Pool), CliError> {
     let is_estimate = args.ranker.allow.asks_estimate(args.ranker.model.as_deref())?;
     let given = args.ranker.model.as_deref().filter(|_| !is_estimate);
     let given = given.map(super::load_model).transpose()?;
-    let pool = args.ranker.read_pool(given.as_ref())?;
+    let pool = args.ranker.read_pool(given.as_ref(), args.problem.as_deref())?;
     if is_estimate || given.is_some() {
         return Ok((given, pool));
     }

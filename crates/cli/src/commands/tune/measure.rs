@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ck_select::estimate::Device;
 use ck_select::operation::Operation;
@@ -29,7 +30,7 @@ const MIN_GAIN: f64 = 5e-4;
 pub(super) fn measure<'a>(
     args: &Args,
     pool: &Path,
-    kernels: &Pool,
+    kernels: &Arc<Pool>,
     base: &'a WarmStart,
 ) -> Result<(TuningData<'a>, Vec<usize>), CliError> {
     let (Some(list), Some(work)) = (&args.problems, &args.work) else {

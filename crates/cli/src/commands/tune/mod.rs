@@ -81,6 +81,10 @@ pub(crate) struct Args {
     /// Kernels to measure, as for `ckselect rank`
     #[arg(long, value_name = "FILE|FAMILY", conflicts_with = "simulate")]
     pool: Option<PathBuf>,
+    /// Keep kernels of a list of names that cannot be built for the architecture, by the rules of enumerate
+    /// --valid-only
+    #[arg(long, value_name = "WHAT", requires = "pool", value_parser = ["unbuildable"])]
+    allow: Vec<String>,
     /// Problems, some of which are measured
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     problems: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! Simulates or measures, and writes the adapted model.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ck_select::features::Extractor;
 use ck_select::model::Target;
@@ -72,6 +73,8 @@ fn simulate(args: &Args, recorded: &TuningData<'_>) -> Result<(), CliError> {
 /// Measures, says what to expect, and writes the model.
 fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let kernels = pools::read(pool, || args.arch().map(Some))?;
+    let arch = args.arch().ok();
+    let kernels = Arc::new(pools::buildable(pool, kernels, arch, !args.allow.is_empty(), |_| false)?);
     let base = super::super::start_of(&args.model, kernels.op())?;
     check_features(&kernels, base.extractor())?;
     let (measured, decisions) = measure::measure(args, pool, &kernels, &base)?;

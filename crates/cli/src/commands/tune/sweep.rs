@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
@@ -30,14 +31,14 @@ const REMEASURE: u32 = 3;
 pub(super) struct Sweep<'a> {
     args: &'a Args,
     pool: &'a Path,
-    kernels: &'a Pool,
+    kernels: &'a Arc<Pool>,
     began: Instant,
     /// The GPU of the first file.
     gpu: RefCell<Option<String>>,
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(args: &'a Args, pool: &'a Path, kernels: &'a Pool) -> Self {
+    pub(super) fn new(args: &'a Args, pool: &'a Path, kernels: &'a Arc<Pool>) -> Self {
         Self { args, pool, kernels, began: Instant::now(), gpu: RefCell::default() }
     }
 
@@ -102,7 +103,7 @@ impl<'a> Sweep<'a> {
             format: args.format,
         };
         // Problems on which all kernels fail are no reason to lose the others.
-        match bench::measure(&bench)?.stopped {
+        match bench::measure(&bench, self.kernels)?.stopped {
             Some(StopReason::Signal(_)) => {
                 Err(CliError::failed("ended by a signal; the same command goes on"))
             }
