@@ -32,7 +32,7 @@ def test_the_estimate_chooses_among_what_supports_the_problem():
 def test_api_and_stage_determine_each_other():
     for family, api in [("bwd_dot_do_o", "bwd"), ("fwd_splitkv_combine", "fwd_splitkv"), ("batch_prefill",) * 2]:
         problem = FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, family=family)
-        assert (problem.to_dict()["api_family"], FmhaProblem.of_struct(problem.as_struct()).api_family) == (api, api)
+        assert (problem.to_dict()["api_family"], FmhaProblem._of_struct(problem._as_struct()).api_family) == (api, api)
     assert FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, api_family="bwd").to_dict()["family"] == "bwd_dq_dk_dv"
 
 
@@ -50,7 +50,7 @@ def test_supports_gets_the_problem():
 
 def test_a_generic_mask_without_windows_leaves_everything():
     def windows(**fields):
-        struct = FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, **fields).as_struct()
+        struct = FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, **fields)._as_struct()
         return struct.window_left, struct.window_right
 
     assert windows() == (0, 0)
@@ -78,7 +78,7 @@ def test_structs_hold_every_field():
     for word, (_, values) in FIELDS["fmha"].items():
         for value in values if isinstance(values, tuple) else ():
             problem = FmhaProblem._unchecked({**vars(DECODE), word: value})
-            assert getattr(FmhaProblem.of_struct(problem.as_struct()), word) == value
+            assert getattr(FmhaProblem._of_struct(problem._as_struct()), word) == value
     flipped = dataclasses.replace(DECODE, lse=True, is_gappy=True, v_rowmajor=False, window_left=-1)
-    again = FmhaProblem.of_struct(flipped.as_struct())
+    again = FmhaProblem._of_struct(flipped._as_struct())
     assert (again.lse, again.is_gappy, again.v_rowmajor, again.window_left) == (True, True, False, -1)

@@ -45,7 +45,7 @@ def test_a_list_that_grows_while_it_is_read(predictor, ask):
 
     if ask == "prepare":
         made = while_it_is_read(grow, lambda: predictor.prepare(growing))
-        assert len(made) == len(made.names) == len(made.columns)
+        assert len(made) == len(made.names) == len(made._columns)
         ranked = made.rank(PROBLEM)
     else:
         ranked = while_it_is_read(grow, lambda: predictor.rank_kernels(PROBLEM, growing))

@@ -350,3 +350,10 @@ def test_a_ranking_prints_twenty_lines_and_slices_to_one(predictor):
 
 def test_completion_has_no_internals():
     assert set(dir(ck_select)) == set(ck_select.__all__) and "Predictor" in dir(ck_select)
+    methods = {"compile", "names", "predictor", "rank", "rank_arrays", "rank_places", "rank_tflops", "tflops"}
+
+    def of(owner):
+        return {name for name in dir(owner) if not name.startswith("_")}
+
+    assert (of(ck_select.Pool), of(ck_select.Problem)) == (methods, {"to_dict"})
+    assert not of(ck_select.Predictor) & {"pool_of", "prepared", "problem_json"}

@@ -105,7 +105,7 @@ def test_variants_of_gemms_are_asked_as_they_are():
     scaled = GemmProblem(1, 2, 3, quant="bquant", group_b=(1, 1, 64), stream_k="tree", preshuffle=True)
     asked = {"stream_k": "tree", "preshuffle": True, "quant": "bquant", "group_b": "1x1x64"}
     assert asked.items() <= scaled.to_dict().items() and "batch" not in scaled.to_dict()
-    assert scaled.as_struct().request.group_b[:] == [1, 1, 64]
+    assert scaled._as_struct().request.group_b[:] == [1, 1, 64]
     with pytest.raises(ValueError, match="quant: unknown quantisation 'cquant', expected one of: aquant"):
         registry.select(GemmProblem(1, 1, 1, quant="cquant"))
 
@@ -274,13 +274,24 @@ def test_problems_are_values():
     assert GroupedConvProblem(C=64, K=64, Hi=56, Wi=56, Y=3, X=3) == GroupedConvProblem(1, 64, 64, 1, 56, 56, 3, 3)
 
 
-def test_types_may_be_torchs():
+def torch_dtypes(*names):
     """Known by their names: torch itself need not be there."""
-    names = ("bfloat16", "float8_e4m3fnuz", "complex64")
-    torch = {
+    return {
         name: type("dtype", (), {"__module__": "torch", "__str__": lambda _, name=name: f"torch.{name}"})()
         for name in names
     }
+
+
+def test_types_may_be_torchs():
+    torch = torch_dtypes("bfloat16", "float8_e4m3fnuz", "complex64")
+    predictor = ck_select.Predictor(CONV_MODEL)
+    kernels = [{"kernel_name": name} for name in FORWARD]
+    ranked, by_word = (
+        predictor.rank_kernels({**PROBLEM.to_dict(), "dtype": dtype}, kernels) for dtype in (torch["bfloat16"], "bf16")
+    )
+    assert ranked == by_word
+    with pytest.raises(InvalidInputError, match=r"found torch.complex64, expected one of torch.float16"):
+        predictor.rank_kernels({**PROBLEM.to_dict(), "dtype": torch["complex64"]}, kernels)
     assert replace(PROBLEM, dtype=torch["bfloat16"]) == replace(PROBLEM, dtype="bf16")
     assert GemmProblem(1, 2, 3, torch["float8_e4m3fnuz"], dtype_c=torch["bfloat16"]).to_dict()["dtype"] == "fp8"
     with pytest.raises(InvalidInputError, match=r"found torch.complex64, expected one of torch.float16"):

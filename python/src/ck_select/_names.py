@@ -41,3 +41,24 @@ def of_row(row: Any, place: int) -> Any:
     if name is None and isinstance(row.get(COLUMNS[1]), str):
         return row[COLUMNS[1]]
     return row.get(COLUMNS[0], f"kernel_{place}")
+
+
+_OF_TORCH = {
+    **{"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"},
+    **{"float8_e4m3fn": "fp8", "float8_e4m3fnuz": "fp8", "float8_e5m2": "bf8", "float8_e5m2fnuz": "bf8"},
+    **{"int8": "int8", "int32": "int32", "float4_e2m1fn_x2": "pk_fp4"},
+}
+
+
+def is_torch_dtype(value: Any) -> bool:
+    """Whether a value is a ``torch.dtype``, known without torch."""
+    kind = type(value)
+    return kind.__module__ == "torch" and kind.__name__ == "dtype"
+
+
+def word_of_torch(dtype: Any) -> str:
+    """The word of a ``torch.dtype``."""
+    name = str(dtype).rpartition(".")[2]
+    if name not in _OF_TORCH:
+        raise InvalidInputError(f"found {dtype}, expected one of torch.{', torch.'.join(_OF_TORCH)}", 2)
+    return _OF_TORCH[name]

@@ -9,7 +9,7 @@ from functools import cache
 from operator import index, setitem
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from . import _structs
+from . import _names, _structs
 from ._fields import FIELDS
 from ._library import Handle, check, lib
 from .errors import InvalidInputError, MissingCellError
@@ -59,7 +59,7 @@ _KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 @cache
 def _places_of(problems: Any) -> tuple[_Place, ...]:
     """Where the fields of a class are; one that stands for several is in several places."""
-    table, together = FIELDS[problems.OPERATION], problems.TOGETHER
+    table, together = FIELDS[problems.OPERATION], problems._TOGETHER
     places = {field.name: together.get(field.name, (field.name,)) for field in fields(problems)}
     places.update({name: (name,) for name in table if name not in places and hasattr(problems, name)})
     return tuple(_place(name, *table[field]) for name in places for field in places[name] if field in table)
@@ -74,23 +74,11 @@ class TorchDtype(Protocol):
     def itemsize(self) -> int: ...
 
 
-_OF_TORCH = {
-    **{"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"},
-    **{"float8_e4m3fn": "fp8", "float8_e4m3fnuz": "fp8", "float8_e5m2": "bf8", "float8_e5m2fnuz": "bf8"},
-    **{"int8": "int8", "int32": "int32", "float4_e2m1fn_x2": "pk_fp4"},
-}
-
-
 def plain(value: Any) -> Any:
     """A value as problems have it: the word of a torch dtype, and tuples, which can be hashed, for lists."""
     if isinstance(value, (list, tuple)):
         return tuple(map(plain, value))
-    if type(value).__module__ != "torch":
-        return value
-    name = str(value).rpartition(".")[2]
-    if name not in _OF_TORCH:
-        raise InvalidInputError(f"found {value}, expected one of torch.{', torch.'.join(_OF_TORCH)}", 2)
-    return _OF_TORCH[name]
+    return _names.word_of_torch(value) if _names.is_torch_dtype(value) else value
 
 
 @cache
@@ -114,14 +102,14 @@ class Problem:
 
     OPERATION: ClassVar[str]
     # One field of the class that stands for several.
-    TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {}
+    _TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if value is ...:
                 raise MissingCellError(f"{name}: found nothing, expected a whole number", 2)
             object.__setattr__(self, name, plain(value))
-        struct = ctypes.byref(self.as_struct())
+        struct = ctypes.byref(self._as_struct())
         count = ctypes.c_size_t()
         rank = getattr(lib, f"ck_registry_rank_{self.OPERATION}")
         status = rank(_empty().address, struct, 0, None, ctypes.byref(count), None)
@@ -135,7 +123,7 @@ class Problem:
         """Every field, including those derived from others."""
         return vars(self)
 
-    def as_struct(self) -> Any:
+    def _as_struct(self) -> Any:
         """The problem in the library's form. It does not refer to this object."""
         struct = getattr(_structs, f"{self.OPERATION.capitalize()}Problem")()
         check(getattr(lib, f"ck_{self.OPERATION}_problem_init")(ctypes.byref(struct)))
@@ -151,7 +139,7 @@ class Problem:
         return _places_of(problems)
 
     @classmethod
-    def of_struct(cls, struct: Any) -> Any:
+    def _of_struct(cls, struct: Any) -> Any:
         """The problem of a struct that a callback gets; it has no architecture."""
         own = {field.name for field in fields(cls)}
         found = {}

@@ -48,7 +48,9 @@ def present(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A numpy scalar, an array of one cell, or a scalar of Arrow, as Python's own value."""
+    """A numpy scalar, an array of one cell, a scalar of Arrow, or a dtype of torch, as Python's own value."""
+    if _names.is_torch_dtype(value):
+        return _names.word_of_torch(value)
     item = getattr(value, "item", None) or getattr(value, "as_py", None)
     if isinstance(value, (Decimal, Fraction)):
         if _is_long(value):
@@ -92,6 +94,8 @@ def own(value: Any, where: str) -> Any:
     """A cell as Python's own number or text, None for an absent one; an error for an invalid cell."""
     if _is_long(value):
         raise _too_large(value, where)
+    if _names.is_torch_dtype(value):
+        return _names.word_of_torch(value)
     try:
         found = None if is_absent(value) else value if isinstance(value, (int, float, str)) else _plain(value)
     except (TypeError, ValueError, ArithmeticError):

@@ -14,16 +14,16 @@ from .ranking import Ranking
 class Forests(Protocol):
     """What a pool needs of the predictor that made it."""
 
-    def problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
+    def _problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
         """A problem in the library's form."""
 
-    def predicts_tflops_apart(self) -> bool:
+    def _predicts_tflops_apart(self) -> bool:
         """Whether it ranks by something other than TFLOPS, and predicts them as well."""
 
-    def prepared(self, target: str, columns: _table.Columns) -> PreparedPool:
+    def _prepared(self, target: str, columns: _table.Columns) -> PreparedPool:
         """One forest prepared for kernels."""
 
-    def pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
+    def _pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
         """A pool from the data of its kernels."""
 
 
@@ -33,7 +33,7 @@ class Pool:
     It is a copy: changes to the original objects have no effect. Any number of threads may use it.
     """
 
-    __slots__ = ("_by_tflops", "_prepared", "columns", "names", "own", "partial", "predictor")
+    __slots__ = ("_by_tflops", "_columns", "_own", "_partial", "_prepared", "names", "predictor")
 
     def __init__(
         self,
@@ -46,17 +46,17 @@ class Pool:
     ) -> None:
         self.predictor = predictor
         self.names = names
-        self.columns = columns
+        self._columns = columns
         # The inputs that some kernels lack.
-        self.partial = partial
+        self._partial = partial
         # The problem's cells that every kernel has itself. They override the problem's.
-        self.own = own
+        self._own = own
         self._prepared = prepared
         # The forest of TFLOPS, if another one ranks: loaded when TFLOPS are first wanted.
         self._by_tflops: PreparedPool | None = None
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self._columns)
 
     def __repr__(self) -> str:
         return f"<Pool of {len(self)} kernels for {self.predictor!r}>"
@@ -78,12 +78,12 @@ class Pool:
 
     def tflops(self, problem: Config, places: list[int], scores: list[float]) -> list[float]:
         """TFLOPS of ranked kernels; their scores if these are TFLOPS, or if the model predicts none."""
-        if not places or not self.predictor.predicts_tflops_apart():
+        if not places or not self.predictor._predicts_tflops_apart():
             return scores
         if self._by_tflops is None:
             # Two threads may both make it; either may stay.
-            self._by_tflops = self.predictor.prepared("tflops", self.columns)
-        rows, values = self._by_tflops.rank(self.predictor.problem_json(problem, self.own), len(self))
+            self._by_tflops = self.predictor._prepared("tflops", self._columns)
+        rows, values = self._by_tflops.rank(self.predictor._problem_json(problem, self._own), len(self))
         by_row = dict(zip(rows, values))
         return [by_row[place] for place in places]
 
@@ -97,11 +97,11 @@ class Pool:
         if self._prepared is None:
             return array("Q"), array("d")
         wanted = len(self) if count is None else max(0, min(count, len(self)))
-        return self._prepared.rank(self.predictor.problem_json(problem, self.own), wanted)
+        return self._prepared.rank(self.predictor._problem_json(problem, self._own), wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The copy is prepared again where it is unpickled.
-        return self.predictor.pool_of, (self.names, self.columns)
+        return self.predictor._pool_of, (self.names, self._columns)
 
 
 _KEPT = 8

@@ -302,9 +302,9 @@ class Predictor:
 
     def _prepare(self, kernels: _reader.Kernels) -> Pool:
         """The same without compiling, which a pool that is ranked once does not repay."""
-        return self.pool_of(kernels.names, kernels.columns)
+        return self._pool_of(kernels.names, kernels.columns)
 
-    def pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
+    def _pool_of(self, names: list[Any], columns: _table.Columns) -> Pool:
         """A pool from the data of its kernels."""
         if self._foreign_batch is not None:
             raise ValueError("the predictor has a feature engine of its own: only rank_kernels and select_best rank")
@@ -321,11 +321,11 @@ class Predictor:
         own = self._problem_inputs & columns.full if self._uncoded == _DEFAULTS else frozenset()
         return Pool(self, prepared, names, columns, partial, own)
 
-    def prepared(self, target: str, columns: _table.Columns) -> _forest.PreparedPool:
+    def _prepared(self, target: str, columns: _table.Columns) -> _forest.PreparedPool:
         """One forest prepared for kernels."""
         return self._forest(target).prepare(columns)
 
-    def predicts_tflops_apart(self) -> bool:
+    def _predicts_tflops_apart(self) -> bool:
         """Whether it ranks by something other than TFLOPS, and predicts them as well."""
         return self._rank_by != "tflops" and ("tflops" in self._forests or self._file("tflops") is not None)
 
@@ -351,7 +351,7 @@ class Predictor:
                 read = contents if is_read else self._reader.kernels(contents, "kernel_configs")
                 found = self._pools.keep(contents, self._prepare(read))
             pool = found
-        filled = pool.partial.intersection(problem) if pool.partial else None
+        filled = pool._partial.intersection(problem) if pool._partial else None
         return self._filled(problem, pool, filled) if filled else pool
 
     def _contents(self, configs: Kernels) -> Any:
@@ -367,12 +367,12 @@ class Predictor:
 
         A kernel with a name lacks nothing.
         """
-        columns = {column.name: column for column in pool.columns}
+        columns = {column.name: column for column in pool._columns}
         borrows = [not _names.is_kernel(name) for name in pool.names]
         for name in names:
             if not _table.is_absent(problem[name]):
                 columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
-        return self.pool_of(pool.names, _table.Columns(len(pool), columns.values()))
+        return self._pool_of(pool.names, _table.Columns(len(pool), columns.values()))
 
     def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
@@ -413,7 +413,7 @@ class Predictor:
         self._add_dtype(row)
         return row
 
-    def problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
+    def _problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
         """A problem in the library's form."""
         asked = _rows.mapping(problem, "problem")
         inputs = (self._problem_inputs - without) if without else self._problem_inputs

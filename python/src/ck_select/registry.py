@@ -39,7 +39,7 @@ class GroupedConvProblem(Problem):
     """
 
     OPERATION: ClassVar[str] = "conv"
-    TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {
+    _TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {
         "dtype": ("dtype_in", "dtype_wei", "dtype_out"),
         **{f"pad_{axis}": (f"pad_{axis}_left", f"pad_{axis}_right") for axis in "dhw"},
     }
@@ -99,7 +99,7 @@ class GemmProblem(Problem):
     """
 
     OPERATION: ClassVar[str] = "gemm"
-    TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {"dtype": ("dtype_a", "dtype_b")}
+    _TOGETHER: ClassVar[dict[str, tuple[str, ...]]] = {"dtype": ("dtype_a", "dtype_b")}
 
     M: int
     N: int
@@ -134,9 +134,9 @@ class GemmProblem(Problem):
         dtype_c = self.dtype_c or RESULTS.get(cast(str, self.dtype), self.dtype)
         return {**vars(self), "dtype_c": dtype_c, "split_k": parts(self.split_k)}
 
-    def as_struct(self) -> Any:
+    def _as_struct(self) -> Any:
         """The problem in the library's form."""
-        problem = super().as_struct()
+        problem = super()._as_struct()
         groups = [_structs.GemmGroup(*map(index, one)) for one in self.groups]
         # The struct keeps the array that it points to.
         array = (_structs.GemmGroup * len(groups))(*groups)
@@ -146,11 +146,11 @@ class GemmProblem(Problem):
         return problem
 
     @classmethod
-    def of_struct(cls, struct: Any) -> Any:
+    def _of_struct(cls, struct: Any) -> Any:
         """The problem of a struct that a callback gets."""
         groups = struct.request.groups
         listed = tuple((one.m, one.n, one.k, one.count) for one in groups.items[: groups.count])
-        return cls._unchecked({**vars(super().of_struct(struct)), "groups": listed})
+        return cls._unchecked({**vars(super()._of_struct(struct)), "groups": listed})
 
 
 def _cell(value: Any) -> Any:
@@ -374,7 +374,7 @@ class Registry:
         def answer(problem: Any, *rest: Any) -> float:
             # An exception cannot cross the library. The last argument is the hooks' `user`.
             try:
-                return function(problems.of_struct(problem.contents), *rest[:-1])
+                return function(problems._of_struct(problem.contents), *rest[:-1])
             except Exception:
                 _LOG.exception(failure)
                 return failed
@@ -489,7 +489,7 @@ class Registry:
     def fmha_splits(self, problem: FmhaProblem, most: int = 128) -> int:
         """The number of parts for the keys of a sequence, by the estimate: a power of two up to ``most``."""
         splits = ctypes.c_int64()
-        struct = ctypes.byref(problem.as_struct())
+        struct = ctypes.byref(problem._as_struct())
         self._call(lib.ck_registry_choose_fmha_splits, struct, index(most), ctypes.byref(splits))
         return splits.value
 
@@ -497,7 +497,7 @@ class Registry:
         if not isinstance(problem, Problem):
             expected = ", ".join(sorted(kind.__name__ for kind in Problem.__subclasses__()))
             raise InvalidInputError(f"problem: found a {type(problem).__name__}, expected one of {expected}", 2)
-        self._call(getattr(lib, function.format(problem.OPERATION)), ctypes.byref(problem.as_struct()), *rest)
+        self._call(getattr(lib, function.format(problem.OPERATION)), ctypes.byref(problem._as_struct()), *rest)
 
 
 class GroupedConvRegistry(Registry):
