@@ -1,8 +1,8 @@
 //! Gives the shared library its soname and its embedded models.
 
-#[path = "build/embed.rs"]
+#[path = "src/packed/embed.rs"]
 mod embed;
-#[path = "build/pack.rs"]
+#[path = "src/packed/mod.rs"]
 #[allow(unreachable_pub)] // the library shows it, too
 mod pack;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::{env, fs, process};
 
 fn main() {
-    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=src/packed");
     println!("cargo::rerun-if-changed=models");
     if let Err(message) = embed_models() {
         println!("cargo::error={message}");

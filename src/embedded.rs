@@ -5,8 +5,8 @@
 use std::path::Path;
 
 #[cfg(feature = "embedded-models")]
-use crate::model::Target;
-use crate::model::{EmbeddedModel, Model, ModelError};
+use crate::directory::Target;
+use crate::directory::{EmbeddedModel, Model, ModelError};
 
 static MODELS: &[EmbeddedModel] = include!(concat!(env!("OUT_DIR"), "/embedded_models.rs"));
 
@@ -30,7 +30,7 @@ pub fn named(place: &Path) -> Option<Result<&'static EmbeddedModel, ModelError>>
 /// ```
 /// let model = ck_select::embedded::open("embedded:grouped_conv_forward_bf16_gfx950")?;
 /// assert!(model.ranking_forest().is_some());
-/// # Ok::<(), ck_select::model::ModelError>(())
+/// # Ok::<(), ck_select::directory::ModelError>(())
 /// ```
 pub fn open(place: impl AsRef<Path>) -> Result<Model, ModelError> {
     let place = place.as_ref();

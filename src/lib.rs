@@ -10,8 +10,8 @@
 //!
 //! - `ck-select-types`, plain checked values: [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`],
 //!   [`cells`], [`files`], [`nearest`]
-//! - `ck-select-model`, predictions of trained models: [`features`], [`forest`], [`scoring`], [`model`],
-//!   [`select`], [`rows`]; and the [`estimate`], which needs no measurements
+//! - `ck-select-model`, predictions of trained models: [`features`], [`forest`], [`scoring`],
+//!   [`directory`], [`ranking`], [`rows`]; and the [`estimate`], which needs no measurements
 //!
 //! and adds
 //!
@@ -26,7 +26,7 @@
 //!
 //! ```rust
 //! use std::sync::Arc;
-//! use ck_select::{model::Model, pool::Pool, problem::ConvProblem, select::Ranker};
+//! use ck_select::{directory::Model, pool::Pool, problem::ConvProblem, ranking::Ranker};
 //!
 //! let model = Arc::new(Model::load("tests/golden/models/conv_small")?);
 //! let pool = Arc::new(Pool::read("configs/forward_bf16.txt")?);
@@ -46,14 +46,13 @@ pub mod embedded;
 mod environment;
 pub mod ffi;
 pub mod log;
-#[path = "../build/pack.rs"]
 pub mod packed;
 pub mod registry;
 mod size_limit;
 pub mod tuning;
 pub mod uhd;
 
-pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select, ties};
+pub use ck_select_model::{directory, estimate, features, forest, ranking, rows, scoring, ties};
 pub use ck_select_types::{
     cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, terminal, vocab,
 };

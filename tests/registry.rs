@@ -5,9 +5,9 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use ck_select::directory::{Model, Target};
 use ck_select::embedded;
 use ck_select::kernel::Kernel;
-use ck_select::model::{Model, Target};
 use ck_select::pool::{ExportOptions, Pool};
 use ck_select::problem::{AUTO, ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, Mode, Options, Priority, Registry, SelectError, Source, UserData};
@@ -288,7 +288,7 @@ fn described(change: impl FnOnce(&mut Value)) -> Arc<Model> {
 fn a_selection_says_in_which_fields_a_problem_is_out_of_range_and_remembers_it() {
     let known = [conv(16), conv(32)].map(Problem::from);
     let compv3 = named("64x64x64_compv3").kind;
-    let trained = ck_select::model::TrainedOn::new(&known, [&compv3], Vec::new());
+    let trained = ck_select::directory::TrainedOn::new(&known, [&compv3], Vec::new());
     let model = described(|spec| spec["ck_select"]["trained_on"] = serde_json::to_value(&trained).unwrap());
     let registry = filled(Options { arch: "gfx950".parse().ok(), ..Options::default() });
     registry.set_model(model, None);

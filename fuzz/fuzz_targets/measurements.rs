@@ -3,7 +3,7 @@
 //! kernel.
 
 use ck_select::vocab::Op;
-use ck_select_data::measurements::{Measurements, RowScope};
+use ck_select_measurements::{Measurements, RowScope};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

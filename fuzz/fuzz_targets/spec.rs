@@ -3,7 +3,7 @@
 #![no_main]
 
 use ck_select::features::{Engine, Extractor};
-use ck_select::model::FeatureSpec;
+use ck_select::directory::FeatureSpec;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 use libfuzzer_sys::fuzz_target;

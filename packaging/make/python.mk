@@ -58,7 +58,7 @@ $(PYTHON_TOOLS): python/tests/requirements.txt
 	$(call installed,$(PYTHON_ENV),-r python/tests/requirements.txt)
 	@touch '$@'
 
-# A Python with pandas, pyarrow and lightgbm, for the tests of crates/data/tests and `make efficiency`: CK_SELECT_PYTHON
+# A Python with pandas, pyarrow and lightgbm, for the tests of crates/measurements/tests and `make efficiency`: CK_SELECT_PYTHON
 # names one, else a virtual environment is made.
 
 OFFLINE_VENV   := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)/target/tools/pandas

@@ -3,7 +3,7 @@
 #
 #     make minimum         build and the library's tests with the oldest Rust that Cargo.toml promises
 #     make bare            the library's tests without default features; `make demo` has the command line without
-#     make deny            licences, duplicate versions and sources of all dependencies, by deny.toml
+#     make deny            licences, duplicate versions and sources of all dependencies, by packaging/deny.toml
 #     make semver          the public interface beside that of the last release's tag
 #     make publish         packages of all public crates, each built from its package; nothing is uploaded
 #     make lint-workflows  .github/workflows, by actionlint
@@ -27,7 +27,7 @@ bare: needs-cargo needs-cc
 
 deny: needs-cargo
 	@command -v cargo-deny >/dev/null || { echo 'deny: no cargo-deny: cargo install cargo-deny --locked' >&2; exit 1; }
-	$(CARGO) deny --locked check bans licenses sources
+	$(CARGO) deny --locked --config packaging/deny.toml check bans licenses sources
 
 semver: needs-cargo needs-cc
 	@if [ -z '$(LAST_TAG)' ]; then echo 'semver: no release to compare with, as there is no tag v*'; exit 0; fi; \

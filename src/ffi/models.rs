@@ -11,8 +11,8 @@ use super::input::{
     read_struct, read_structs, read_text, refused, word,
 };
 use super::{CkRegistry, CkStatus};
+use crate::directory::{Model, Target};
 use crate::embedded;
-use crate::model::{Model, Target};
 use crate::operation::Operation;
 use crate::registry::{ModelKey, Registry};
 use crate::vocab::{Direction, Dtype, Op};

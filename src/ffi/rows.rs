@@ -12,8 +12,8 @@ use super::input::{
     read_optional_struct, read_optional_text, read_structs, read_text, word, write_output, write_values,
 };
 use super::memory::give_text;
+use crate::directory::{ModelError, Target};
 use crate::features::{Engine, Uncoded};
-use crate::model::{ModelError, Target};
 use crate::rows::{
     Cells, Column, EngineChoice, Object, RowModel, RowModelError, RowModelOptions, RowPool, RowsError, Table,
     describe_name, describe_spec,
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn ck_pool_rank(
             output(scores, "scores")?;
         }
         let mut place = 0;
-        let write = |ranked: crate::select::Ranked| {
+        let write = |ranked: crate::ranking::Ranked| {
             if place < capacity {
                 // SAFETY: by contract, both arrays have `capacity` items; `place` is below that.
                 unsafe {

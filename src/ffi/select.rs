@@ -12,8 +12,8 @@ use super::input::{
 use super::memory::give_text;
 use super::{CkRegistry, CkStatus};
 use crate::problem::{FieldSet, Problem};
+use crate::ranking::RankError;
 use crate::registry::{Registry, SelectError};
-use crate::select::RankError;
 use crate::vocab::Op;
 
 /// The source that chose a kernel.

@@ -48,4 +48,4 @@ pub use selection::{SelectError, Selection, Source};
 pub use shared::Registry;
 pub use tune::{TuneBudget, TuneError, TuneReport};
 
-pub use crate::model::ModelKey;
+pub use crate::directory::ModelKey;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::overrides::{OverrideError, Overrides};
 use crate::capture::Capture;
+use crate::directory::ModelError;
 use crate::estimate::{GpuOverride, GpuOverrideError};
 use crate::log::{self, Level};
-use crate::model::ModelError;
 use crate::nearest::Hint;
 use crate::problem::Splits;
 use crate::tuning::device::Stream;

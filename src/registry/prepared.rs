@@ -11,13 +11,13 @@ use super::index::{KernelIndex, ModelIndex};
 use super::kernels::Kernels;
 use super::model_name::ModelName;
 use super::options::Options;
+use crate::directory::Model;
+use crate::directory::ModelKey;
 use crate::estimate::GpuOverride;
 use crate::log::{self, Level};
-use crate::model::Model;
-use crate::model::ModelKey;
 use crate::pool::Pool;
 use crate::problem::Checked;
-use crate::select::{LeftOutReason, RankError, Ranker};
+use crate::ranking::{LeftOutReason, RankError, Ranker};
 use crate::tuning::device::DeviceFacts;
 use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
 

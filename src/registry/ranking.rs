@@ -10,9 +10,9 @@ use super::selection::{SelectError, Source};
 use super::shared::Registry;
 use super::source::{estimate, model};
 use super::state::State;
-use crate::model::Predictions;
+use crate::directory::Predictions;
 use crate::problem::{FieldSet, Problem};
-use crate::select::{LeftOut, RankScratch, Ranker};
+use crate::ranking::{LeftOut, RankScratch, Ranker};
 use crate::ties::Ranked;
 
 /// The kernels that match a problem, ranked by a model or by the estimate.

@@ -6,7 +6,7 @@ use super::entry::Registered;
 use super::index::Choice;
 use super::model_name::ModelName;
 use crate::problem::{FieldSet, InvalidField};
-use crate::select::RankError;
+use crate::ranking::RankError;
 
 ck_select_types::vocabulary! {
     /// The source of a selection, in the order in which they are tried.

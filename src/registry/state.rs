@@ -9,10 +9,10 @@ use super::options::{Options, OptionsError};
 use super::overrides::Overrides;
 use super::prepared::{Inputs, LoadedModel, Prepared};
 use crate::capture::Capture;
+use crate::directory::ModelKey;
+use crate::directory::{Model, ModelError};
 use crate::embedded;
 use crate::estimate::GpuOverride;
-use crate::model::ModelKey;
-use crate::model::{Model, ModelError};
 use crate::problem::{Checked, Problem};
 use crate::vocab::{Arch, Op};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use ck_select::directory::Model;
 use ck_select::kernel::Kernel;
 use ck_select::log::{self, Level};
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, UserData};

@@ -50,7 +50,7 @@ fn source(path: impl AsRef<Path>) -> PathBuf {
 }
 
 fn config() -> cbindgen::Config {
-    cbindgen::Config::from_file(source("cbindgen.toml")).unwrap()
+    cbindgen::Config::from_file(source("packaging/cbindgen.toml")).unwrap()
 }
 
 /// The enums of the header, which are vocabularies: Rust itself takes plain integers.

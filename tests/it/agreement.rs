@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::cells::Fields;
+use ck_select::directory::Model;
 use ck_select::kernel::KernelKind;
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{CONV_COLUMNS, Problem};
+use ck_select::ranking::Ranker;
 use ck_select::rows::{Cells, Column, Object, RowModel, RowModelOptions, RowPool, RowsError, Table};
-use ck_select::select::Ranker;
 use serde_json::{Value, json};
 
 use crate::common::root;

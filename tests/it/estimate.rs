@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use ck_select::directory::Model;
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::ranking::Ranker;
 use ck_select::registry::{Mode, NewKernel, Options, Priority, Registry, Source};
-use ck_select::select::Ranker;
 use ck_select::tuning::search::RunOutcome;
 
 use crate::common::{Scripted, conv, filled, kernels, new, of_kernels, on, pool, root, running};

@@ -1,8 +1,8 @@
 //! Model directories on disk: what is accepted, and what each refusal says.
 
-#[path = "../../build/embed.rs"]
+#[path = "../../src/packed/embed.rs"]
 mod embed;
-#[path = "../../build/pack.rs"]
+#[path = "../../src/packed/mod.rs"]
 #[allow(unreachable_pub)] // the library shows it, too
 mod pack;
 
@@ -10,8 +10,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use ck_select::directory::{Model, Target};
 use ck_select::forest::Forest;
-use ck_select::model::{Model, Target};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;

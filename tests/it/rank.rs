@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ck_select::directory::{Model, Target, TrainedOn};
 use ck_select::embedded;
 use ck_select::kernel::Kernel;
-use ck_select::model::{Model, Target, TrainedOn};
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, FmhaProblem, Problem, ProblemDefaults};
+use ck_select::ranking::{RankScratch, Ranker};
 use ck_select::registry::{NewKernel, Options, Priority, Registry};
-use ck_select::select::{RankScratch, Ranker};
 use proptest::prelude::*;
 
 use crate::common::{new, root};

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use ck_select::cells::Fields;
+use ck_select::directory::Target;
 use ck_select::features::{Engine, Uncoded};
 use ck_select::kernel::Kernel;
-use ck_select::model::Target;
 use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::ranking::Ranked;
 use ck_select::rows::{
     Cells, Column, EngineChoice, Object, RowModel, RowModelOptions, RowPool, Table, describe_name,
     describe_spec,
 };
-use ck_select::select::Ranked;
 use ck_select::vocab::Op;
 use serde_json::Map;
 

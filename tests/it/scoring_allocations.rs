@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use ck_select::directory::Model;
 use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{GemmProblem, Problem};
+use ck_select::ranking::{RankScratch, Ranker};
 use ck_select::scoring::{BestKernels, Column, PoolScorer, PoolTable, Scratch};
-use ck_select::select::{RankScratch, Ranker};
 
 use crate::common::root;
 use ck_select_testing::Random;

@@ -4,14 +4,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use ck_select::directory::{Model, Target};
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::forest::text_head;
 use ck_select::kernel::Kernel;
-use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{AUTO, GemmProblem, Problem, Splits};
+use ck_select::ranking::{RankError, RankScratch, Ranked, Ranker};
 use ck_select::registry::{Mode, Options, Registry, SelectError, Source};
-use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select::tuning::search::RunOutcome;
 
 use crate::common::{Scripted, on, plain, root, running};

@@ -1,7 +1,7 @@
 //! What can be wrong with a call.
 
+use ck_select_model::directory::ModelError;
 use ck_select_model::forest::{ForestError, RowError};
-use ck_select_model::model::ModelError;
 
 /// A call that cannot be answered. The text is what the caller reads.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ck_select::files;
-use ck_select_data::sidecar::{Session, Sidecar, read_details};
+use ck_select_measurements::sidecar::{Session, Sidecar, read_details};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

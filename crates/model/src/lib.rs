@@ -9,7 +9,7 @@
 //! - [`features`]: feature name to value, one table per operation
 //! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a
 //!   pool
-//! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
+//! - [`directory`]: a model's spec with its forests; [`ranking`]: rankings, predictions, comparisons
 //! - [`estimate`]: how long a kernel takes, without measurements; [`ties`]: the order of equal scores
 //! - [`inflate`]: gzip within a limit; [`hash`]: a fast one for maps
 //! - [`rows`]: problems and kernels as tables of named cells, as in upstream's Python tools
@@ -17,16 +17,16 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod column;
+pub mod directory;
 pub mod estimate;
 pub mod features;
 pub mod forest;
 pub mod hash;
 pub mod inflate;
 mod isa;
-pub mod model;
+pub mod ranking;
 pub mod rows;
 pub mod scoring;
-pub mod select;
 pub mod ties;
 
 use ck_select_types::{

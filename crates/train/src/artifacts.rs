@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use ck_select_model::model::{FeatureSpec, Model, Target, TrainedOn, TrainedRange};
+use ck_select_model::directory::{FeatureSpec, Model, Target, TrainedOn, TrainedRange};
 use ck_select_types::hardware::Hardware;
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 
-use ck_select_data::measurements::Measurements;
-use ck_select_data::staged::Staged;
+use ck_select_measurements::Measurements;
+use ck_select_measurements::staged::Staged;
 
 use super::facts::{self, range, shapes, trained_on};
 use super::{CardInputs, FoldMetrics, Goal, Plan, TrainError, TrainedForest, card, out_of_fold};

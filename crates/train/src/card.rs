@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use ck_select_model::model::{Target, TrainedOn};
+use ck_select_model::directory::{Target, TrainedOn};
 use ck_select_types::vocab::{Direction, Dtype};
 
-use ck_select_data::measurements::Measurements;
-use ck_select_data::places::GpuFigures;
-use ck_select_data::trained;
+use ck_select_measurements::Measurements;
+use ck_select_measurements::places::GpuFigures;
+use ck_select_measurements::trained;
 
 use super::{Efficiency, Plan, Stop, TrainedForest, facts};
 

@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ck_select_model::directory::Target;
 use ck_select_model::estimate::Estimator;
 use ck_select_model::features::Extractor;
-use ck_select_model::model::Target;
-use ck_select_model::select::universal_rows;
+use ck_select_model::ranking::universal_rows;
 
 use ck_select_types::vocab::Arch;
 
-use ck_select_data::features;
-use ck_select_data::measurements::{Measurements, Row, Run};
+use ck_select_measurements::features;
+use ck_select_measurements::{Measurements, Row, Run};
 
 use super::TrainError;
 

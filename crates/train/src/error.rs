@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
+use ck_select_model::directory::Target;
 use ck_select_model::estimate::DeviceError;
-use ck_select_model::model::Target;
 
 use crate::lightgbm::LightGbmError;
 

@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use ck_select_model::model::{TrainedOn, TrainedRange};
+use ck_select_model::directory::{TrainedOn, TrainedRange};
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::GemmLibrary;
 
-use ck_select_data::measurements::Measurements;
-use ck_select_data::trained;
+use ck_select_measurements::Measurements;
+use ck_select_measurements::trained;
 
 use super::{Plan, TrainedForest, WarmStart};
 

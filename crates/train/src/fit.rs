@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ck_select_model::directory::Target;
 use ck_select_model::forest::Forest;
-use ck_select_model::model::Target;
+use ck_select_model::ranking::{universal_prior, universal_score};
 use ck_select_model::scoring::{RowScorer, Rows};
-use ck_select_model::select::{universal_prior, universal_score};
 use ck_select_types::vocab::Arch;
 
 use crate::lightgbm::{Booster, Matrix};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select_types::problem::Problem;
 
-use ck_select_data::measurements::Measurements;
+use ck_select_measurements::Measurements;
 
 use super::{Item, TrainError};
 
@@ -129,7 +129,7 @@ mod tests {
     use ck_select_types::vocab::Op;
 
     use super::*;
-    use ck_select_data::measurements::RowScope;
+    use ck_select_measurements::RowScope;
 
     /// Files of rows, each a problem by its direction and channels.
     fn measured(files: &[(&str, &[(&str, u32)])]) -> (Measurements, Vec<Item>) {

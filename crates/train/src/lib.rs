@@ -48,11 +48,11 @@ pub use tune::{own_params, spread_order};
 pub use validate::Validation;
 pub use warm::WarmStart;
 
-use ck_select_data::measurements::Measurements;
+use ck_select_measurements::Measurements;
+use ck_select_model::directory::Target;
 use ck_select_model::features::Extractor;
 use ck_select_model::forest::Forest;
-use ck_select_model::model::Target;
-use ck_select_model::select::most_of_forest;
+use ck_select_model::ranking::most_of_forest;
 use ck_select_types::vocabulary;
 
 use fit::{Recipe, Task};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use ck_select_data::figures::{Spread, mean};
+use ck_select_measurements::figures::{Spread, mean};
 use ck_select_model::ties;
 
 /// How good a choice is: speeds as shares of the fastest kernel's.

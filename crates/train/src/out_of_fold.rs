@@ -8,8 +8,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
-use ck_select_data::convert::speed_column;
-use ck_select_data::measurements::{Measurements, Row};
+use ck_select_measurements::convert::speed_column;
+use ck_select_measurements::{Measurements, Row};
 
 use super::{TrainError, TrainedForest, facts};
 

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use ck_select_model::directory::Target;
 use ck_select_model::features::{Engine, Extractor};
-use ck_select_model::model::Target;
 use ck_select_model::ties;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Arch;
 use ck_select_types::vocabulary;
 use rayon::prelude::*;
 
-use ck_select_data::figures::mean;
-use ck_select_data::measurements::Measurements;
+use ck_select_measurements::Measurements;
+use ck_select_measurements::figures::mean;
 
 use super::data::{Item, TrainingData};
 use super::fit::{Recipe, Task};

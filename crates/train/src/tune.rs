@@ -17,7 +17,7 @@
 //! for one GPU, such as extents, which do not transfer to GPUs that were not measured. The measured problems
 //! are far from each other: disagreement between models is a worse indicator of where they err.
 
-use ck_select_model::select::universal_prior;
+use ck_select_model::ranking::universal_prior;
 use ck_select_types::problem::Problem;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};

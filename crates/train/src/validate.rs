@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use ck_select_data::figures::Errors;
+use ck_select_measurements::figures::Errors;
 
 use super::decide;
 use super::fit::{Recipe, Rounds, Task};

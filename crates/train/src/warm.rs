@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use ck_select_model::directory::{EmbeddedModel, FeatureSpec, Target, TrainedOn};
 use ck_select_model::features::{Engine, Extractor, Schema};
 use ck_select_model::forest::Forest;
-use ck_select_model::model::{EmbeddedModel, FeatureSpec, Target, TrainedOn};
 use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 use serde_json::Value;
 
 use super::{Objective, Plan, TrainError};
-use ck_select_data::measurements::{DataError, Measurements};
-use ck_select_data::trained;
-use ck_select_model::model::forest_text;
+use ck_select_measurements::trained;
+use ck_select_measurements::{DataError, Measurements};
+use ck_select_model::directory::forest_text;
 
 /// A model whose forests are continued.
 #[derive(Debug, Clone)]

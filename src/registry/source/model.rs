@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use crate::model::listed;
+use crate::directory::listed;
 use crate::problem::Problem;
+use crate::ranking::{LeftOutReason, RankError, RankScratch, Ranker, Ranking};
 use crate::registry::call::{Call, with_scratch};
 use crate::registry::entry::Entry;
 use crate::registry::index::Choice;
 use crate::registry::prepared::{LoadedModel, PreparedModel};
 use crate::registry::selection::{SelectError, Selection, Source};
 use crate::registry::state::State;
-use crate::select::{LeftOutReason, RankError, RankScratch, Ranker, Ranking};
 use crate::vocab::Arch;
 
 /// Places of a ranking that are found before the others.
@@ -63,7 +63,7 @@ impl Ranked<'_, '_> {
     pub(in crate::registry) fn next_fitting<'s>(
         &mut self,
         call: Call<'_, 's>,
-    ) -> Result<Option<(Choice, &'s Entry, crate::select::Ranked)>, RankError> {
+    ) -> Result<Option<(Choice, &'s Entry, crate::ranking::Ranked)>, RankError> {
         for ranked in &mut self.ranking {
             let ranked = ranked?;
             let kernel = self.model.kernel(ranked.index);
@@ -171,8 +171,9 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
     if !outside.is_empty() {
         let _ = write!(text, "\n  the problem is outside its training range: {}", outside.join("; "));
     }
-    let entry =
-        |ranked: &crate::select::Ranked| model.kernel(ranked.index).and_then(|index| call.state.entry(index));
+    let entry = |ranked: &crate::ranking::Ranked| {
+        model.kernel(ranked.index).and_then(|index| call.state.entry(index))
+    };
     let left = ranking.places().iter().filter_map(|ranked| Some((entry(ranked)?, ranked)));
     for (place, (entry, ranked)) in (1..).zip(left) {
         let note = if !call.is_eligible(entry) {

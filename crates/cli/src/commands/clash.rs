@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ck_select::directory::FeatureSpec;
 use ck_select::files;
-use ck_select::model::FeatureSpec;
 use clap::ArgMatches;
 
 use super::Gpu;

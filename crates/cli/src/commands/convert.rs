@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::vocab::Arch;
-use ck_select_data::convert::{FileReport, Options, Progress, Reject, convert, is_standard_output};
+use ck_select_measurements::convert::{FileReport, Options, Progress, Reject, convert, is_standard_output};
 use indicatif::HumanCount;
 
 use super::data::WhereOption;

@@ -3,15 +3,15 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use ck_select::directory::Model;
 #[cfg(feature = "train")]
 use ck_select::estimate::ops_like;
-use ck_select::model::Model;
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
-use ck_select_data::gpus::{FileGpu, measured_on};
-use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, files_of, first_row};
-use ck_select_study::candidates::repeated;
+use ck_select_evaluate::candidates::repeated;
+use ck_select_measurements::gpus::{FileGpu, measured_on};
+use ck_select_measurements::{Measurements, ReadOptions, RowScope, files_of, first_row};
 
 use super::gpu::Gpu;
 use super::{list_of_pairs, say_ignored, unknown_name, word};

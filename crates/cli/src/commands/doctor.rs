@@ -4,10 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use ck_select::directory::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::embedded;
 use ck_select::estimate::{self, GpuOverride};
 use ck_select::log::level_and_file;
-use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
 use ck_select::registry::{Mode, Options, Overrides};
 use ck_select::tuning::device::Device as _;

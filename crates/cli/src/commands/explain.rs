@@ -4,15 +4,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::directory::Model;
 use ck_select::estimate::{EstimateScratch, Estimator, GpuOverride, PoolEstimate, Terms};
-use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::problem::{Problem, ProblemDefaults};
-use ck_select::select::{Comparison, RankScratch, Ranked, Ranker};
+use ck_select::ranking::{Comparison, RankScratch, Ranked, Ranker};
 #[cfg(feature = "offline")]
-use ck_select_data::measurements::{Measurements, RowScope};
+use ck_select_evaluate::page::{self, Explanation};
 #[cfg(feature = "offline")]
-use ck_select_study::page::{self, Explanation};
+use ck_select_measurements::{Measurements, RowScope};
 
 use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;

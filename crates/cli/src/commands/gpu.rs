@@ -5,13 +5,13 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use ck_select::directory::Model;
 use ck_select::estimate::{Device, GpuOverride, constants_of};
 use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
-use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
-use ck_select::select::RankError;
+use ck_select::ranking::RankError;
 use ck_select::vocab::{Arch, GpuName, Op, PRODUCTS};
 
 use crate::error::CliError;

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use ck_select::directory::{EmbeddedModel, FeatureSpec, Model, Substitute, Target};
 use ck_select::embedded;
 use ck_select::features::Engine;
 use ck_select::forest::{FeatureInfo, Forest};
 use ck_select::hardware::Hardware;
-use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Substitute, Target};
 use ck_select::vocab::Arch;
 use serde_json::{Map, Value, json};
 

@@ -44,13 +44,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ck_select::directory::{EmbeddedModel, Model};
 use ck_select::embedded;
 use ck_select::features::{Rules, Uncoded};
-use ck_select::model::{EmbeddedModel, Model};
 use ck_select::nearest::{OneOf, nearest};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults, Splits};
-use ck_select::select::Ranker;
+use ck_select::ranking::Ranker;
 use ck_select::vocab::{Arch, GpuName, Op, UnknownWord};
 use clap::ValueEnum;
 
@@ -331,9 +331,9 @@ impl SplitsOption {
 #[cfg(feature = "offline")]
 fn provenance(
     model: Option<&Path>,
-    measurements: &ck_select_data::measurements::Measurements,
-) -> Result<ck_select_study::page::Provenance, CliError> {
-    use ck_select_study::page::{ModelPlace, Provenance};
+    measurements: &ck_select_measurements::Measurements,
+) -> Result<ck_select_evaluate::page::Provenance, CliError> {
+    use ck_select_evaluate::page::{ModelPlace, Provenance};
 
     let place = model.map(|path| match embedded::named(path) {
         Some(model) => model.map(ModelPlace::Embedded),

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::Arch;
-use ck_select_data::measurements::{Measurements, files_of};
-use ck_select_data::sidecar::Sidecar;
+use ck_select_evaluate::page::{self, Progress};
+use ck_select_evaluate::survey::{Keep, Survey};
 use ck_select_measure::sidecar;
-use ck_select_study::page::{self, Progress};
-use ck_select_study::survey::{Keep, Survey};
+use ck_select_measurements::sidecar::Sidecar;
+use ck_select_measurements::{Measurements, files_of};
 
 use super::data::{WhereOption, say_left_out};
 use crate::error::CliError;

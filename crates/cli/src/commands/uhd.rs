@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use ck_select::directory::{FeatureSpec, Model, Target, forest_text};
 use ck_select::files;
 use ck_select::forest::{Forest, Transform};
 use ck_select::json;
-use ck_select::model::{FeatureSpec, Model, Target, forest_text};
 use ck_select::uhd;
-use ck_select_data::staged::Staged;
+use ck_select_measurements::staged::Staged;
 use ck_select_uhd::{Descriptor, Hgbm, features_hash, sha256};
 use clap::Subcommand;
 use serde_json::{Map, Value, json};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ck_select::pool::Pool;
 use ck_select::vocab::{Arch, Op};
-use ck_select_data::measurements::{RowScope, TunedGpu, Winners};
-use ck_select_data::places::GpuFigures;
+use ck_select_measurements::places::GpuFigures;
+use ck_select_measurements::{RowScope, TunedGpu, Winners};
 
 use super::data::RowFilter;
 use super::gpu::{Gpu, expect_units};

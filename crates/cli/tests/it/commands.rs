@@ -257,7 +257,7 @@ fn models_may_be_embedded() {
     for model in models {
         good(&format!("inspect --model embedded:{} --format json", model.name()));
     }
-    let known: Vec<_> = models.iter().map(ck_select::model::EmbeddedModel::name).collect();
+    let known: Vec<_> = models.iter().map(ck_select::directory::EmbeddedModel::name).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     refuses(&format!(
         "inspect --model embedded:nothing

@@ -1,6 +1,6 @@
 //! The page of `ckselect evaluate`: what a reader sees are the figures of its JSON.
 
-use ck_select_data::digest;
+use ck_select_measurements::digest;
 
 use crate::browser::{browser, look, open};
 use crate::common::{Folder, root, sweep};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use ck_select::directory::Model;
 use ck_select::estimate::Estimator;
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::Ranker;
+use ck_select::ranking::Ranker;
 
 use super::{Pair, Plan};
 use crate::error::MeasureError;
@@ -138,8 +138,8 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use ck_select::directory::Target;
     use ck_select::estimate::Device;
-    use ck_select::model::Target;
 
     use super::super::Pair;
     use super::super::tests::plan;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use ck_select::directory::Model;
 use ck_select::kernel::Kernel;
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::{RankError, Ranker};
+use ck_select::ranking::{RankError, Ranker};
 use serde_json::{Value, json};
 
 use super::{BatchEnd, BestTime, Context, Job, Report, Runner};

@@ -1,4 +1,4 @@
-//! A packed forest (`build/pack.rs`): its text, with the numbers of its trees as bytes.
+//! A packed forest (`src/packed/mod.rs`): its text, with the numbers of its trees as bytes.
 //!
 //! The same code checks both forms, so that a packed forest equals the forest of its text.
 
@@ -91,7 +91,7 @@ impl<R: Read> PackedReader<R> {
 }
 
 /// Four independent sums, so that none waits for another. Any change of one word changes a sum. The writer's
-/// is in `build/pack.rs`, shorter and slower, and a published crate below the library cannot share it.
+/// is in `src/packed/mod.rs`, shorter and slower, and a published crate below the library cannot share it.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let mut sums = [bytes.len() as u64; 4];
@@ -174,7 +174,7 @@ pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
 }
 
 #[cfg(test)]
-#[path = "../../../../build/pack.rs"]
+#[path = "../../../../src/packed/mod.rs"]
 #[allow(unreachable_pub)] // the library shows it, too
 mod pack;
 

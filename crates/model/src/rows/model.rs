@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Object, RowsError, with_room};
 use crate::cells::{Cell, Fields};
+use crate::directory::{FeatureSpec, Model, ModelError, Target, spec_bytes};
 use crate::features::{
     Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name, named_engines,
 };
@@ -21,7 +22,6 @@ use crate::hardware::Hardware;
 use crate::inputs;
 use crate::kernel::{Kernel, NameError};
 use crate::listing::check_names;
-use crate::model::{FeatureSpec, Model, ModelError, Target, spec_bytes};
 use crate::problem::InvalidField;
 use crate::scoring::{RowMajor, RowScorer, Rows};
 use crate::table::Table;
@@ -439,7 +439,7 @@ pub(super) fn make_spec(
         keys.remove("arch");
         bytes = Value::Object(keys).to_string().into_bytes();
     }
-    let called = Path::new(&file).parent().map(crate::model::names_of).unwrap_or_default();
+    let called = Path::new(&file).parent().map(crate::directory::names_of).unwrap_or_default();
     let mut spec = FeatureSpec::from_json_of(&called, &file, &bytes)?;
     if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
         && engine.op() != spec.op()

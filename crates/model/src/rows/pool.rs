@@ -10,6 +10,7 @@ use ck_select_types::operation::VariantOf;
 use super::model::{in_threads, problem_inputs, refuse_others};
 use super::{Object, RowModel, RowsError, with_room};
 use crate::cells::Fields;
+use crate::directory::Model;
 use crate::estimate::{EstimatedKernels, Load};
 use crate::features::{
     FieldError, KernelTerms, Named, NamedProblem, OperationTerms as _, Overlay, ProblemTerms, Uncoded,
@@ -18,11 +19,10 @@ use crate::features::{
 use crate::inputs;
 use crate::kernel::KernelKind;
 use crate::listing::StatedFields;
-use crate::model::Model;
 use crate::problem::{InvalidField, Problem};
+use crate::ranking::Ranked;
+use crate::ranking::gpu::PerGpu;
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
-use crate::select::Ranked;
-use crate::select::gpu::PerGpu;
 use crate::table::Table;
 use crate::ties::Ties;
 use crate::vocab::Op;

@@ -13,15 +13,15 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ck_select::directory::{Model, Target};
 use ck_select::ffi::{
     AsC as _, CkConvProblem, CkForestBytes, CkKernelHooks, CkModelOptions, CkOptions, CkRegistry,
     CkSelection, CkStatus,
 };
 use ck_select::forest::text_head;
-use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::{RankScratch, Ranker};
+use ck_select::ranking::{RankScratch, Ranker};
 use ck_select_testing::Random;
 use libloading::{Library, Symbol};
 use serde_json::json;

@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::directory::{Model, Target};
 use ck_select::estimate::{Device, Estimator};
 use ck_select::features::Engine;
 use ck_select::kernel::Kernel;
-use ck_select::model::{Model, Target};
 use ck_select_parity::{Booster, Matrix};
 use ck_select_testing::{Numbers as _, Random};
 use flate2::read::MultiGzDecoder;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use ck_select::directory::Model;
 use ck_select::forest::{Forest, Transform};
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select_parity::{Booster, Output, golden, synthetic};

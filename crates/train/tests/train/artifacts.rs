@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use ck_select_model::directory::{FeatureSpec, Model, Target};
 use ck_select_model::features::{Engine, Extractor, MemPads, Rules};
-use ck_select_model::model::{FeatureSpec, Model, Target};
 use ck_select_train::{Directory, Objective, train};
 use ck_select_types::kernel::Kernel;
 use ck_select_types::pool::Pool;

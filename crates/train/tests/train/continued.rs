@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ck_select_model::model::Target;
+use ck_select_model::directory::Target;
 use ck_select_train::{CardInputs, Directory, Objective, Plan, TrainError, TrainedForest, WarmStart, train};
 use ck_select_types::vocab::Dtype;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ck_select_model::model::Target;
+use ck_select_model::directory::Target;
 use ck_select_train::lightgbm::{Booster, Output};
 use ck_select_train::{Objective, Stop, TrainedForest, train};
 use ck_select_types::vocab::Op;

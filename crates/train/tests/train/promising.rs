@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use ck_select_data::measurements::{Measurements, RowScope};
+use ck_select_measurements::{Measurements, RowScope};
+use ck_select_model::directory::Target;
 use ck_select_model::features::{Engine, Extractor};
-use ck_select_model::model::Target;
 use ck_select_train::{Method, Simulation, TrainingData, WarmStart};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::problem::Problem;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use ck_select_data::measurements::{Measurements, RowScope};
+use ck_select_measurements::{Measurements, RowScope};
+use ck_select_model::directory::Target;
 use ck_select_model::features::{Extractor, Rules, Schema};
-use ck_select_model::model::Target;
 use ck_select_train::{CardInputs, Goal, GroupBy, Objective, Params, Plan, Stop, TrainedForest, train};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::vocab::{Direction, Dtype, Op};

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use ck_select::pool::Pool;
-use ck_select_data::measurements::{Measurements, Row, RowScope};
 use ck_select_measure::outcome::{FailureClass, Measurement, Outcome};
 use ck_select_measure::runner::RecordedOutcomes;
+use ck_select_measurements::{Measurements, Row, RowScope};
 
 use crate::error::CliError;
 

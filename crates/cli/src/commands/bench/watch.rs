@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ck_select_study::page;
+use ck_select_evaluate::page;
 
 use crate::error::CliError;
 use crate::output;

@@ -6,7 +6,7 @@ use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::inputs;
 use ck_select::operation::Operation;
 use ck_select::vocab::Op;
-use ck_select_study::sheet::Sheet;
+use ck_select_evaluate::sheet::Sheet;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
 use super::super::gpu::Gpu;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use ck_select::directory::{FeatureSpec, Model, Target, forest_text};
 use ck_select::files;
 use ck_select::forest::Forest;
-use ck_select::model::{FeatureSpec, Model, Target, forest_text};
 use ck_select::packed;
-use ck_select_data::staged::Staged;
+use ck_select_measurements::staged::Staged;
 use serde_json::{Map, Value};
 
 use super::super::model_directory;

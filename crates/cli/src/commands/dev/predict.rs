@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::directory::{Model, Target};
 use ck_select::embedded;
 use ck_select::features::Schema;
 use ck_select::forest::Forest;
-use ck_select::model::{Model, Target};
 use ck_select::vocab::Op;
-use ck_select_study::sheet::Sheet;
+use ck_select_evaluate::sheet::Sheet;
 use csv::StringRecord;
 
 use super::super::is_embedded;

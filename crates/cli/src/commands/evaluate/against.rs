@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use ck_select_data::measurements::Measurements;
-use ck_select_study::candidates::trials;
-use ck_select_study::compare::{Comparison, Limits};
-use ck_select_study::evaluate::Outcome;
-use ck_select_study::judge::Order;
-use ck_select_study::page::{self, Side};
+use ck_select_evaluate::Outcome;
+use ck_select_evaluate::candidates::trials;
+use ck_select_evaluate::compare::{Comparison, Limits};
+use ck_select_evaluate::judge::Order;
+use ck_select_evaluate::page::{self, Side};
+use ck_select_measurements::Measurements;
 use serde_json::json;
 
 use super::super::{is_embedded, provenance};

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::model::Model;
+use ck_select::directory::Model;
 use ck_select::vocab::{Arch, Op};
-use ck_select_data::measurements::Measurements;
-use ck_select_study::candidates::Trial;
-use ck_select_study::judge::{Judge, Order};
-use ck_select_study::predictions::Predictions;
+use ck_select_evaluate::candidates::Trial;
+use ck_select_evaluate::judge::{Judge, Order};
+use ck_select_evaluate::predictions::Predictions;
+use ck_select_measurements::Measurements;
 
 use super::super::data::{as_measured, serving};
 use super::super::{ESTIMATE, load_model, say_ignored};

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::directory::Model;
 use ck_select::kernel::Kernel;
-use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select_data::figures::Spread;
-use ck_select_data::measurements::Measurements;
-use ck_select_study::candidates::Candidate;
-use ck_select_study::evaluate::{Baselines, Evaluation, Slice};
-use ck_select_study::page;
+use ck_select_evaluate::candidates::Candidate;
+use ck_select_evaluate::page;
+use ck_select_evaluate::{Baselines, Evaluation, Slice};
+use ck_select_measurements::Measurements;
+use ck_select_measurements::figures::Spread;
 
 use self::chooser::{Chooser, read_predictions};
 use super::data::{Data, check_choice, say_trained_on};

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::directory::Model;
 use ck_select::estimate::Device;
 use ck_select::kernel::Kernel;
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Splits;
 use ck_select::vocab::{Arch, Op};
-use ck_select_data::digest;
-use ck_select_data::measurements::{Measurements, RowScope, Winners};
-use ck_select_data::places::GpuFigures;
-use ck_select_data::trained::were_trained_on;
 use ck_select_enumerate::rules::AiterRules;
-use ck_select_study::page;
-use ck_select_study::winners::winner_places;
+use ck_select_evaluate::page;
+use ck_select_evaluate::winners::winner_places;
+use ck_select_measurements::digest;
+use ck_select_measurements::places::GpuFigures;
+use ck_select_measurements::trained::were_trained_on;
+use ck_select_measurements::{Measurements, RowScope, Winners};
 use serde_json::{Value, json};
 
 use super::super::data::say_trained_on;

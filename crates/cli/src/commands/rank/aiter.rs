@@ -2,7 +2,7 @@
 //! tables AITER keeps the row with the least time, so with `inf`, any measured one replaces these.
 
 use ck_select::problem::Problem;
-use ck_select::select::{RankScratch, Ranker};
+use ck_select::ranking::{RankScratch, Ranker};
 
 use super::super::gpu::{expect_units, reason};
 use super::super::pools;

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use ck_select::directory::{Model, ModelKey};
 use ck_select::embedded;
 use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
-use ck_select::model::{Model, ModelKey};
 use ck_select::pool::Pool;
 use ck_select::problem::{Checked, InvalidField, Problem, ProblemDefaults};
-use ck_select::select::RankError;
+use ck_select::ranking::RankError;
 use ck_select::vocab::Op;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

@@ -1,10 +1,10 @@
 //! `ckselect rank` by a model: its scores, and what its other forests predict.
 
+use ck_select::directory::{Model, Target};
 use ck_select::hardware::Hardware;
-use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::{RankError, RankScratch, Ranked, Ranker, TargetScorer};
+use ck_select::ranking::{RankError, RankScratch, Ranked, Ranker, TargetScorer};
 
 use super::super::gpu::reason;
 use super::notes::{say_misfits, tie};

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ck_select::pool::Pool;
 use ck_select::problem::{FieldSet, Problem};
-use ck_select::select::Ranked;
+use ck_select::ranking::Ranked;
 use ck_select::vocab::Op;
 
 use super::super::reasons::Reasons;

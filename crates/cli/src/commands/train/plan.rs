@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use ck_select::directory::Target;
 use ck_select::features::{Engine, Extractor, Rules, Schema};
 use ck_select::hardware::Hardware;
-use ck_select::model::Target;
 use ck_select::operation::Operation;
 use ck_select::vocab::{Direction, Op, UnknownWord};
-use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_enumerate::rules::AiterRules;
+use ck_select_measurements::{Measurements, files_of};
 use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Stop, TrainError, WarmStart};
 
 use super::super::{Params as Words, pair, warm_start_of, whole, word};

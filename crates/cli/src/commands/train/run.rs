@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ck_select::directory::Target;
 use ck_select::estimate::{GpuOverride, ops_like};
-use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Direction, Dtype};
-use ck_select_data::measurements::{Measurements, ReadOptions, RowScope, WinnerRows, Winners};
-use ck_select_data::places::{GpuFigures, WinnerPlace};
-use ck_select_study::page;
+use ck_select_evaluate::page;
+use ck_select_measurements::places::{GpuFigures, WinnerPlace};
+use ck_select_measurements::{Measurements, ReadOptions, RowScope, WinnerRows, Winners};
 use ck_select_train::{CardInputs, Directory, Efficiency, TrainError, TrainedForest, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -133,7 +133,7 @@ pub(crate) fn card(
         direction,
         command: command(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
         timestamp: timestamp(),
-        digests: ck_select_data::trained::digests(measurements)?,
+        digests: ck_select_measurements::trained::digests(measurements)?,
         curve: Vec::new(),
         places: Vec::new(),
     })

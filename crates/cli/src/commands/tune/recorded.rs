@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use ck_select::estimate::GpuOverride;
 use ck_select::features::{Engine, Extractor};
 use ck_select::vocab::Op;
-use ck_select_data::figures::Spread;
-use ck_select_data::gpus::{check_one_gpu, measured_on};
-use ck_select_data::measurements::{Measurements, ReadOptions};
+use ck_select_measurements::figures::Spread;
+use ck_select_measurements::gpus::{check_one_gpu, measured_on};
+use ck_select_measurements::{Measurements, ReadOptions};
 use ck_select_train::{
     CurvePoint, Draw, Efficiency, Method, PromisingRows, Simulation, TrainError, WarmStart,
 };

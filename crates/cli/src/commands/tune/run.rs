@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ck_select::directory::Target;
 use ck_select::features::Extractor;
-use ck_select::model::Target;
 use ck_select::pool::Pool;
-use ck_select_data::figures::Spread;
-use ck_select_data::measurements::Measurements;
-use ck_select_study::page;
+use ck_select_evaluate::page;
+use ck_select_measurements::Measurements;
+use ck_select_measurements::figures::Spread;
 use ck_select_train::{
     CardInputs, CurvePoint, Directory, Draw, Efficiency, Goal, GroupBy, Method, Objective, Plan, Stop,
     own_params, train,

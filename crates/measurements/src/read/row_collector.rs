@@ -1,0 +1,164 @@
+//! Collects the rows of a reader, and the facts that its file records of the GPU.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ck_select_model::estimate::Device;
+use ck_select_types::hardware::Hardware;
+use ck_select_types::vocab::Arch;
+
+use super::record::{Figures, MeasuredRow, Sink};
+use super::{DataError, Measurements, RecordedConstant, Row, Sweep, failures};
+
+/// Receives the rows of one file.
+pub(super) struct RowCollector<'a> {
+    into: &'a mut Measurements,
+    /// The sweeps of this file, by problem and the number that the file gives it.
+    sweeps: HashMap<(u32, Option<i64>), u32>,
+    /// Hardware constants recorded in the file.
+    hardware: Vec<(&'static str, i64)>,
+}
+
+impl<'a> RowCollector<'a> {
+    /// Assigns the file's hardware constants to the architectures of its rows; they must not contradict
+    /// earlier ones.
+    pub(super) fn end(self, file: &str, arches: &BTreeSet<Option<Arch>>) -> Result<(), DataError> {
+        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.options.of_several_gpus);
+        // Without rows, the architecture is the requested one.
+        let wanted = Some(self.into.scope.arch).filter(|_| arches.is_empty());
+        for arch in arches.iter().copied().chain(wanted) {
+            for &(name, found) in &self.hardware {
+                if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
+                    return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
+                }
+                let is_known = |known: &&RecordedConstant| {
+                    (known.arch, known.name) == (arch, name) && (!of_several_gpus || known.file == file_place)
+                };
+                match self.into.hardware.iter().find(is_known).map(|known| known.value) {
+                    Some(known) if known == found => {}
+                    Some(expected) => return Err(DataError::hardware(file, name, found, expected)),
+                    None => {
+                        let constant = RecordedConstant { file: file_place, arch, name, value: found };
+                        self.into.hardware.push(constant);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn new(into: &'a mut Measurements) -> Self {
+        Self { into, sweeps: HashMap::new(), hardware: Vec::new() }
+    }
+
+    fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
+        let sweeps = &mut self.into.sweeps;
+        *self.sweeps.entry((problem, number)).or_insert_with(|| {
+            sweeps.push(Sweep { problem, number });
+            sweeps.len() as u32 - 1
+        })
+    }
+}
+
+impl Sink for RowCollector<'_> {
+    fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
+        let leaving = || row.problem.leaving_split();
+        let problem = if self.into.options.chooses_split { leaving() } else { *row.problem };
+        let (kernel, problem) = (self.into.kernel(row.kernel), self.into.problem(&problem));
+        let sweep = self.sweep(problem, row.problem_idx);
+        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
+        let failure = match row.error {
+            Some(message) if !is_valid => failures::class(&mut self.into.failures, message),
+            _ => 0,
+        };
+        let (split_k, share) = (row.problem.split_k(), None);
+        self.into.rows.push(Row {
+            problem,
+            kernel,
+            split_k,
+            sweep,
+            tflops,
+            latency_ms,
+            bandwidth_gb_s,
+            is_valid,
+            failure,
+            share,
+        });
+        Ok(())
+    }
+
+    fn hardware(&mut self, file: &str, name: &'static str, found: i64) -> Result<(), DataError> {
+        Hardware::check_plausible(name, found)
+            .map_err(|fault| DataError::format(file, format!("hw_{fault}")))?;
+        note(&mut self.hardware, file, name, found).map(drop)
+    }
+}
+
+/// Adds a constant that a file records to those known, which it must not contradict; true if it is new.
+pub(crate) fn note(
+    known: &mut Vec<(&'static str, i64)>,
+    file: &str,
+    name: &'static str,
+    found: i64,
+) -> Result<bool, DataError> {
+    match known.iter().find(|(known, _)| *known == name) {
+        None => known.push((name, found)),
+        Some(&(_, value)) if value == found => return Ok(false),
+        Some(&(_, expected)) => return Err(DataError::hardware(file, name, found, expected)),
+    }
+    Ok(true)
+}
+
+/// What a constant must be on an architecture, if it cannot be this. Compute units, clocks and caches differ
+/// between products and partitions, and upstream records less shared memory than there is.
+fn contradiction(arch: Arch, name: &str, found: i64) -> Option<String> {
+    let wave_size = arch.wave_size();
+    if name == "wavefront_size" && found != wave_size {
+        return Some(format!("rows of {arch} need {wave_size}"));
+    }
+    let profile = Device::for_arch(arch).ok()?.hardware;
+    match name {
+        "lds_capacity" if found > profile.lds_capacity => {
+            Some(format!("a compute unit of {arch} has {}", profile.lds_capacity))
+        }
+        "simds_per_cu" if found != profile.simds_per_cu => {
+            Some(format!("a compute unit of {arch} has {}", profile.simds_per_cu))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_types::vocab::Op;
+
+    use super::*;
+    use crate::read::RowScope;
+
+    #[test]
+    fn a_files_gpu_must_agree_with_its_rows() {
+        let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
+        let mut measurements = Measurements::new(RowScope::all(Op::Conv));
+        let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
+            let mut collector = RowCollector::new(&mut measurements);
+            collector.hardware("a.parquet", name, value)?;
+            collector.end("a.parquet", &arches.iter().copied().collect())
+        };
+        end("num_cus", 304, &[arch("gfx942")]).unwrap();
+        end("num_cus", 132, &[arch("sm_90")]).unwrap();
+        let error = end("num_cus", 228, &[arch("gfx942")]).unwrap_err().to_string();
+        assert!(error.contains("hw_num_cus is 228, 304 before"), "{error}");
+        let error = end("wavefront_size", 32, &[arch("gfx950")]).unwrap_err().to_string();
+        assert!(error.contains("hw_wavefront_size: found 32, rows of gfx950 need 64"), "{error}");
+        for (name, found, expected) in [
+            ("lds_capacity", 232_448, "a compute unit of gfx950 has 163840"),
+            ("simds_per_cu", 2, "a compute unit of gfx950 has 4"),
+        ] {
+            let error = end(name, found, &[arch("gfx950")]).unwrap_err().to_string();
+            assert!(error.contains(&format!("hw_{name}: found {found}, {expected}")), "{error}");
+        }
+        end("lds_capacity", 65_536, &[arch("gfx950")]).unwrap();
+        end("wavefront_size", 32, &[arch("sm_90")]).unwrap();
+        let device = measurements.device(arch("gfx942").unwrap()).unwrap();
+        assert_eq!(device.hardware.num_cus, 304);
+    }
+}
