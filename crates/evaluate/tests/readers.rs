@@ -102,26 +102,20 @@ const READERS: [(&str, Reader); 5] = [
     ("choices", choices),
 ];
 
-/// The bytes of a text in the encoding that its name's last suffix says, and the name without it.
+/// The file name and the bytes of a text, encoded as the last suffix of its name says.
 fn encoded(name: &str, text: &str) -> (String, Vec<u8>) {
-    if let Some(name) = name.strip_suffix(".utf16") {
-        return (
-            name.to_owned(),
-            ['\u{feff}']
-                .into_iter()
-                .chain(text.chars())
-                .collect::<String>()
-                .encode_utf16()
-                .flat_map(u16::to_le_bytes)
-                .collect(),
-        );
+    match name.rsplit_once('.') {
+        Some((name, "utf16")) => {
+            let text = format!("\u{feff}{text}");
+            (name.to_owned(), text.encode_utf16().flat_map(u16::to_le_bytes).collect())
+        }
+        Some((_, "gz")) => {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(text.as_bytes()).unwrap();
+            (name.to_owned(), packed.finish().unwrap())
+        }
+        _ => (name.to_owned(), text.as_bytes().to_vec()),
     }
-    if name.ends_with(".gz") {
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packed.write_all(text.as_bytes()).unwrap();
-        return (name.to_owned(), packed.finish().unwrap());
-    }
-    (name.to_owned(), text.as_bytes().to_vec())
 }
 
 /// What each reader answers for a text.
@@ -133,17 +127,16 @@ fn answers(folder: &Path, text: &str) -> String {
     let path: PathBuf = folder.join(name.replace('.', "_")).join(&file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, bytes).unwrap();
-    let mut all = format!("=== {name}\n");
-    for (reader, read) in READERS {
+    let answer = |(reader, read): (&str, Reader)| {
         let answer = match read(&path) {
             Ok(answer) => answer,
             Err(error) => format!("refused: {}", error.replace(&path.display().to_string(), &file)),
         };
         let answer = KERNELS.iter().fold(answer, |answer, (short, name)| answer.replace(name, short));
         let answer = answer.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"");
-        all += &format!("{reader}: {answer}\n");
-    }
-    all
+        format!("{reader}: {answer}\n")
+    };
+    format!("=== {name}\n") + &READERS.map(answer).concat()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! CSV, JSON, parquet, logs ─┬─ measurements ──┬── features (columns of a model)
 //!          sidecars ────────┘       └── gpus   └── convert (upstream's tables)
+//! tuned tables ── winners ──┘ (rows to train on)
 //! ```
 //!
 //! [`Measurements`] has distinct problems, distinct kernels and rows that refer to a pair of
@@ -23,8 +24,10 @@ mod read;
 pub mod sidecar;
 pub mod staged;
 pub mod trained;
+mod tuned;
 
 pub use read::{
     Configuration, DataError, Failure, Measurements, ReadOptions, Row, RowScope, Run, Source, Sweep,
-    TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners, anywhere, files_of, first_row, problem_of,
+    files_of, first_row, problem_of,
 };
+pub use tuned::{TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners, anywhere};

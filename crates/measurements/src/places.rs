@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::read::TunedShape;
+use crate::tuned::TunedShape;
 
 /// What an order of a pool says about a shape.
 #[derive(Debug, Clone, PartialEq)]

@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Count
 }
 
 /// Opens a CSV that has a header; `file` is its name in errors.
-pub(super) fn open<'s>(
+pub(crate) fn open<'s>(
     file: &str,
     source: &'s mut dyn BufRead,
 ) -> Result<CsvRows<&'s mut dyn BufRead>, DataError> {

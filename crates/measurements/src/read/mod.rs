@@ -1,18 +1,17 @@
 //! Measurements: distinct problems, distinct kernels, and a row for each measured pair.
 
-mod csv;
+mod collect;
+pub(crate) mod csv;
 mod failures;
 pub(crate) mod json;
 mod log;
 mod parquet;
 mod problems;
 mod record;
-mod row_collector;
 pub(crate) mod rows;
 mod source;
 mod sweeps;
-mod table;
-mod winners;
+pub(crate) mod table;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -26,17 +25,17 @@ use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 pub use crate::error::DataError;
+use collect::RowCollector;
+pub(crate) use collect::{FileBuilder, note};
 pub use failures::Failure;
 pub use problems::problem_of;
+pub(crate) use problems::{columns as problem_columns, need_columns};
 pub(crate) use record::{Counts, Figures, MeasuredRow, Sink};
-use row_collector::RowCollector;
-pub(crate) use row_collector::note;
 pub(crate) use rows::Filter;
 use source::read_text;
-pub(crate) use source::{columns_of, read as read_file};
+pub(crate) use source::{columns_of, read as read_file, text_of};
 pub use source::{files_of, first_row};
 pub use sweeps::{Configuration, Run, Sweep};
-pub use winners::{TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners, anywhere};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,6 +122,19 @@ pub struct Source {
 }
 
 impl Source {
+    /// A file without rows.
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            rows: 0,
+            other: 0,
+            other_runs: 0,
+            other_arches: Vec::new(),
+            arches: BTreeSet::new(),
+            unknown: Vec::new(),
+        }
+    }
+
     /// Its name without a folder.
     pub fn file_name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -253,13 +265,8 @@ impl Measurements {
         let op = Some(op).filter(|_| !of_several_ops);
         let filter = Filter { op, direction, dtype, arch, assumed, run: run.as_deref() };
         let mut collector = RowCollector::new(self);
-        let Counts { rows, other, other_runs, other_arches, arches, unknown, .. } =
-            read(filter, &mut collector)?;
-        collector.end(&path.display().to_string(), &arches)?;
-        let (path, arches) = (path.to_owned(), arches.into_iter().flatten().collect());
-        let other_arches = other_arches.into_iter().collect();
-        self.sources.push(Source { path, rows, other, other_runs, other_arches, arches, unknown });
-        Ok(())
+        let counts = read(filter, &mut collector)?;
+        collector.end(path, counts)
     }
 
     /// Only the rows of some problems.
@@ -474,24 +481,6 @@ impl Measurements {
             });
         }
         common("architectures", arches.into_iter().flatten(), "choose one with --arch")
-    }
-
-    fn problem(&mut self, problem: &Problem) -> u32 {
-        let next = self.problems.len() as u32;
-        *self.problem_index.entry(*problem).or_insert_with(|| {
-            self.problems.push(*problem);
-            next
-        })
-    }
-
-    fn kernel(&mut self, kernel: &Kernel) -> u32 {
-        if let Some(&index) = self.kernel_index.get(&kernel.name) {
-            return index;
-        }
-        let index = self.kernels.len() as u32;
-        self.kernels.push(kernel.clone());
-        self.kernel_index.insert(kernel.name.clone(), index);
-        index
     }
 }
 

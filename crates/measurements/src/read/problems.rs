@@ -64,7 +64,7 @@ pub(super) fn check_columns(
 }
 
 /// Refuses a table without the columns that every problem needs.
-pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
+pub(crate) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
     // A kernel's name says how many dimensions there are.
     let has = |name: &str| name == "ndim" || columns.iter().any(|column| column == name);
     match Operation::missing_column(op_of(columns, wanted), &has) {

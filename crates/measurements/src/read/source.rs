@@ -136,7 +136,7 @@ fn quoted(text: &mut dyn BufRead) -> std::io::Result<Vec<String>> {
 }
 
 /// A text, which may be compressed with gzip.
-pub(super) fn text_of(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
+pub(crate) fn text_of(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
     match open(path)?.0 {
         OpenFile::Text(text) => Ok(text),
         OpenFile::Binary(_) => {

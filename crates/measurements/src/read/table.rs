@@ -16,12 +16,12 @@ use super::record::{Figures, MeasuredRow, verdict};
 use super::rows::{Fault, FileRows, Filter, RowOutcome};
 
 /// The cells of a row by their columns.
-pub(super) type Cells<'a, 'c> = &'a dyn Fn(usize) -> Option<Cell<'c>>;
+pub(crate) type Cells<'a, 'c> = &'a dyn Fn(usize) -> Option<Cell<'c>>;
 
 /// Those of a problem, by their names.
-pub(super) struct ProblemCells<'a, 'c> {
-    pub(super) columns: &'a [(&'static str, usize)],
-    pub(super) cells: Cells<'a, 'c>,
+pub(crate) struct ProblemCells<'a, 'c> {
+    pub(crate) columns: &'a [(&'static str, usize)],
+    pub(crate) cells: Cells<'a, 'c>,
 }
 
 impl Fields for ProblemCells<'_, '_> {
@@ -41,13 +41,13 @@ fn text(cell: Option<Cell<'_>>) -> Option<Cow<'_, str>> {
 }
 
 /// A measured figure; NaN if it is absent.
-pub(super) fn figure(name: &str, cell: Option<Cell<'_>>) -> Result<f64, InvalidField> {
+pub(crate) fn figure(name: &str, cell: Option<Cell<'_>>) -> Result<f64, InvalidField> {
     let number = cell.map_or(Ok(f64::NAN), |cell| cell.number(name));
     number.map_err(|error| InvalidField { expected: format!("{} or N/A", error.expected), ..error })
 }
 
 /// A whole number; `None` if it is absent.
-pub(super) fn whole(name: &str, cell: Option<Cell<'_>>) -> Result<Option<i64>, InvalidField> {
+pub(crate) fn whole(name: &str, cell: Option<Cell<'_>>) -> Result<Option<i64>, InvalidField> {
     cell.map(|cell| cell.whole(name)).transpose()
 }
 
@@ -106,7 +106,7 @@ struct FigureColumns {
 }
 
 /// Names of columns with their places.
-pub(super) struct Index<'a> {
+pub(crate) struct Index<'a> {
     file: &'a str,
     columns: &'a [String],
     places: HashMap<&'a str, usize>,
@@ -115,7 +115,7 @@ pub(super) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn new(file: &'a str, columns: &'a [String]) -> Result<Self, DataError> {
+    pub(crate) fn new(file: &'a str, columns: &'a [String]) -> Result<Self, DataError> {
         let mut places = HashMap::new();
         for (place, name) in columns.iter().enumerate() {
             if places.insert(name.as_str(), place).is_some() && !name.is_empty() {
@@ -125,13 +125,13 @@ impl<'a> Index<'a> {
         Ok(Self { file, columns, places, used: RefCell::default() })
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let place = self.places.get(name).copied();
         self.used.borrow_mut().extend(place);
         place
     }
 
-    pub(super) fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
+    pub(crate) fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
         let found = names.iter().find_map(|name| self.find(name));
         found.ok_or_else(|| DataError::no_column(self.file, names[0], self.columns))
     }

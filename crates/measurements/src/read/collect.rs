@@ -1,17 +1,77 @@
-//! Collects the rows of a reader, and the facts that its file records of the GPU.
+//! Collects the rows of a file, and the constants of the GPU that it records.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use ck_select_model::estimate::Device;
 use ck_select_types::hardware::Hardware;
+use ck_select_types::kernel::Kernel;
+use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Arch;
 
-use super::record::{Figures, MeasuredRow, Sink};
-use super::{DataError, Measurements, RecordedConstant, Row, Sweep, failures};
+use super::record::{Counts, Figures, MeasuredRow, Sink};
+use super::{DataError, Measurements, RecordedConstant, Row, Source, Sweep, failures};
 
-/// Receives the rows of one file.
-pub(super) struct RowCollector<'a> {
+/// Adds the rows of one file to measurements.
+pub(crate) struct FileBuilder<'a> {
     into: &'a mut Measurements,
+    /// The index of the file's first row.
+    first: usize,
+}
+
+impl<'a> FileBuilder<'a> {
+    pub(crate) fn new(into: &'a mut Measurements) -> Self {
+        let first = into.rows.len();
+        Self { into, first }
+    }
+
+    /// The index of a problem, which is added if it is new.
+    pub(crate) fn problem(&mut self, problem: &Problem) -> u32 {
+        let Measurements { problems, problem_index, .. } = &mut *self.into;
+        *problem_index.entry(*problem).or_insert_with(|| {
+            problems.push(*problem);
+            problems.len() as u32 - 1
+        })
+    }
+
+    /// The index of a kernel, which is added if its name is new.
+    pub(crate) fn kernel(&mut self, kernel: &Kernel) -> u32 {
+        let Measurements { kernels, kernel_index, .. } = &mut *self.into;
+        if let Some(&index) = kernel_index.get(&kernel.name) {
+            return index;
+        }
+        kernels.push(kernel.clone());
+        let index = kernels.len() as u32 - 1;
+        kernel_index.insert(kernel.name.clone(), index);
+        index
+    }
+
+    /// Adds a sweep of a problem, which may have a number; returns its index.
+    pub(crate) fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
+        self.into.sweeps.push(Sweep { problem, number });
+        self.into.sweeps.len() as u32 - 1
+    }
+
+    pub(crate) fn push(&mut self, row: Row) {
+        self.into.rows.push(row);
+    }
+
+    /// Adds a constant of the GPU of the file's rows, by its name without `hw_`.
+    pub(crate) fn constant(&mut self, arch: Option<Arch>, name: &'static str, value: i64) {
+        let file = self.into.sources.len();
+        self.into.hardware.push(RecordedConstant { file, arch, name, value });
+    }
+
+    /// Ends the file, which `source` describes but for the number of its rows.
+    pub(crate) fn finish(self, source: Source) {
+        let rows = self.into.rows.len() - self.first;
+        self.into.sources.push(Source { rows, ..source });
+    }
+}
+
+/// Receives the rows of a reader of one file.
+pub(super) struct RowCollector<'a> {
+    file: FileBuilder<'a>,
     /// The sweeps of this file, by problem and the number that the file gives it.
     sweeps: HashMap<(u32, Option<i64>), u32>,
     /// Hardware constants recorded in the file.
@@ -19,12 +79,26 @@ pub(super) struct RowCollector<'a> {
 }
 
 impl<'a> RowCollector<'a> {
-    /// Assigns the file's hardware constants to the architectures of its rows; they must not contradict
-    /// earlier ones.
-    pub(super) fn end(self, file: &str, arches: &BTreeSet<Option<Arch>>) -> Result<(), DataError> {
-        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.options.of_several_gpus);
+    pub(super) fn new(into: &'a mut Measurements) -> Self {
+        Self { file: FileBuilder::new(into), sweeps: HashMap::new(), hardware: Vec::new() }
+    }
+
+    /// Ends the file, and assigns its hardware constants to the architectures of its rows; they must not
+    /// contradict those of earlier files.
+    pub(super) fn end(mut self, path: &Path, counts: Counts) -> Result<(), DataError> {
+        self.check_constants(&path.display().to_string(), &counts.arches)?;
+        let Counts { other, other_runs, other_arches, arches, unknown, .. } = counts;
+        let arches = arches.into_iter().flatten().collect();
+        let other_arches = other_arches.into_iter().collect();
+        self.file.finish(Source { other, other_runs, other_arches, arches, unknown, ..Source::new(path) });
+        Ok(())
+    }
+
+    fn check_constants(&mut self, file: &str, arches: &BTreeSet<Option<Arch>>) -> Result<(), DataError> {
+        let into = &*self.file.into;
+        let (file_place, of_several_gpus) = (into.sources.len(), into.options.of_several_gpus);
         // Without rows, the architecture is the requested one.
-        let wanted = Some(self.into.scope.arch).filter(|_| arches.is_empty());
+        let wanted = Some(into.scope.arch).filter(|_| arches.is_empty());
         for arch in arches.iter().copied().chain(wanted) {
             for &(name, found) in &self.hardware {
                 if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
@@ -33,45 +107,32 @@ impl<'a> RowCollector<'a> {
                 let is_known = |known: &&RecordedConstant| {
                     (known.arch, known.name) == (arch, name) && (!of_several_gpus || known.file == file_place)
                 };
-                match self.into.hardware.iter().find(is_known).map(|known| known.value) {
+                match self.file.into.hardware.iter().find(is_known).map(|known| known.value) {
                     Some(known) if known == found => {}
                     Some(expected) => return Err(DataError::hardware(file, name, found, expected)),
-                    None => {
-                        let constant = RecordedConstant { file: file_place, arch, name, value: found };
-                        self.into.hardware.push(constant);
-                    }
+                    None => self.file.constant(arch, name, found),
                 }
             }
         }
         Ok(())
-    }
-
-    pub(super) fn new(into: &'a mut Measurements) -> Self {
-        Self { into, sweeps: HashMap::new(), hardware: Vec::new() }
-    }
-
-    fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
-        let sweeps = &mut self.into.sweeps;
-        *self.sweeps.entry((problem, number)).or_insert_with(|| {
-            sweeps.push(Sweep { problem, number });
-            sweeps.len() as u32 - 1
-        })
     }
 }
 
 impl Sink for RowCollector<'_> {
     fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
         let leaving = || row.problem.leaving_split();
-        let problem = if self.into.options.chooses_split { leaving() } else { *row.problem };
-        let (kernel, problem) = (self.into.kernel(row.kernel), self.into.problem(&problem));
-        let sweep = self.sweep(problem, row.problem_idx);
+        let problem = if self.file.into.options.chooses_split { leaving() } else { *row.problem };
+        let (kernel, problem) = (self.file.kernel(row.kernel), self.file.problem(&problem));
+        let file = &mut self.file;
+        let key = (problem, row.problem_idx);
+        let sweep = *self.sweeps.entry(key).or_insert_with(|| file.sweep(problem, row.problem_idx));
         let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
         let failure = match row.error {
-            Some(message) if !is_valid => failures::class(&mut self.into.failures, message),
+            Some(message) if !is_valid => failures::class(&mut self.file.into.failures, message),
             _ => 0,
         };
         let (split_k, share) = (row.problem.split_k(), None);
-        self.into.rows.push(Row {
+        self.file.push(Row {
             problem,
             kernel,
             split_k,
@@ -141,7 +202,8 @@ mod tests {
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
             let mut collector = RowCollector::new(&mut measurements);
             collector.hardware("a.parquet", name, value)?;
-            collector.end("a.parquet", &arches.iter().copied().collect())
+            let arches = arches.iter().copied().collect();
+            collector.end(Path::new("a.parquet"), Counts { arches, ..Counts::default() })
         };
         end("num_cus", 304, &[arch("gfx942")]).unwrap();
         end("num_cus", 132, &[arch("sm_90")]).unwrap();

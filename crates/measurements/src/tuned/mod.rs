@@ -1,0 +1,20 @@
+//! Tuned tables: which kernel won on a shape, and what else was timed there.
+//!
+//! A table has a row for each configuration that was kept: AITER's (`gfx`, `cu_num`, `M`, `N`, `K`,
+//! `kernelName`, `splitK`, `us`), or the columns of a problem with `kernel` and perhaps `split_k` and a time.
+//! A kernel without a row was slower in that tuning, or did not exist yet.
+//!
+//! ```text
+//! table (rows) ── shapes (problems on GPUs, with their configurations) ── pools ── learn (rows to train on)
+//! ```
+
+mod learn;
+mod pools;
+mod shapes;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use learn::WinnerRows;
+pub use pools::anywhere;
+pub use shapes::{TunedConfig, TunedGpu, TunedShape, Winners};
