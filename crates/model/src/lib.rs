@@ -30,5 +30,6 @@ pub mod scoring;
 pub mod ties;
 
 use ck_select_types::{
-    cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, table, vocab,
+    cells, files, given, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, table,
+    vocab,
 };

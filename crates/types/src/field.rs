@@ -124,7 +124,7 @@ impl Field {
     }
 
     /// The value of a cell under one of the field's names.
-    fn read(&self, name: &str, fields: &dyn Fields) -> Result<Option<i64>, InvalidField> {
+    pub(crate) fn read(&self, name: &str, fields: &dyn Fields) -> Result<Option<i64>, InvalidField> {
         match self.kind {
             Kind::Number => match self.zero {
                 Some(zero) if matches!(fields.cell(name), Some(cells::Cell::Word(word)) if word == zero) => {
@@ -406,94 +406,6 @@ pub(crate) fn write_pairs<R: Record>(record: &R, f: &mut fmt::Formatter<'_>) -> 
         comma = ",";
     }
     Ok(())
-}
-
-/// The fields that named cells give, before defaults.
-#[derive(Debug)]
-pub(crate) struct GivenFields {
-    fields: &'static [Field],
-    values: [Option<i64>; MOST_FIELDS],
-    /// The name under which each was found first.
-    names: [&'static str; MOST_FIELDS],
-}
-
-impl GivenFields {
-    /// Reads all fields under any of their names; two names of a field must agree.
-    pub(crate) fn read<R: Record>(cells: &dyn Fields) -> Result<Self, InvalidField> {
-        Self::read_some::<R>(cells, |_| true)
-    }
-
-    /// Reads those of the fields that are wanted.
-    pub(crate) fn read_some<R: Record>(
-        cells: &dyn Fields,
-        wanted: impl Fn(&Field) -> bool,
-    ) -> Result<Self, InvalidField> {
-        let mut given = Self { fields: R::FIELDS, values: [None; MOST_FIELDS], names: [""; MOST_FIELDS] };
-        for (place, field) in R::FIELDS.iter().enumerate().filter(|(_, field)| wanted(field)) {
-            for name in field.names() {
-                let Some(value) = field.read(name, cells)? else { continue };
-                match given.values[place] {
-                    None => (given.values[place], given.names[place]) = (Some(value), name),
-                    Some(known) if known != value => {
-                        let text = |name| cells.cell(name).map_or_else(String::new, |cell| cell.to_string());
-                        let known = given.names[place];
-                        return Err(InvalidField::new(
-                            name,
-                            text(name),
-                            format!("{} as in {known}", text(known)),
-                        ));
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        Ok(given)
-    }
-
-    fn place(&self, name: &str) -> usize {
-        place(self.fields, name).unwrap_or(MOST_FIELDS - 1)
-    }
-
-    /// The value of a field, by any of its names.
-    pub(crate) fn get(&self, name: &str) -> Option<i64> {
-        self.values[self.place(name)]
-    }
-
-    /// The value of a field as one of its type.
-    pub(crate) fn value<T: Value>(&self, name: &str) -> Option<T> {
-        self.get(name).map(|number| T::read(&[number]))
-    }
-
-    /// The value of a field that was found under this very name.
-    pub(crate) fn get_as(&self, name: &str) -> Option<i64> {
-        let place = self.place(name);
-        self.values[place].filter(|_| self.names[place] == name)
-    }
-
-    /// Refuses a record without a value for fields that have no default, and names all of them.
-    pub(crate) fn need(&self, names: &[&str]) -> Result<(), InvalidField> {
-        let absent: Vec<&str> = names.iter().copied().filter(|name| self.get(name).is_none()).collect();
-        match *absent {
-            [] => Ok(()),
-            [name] => Err(InvalidField::new(name, "nothing", "a whole number")),
-            _ => Err(InvalidField::new(absent.join(", "), "nothing", "a value for each")),
-        }
-    }
-
-    /// Gives a field a value if it has none.
-    pub(crate) fn or(&mut self, name: &str, value: i64) {
-        let place = self.place(name);
-        self.values[place].get_or_insert(value);
-    }
-
-    /// The record of what is given and, for the rest, `usual`; its other members are those of `usual`.
-    pub(crate) fn complete<R: Record>(&self, usual: &R) -> R {
-        let mut values = values(usual);
-        for (value, given) in values.iter_mut().zip(self.values) {
-            *value = given.unwrap_or(*value);
-        }
-        R::read(&values, usual)
-    }
 }
 
 /// A key under construction: numbers one behind the other, none across two words.

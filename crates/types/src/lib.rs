@@ -8,6 +8,7 @@
 //!
 //! - [`conv`], [`gemm`], [`fmha`]: an operation's fields, a line each, its names and rules
 //! - [`operation`]: what each says about itself; [`problem`], [`kernel`]: values of any
+//! - [`given`]: what cells say about a problem, before anything is assumed
 //! - [`listing`]: problems from text, tables and lists
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
@@ -26,6 +27,7 @@ pub mod field;
 pub mod files;
 pub mod fmha;
 pub mod gemm;
+pub mod given;
 mod grammar;
 pub mod hardware;
 mod index;

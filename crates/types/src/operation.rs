@@ -3,6 +3,7 @@
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{Field, InvalidField, Record};
+use crate::given::Given;
 use crate::scan::NameError;
 use crate::vocab::{Direction, Dtype, GemmLibrary};
 
@@ -13,8 +14,13 @@ pub trait OperationProblem: Record + Copy {
     /// What the operation says about itself.
     const OPERATION: Operation;
 
+    /// The problem of which some fields are given, checked.
+    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField>;
+
     /// Reads a problem from named cells and checks it.
-    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField>;
+    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        Self::of_given(Given::strict(cells)?, defaults)
+    }
 
     /// The problem as a kernel would run it, if a file states only some of its words.
     fn filled(self, stated: StatedFields, kernel: &Self::Kernel) -> Self;

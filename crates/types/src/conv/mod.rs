@@ -8,7 +8,7 @@ mod tile;
 
 pub use kernels::*;
 #[cfg(test)]
-pub(crate) use problem::read;
+pub(crate) use problem::of_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
@@ -22,9 +22,9 @@ pub(crate) mod problems {
 }
 
 use self::problem::SHARED_KEYS;
-use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
+use crate::given::Given;
 use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::{Direction, Dtype};
@@ -60,8 +60,8 @@ impl OperationProblem for ConvProblem {
         executable_flags: &[],
     };
 
-    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        let problem = problem::read(cells, defaults)?;
+    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::of_given(given, defaults)?;
         problem.validate().map(|()| problem)
     }
 

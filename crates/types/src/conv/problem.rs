@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, AUTO, GivenFields, InvalidField, Kind, Record, fields, places, values};
+use crate::field::{self, AUTO, InvalidField, Kind, Record, fields, places, values};
+use crate::given::Given;
 use crate::valid::element;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype};
 
@@ -171,9 +171,12 @@ pub const fn floor_div(a: i64, b: i64) -> i64 {
     if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
 }
 
-/// Reads a problem from named cells. `C`, `K`, `Wi`, `X` are required, and `Hi`, `Y` unless `ndim=1`.
-pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<ConvProblem, InvalidField> {
-    let mut given = GivenFields::read::<ConvProblem>(cells)?;
+/// The problem of which these fields are given. `C`, `K`, `Wi`, `X` are required, and `Hi`, `Y` unless
+/// `ndim=1`.
+pub(crate) fn of_given(
+    mut given: Given<ConvProblem>,
+    defaults: &ProblemDefaults,
+) -> Result<ConvProblem, InvalidField> {
     for (both, right) in [("pad_d", "pad_d_right"), ("pad_h", "pad_h_right"), ("pad_w", "pad_w_right")] {
         if let Some(pad) = given.get_as(both) {
             given.or(right, pad);
@@ -182,7 +185,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Con
     let is_deep = |name| given.get(name).is_some_and(|extent| extent > 1);
     let deep = is_deep("Di") || is_deep("Z") || given.get_as("pad_d").is_some_and(|pad| pad > 0);
     given.or("ndim", if deep { 3 } else { 2 });
-    share(&mut given, cells)?;
+    share(&mut given)?;
     let dtype = given.get("dtype_in").unwrap_or(defaults.dtype as i64);
     for name in ["dtype_wei", "dtype_out"] {
         given.or(name, dtype);
@@ -193,17 +196,17 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Con
         direction: defaults.direction,
         dtype_in: defaults.dtype,
         layout: defaults.conv_layout,
-        arch: cells::parsed(cells, "arch")?.or(defaults.arch),
+        arch: given.arch().or(defaults.arch),
         ..ConvProblem::USUAL
     };
     Ok(given.complete(&usual))
 }
 
 /// Gives the fields of all axes that the problem has the number of a key that stands for them.
-fn share(given: &mut GivenFields, cells: &dyn Fields) -> Result<(), InvalidField> {
+fn share(given: &mut Given<ConvProblem>) -> Result<(), InvalidField> {
     let axes = given.get("ndim").unwrap_or(2).clamp(1, 3) as usize;
-    for (key, sides) in SHARED_KEYS {
-        let Some(value) = cells::whole(cells, key)? else { continue };
+    for ((key, sides), value) in SHARED_KEYS.into_iter().zip(given.shared()) {
+        let Some(value) = value else { continue };
         for field in sides.iter().flat_map(|fields| &fields[3 - axes..]) {
             given.or(field, value);
             if let Some(other) = given.get(field).filter(|other| *other != value) {

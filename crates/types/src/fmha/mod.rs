@@ -14,7 +14,7 @@ mod tests;
 pub use kernels::*;
 use problem::has_signature;
 #[cfg(test)]
-pub(crate) use problem::read;
+pub(crate) use problem::of_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
@@ -23,12 +23,12 @@ pub(crate) mod kernels {
 }
 
 pub(crate) mod problems {
-    pub use super::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
+    pub use super::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem};
 }
 
-use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
+use crate::given::Given;
 use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::Dtype;
@@ -81,9 +81,9 @@ impl OperationProblem for FmhaProblem {
     };
 
     /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.
-    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        let problem = problem::read(cells, defaults)?;
-        if !has_signature(|name| cells.cell(name).is_some()) {
+    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::of_given(given, defaults)?;
+        if !given.has_signature() {
             return problem.validate_sizes().map(|()| problem);
         }
         problem.validate().map(|()| problem.canonical())

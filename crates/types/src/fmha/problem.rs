@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::{DTYPES, dtype_words};
-use crate::cells::{self, Fields};
+use crate::cells::Fields;
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, Field, GivenFields, InvalidField, Kind, Record, fields, places, values};
+use crate::field::{self, Field, InvalidField, Kind, Record, fields, places, values};
+use crate::given::Given;
 use crate::vocab::{
     Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
     FmhaRope,
@@ -333,10 +334,12 @@ impl FmhaProblem {
     }
 }
 
-/// Reads a problem from named cells. `seqlen_q`, `nhead_q` and `hdim_q` are required; those of keys and
-/// values default to the same numbers. The API and the stage follow from each other.
-pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<FmhaProblem, InvalidField> {
-    let mut given = GivenFields::read::<FmhaProblem>(cells)?;
+/// The problem of which these fields are given. `seqlen_q`, `nhead_q` and `hdim_q` are required; those of
+/// keys and values default to the same numbers. The API and the stage follow from each other.
+pub(crate) fn of_given(
+    mut given: Given<FmhaProblem>,
+    defaults: &ProblemDefaults,
+) -> Result<FmhaProblem, InvalidField> {
     given.need(&["seqlen_q", "nhead_q", "hdim_q"])?;
     for (queries, keys) in [("seqlen_q", "seqlen_k"), ("nhead_q", "nhead_k"), ("hdim_q", "hdim_v")] {
         if let Some(number) = given.get(queries) {
@@ -349,7 +352,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Fmh
         api_family: api,
         family: api.main_stage(),
         dtype: defaults.dtype,
-        arch: cells::parsed(cells, "arch")?.or(defaults.arch),
+        arch: given.arch().or(defaults.arch),
         ..FmhaProblem::USUAL
     };
     let mut problem = given.complete(&usual);
@@ -372,26 +375,40 @@ fn is_of_kernels(field: &Field) -> bool {
     !matches!(field.kind, Kind::Number) && !FMHA_MORE_COLUMNS.contains(&field.name)
 }
 
-/// The first field in which cells, under any of their names, differ from a signature
-/// ([`FmhaKernel::sign`](super::FmhaKernel::sign)); `None` if none does. Masks from either corner are
-/// equivalent, as for kernels, and only batch prefill has kernels of an order and a look-up of pages.
-pub fn fmha_signature_differs(
-    cells: &dyn Fields,
-    signed: &FmhaProblem,
-) -> Result<Option<&'static str>, InvalidField> {
-    let given = GivenFields::read_some::<FmhaProblem>(cells, is_of_kernels)?;
-    let differs = |(field, own): (&'static Field, i64)| {
-        let found = given.get(field.name)?;
-        let counts = has_pages_of_an_order(signed) || !field.name.starts_with("kv_");
-        let differs = corner(&field.text(found)) != corner(&field.text(own));
-        (counts && differs).then_some(field.name)
-    };
-    Ok(FmhaProblem::FIELDS.iter().zip(values(signed)).find_map(differs))
+/// Such fields beside the type, which problems without a signature have, too.
+fn is_of_signature(field: &Field) -> bool {
+    is_of_kernels(field) && field.name != "dtype"
+}
+
+impl Given<FmhaProblem> {
+    /// Reads the fields that kernels are made for, and not only calls.
+    pub fn signature(cells: &dyn Fields) -> Result<Self, InvalidField> {
+        Self::strict_some(cells, is_of_kernels)
+    }
+
+    /// The first of the fields that kernels are made for in which this differs from a signature
+    /// ([`FmhaKernel::sign`](super::FmhaKernel::sign)); `None` if none does. Masks from either corner are
+    /// equivalent, as for kernels, and only batch prefill has kernels of an order and a look-up of pages.
+    pub fn differs_from_signature(&self, signed: &FmhaProblem) -> Option<&'static str> {
+        let own = values(signed);
+        let differs = |(field, found): (&'static Field, i64)| {
+            let own = own[field::place(FmhaProblem::FIELDS, field.name)?];
+            let counts = has_pages_of_an_order(signed) || !field.name.starts_with("kv_");
+            let differs = corner(&field.text(found)) != corner(&field.text(own));
+            (counts && differs).then_some(field.name)
+        };
+        self.fields().filter(|(field, _)| is_of_kernels(field)).find_map(differs)
+    }
+
+    /// Whether more than sizes and type are given, that is, fields that kernels are made for.
+    pub fn has_signature(&self) -> bool {
+        self.fields().any(|(field, _)| is_of_signature(field))
+    }
 }
 
 /// Whether named cells contain more than sizes and type, that is, fields that kernels are made for.
 pub(super) fn has_signature(has: impl Fn(&str) -> bool) -> bool {
-    let fields = FmhaProblem::FIELDS.iter().filter(|field| is_of_kernels(field) && field.name != "dtype");
+    let fields = FmhaProblem::FIELDS.iter().filter(|field| is_of_signature(field));
     fields.flat_map(Field::names).any(has)
 }
 

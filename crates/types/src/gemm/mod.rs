@@ -15,7 +15,7 @@ mod variant;
 use family::Family;
 pub use kernels::*;
 #[cfg(test)]
-pub(crate) use problem::read;
+pub(crate) use problem::of_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
@@ -29,9 +29,9 @@ pub(crate) mod problems {
     pub use super::request::{GemmRequest, Group, Groups, MAX_GROUPS};
 }
 
-use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
+use crate::given::Given;
 use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::{Dtype, GemmLibrary};
@@ -72,8 +72,8 @@ impl OperationProblem for GemmProblem {
         executable_flags: &["m", "n", "k"],
     };
 
-    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        let problem = problem::read(cells, defaults)?;
+    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::of_given(given, defaults)?;
         problem.validate().map(|()| problem)
     }
 

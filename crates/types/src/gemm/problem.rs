@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::{GemmRequest, Groups, Quant};
-use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, GivenFields, InvalidField, fields};
+use crate::field::{self, InvalidField, fields};
+use crate::given::Given;
+use crate::shape::Mnk;
 use crate::valid::element;
 use crate::vocab::{Arch, Dtype, GemmLayout, StreamKReduction};
 
@@ -116,10 +117,12 @@ impl GemmProblem {
     }
 }
 
-/// Reads a problem from named cells. `M`, `N`, `K` are required, or a list of GEMMs as `groups`.
-pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<GemmProblem, InvalidField> {
-    let mut given = GivenFields::read::<GemmProblem>(cells)?;
-    let groups: Groups = cells::text(cells, "groups")?.map_or(Ok(Groups::NONE), str::parse)?;
+/// The problem of which these fields are given. `M`, `N`, `K` are required, or a list of GEMMs as `groups`.
+pub(crate) fn of_given(
+    mut given: Given<GemmProblem>,
+    defaults: &ProblemDefaults,
+) -> Result<GemmProblem, InvalidField> {
+    let groups = given.groups().unwrap_or(Groups::NONE);
     if let Some(largest) = groups.largest() {
         for (name, extent) in ["M", "N", "K"].into_iter().zip(largest.extents) {
             given.or(name, extent.into());
@@ -129,7 +132,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Gem
     let dtype = given.value("dtype_a").unwrap_or(defaults.dtype);
     let mut usual = GemmProblem {
         layout: defaults.gemm_layout,
-        arch: cells::parsed(cells, "arch")?.or(defaults.arch),
+        arch: given.arch().or(defaults.arch),
         request: defaults.gemm_request,
         ..GemmProblem::USUAL.of(dtype)
     };
@@ -140,8 +143,9 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Gem
         usual.dtype_c = dtype.scaled_result();
     }
     for (name, usual) in [("group_a", usual.request.group_a), ("group_b", usual.request.group_b)] {
-        if let (Some(_), None, Some(cell)) = (given.get(name), usual, cells.cell(name)) {
-            return Err(InvalidField::new(name, cell, "nothing, or a 'quant' that has such groups"));
+        if let (Some(Some(shape)), None) = (given.value::<Option<Mnk>>(name), usual) {
+            let found = format_args!("'{shape}'");
+            return Err(InvalidField::new(name, found, "nothing, or a 'quant' that has such groups"));
         }
     }
     Ok(given.complete(&usual))

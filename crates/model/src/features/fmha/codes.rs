@@ -8,8 +8,9 @@ use crate::features::reader::Reader;
 use crate::features::rules::{coded_or, coded_word};
 use crate::features::sides::{KernelFeatures, NameCell};
 use crate::features::{Extractor, Feature, FieldError, FmhaEncoding};
+use crate::given::Given;
 use crate::kernel::FmhaKernel;
-use crate::problem::{FmhaProblem, InvalidField, fmha_signature_differs};
+use crate::problem::{FmhaProblem, InvalidField};
 
 const DTYPES: &[&str] = &["fp16", "bf16", "fp8bf16", "fp8fp32"];
 const PIPELINES: &[&str] = &[
@@ -73,7 +74,7 @@ impl OperationTerms for FmhaProblem {
     ) -> Result<bool, InvalidField> {
         Ok(match kernel {
             Some(kernel) => kernel.supports(&if is_signed { *self } else { kernel.sign(self) }),
-            None => !is_signed || fmha_signature_differs(cells, self)?.is_none(),
+            None => !is_signed || Given::signature(cells)?.differs_from_signature(self).is_none(),
         })
     }
 
@@ -170,7 +171,8 @@ impl KernelFeatures for FmhaKernel {
 
     fn agree(&self, extractor: &Extractor, row: &dyn Fields, name: NameCell<'_>) -> Result<(), FieldError> {
         if !Reader::new(extractor, row).is_lenient()
-            && let Some(field) = fmha_signature_differs(row, &self.sign(&FmhaProblem::USUAL))?
+            && let Some(field) =
+                Given::signature(row)?.differs_from_signature(&self.sign(&FmhaProblem::USUAL))
         {
             let expected = format!("the {field} of the row's cells");
             return Err(InvalidField::new(name.0, format_args!("'{}'", name.1), expected));
