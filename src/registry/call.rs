@@ -9,6 +9,7 @@ use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Registry, SelectError, Selection, Source};
 use crate::problem::Checked;
+use crate::ranking::Ranker;
 use crate::vocab::Arch;
 
 /// An answer; `None` of a source that leaves the problem to the next one. Errors are final.
@@ -48,6 +49,13 @@ impl<'r, 's> Call<'r, 's> {
     /// Whether a kernel computes the problem on its architecture; `supports` is not called.
     pub(super) fn is_eligible(self, entry: &Entry) -> bool {
         entry.is_eligible(&self.problem, self.arch())
+    }
+
+    /// Whether a kernel that a ranking for the problem lists is eligible: the ranking has matched request,
+    /// extents and split.
+    pub(super) fn runs_ranked(self, entry: &Entry, ranker: &Ranker) -> bool {
+        entry.runs_on(&self.problem, self.arch())
+            && (ranker.matches_types(self.problem.op()) || entry.kernel().matches_types(&self.problem))
     }
 
     /// Whether an eligible kernel takes the problem in so many parts, and its owner supports it.

@@ -261,10 +261,15 @@ impl Entry {
     /// Whether it computes the problem, in its types and layout, with its extents, on its architecture;
     /// `supports` is not called.
     pub fn is_eligible(&self, problem: &Problem, arch: Option<Arch>) -> bool {
-        self.kernel.runs_on(problem.arch().or(arch))
+        self.runs_on(problem, arch)
             && self.kernel.matches_request(problem)
             && self.kernel.matches_types(problem)
             && self.takes(problem, arch)
+    }
+
+    /// Whether the kernel runs on the architecture of the problem, or on `arch` if that names none.
+    pub(super) fn runs_on(&self, problem: &Problem, arch: Option<Arch>) -> bool {
+        self.kernel.runs_on(problem.arch().or(arch))
     }
 
     /// Whether its hooks support the problem; true without hooks.

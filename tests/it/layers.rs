@@ -11,13 +11,13 @@ use crate::common::root;
 
 /// Each crate may import those before it; the library's folder is the repository.
 const CRATES: [&str; 13] = [
-    "types", "model", "enumerate", "uhd", "lgbm", "data", "train", "study", "", "measure", "cli", "parity",
-    "loom",
+    "types", "model", "enumerate", "uhd", "lgbm", "measurements", "train", "evaluate", "", "measure", "cli",
+    "parity", "loom",
 ];
 
-/// Circles: modules that others import although they import them. Defaults hold what only GEMMs ask for;
-/// rules hold each operation's, which reads them.
-const CIRCLES: [&str; 2] = ["types/defaults", "enumerate/rules"];
+/// Circles: modules that others import although they import them. Defaults and partial records hold what only
+/// GEMMs ask for; rules hold each operation's, which reads them.
+const CIRCLES: [&str; 3] = ["types/defaults", "types/given", "enumerate/rules"];
 
 /// Adds what a module's files import from the crate's root.
 fn read(path: &Path, module: &str, imports: &mut BTreeSet<[String; 2]>) {

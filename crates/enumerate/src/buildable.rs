@@ -1,10 +1,20 @@
 //! Which kernels of a list of names can be built, by the rules of an enumeration.
 
+use ck_select_types::each_operation;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::Arch;
 
 use crate::rules::Rules;
-use crate::{conv, gemm};
+
+/// Kernels of an operation, of which rules may tell whether one can be built.
+pub(crate) trait Buildable {
+    /// Why a kernel of which only the name is given cannot be built; `None` if it can, or if the rules do not
+    /// tell.
+    fn refusal_of_name(&self, rules: &Rules, arch: Arch) -> Option<&'static str> {
+        let _ = (rules, arch);
+        None
+    }
+}
 
 impl Rules {
     /// Why a kernel of which the name is given cannot be built for an architecture; `None` if it can, or if
@@ -12,11 +22,7 @@ impl Rules {
     /// that depend on what names leave out.
     pub fn unbuildable(&self, kernel: &Kernel, arch: Arch) -> Option<&'static str> {
         self.arch.architectures.get(arch.as_str())?;
-        match &kernel.kind {
-            KernelKind::Conv(kernel) => conv::valid::refusal_of_name(self, kernel, arch.as_str()),
-            KernelKind::Gemm(kernel) => gemm::valid::refusal_of_name(self, kernel, arch),
-            KernelKind::Fmha(_) => None,
-        }
+        each_operation!(&kernel.kind, KernelKind(kernel) => kernel.refusal_of_name(self, arch))
     }
 }
 

@@ -37,7 +37,7 @@ fn rank<'s, 'w>(
     let kernels = state.kernels().len();
     let nothing = SelectError::NoKernel { kernels, unfit: kernels, unsupported: 0, why: None };
     let ranker = model.ranker.as_deref().map_err(|_| nothing)?;
-    match ranker.ranking_or_none(problem, call.arch(), first, scratch) {
+    match ranker.ranking_of_fitting(problem, call.arch(), first, scratch) {
         Ok(ranking) => Ok(Ranked { model, ranker, ranking }),
         // A universal model only serves the problem if the GPU is known.
         Err(RankError::NoArch | RankError::Device(_)) => Err(no_model()),
@@ -68,7 +68,7 @@ impl Ranked<'_, '_> {
             let ranked = ranked?;
             let kernel = self.model.kernel(ranked.index);
             if let Some((kernel, entry)) = kernel.and_then(|kernel| Some((kernel, call.state.entry(kernel)?)))
-                && call.is_eligible(entry)
+                && call.runs_ranked(entry, self.ranker)
             {
                 return Ok(Some((Choice { kernel, split_k: ranked.split_k }, entry, ranked)));
             }

@@ -4,9 +4,10 @@
 //! list have their own waves, vectors and instructions, and get the checks of upstream's generator.
 
 use ck_select_types::kernel::{ConvKernel, ConvTile};
-use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
+use ck_select_types::vocab::{Arch, Direction, Dtype, Pipeline, Scheduler};
 
 use crate::arch::ArchTable;
+use crate::buildable::Buildable;
 use crate::rules::Rules;
 
 /// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`.
@@ -15,10 +16,12 @@ pub(crate) fn refusal(rules: &Rules, kernel: &ConvKernel, arch: &str, listed: bo
     refusals(rules, kernel, arch, listed).next()
 }
 
-/// The first rule that a kernel breaks of which only the name is given. Whether `compv4` has two buffers is
-/// not asked: upstream measured such names on an MI355X without them, so its build step adds them.
-pub(crate) fn refusal_of_name(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<&'static str> {
-    refusals(rules, kernel, arch, true).find(|refusal| *refusal != BUFFERS)
+impl Buildable for ConvKernel {
+    /// The first rule that the kernel breaks. Whether `compv4` has two buffers is not asked: upstream measured
+    /// such names on an MI355X without them, so its build step adds them.
+    fn refusal_of_name(&self, rules: &Rules, arch: Arch) -> Option<&'static str> {
+        refusals(rules, self, arch.as_str(), true).find(|refusal| *refusal != BUFFERS)
+    }
 }
 
 const BUFFERS: &str = "compv4 without two buffers, or not for this tile";

@@ -8,23 +8,26 @@ use ck_select_types::vocab::{Arch, Dtype, GemmLibrary, Major, Pipeline};
 use super::config::LdsLimit;
 use super::families::{BuiltRule, FamilyRules};
 use super::traits::Shared;
+use crate::buildable::Buildable;
 use crate::kernels::EnumerateError;
 use crate::lists::admits;
 use crate::rules::Rules;
 
-/// Why a kernel of which only the name is given cannot be built, by the rules of the tile engine's first family;
-/// `None` of other families, whose rules depend on what names leave out.
-pub(crate) fn refusal_of_name(rules: &Rules, kernel: &GemmKernel, arch: Arch) -> Option<&'static str> {
-    let &GemmKernel { tile, wave, warp_tile, pipeline, epilogue, scheduler, layout, .. } = kernel;
-    if !is_plain(kernel) {
-        return None;
+impl Buildable for GemmKernel {
+    /// By the rules of the tile engine's first family; other families have rules that depend on what names
+    /// leave out.
+    fn refusal_of_name(&self, rules: &Rules, arch: Arch) -> Option<&'static str> {
+        let &Self { tile, wave, warp_tile, pipeline, epilogue, scheduler, layout, .. } = self;
+        if !is_plain(self) {
+            return None;
+        }
+        if !rules.gemm.allows(pipeline, epilogue, scheduler) {
+            return Some("scheduler not for this pipeline");
+        }
+        let shared = Shared { rules, target: arch.as_str(), arch, dtype: self.dtype_a, layout };
+        let validator = GemmValidator::new(shared, LdsLimit::Hardware, None, false).ok()?;
+        validator.refusal(tile, wave, warp_tile, pipeline)
     }
-    if !rules.gemm.allows(pipeline, epilogue, scheduler) {
-        return Some("scheduler not for this pipeline");
-    }
-    let shared = Shared { rules, target: arch.as_str(), arch, dtype: kernel.dtype_a, layout };
-    let validator = GemmValidator::new(shared, LdsLimit::Hardware, None, false).ok()?;
-    validator.refusal(tile, wave, warp_tile, pipeline)
 }
 
 /// Whether the kernel is one of the tile engine's first family.

@@ -7,6 +7,7 @@ use super::{RankError, Ranker};
 use crate::estimate::Place;
 use crate::scoring::{BestKernels, PoolScorer};
 use crate::ties::Ranked;
+use crate::vocab::Op;
 use ck_select_types::operation::Operation;
 
 /// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
@@ -129,10 +130,16 @@ impl Ranker {
         Ok(())
     }
 
+    /// Whether rankings list kernels of the problem's types and layout alone. They do not where names tell no
+    /// types, nor by a model that is forced.
+    pub fn matches_types(&self, op: Op) -> bool {
+        Operation::get(op).names_tell_types && !self.model.is_forced()
+    }
+
     /// What a problem asks for beyond what names tell is reported as out of range. Whoever forces a model
     /// knows that its kernels are of other types.
     fn ranks(&self, segment: &Segment, at: usize, Query { problem, arch }: Query<'_>) -> bool {
-        let any_type = !Operation::get(problem.op()).names_tell_types || self.model.is_forced();
+        let any_type = !self.matches_types(problem.op());
         segment.kernels.get(at).zip(segment.limits.get(at)).is_some_and(|(kernel, limits)| {
             kernel.matches_request(&problem)
                 && (any_type || kernel.matches_types(&problem))

@@ -147,20 +147,21 @@ impl Ranker {
         count: usize,
         scratch: &'w mut RankScratch,
     ) -> Result<Ranking<'r, 'w>, RankError> {
-        let ranking = self.ranking_or_none(problem, arch, count, scratch)?;
+        self.check_key(&problem, arch)?;
+        let ranking = self.ranking_of_fitting(problem, arch, count, scratch)?;
         if ranking.is_empty() { Err(self.no_kernel(&problem)) } else { Ok(ranking) }
     }
 
-    /// The ranking, empty if no kernel computes the problem: the reason takes a look at the whole pool, and
-    /// allocates ([`no_kernel_among`](Self::no_kernel_among)).
-    pub fn ranking_or_none<'r, 'w>(
+    /// The ranking for a problem that the model's key fits, as a caller who chose the model by its key knows;
+    /// empty if no kernel computes the problem: the reason takes a look at the whole pool, and allocates
+    /// ([`no_kernel_among`](Self::no_kernel_among)).
+    pub fn ranking_of_fitting<'r, 'w>(
         &'r self,
         problem: Checked<'r>,
         arch: Option<Arch>,
         count: usize,
         scratch: &'w mut RankScratch,
     ) -> Result<Ranking<'r, 'w>, RankError> {
-        self.check_key(&problem, arch)?;
         let query = Query { problem, arch };
         if problem.chooses_split() {
             self.rank_splits(query, count, scratch)?;

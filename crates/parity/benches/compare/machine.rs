@@ -95,8 +95,8 @@ pub(crate) fn gemm_4608() -> Setting {
                         for persistent in ["False", "True"] {
                             pool.extend(schedulers.iter().map(|scheduler| {
                                 named(&format!(
-                                    "gemm_universal_fp8_rcr_{pipeline}_{epilogue}_{scheduler}_False_False\
-                                     _False_{persistent}_{m}x{n}x{k}_{wave_m}x{wave_n}x1\
+                                    "gemm_universal_fp8_rcr_{pipeline}_{epilogue}_{scheduler}_True_True\
+                                     _True_{persistent}_{m}x{n}x{k}_{wave_m}x{wave_n}x1\
                                      _{warp_m}x{warp_n}x{warp_k}"
                                 ))
                             }));

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::machine::{self, Setting};
 
 /// Raised when what the models are trained on changes, so that old ones are not used.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What to train, on what.
 pub(crate) struct Recipe {
