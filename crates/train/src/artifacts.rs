@@ -13,8 +13,17 @@ use serde_json::{Value, json};
 use ck_select_measurements::Measurements;
 use ck_select_measurements::staged::Staged;
 
+use super::card::CardInputs;
+use super::error::TrainError;
 use super::facts::{self, range, shapes, trained_on};
-use super::{CardInputs, FoldMetrics, Goal, Plan, TrainError, TrainedForest, card, out_of_fold};
+use super::goal::Goal;
+use super::metrics::FoldMetrics;
+use super::mode::Mode;
+use super::objective::Objective;
+use super::plan::Plan;
+use super::trained::TrainedForest;
+use super::warm::WarmStart;
+use super::{card, out_of_fold};
 
 /// A model directory in memory: names and contents of its files.
 #[derive(Debug)]
@@ -139,7 +148,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[TrainedForest], inp
     let mut targets: Vec<&str> = trained.iter().map(|one| one.goal.target.as_str()).collect();
     let mut log_targets: Vec<&str> = trained
         .iter()
-        .filter(|one| one.goal.objective == super::Objective::Log1p)
+        .filter(|one| one.goal.objective == Objective::Log1p)
         .map(|one| one.goal.target.as_str())
         .collect();
     log_targets.sort_unstable();
@@ -168,7 +177,13 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[TrainedForest], inp
 /// GPU, and one of one architecture has its own if they are not those of the profile.
 fn stores_hardware(plan: &Plan) -> bool {
     let profile = plan.extractor.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
-    plan.prior.is_none() || (plan.extractor.arch.is_some() && plan.extractor.hardware != profile)
+    match plan.mode {
+        Mode::Sweeps { prior: None } => true,
+        Mode::Universal { .. } => false,
+        Mode::Sweeps { prior: Some(_) } | Mode::Winners { .. } | Mode::Adapted { .. } => {
+            plan.extractor.hardware != profile
+        }
+    }
 }
 
 fn hardware(hardware: &Hardware) -> Value {
@@ -227,7 +242,7 @@ fn manifest(
         (one.goal.target.as_str().to_owned(), figures)
     });
     json!({
-        "warm_start_from": warm.map(super::WarmStart::place),
+        "warm_start_from": warm.map(WarmStart::place),
         "prev_n_estimators": old,
         "new_n_estimators": new,
         "total_n_estimators": total,

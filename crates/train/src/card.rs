@@ -9,7 +9,11 @@ use ck_select_measurements::Measurements;
 use ck_select_measurements::places::GpuFigures;
 use ck_select_measurements::trained;
 
-use super::{Efficiency, Plan, Stop, TrainedForest, facts};
+use super::facts;
+use super::metrics::Efficiency;
+use super::mode::Mode;
+use super::plan::{Plan, Stop};
+use super::trained::TrainedForest;
 
 /// Contents of a model's files that are not in the data.
 #[derive(Debug, Clone)]
@@ -75,11 +79,15 @@ pub(super) fn text(
 /// What the model is for.
 pub fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
     let extractor = &plan.extractor;
-    let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
+    let arch = arch_text(plan);
     let direction = inputs.direction.map_or_else(String::new, |direction| format!(" {direction}"));
     let dtype = inputs.dtype.map_or("any type", Dtype::as_str);
     let ops: Vec<String> = extractor.ops().map(|op| op.to_string()).collect();
     format!("Chooses kernels for {}{direction}, {dtype}, on {arch}.", ops.join(" and "))
+}
+
+fn arch_text(plan: &Plan) -> String {
+    plan.extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string())
 }
 
 /// What a data file is used for.
@@ -217,16 +225,17 @@ fn table(out: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<Strin
 fn limits(out: &mut String, plan: &Plan, trained: &[TrainedForest], trained_on: &TrainedOn) {
     if let Some(prior) = trained.first().and_then(|one| one.prior) {
         let archs = trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ");
-        let (answers, elsewhere) = match plan.extractor.arch {
-            Some(arch) if !plan.adapts => (
+        let arch = arch_text(plan);
+        let (answers, elsewhere) = match plan.mode {
+            Mode::Sweeps { .. } | Mode::Winners { .. } => (
                 format!("For {arch} only, with the estimate as prior."),
                 format!("It was trained on {archs}."),
             ),
-            Some(arch) => (
+            Mode::Adapted { .. } => (
                 format!("A universal model, adapted to {arch}, and only for it."),
                 format!("Its own and the continued measurements are of {archs}."),
             ),
-            None => (
+            Mode::Universal { .. } => (
                 "A universal model: it answers for every GPU that the estimate knows, whatever it was \
                  trained on, and selections by it are flagged as universal."
                     .to_owned(),

@@ -13,7 +13,7 @@ use ck_select_types::vocab::Arch;
 use ck_select_measurements::features;
 use ck_select_measurements::{Measurements, Row, Run};
 
-use super::TrainError;
+use super::error::TrainError;
 
 /// Features of rows: one matrix for all targets.
 #[derive(Debug, Default)]

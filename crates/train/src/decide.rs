@@ -2,9 +2,10 @@
 //! trees. Each decision is made by cross-validation within the training problems, so that a held-out problem
 //! does not influence how it is predicted.
 
+use super::error::TrainError;
 use super::fit::{Recipe, Rounds, Task};
 use super::folds::in_folds;
-use super::{TrainError, Watcher};
+use super::watcher::Watcher;
 
 /// Folds of the inner cross-validation.
 const INNER_FOLDS: usize = 3;

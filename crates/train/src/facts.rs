@@ -11,7 +11,9 @@ use ck_select_types::vocab::GemmLibrary;
 use ck_select_measurements::Measurements;
 use ck_select_measurements::trained;
 
-use super::{Plan, TrainedForest, WarmStart};
+use super::plan::Plan;
+use super::trained::TrainedForest;
+use super::warm::WarmStart;
 
 /// The problems, kernels, architectures and files of the rows of all targets. A forest that was continued
 /// has also seen the architectures of its own training.

@@ -13,10 +13,12 @@ use ck_select_types::vocab::Arch;
 use crate::lightgbm::{Booster, Matrix};
 
 use super::data::TrainingData;
+use super::error::TrainError;
 use super::lambdarank::Lambdarank;
 use super::metrics::Choice;
-use super::objective::Lists;
-use super::{Objective, Params, TrainError, combine, metrics, tune};
+use super::objective::{Lists, Objective};
+use super::params::Params;
+use super::{combine, metrics, tune};
 
 /// The data and the settings of a training.
 #[derive(Clone)]

@@ -8,7 +8,8 @@ use ck_select_types::problem::Problem;
 
 use ck_select_measurements::Measurements;
 
-use super::{Item, TrainError};
+use super::data::Item;
+use super::error::TrainError;
 
 /// What is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,9 @@ use parquet::file::properties::WriterProperties;
 use ck_select_measurements::convert::speed_column;
 use ck_select_measurements::{Measurements, Row};
 
-use super::{TrainError, TrainedForest, facts};
+use super::error::TrainError;
+use super::facts;
+use super::trained::TrainedForest;
 
 /// The valid rows with the fold that held each out, and each choosing target's prediction, in the space of
 /// its training.

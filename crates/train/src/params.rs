@@ -2,8 +2,9 @@
 
 use serde_json::{Number, Value};
 
+use super::error::TrainError;
 use super::lambdarank::PLACES;
-use super::{Objective, TrainError};
+use super::objective::Objective;
 
 /// The valid values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]

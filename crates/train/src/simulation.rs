@@ -15,11 +15,15 @@ use ck_select_measurements::Measurements;
 use ck_select_measurements::figures::mean;
 
 use super::data::{Item, TrainingData};
+use super::error::TrainError;
 use super::fit::{Recipe, Task};
-use super::folds::in_folds;
+use super::folds::{GroupBy, in_folds};
+use super::holdout::Holdout;
 use super::metrics::{Choice, Efficiency};
+use super::objective::Objective;
+use super::params::Params;
 use super::tune::{own_params, spread_order};
-use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
+use super::warm::WarmStart;
 
 /// Folds in which measured problems are held out by default, to predict the quality on others.
 const FOLDS: usize = 5;

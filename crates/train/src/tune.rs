@@ -22,7 +22,8 @@ use ck_select_types::problem::Problem;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{Objective, Params};
+use super::objective::Objective;
+use super::params::Params;
 
 /// Parameters for learning the user's measurements: those of a model for one GPU, on top of a universal one;
 /// ten trees per measured problem, 400 at most.

@@ -7,10 +7,12 @@ use rayon::prelude::*;
 use ck_select_measurements::figures::Errors;
 
 use super::decide;
+use super::error::TrainError;
 use super::fit::{Recipe, Rounds, Task};
 use super::folds::group_k_fold;
 use super::metrics::{Choice, Efficiency, FoldMetrics};
-use super::{Stop, TrainError, Watcher};
+use super::plan::Stop;
+use super::watcher::Watcher;
 
 /// The results of cross-validation.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,10 @@ use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 use serde_json::Value;
 
-use super::{Objective, Plan, TrainError};
+use super::error::TrainError;
+use super::goal::Goal;
+use super::mode::Mode;
+use super::objective::Objective;
 use ck_select_measurements::trained;
 use ck_select_measurements::{DataError, Measurements};
 use ck_select_model::directory::forest_text;
@@ -141,15 +144,27 @@ impl WarmStart {
         word.as_str()?.parse().ok()
     }
 
-    /// Checks that the plan's columns mean the same as those of the old forests.
-    pub fn check(&self, plan: &Plan, dtype: Option<Dtype>) -> Result<(), TrainError> {
+    /// How a training adapts this model, which has to be universal.
+    pub fn adapted(&self) -> Result<Mode, TrainError> {
+        let adapted = self.prior().map(|prior| Mode::Adapted { prior });
+        adapted.ok_or_else(|| TrainError::not_universal(&self.place))
+    }
+
+    /// Checks that columns, categories and goals of a training mean what they mean in the old forests.
+    pub(super) fn check(
+        &self,
+        extractor: &Extractor,
+        categories: &[String],
+        goals: &[Goal],
+        dtype: Option<Dtype>,
+    ) -> Result<(), TrainError> {
         let old = self.spec.extractor.schema.names();
-        let new = plan.extractor.schema.names();
+        let new = extractor.schema.names();
         if old != new {
             return Err(TrainError::about("Feature schema mismatch", difference(&old, &new)));
         }
         let sorted = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
-        let (old, new) = (sorted(&self.spec.categorical_features), sorted(&plan.categories));
+        let (old, new) = (sorted(&self.spec.categorical_features), sorted(categories));
         if old != new {
             let list = |names: &BTreeSet<String>| format!("{:?}", names.iter().collect::<Vec<_>>());
             let (old, new) = (list(&old), list(&new));
@@ -163,7 +178,7 @@ impl WarmStart {
             }
             Err(TrainError::about(file, format_args!("{field} {old}, this training has {new}")))
         };
-        let (was, is) = (&self.spec.extractor, &plan.extractor);
+        let (was, is) = (&self.spec.extractor, extractor);
         differs("op_type", self.spec.op().to_string(), is.schema.op().to_string())?;
         if let Some(old) = self.spec.dtype {
             differs("dtype", old.to_string(), dtype.map_or("any type", Dtype::as_str).to_owned())?;
@@ -173,7 +188,7 @@ impl WarmStart {
         }
         differs("feature rules", format!("{:?}", was.rules), format!("{:?}", is.rules))?;
         differs("hardware", format!("{:?}", was.hardware), format!("{:?}", is.hardware))?;
-        for goal in &plan.goals {
+        for goal in goals {
             if let (Target::Relative, Some(old)) = (goal.target, self.objective()) {
                 differs("objective", old.to_string(), goal.objective.to_string())?;
             }

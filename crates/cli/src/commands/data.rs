@@ -39,6 +39,12 @@ pub(crate) struct ChooseOption {
 }
 
 impl ChooseOption {
+    /// Whether the option is given.
+    #[cfg(feature = "train")]
+    pub(crate) const fn is_given(&self) -> bool {
+        self.choose.is_some()
+    }
+
     /// Whether the number of parts is chosen; an error for an operation that has none.
     pub(crate) fn chooses_split(&self, op: Op) -> Result<bool, CliError> {
         if self.choose.is_some() && !Problem::has_split(op) {

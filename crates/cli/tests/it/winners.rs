@@ -166,7 +166,9 @@ fn rows_are_those_that_were_asked_for() {
             "{line} --where dtype=bf16
                 1: the tables have no shape of what was asked for
             {line} --choose split_k
-                2: '--winners <FILE>...' cannot be used with '--choose <FIELD>'"
+                2: --choose: splits are not learned from --winners: whatever was tried is right no more often
+            {line} --objective log1p
+                2: --winners: found --objective log1p, expected listwise or lambdarank"
         ));
     }
 }

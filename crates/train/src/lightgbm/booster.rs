@@ -5,8 +5,8 @@ use std::ptr;
 
 use lightgbm3_sys as sys;
 
-use super::dataset::Dataset;
-use super::{LightGbmError, Matrix, c_text, check, silence};
+use super::dataset::{Dataset, Matrix};
+use super::error::{LightGbmError, c_text, check, silence};
 
 /// A model of the real LightGBM: trained here, or read from a text.
 pub struct Booster {

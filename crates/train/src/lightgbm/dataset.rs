@@ -6,7 +6,7 @@ use std::ptr;
 
 use lightgbm3_sys as sys;
 
-use super::{LightGbmError, c_text, check, silence};
+use super::error::{LightGbmError, c_text, check, silence};
 
 /// Rows to train on, with their labels.
 #[derive(Debug, Clone, Default)]

@@ -40,8 +40,8 @@ fn a_continued_forest_has_old_and_new_trees_and_is_no_worse() {
     let warm = WarmStart::load(&folder.path().join("base")).unwrap();
     assert_eq!(warm.total_trees(), Some(20));
     plan.goals[0].params.set("n_estimators", "15").unwrap();
-    warm.check(&plan, Some(Dtype::Bf16)).unwrap();
     plan.warm_start = Some(warm);
+    plan.check_warm_start(Some(Dtype::Bf16)).unwrap();
     let measurements = measurements(25);
     let new = train(&measurements, &plan, &()).unwrap();
     assert_eq!((new[0].forest.trees().len(), new[0].continued), (35, 20));
@@ -83,7 +83,8 @@ fn check(change: impl Fn(&mut serde_json::Value)) -> Result<(), TrainError> {
     let mut spec = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     change(&mut spec);
     fs::write(&path, spec.to_string()).unwrap();
-    WarmStart::load(&folder.path().join("base"))?.check(&plan, Some(Dtype::Bf16))
+    let warm_start = Some(WarmStart::load(&folder.path().join("base"))?);
+    Plan { warm_start, ..plan }.check_warm_start(Some(Dtype::Bf16))
 }
 
 fn complaint(change: impl Fn(&mut serde_json::Value)) -> String {

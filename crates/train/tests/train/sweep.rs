@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ck_select_measurements::{Measurements, RowScope};
 use ck_select_model::directory::Target;
 use ck_select_model::features::{Extractor, Rules, Schema};
-use ck_select_train::{CardInputs, Goal, GroupBy, Objective, Params, Plan, Stop, TrainedForest, train};
+use ck_select_train::{CardInputs, Goal, GroupBy, Mode, Objective, Params, Plan, Stop, TrainedForest, train};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::vocab::{Direction, Dtype, Op};
 
@@ -99,11 +99,10 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
         stop: Stop::Never,
         hard_rounds: 0,
         holdout: None,
-        prior: None,
+        mode: Mode::Sweeps { prior: None },
         seed: 42,
         only_trains: Vec::new(),
         warm_start: None,
-        adapts: false,
     }
 }
 

@@ -9,9 +9,19 @@ use crate::error::CliError;
 use crate::table::Format;
 
 #[cfg(feature = "train")]
+mod columns;
+#[cfg(feature = "train")]
+mod params;
+#[cfg(feature = "train")]
 mod plan;
 #[cfg(feature = "train")]
+mod rows;
+#[cfg(feature = "train")]
 mod run;
+#[cfg(feature = "train")]
+mod training;
+#[cfg(feature = "train")]
+mod tuned;
 #[cfg(feature = "train")]
 pub(super) use run::{card, run};
 
@@ -32,7 +42,7 @@ Parameters have the names of LightGBM's scikit-learn interface or of LightGBM it
 one for a single target.";
 
 /// Train a model from measurements
-#[derive(Clone, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
@@ -47,9 +57,7 @@ pub(crate) struct Args {
         value_name = "FILE",
         num_args = 1..,
         requires = "pool",
-        conflicts_with_all = [
-            "data", "extra_data", "universal", "warm_start", "choose",
-        ]
+        conflicts_with_all = ["data", "extra_data", "universal", "warm_start"]
     )]
     winners: Vec<PathBuf>,
     /// The kernels among which winners won: one pool for all tables, or one for each, in their order:

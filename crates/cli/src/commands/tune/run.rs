@@ -174,7 +174,7 @@ fn write(
         rank_by: Target::Relative,
         folds: 1,
         holdout: None,
-        prior: base.prior(),
+        mode: base.adapted()?,
         group_by: GroupBy::Problem,
         fold_seed: None,
         stop: Stop::Never,
@@ -182,7 +182,6 @@ fn write(
         seed: args.settings.seed,
         only_trains: Vec::new(),
         warm_start: Some(base),
-        adapts: true,
     };
     let trained = train(measured, &plan, &())?;
     let (direction, dtype) = (measured.common_direction()?, measured.common_dtype()?);

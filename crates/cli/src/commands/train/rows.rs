@@ -1,0 +1,124 @@
+//! The rows of a training.
+
+use std::collections::BTreeSet;
+
+use ck_select::estimate::GpuOverride;
+use ck_select::hardware::Hardware;
+use ck_select::problem::Problem;
+use ck_select_measurements::{Measurements, ReadOptions};
+use ck_select_train::Plan;
+
+use super::super::data::{check_choice, look_over};
+use super::training::{Common, Training};
+use super::tuned::TunedRows;
+use crate::error::CliError;
+
+/// The rows of a training.
+pub(super) enum TrainingRows<'a> {
+    Measured(Measurements),
+    Tuned(TunedRows<'a>),
+}
+
+impl<'a> TrainingRows<'a> {
+    pub(super) fn read(training: &'a Training<'_>, common: &Common<'_>) -> Result<Self, CliError> {
+        let (op, filter) = (training.op(), common.filter);
+        let (data, arch, options) = match training {
+            Training::Sweeps { data, gpu, chooses_split, prior, .. } => {
+                let described = prior.map_or(Ok(None), |_| gpu.described())?;
+                let options =
+                    ReadOptions { gpu: described, chooses_split: *chooses_split, ..filter.options() };
+                (data, gpu.arch, options)
+            }
+            &Training::Universal { ref data, several_ops, chooses_split, .. } => {
+                let options = ReadOptions {
+                    assumed: common.gpu.arch,
+                    gpu: common.gpu.described()?,
+                    of_several_gpus: true,
+                    of_several_ops: several_ops,
+                    chooses_split,
+                    ..filter.options()
+                };
+                (data, None, options)
+            }
+            Training::Winners { tables, pools, gpu, .. } => {
+                let wanted = filter.scope(op, gpu.arch)?;
+                return Ok(Self::Tuned(TunedRows::read(tables, pools, wanted, gpu)?));
+            }
+        };
+        let mut measurements = Measurements::with(filter.scope(op, arch)?, options);
+        measurements.add_all(&data.paths)?;
+        Ok(Self::Measured(measurements))
+    }
+
+    pub(super) const fn measurements(&self) -> &Measurements {
+        match self {
+            Self::Measured(measurements) => measurements,
+            Self::Tuned(tuned) => &tuned.rows.measurements,
+        }
+    }
+}
+
+/// Refuses rows that leave a choice to the command line, and prints what is odd about the others.
+pub(super) fn check(
+    measurements: &Measurements,
+    training: &Training<'_>,
+    common: &Common<'_>,
+) -> Result<(), CliError> {
+    check_choice(measurements, common.filter.op, common.gpu.arch)?;
+    check_described(measurements)?;
+    let gpus = look_over(measurements)?;
+    if let (Training::Sweeps { .. }, [_, _, ..]) = (training, &*gpus) {
+        let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
+        say!(
+            "ckselect: the data was measured on several GPUs, which are taken for one: {}",
+            names.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a GPU of --arch that no row was measured on.
+fn check_described(measurements: &Measurements) -> Result<(), CliError> {
+    let archs: BTreeSet<_> = measurements.problems().iter().filter_map(Problem::arch).collect();
+    if let Some(GpuOverride { arch, .. }) = measurements.described()
+        && !archs.is_empty()
+        && !archs.contains(arch)
+    {
+        let archs: Vec<_> = archs.iter().map(ToString::to_string).collect();
+        fail!("--arch: found a GPU of {arch}, but the rows are of {}", archs.join(", "));
+    }
+    Ok(())
+}
+
+/// Gives the features of sweeps the constants of a file, else those that the data records, else those of the
+/// architecture's profile, which the plan has. In other trainings, each row has those of its own GPU.
+pub(super) fn adopt_hardware(
+    plan: &mut Plan,
+    measurements: &Measurements,
+    training: &Training<'_>,
+) -> Result<(), CliError> {
+    let Training::Sweeps { gpu, prior, warm_start, .. } = training else { return Ok(()) };
+    if let (Some(arch), Some(_)) = (gpu.arch, prior) {
+        plan.extractor.hardware = match gpu.described()? {
+            Some(gpu) => gpu.device.hardware,
+            None => measurements.device(arch)?.hardware,
+        };
+        return Ok(());
+    }
+    if gpu.is_described() {
+        plan.extractor.hardware = gpu.hardware_over(plan.extractor.hardware)?;
+        return Ok(());
+    }
+    match (measurements.hardware(), gpu.arch) {
+        (Some(hardware), _) => plan.extractor.hardware = hardware,
+        (None, Some(arch)) if warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
+            let known = Hardware::PROFILES.join(", ");
+            fail!(
+                "--arch: there is no profile of {arch}, only of {known}, and the data records no constants \
+                 of the GPU: give --arch a file (docs/estimate.md)"
+            );
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,299 @@
+//! The three ways to train, and what each leaves to its defaults.
+//!
+//! | default | sweeps | universal | winners |
+//! |---|---|---|---|
+//! | objective | the warm start's, else lambdarank | listwise | lambdarank |
+//! | parameters | by the objective | of universal models | of winners |
+//! | targets beside the ranking | tflops; none with a prior | none | none |
+//! | features | the operation's engine | the estimate's alone | chosen for winners |
+//! | groups of folds | problem | sizes | pair of N and K |
+//! | prior | `--prior` | the sharpness | 1 |
+//! | constants of a GPU | the plan's, or the data's | each row's | each row's |
+//! | direction, type | one, or an error | any | one if all rows agree |
+//!
+//! The command line is read once, into one of these and [`Common`]. Whoever needs to know the way matches on
+//! [`Training`]; nobody infers it from which options were given.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ck_select::directory::Target;
+use ck_select::estimate::ops_like;
+use ck_select::pool::Pool;
+use ck_select::vocab::{Direction, Dtype, Op};
+use ck_select_measurements::{Measurements, files_of};
+use ck_select_train::{GroupBy, Holdout, Mode, Objective, Params, WarmStart};
+
+use super::super::data::RowFilter;
+use super::super::gpu::Gpu;
+use super::super::{warm_start_of, winners};
+use super::params::{Param, Settings, params};
+use super::{Args, Folds};
+use crate::error::CliError;
+use crate::table::Format;
+
+/// Options that mean the same in every way to train.
+pub(super) struct Common<'a> {
+    pub(super) output: &'a Path,
+    pub(super) overwrite: bool,
+    /// `--arch`, without what the data adds to it.
+    pub(super) gpu: &'a Gpu,
+    pub(super) filter: &'a RowFilter,
+    pub(super) folds: usize,
+    pub(super) holdout: Option<Holdout>,
+    pub(super) targets: Option<Vec<Target>>,
+    pub(super) objective: Option<Objective>,
+    pub(super) features: Option<&'a str>,
+    pub(super) settings: Settings,
+    pub(super) params: Vec<Param<'a>>,
+    pub(super) format: Format,
+}
+
+impl<'a> Common<'a> {
+    pub(super) fn new(args: &'a Args) -> Result<Self, CliError> {
+        let settings = Settings::read(&args.params)?;
+        let (folds, holdout) = match &args.folds {
+            Folds::Count(count) => (usize::from(*count), None),
+            Folds::Each(_) if settings.fold_seed.is_some() || settings.group_by.is_some() => {
+                refuse!("--params: fold_seed and group_by are for a number of --folds")
+            }
+            Folds::Each(word) => (5, Some(Holdout::from_word(word))),
+        };
+        let target =
+            |word: &String| word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")));
+        let objective =
+            |word: &String| word.parse().map_err(|error| CliError::usage(format!("--objective: {error}")));
+        Ok(Self {
+            output: &args.output,
+            overwrite: args.overwrite,
+            gpu: &args.gpu,
+            filter: &args.rows.filter,
+            folds,
+            holdout,
+            objective: args.objective.as_ref().map(objective).transpose()?,
+            targets: args.targets.as_ref().map(|list| list.iter().map(target).collect()).transpose()?,
+            features: args.features.as_deref(),
+            settings,
+            params: params(&args.params)?,
+            format: args.format,
+        })
+    }
+}
+
+/// Files of measurements.
+pub(super) struct DataFiles {
+    pub(super) paths: Vec<PathBuf>,
+    /// By file, whether its problems are never held out.
+    pub(super) only_trains: Vec<bool>,
+}
+
+impl DataFiles {
+    fn new(args: &Args) -> Result<Self, CliError> {
+        let (mut paths, mut only_trains) = (Vec::new(), Vec::new());
+        for (given, only) in [(&args.data, false), (&args.extra_data, true)] {
+            for file in given.iter().map(|path| files_of(path)).collect::<Result<Vec<_>, _>>()?.concat() {
+                if paths.contains(&file) {
+                    refuse!("{} is given twice", file.display());
+                }
+                paths.push(file);
+                only_trains.push(only);
+            }
+        }
+        Ok(Self { paths, only_trains })
+    }
+}
+
+/// What is trained from what.
+pub(super) enum Training<'a> {
+    /// A model for one GPU, from its measurements.
+    Sweeps {
+        data: DataFiles,
+        op: Op,
+        /// The GPU that was measured, with its architecture.
+        gpu: Gpu,
+        chooses_split: bool,
+        /// The estimate's weight, if it takes part.
+        prior: Option<f64>,
+        warm_start: Option<WarmStart>,
+    },
+    /// A model for any GPU, from measurements of several.
+    Universal {
+        data: DataFiles,
+        op: Op,
+        /// Whether rows of all operations count that the estimate sees as this one.
+        several_ops: bool,
+        chooses_split: bool,
+    },
+    /// A model for one architecture, from the winners of tuned tables.
+    Winners {
+        tables: &'a [PathBuf],
+        /// One for all tables, or one for each.
+        pools: Vec<Arc<Pool>>,
+        op: Op,
+        /// The GPU of rows that record no compute units, with its architecture.
+        gpu: Gpu,
+        prior: f64,
+    },
+}
+
+impl<'a> Training<'a> {
+    pub(super) fn new(args: &'a Args, common: &Common<'_>) -> Result<Self, CliError> {
+        if !args.winners.is_empty() {
+            Self::winners(args, common)
+        } else if args.universal {
+            Self::universal(args)
+        } else {
+            Self::sweeps(args)
+        }
+    }
+
+    fn sweeps(args: &Args) -> Result<Self, CliError> {
+        let (data, filter) = (DataFiles::new(args)?, &args.rows.filter);
+        let (op, arch) = match (filter.op, args.gpu.arch) {
+            (Some(op), Some(arch)) => (op, arch),
+            (op, arch) => {
+                let rows = filter.first_rows(&data.paths)?;
+                let op = op.map_or_else(|| rows.op(), Ok)?;
+                (op, arch.map_or_else(|| rows.measured_arch(&args.gpu), Ok)?)
+            }
+        };
+        let warm_start = args.warm_start.as_deref().map(warm_start_of).transpose()?;
+        if warm_start.as_ref().is_some_and(|warm| warm.prior().is_some()) {
+            return Err(no_universal_warm_start());
+        }
+        let chooses_split = args.choose.chooses_split(op)?;
+        let gpu = args.gpu.with_arch(Some(arch));
+        Ok(Self::Sweeps { data, op, gpu, chooses_split, prior: args.prior, warm_start })
+    }
+
+    fn universal(args: &Args) -> Result<Self, CliError> {
+        if args.warm_start.is_some() {
+            return Err(no_universal_warm_start());
+        }
+        let (data, filter) = (DataFiles::new(args)?, &args.rows.filter);
+        let op = filter.op.map_or_else(|| filter.first_rows(&data.paths)?.op_of_universal(), Ok)?;
+        let several_ops = filter.op.is_none() && ops_like(op).count() > 1;
+        let chooses_split = args.choose.chooses_split(op)?;
+        Ok(Self::Universal { data, op, several_ops, chooses_split })
+    }
+
+    fn winners(args: &'a Args, common: &Common<'_>) -> Result<Self, CliError> {
+        if let Folds::Each(word) = &args.folds {
+            refuse!("--folds: found {word}, expected a number with --winners");
+        }
+        if args.choose.is_given() {
+            refuse!(
+                "--choose: splits are not learned from --winners: whatever was tried is right no more often \
+                 than never splitting (docs/what-did-not-work.md)"
+            );
+        }
+        let gpu = args.gpu.with_arch(args.gpu.named_arch()?);
+        if gpu.arch.is_none() {
+            refuse!("--winners needs --arch: a model of winners is for one architecture");
+        }
+        let pools = winners::pools(&args.pool, args.winners.len(), gpu.arch)?;
+        let op = winners::scope(common.filter, pools[0].op(), gpu.arch)?.op;
+        Ok(Self::Winners { tables: &args.winners, pools, op, gpu, prior: args.prior.unwrap_or(1.0) })
+    }
+
+    pub(super) const fn op(&self) -> Op {
+        match self {
+            Self::Sweeps { op, .. } | Self::Universal { op, .. } | Self::Winners { op, .. } => *op,
+        }
+    }
+
+    /// The GPU of rows that do not name theirs.
+    pub(super) const fn gpu<'g>(&'g self, common: &Common<'g>) -> &'g Gpu {
+        match self {
+            Self::Sweeps { gpu, .. } | Self::Winners { gpu, .. } => gpu,
+            Self::Universal { .. } => common.gpu,
+        }
+    }
+
+    /// By file, whether its problems are never held out; yes for none of the files beyond the end.
+    pub(super) fn only_trains(&self) -> &[bool] {
+        match self {
+            Self::Sweeps { data, .. } | Self::Universal { data, .. } => &data.only_trains,
+            Self::Winners { .. } => &[],
+        }
+    }
+
+    pub(super) const fn warm_start(&self) -> Option<&WarmStart> {
+        match self {
+            Self::Sweeps { warm_start, .. } => warm_start.as_ref(),
+            Self::Universal { .. } | Self::Winners { .. } => None,
+        }
+    }
+
+    /// The objective of `--objective`, else the default. The estimate is a prior of objectives that order the
+    /// kernels of a problem.
+    pub(super) fn objective(&self, given: Option<Objective>) -> Result<Objective, CliError> {
+        let (usual, with_estimate) = match self {
+            Self::Sweeps { warm_start, prior, .. } => {
+                (warm_start.as_ref().and_then(WarmStart::objective), prior.map(|_| "--prior"))
+            }
+            Self::Universal { .. } => (Some(Objective::Listwise), None),
+            Self::Winners { .. } => (None, Some("--winners")),
+        };
+        let objective = given.or(usual).unwrap_or(Objective::Lambdarank);
+        match with_estimate {
+            Some(option) if !matches!(objective, Objective::Listwise | Objective::Lambdarank) => {
+                refuse!("{option}: found --objective {objective}, expected listwise or lambdarank")
+            }
+            _ => Ok(objective),
+        }
+    }
+
+    /// Parameters of the forest that ranks.
+    pub(super) fn params(&self, objective: Objective) -> Params {
+        match self {
+            Self::Sweeps { .. } => Params::new(objective),
+            Self::Universal { .. } => Params::universal(),
+            Self::Winners { .. } => Params::of_winners(objective),
+        }
+    }
+
+    /// Targets without `--targets`, besides the ranking.
+    pub(super) const fn targets(&self) -> &'static [Target] {
+        match self {
+            Self::Sweeps { prior: None, .. } => &[Target::Tflops],
+            Self::Sweeps { prior: Some(_), .. } | Self::Universal { .. } | Self::Winners { .. } => &[],
+        }
+    }
+
+    /// Which problems stay on one side of a fold, without `--params group_by`.
+    pub(super) const fn group_by(&self) -> GroupBy {
+        match self {
+            Self::Sweeps { .. } => GroupBy::Problem,
+            Self::Universal { .. } => GroupBy::Sizes,
+            Self::Winners { .. } => GroupBy::Pair,
+        }
+    }
+
+    /// The mode of the plan; `ranking` are the parameters of its first forest.
+    pub(super) fn mode(&self, ranking: &Params) -> Mode {
+        match *self {
+            Self::Sweeps { prior, .. } => Mode::Sweeps { prior },
+            Self::Universal { .. } => Mode::Universal { prior: ranking.sharpness() },
+            Self::Winners { prior, .. } => Mode::Winners { prior },
+        }
+    }
+
+    /// The direction and the element type that a model is for; `None` for any.
+    pub(super) fn direction_and_dtype(
+        &self,
+        measurements: &Measurements,
+    ) -> Result<(Option<Direction>, Option<Dtype>), CliError> {
+        let (direction, dtype) = (|| measurements.common_direction(), || measurements.common_dtype());
+        Ok(match self {
+            Self::Sweeps { .. } => (direction()?, dtype()?),
+            Self::Universal { .. } => (None, None),
+            // Tables may be of fp8 and int8, and of families of several types; pools of several directions.
+            Self::Winners { .. } => (direction().ok().flatten(), dtype().ok().flatten()),
+        })
+    }
+}
+
+fn no_universal_warm_start() -> CliError {
+    CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`")
+}

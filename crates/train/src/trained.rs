@@ -1,0 +1,36 @@
+//! What a training gives for each goal.
+
+use ck_select_model::forest::Forest;
+
+use super::data::TrainingData;
+use super::goal::Goal;
+use super::plan::Plan;
+use super::validate::Validation;
+
+/// A trained forest.
+#[derive(Debug)]
+pub struct TrainedForest {
+    /// The goal, with the resulting parameters and number of trees.
+    pub goal: Goal,
+    /// LightGBM's text.
+    pub text: String,
+    /// The parsed forest.
+    pub forest: Forest,
+    /// The results of cross-validation.
+    pub validation: Validation,
+    /// The rows that it was trained on.
+    pub data: TrainingData,
+    /// The weight of the estimate in selections, for a universal model.
+    pub prior: Option<f64>,
+    /// Number of trees of the forest that it continues.
+    pub continued: usize,
+    /// Number of problems with more weight after the search for hard ones.
+    pub hard_problems: usize,
+}
+
+impl Plan {
+    /// The forest that ranks.
+    pub fn ranking<'t>(&self, trained: &'t [TrainedForest]) -> Option<&'t TrainedForest> {
+        trained.iter().find(|one| one.goal.target == self.rank_by)
+    }
+}
