@@ -104,6 +104,7 @@ impl DataFiles {
 }
 
 /// What is trained from what.
+#[allow(clippy::large_enum_variant)] // a command has one
 pub(super) enum Training<'a> {
     /// A model for one GPU, from its measurements.
     Sweeps {
