@@ -166,7 +166,7 @@ fn rows_are_those_that_were_asked_for() {
             "{line} --where dtype=bf16
                 1: the tables have no shape of what was asked for
             {line} --choose split_k
-                2: --choose: splits are not learned from --winners: whatever was tried is right no more often
+                2: --choose: splits are not learned from --winners: what was tried is hardly ever right more often
             {line} --objective log1p
                 2: --winners: found --objective log1p, expected listwise or lambdarank"
         ));

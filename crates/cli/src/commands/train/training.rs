@@ -184,7 +184,7 @@ impl<'a> Training<'a> {
         }
         if args.choose.is_given() {
             refuse!(
-                "--choose: splits are not learned from --winners: whatever was tried is right no more often \
+                "--choose: splits are not learned from --winners: what was tried is hardly ever right more often \
                  than never splitting (docs/what-did-not-work.md)"
             );
         }
