@@ -49,7 +49,7 @@ impl Directory {
         for one in trained {
             let target = one.goal.target;
             let folds = one.validation.folds.iter().map(FoldMetrics::to_json).collect();
-            files.insert(target.file_name() + ".gz", compressed(&one.text)?);
+            files.insert(target.file_name() + ".gz", compressed(one.forest.text())?);
             files.insert(format!("cv_metrics_{target}.json"), pretty(&folds));
             files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
         }
@@ -78,7 +78,7 @@ impl Directory {
         let model = Model::from_bytes("the trained model", spec, &forests).map_err(TrainError::refused)?;
         for one in trained {
             let target = one.goal.target;
-            if model.forest(target).map(AsRef::as_ref) != Some(&one.forest) {
+            if model.forest(target) != Some(one.forest.forest()) {
                 return Err(TrainError::forest(target, "it does not read back as it was written"));
             }
         }
@@ -104,8 +104,11 @@ impl Directory {
         const REST: usize = 1 << 20;
         let forest = |goal: &Goal| {
             let leaves = goal.params.get("num_leaves").map_or(rows, |leaves| leaves as usize).min(rows);
-            let continued =
-                plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target)).map_or(0, str::len);
+            let continued = plan
+                .warm_start
+                .as_ref()
+                .and_then(|warm| warm.forest(goal.target))
+                .map_or(0, |forest| forest.text().len());
             goal.params.trees().saturating_mul(leaves * LEAF).saturating_add(continued)
         };
         let bytes = plan.goals.iter().map(forest).fold(rows * ROW + REST, usize::saturating_add);

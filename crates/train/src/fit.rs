@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ck_select_model::directory::Target;
-use ck_select_model::forest::Forest;
 use ck_select_model::ranking::{universal_prior, universal_score};
 use ck_select_model::scoring::{RowScorer, Rows};
 use ck_select_types::vocab::Arch;
@@ -18,6 +17,7 @@ use super::lambdarank::Lambdarank;
 use super::metrics::Choice;
 use super::objective::{Lists, Objective};
 use super::params::Params;
+use super::text_forest::TextForest;
 use super::{combine, metrics, tune};
 
 /// The data and the settings of a training.
@@ -33,8 +33,8 @@ pub(super) struct Task<'a> {
     /// The group of each problem; problems of a group must be on the same side.
     pub(super) groups: Vec<String>,
     pub(super) seed: u64,
-    /// The text of a forest to continue.
-    pub(super) start: Option<String>,
+    /// The forest to continue.
+    pub(super) start: Option<&'a TextForest>,
     /// The weight of the estimate, for a universal model.
     pub(super) prior: Option<f64>,
     /// The most that the forest adds to a score.
@@ -97,8 +97,18 @@ impl<'a> Task<'a> {
         matches!(self.target, Target::Tflops | Target::Relative)
     }
 
+    /// A forest trained on these problems, on top of the forest to continue.
+    pub(super) fn forest(&self, problems: &[usize], recipe: &Recipe) -> Result<TextForest, TrainError> {
+        self.parsed(self.text(problems, recipe)?)
+    }
+
+    /// The forest of a text that LightGBM wrote for this target.
+    pub(super) fn parsed(&self, text: String) -> Result<TextForest, TrainError> {
+        TextForest::parse(text).map_err(|error| TrainError::forest(self.target, error))
+    }
+
     /// The text of a forest trained on these problems, on top of the forest to continue.
-    pub(super) fn forest(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
+    pub(super) fn text(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
         let continued = self.continued(problems, recipe)?;
         if !self.adapts {
             return Ok(continued);
@@ -107,12 +117,12 @@ impl<'a> Task<'a> {
         let alone = Self { start: None, prior: None, adapts: false, ..self.clone() };
         let params = tune::alone_params();
         let share = tune::share_of_alone(problems.len(), self.prior.unwrap_or(1.0) / params.sharpness());
-        let alone = alone.forest(problems, &Recipe { params, weights: recipe.weights.clone() })?;
+        let alone = alone.text(problems, &Recipe { params, weights: recipe.weights.clone() })?;
         combine::sum(&[(&continued, 1.0), (&alone, 1.0 / share)]).map_err(wrong)
     }
 
     fn continued(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
-        let start = self.start.as_deref().map(Booster::from_text).transpose()?;
+        let start = self.start.map(|start| Booster::from_text(start.text())).transpose()?;
         let mut training = self.begin(problems, recipe, start.as_ref())?;
         for _ in 0..recipe.params.trees_for(problems.len()) {
             if !training.step()? {
@@ -245,7 +255,7 @@ impl<'a> Task<'a> {
     /// trained on others.
     pub(super) fn predict(
         &self,
-        text: &str,
+        forest: &TextForest,
         trained: &[usize],
         problems: &[usize],
     ) -> Result<Vec<f64>, TrainError> {
@@ -260,15 +270,13 @@ impl<'a> Task<'a> {
             let has_seen = seen.is_empty() || arch.is_some_and(|arch| seen.contains(&arch));
             Some(universal_prior(prior, has_seen))
         };
-        let wrong = |message: String| TrainError::forest(self.target, message);
-        // Our own reader and scorer, because selections will use them.
-        let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
         let rows: Vec<usize> = self.data.rows_of(problems).collect();
         if let Some(&first) = rows.first() {
-            forest.row(self.data.row(first)).map_err(|error| wrong(error.to_string()))?;
+            forest.row(self.data.row(first)).map_err(|error| TrainError::forest(self.target, error))?;
         }
         let mut scores = vec![0.0; rows.len()];
-        let scorer = RowScorer::new(Arc::new(forest));
+        // Our own scorer, because selections will use it.
+        let scorer = RowScorer::new(Arc::clone(forest.forest()));
         scorer.score(&ListedRows { data: self.data, rows: &rows }, 0..usize::MAX, &mut scores);
         let prior_of_rows = problems.iter().flat_map(|&problem| {
             let prior = prior_of(problem);

@@ -22,6 +22,7 @@ use super::holdout::Holdout;
 use super::metrics::{Choice, Efficiency};
 use super::objective::Objective;
 use super::params::Params;
+use super::text_forest::TextForest;
 use super::tune::{own_params, spread_order};
 use super::warm::WarmStart;
 
@@ -104,7 +105,7 @@ pub struct Simulation<'a> {
     /// What is learned of measured problems, if less than what is judged.
     learned: Option<TrainingData>,
     method: Method,
-    base: Option<(&'a str, f64, Vec<Arch>)>,
+    base: Option<(&'a TextForest, f64, Vec<Arch>)>,
     /// Problems that are judged and never measured; if there are none, those that were not measured.
     held_back: Vec<u32>,
     /// In how many folds measured problems are held out.
@@ -128,7 +129,7 @@ impl<'a> Simulation<'a> {
         };
         let data = TrainingData::new(measurements, &extractor, method.target(), &[])?;
         let base = match (method, base.forest(Target::Relative), base.prior()) {
-            (Method::Tuned, Some(text), Some(prior)) => Some((text, prior, base.archs().collect())),
+            (Method::Tuned, Some(forest), Some(prior)) => Some((forest, prior, base.archs().collect())),
             (Method::Tuned, ..) => return Err(TrainError::not_universal(base.place())),
             _ => None,
         };
@@ -152,8 +153,8 @@ impl<'a> Simulation<'a> {
         let whole = Simulation::new(measurements, base, extractor, Method::Tuned)?;
         let data = &whole.data;
         let items: Vec<usize> = (0..data.problems.len()).collect();
-        let text = whole.base.as_ref().map_or("", |(text, ..)| text);
-        let scores = whole.task(data).predict(text, &[], &items)?;
+        let forest = base.forest(Target::Relative).ok_or_else(|| TrainError::not_universal(base.place()))?;
+        let scores = whole.task(data).predict(forest, &[], &items)?;
         let mut keep = vec![false; measurements.rows().len()];
         for item in &data.problems {
             let mut order: Vec<usize> = item.span.clone().collect();
@@ -276,7 +277,7 @@ impl<'a> Simulation<'a> {
         &self.measurements.problems()[item.problem as usize]
     }
 
-    fn task<'t>(&self, data: &'t TrainingData) -> Task<'t> {
+    fn task<'t>(&'t self, data: &'t TrainingData) -> Task<'t> {
         let categories = match (self.method, self.measurements.problems().first()) {
             (Method::Upstream, Some(problem)) => {
                 Engine::categories(problem.op()).iter().map(|&name| name.to_owned()).collect()
@@ -286,8 +287,8 @@ impl<'a> Simulation<'a> {
         // A part has the same problems, in the same order.
         let groups = self.data.problems.iter().map(|item| GroupBy::Problem.key(self.problem(item))).collect();
         let mut task = Task::new(data, self.method.target(), self.method.objective(), &categories, groups);
-        if let Some((text, prior, seen)) = &self.base {
-            (task.start, task.prior, task.adapts) = (Some((*text).to_owned()), Some(*prior), true);
+        if let Some((forest, prior, seen)) = &self.base {
+            (task.start, task.prior, task.adapts) = (Some(*forest), Some(*prior), true);
             task.seen.clone_from(seen);
         }
         task
@@ -301,15 +302,15 @@ impl<'a> Simulation<'a> {
         measured: &[usize],
         rest: &[usize],
     ) -> Result<Option<Vec<Choice>>, TrainError> {
-        let text = match (measured.is_empty(), &self.base) {
+        let forest = match (measured.is_empty(), &self.base) {
             (true, None) => return Ok(None),
-            (true, Some((text, ..))) => (*text).to_owned(),
+            (true, Some((forest, ..))) => (*forest).clone(),
             (false, _) => {
                 let weights = vec![1.0; self.data.problems.len()];
                 learned.forest(measured, &Recipe { params: self.method.params(), weights })?
             }
         };
-        Ok(Some(judged.choices(&judged.predict(&text, measured, rest)?, rest)))
+        Ok(Some(judged.choices(&judged.predict(&forest, measured, rest)?, rest)))
     }
 
     /// Holds each measured problem out once. Returns it with its choice.

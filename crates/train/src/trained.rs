@@ -1,10 +1,9 @@
 //! What a training gives for each goal.
 
-use ck_select_model::forest::Forest;
-
 use super::data::TrainingData;
 use super::goal::Goal;
 use super::plan::Plan;
+use super::text_forest::TextForest;
 use super::validate::Validation;
 
 /// A trained forest.
@@ -12,10 +11,8 @@ use super::validate::Validation;
 pub struct TrainedForest {
     /// The goal, with the resulting parameters and number of trees.
     pub goal: Goal,
-    /// LightGBM's text.
-    pub text: String,
-    /// The parsed forest.
-    pub forest: Forest,
+    /// The forest, with LightGBM's text of it.
+    pub forest: TextForest,
     /// The results of cross-validation.
     pub validation: Validation,
     /// The rows that it was trained on.

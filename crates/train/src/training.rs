@@ -2,7 +2,6 @@
 
 use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
-use ck_select_model::forest::Forest;
 use ck_select_model::ranking::most_of_forest;
 
 use super::data::{Item, TrainingData};
@@ -11,6 +10,7 @@ use super::fit::{Recipe, Task};
 use super::goal::Goal;
 use super::mode::Mode;
 use super::plan::{Plan, Stop};
+use super::text_forest::TextForest;
 use super::trained::TrainedForest;
 use super::validate::{self, Validation};
 use super::warm::WarmStart;
@@ -58,21 +58,27 @@ fn one(
         None => Ok(Validation::none(data.rows.len())),
     };
     let everything: Vec<usize> = (0..data.problems.len()).collect();
-    let start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target).map(str::to_owned));
+    let start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target));
     let seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
     let whole = Task { start, seen, adapts: plan.mode.adapts(), ..task.clone() };
-    let last = |trees: Option<usize>| -> Result<(Recipe, String), TrainError> {
+    let last = |trees: Option<usize>| -> Result<(Recipe, TextForest), TrainError> {
         let mut recipe = decide::decide(&task, &everything, &given, plan.hard_rounds, watcher)?;
         if let Some(trees) = trees {
             recipe.params = recipe.params.with_trees(trees);
         }
-        let text = whole.forest(&everything, &recipe)?;
+        let text = whole.text(&everything, &recipe)?;
         watcher.trained();
-        Ok((recipe, text))
+        let text = match (plan.mode, goal.target) {
+            (Mode::Winners { .. }, Target::Relative) => {
+                combine::lean(&text).map_err(|message| TrainError::forest(goal.target, message))?
+            }
+            _ => text,
+        };
+        Ok((recipe, whole.parsed(text)?))
     };
     // The folds decide how many trees the last forest has, unless that is fixed: then it need not wait for
     // them.
-    let (mut validation, (recipe, text)) = if plan.stop == Stop::Never {
+    let (mut validation, (recipe, forest)) = if plan.stop == Stop::Never {
         let (last, validation) = rayon::join(|| last(None), validated);
         (validation?, last?)
     } else {
@@ -84,17 +90,10 @@ fn one(
         fold.left_out = names.get(fold.fold).cloned();
     }
     let prior = whole.prior.map(|prior| whole.adapted_prior(prior, plan.extractor.arch, everything.len()));
-    let wrong = |message: String| TrainError::forest(goal.target, message);
-    let parsed = |text: &str| Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()));
-    let text = match (plan.mode, goal.target) {
-        (Mode::Winners { .. }, Target::Relative) => combine::lean(&text).map_err(wrong)?,
-        _ => text,
-    };
-    let forest = parsed(&text)?;
-    let continued = whole.start.as_deref().map(parsed).transpose()?.map_or(0, |start| start.trees().len());
+    let continued = whole.start.map_or(0, |start| start.trees().len());
     let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
     let goal = Goal { params: recipe.params, ..goal.clone() };
-    Ok(TrainedForest { goal, text, forest, validation, data, prior, continued, hard_problems })
+    Ok(TrainedForest { goal, forest, validation, data, prior, continued, hard_problems })
 }
 
 /// The training of a goal, from no forest.

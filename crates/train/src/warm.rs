@@ -14,6 +14,7 @@ use super::error::TrainError;
 use super::goal::Goal;
 use super::mode::Mode;
 use super::objective::Objective;
+use super::text_forest::TextForest;
 use ck_select_measurements::trained;
 use ck_select_measurements::{DataError, Measurements};
 use ck_select_model::directory::forest_text;
@@ -25,7 +26,7 @@ pub struct WarmStart {
     /// The path of its spec, for messages.
     spec_file: String,
     spec: FeatureSpec,
-    forests: Vec<(Target, String)>,
+    forests: Vec<(Target, TextForest)>,
     manifest: Option<Value>,
 }
 
@@ -43,9 +44,9 @@ impl WarmStart {
         for &target in Target::ALL {
             if let Some(text) = forest_text(directory, target).map_err(TrainError::refused)? {
                 // A model that cannot be read cannot be served either.
-                Forest::parse(text.as_bytes())
-                    .map_err(|fault| TrainError::about(directory.display(), fault))?;
-                forests.push((target, text));
+                let forest = TextForest::parse(text);
+                forests
+                    .push((target, forest.map_err(|fault| TrainError::about(directory.display(), fault))?));
             }
         }
         let manifest = files::read(directory.join("train_manifest.json")).ok();
@@ -56,9 +57,9 @@ impl WarmStart {
     /// Reads an embedded model.
     pub fn embedded(model: &EmbeddedModel) -> Result<Self, TrainError> {
         let place = format!("{}{}", EmbeddedModel::PREFIX, model.name());
-        let forest = |&(target, packed): &(Target, &[u8])| match Forest::packed_text(packed) {
-            Ok(text) => Ok((target, text)),
-            Err(fault) => Err(TrainError::about(&place, fault)),
+        let forest = |&(target, packed): &(Target, &[u8])| {
+            let forest = Forest::packed_text(packed).and_then(TextForest::parse);
+            forest.map(|forest| (target, forest)).map_err(|fault| TrainError::about(&place, fault))
         };
         let forests = model.forests().iter().map(forest).collect::<Result<_, _>>()?;
         let spec = model.spec().map_err(TrainError::refused)?;
@@ -96,9 +97,9 @@ impl WarmStart {
         self.spec.prior
     }
 
-    /// The text of a target's forest; `None` if the model has none, so that the target starts from scratch.
-    pub fn forest(&self, target: Target) -> Option<&str> {
-        self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())
+    /// A target's forest; `None` if the model has none, so that the target starts from scratch.
+    pub fn forest(&self, target: Target) -> Option<&TextForest> {
+        self.forests.iter().find(|forest| forest.0 == target).map(|forest| &forest.1)
     }
 
     /// The same universal model for another operation that the estimate sees alike: a GEMM is a 1x1
@@ -125,8 +126,9 @@ impl WarmStart {
         let before = self.extractor().schema.clone();
         let schema = before.clone().followed_by(Schema::of_engine(Engine::default_for(before.op())));
         let names = schema.names();
-        for (_, text) in &mut self.forests {
-            *text = widened(text, &names, before.len());
+        for (_, forest) in &mut self.forests {
+            *forest = TextForest::parse(widened(forest.text(), &names, before.len()))
+                .map_err(|fault| TrainError::about(&self.place, fault))?;
         }
         self.spec.extractor.schema = schema;
         Ok(self)

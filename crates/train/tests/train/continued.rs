@@ -61,18 +61,19 @@ fn a_forest_is_found_compressed_or_plain_and_only_for_its_target() {
     let (_, old) = base(folder.path(), "3");
     let model = folder.path().join("base");
     let warm = WarmStart::load(&model).unwrap();
-    assert_eq!(warm.forest(Target::Tflops), Some(old[0].text.as_str()));
-    assert_eq!(warm.forest(Target::Latency), None);
+    let text = |warm: &WarmStart| warm.forest(Target::Tflops).map(|forest| forest.text().to_owned());
+    assert_eq!(text(&warm).as_deref(), Some(old[0].forest.text()));
+    assert!(warm.forest(Target::Latency).is_none());
     fs::remove_file(model.join("model_tflops.lgbm.gz")).unwrap();
-    assert_eq!(WarmStart::load(&model).unwrap().forest(Target::Tflops), None);
+    assert_eq!(text(&WarmStart::load(&model).unwrap()), None);
     // Taken for none, it would be trained from nothing.
     let packed = model.join("model_tflops.lgbm.packed");
     fs::write(&packed, "").unwrap();
     let refused = WarmStart::load(&model).unwrap_err().to_string();
     assert!(refused.contains("model_tflops.lgbm.packed: line 1: the text ends"), "{refused}");
     fs::remove_file(packed).unwrap();
-    fs::write(model.join("model_tflops.lgbm"), &old[0].text).unwrap();
-    assert_eq!(WarmStart::load(&model).unwrap().forest(Target::Tflops), Some(old[0].text.as_str()));
+    fs::write(model.join("model_tflops.lgbm"), old[0].forest.text()).unwrap();
+    assert_eq!(text(&WarmStart::load(&model).unwrap()).as_deref(), Some(old[0].forest.text()));
 }
 
 /// The spec of the base with some keys changed, checked against the plan that trained it.

@@ -17,7 +17,7 @@ fn bits(values: impl IntoIterator<Item = f64>) -> Vec<u64> {
 fn both(one: &TrainedForest) -> (Vec<u64>, Vec<u64>) {
     let rows = 0..one.data.rows.len();
     let values: Vec<f64> = rows.clone().flat_map(|row| one.data.row(row)).copied().collect();
-    let theirs = Booster::from_text(&one.text).unwrap().predict(&values, Output::Prediction).unwrap();
+    let theirs = Booster::from_text(one.forest.text()).unwrap().predict(&values, Output::Prediction).unwrap();
     let ours = rows.map(|row| one.forest.predict(one.data.row(row)).unwrap());
     (bits(theirs), bits(ours))
 }
@@ -73,11 +73,11 @@ fn the_same_plan_gives_the_same_bytes() {
         let plan = plan(vec![goal(Target::Relative, objective, &pairs)]);
         let run = || train(&measurements, &plan, &()).unwrap().remove(0);
         let (first, second) = (run(), run());
-        assert!(first.text == second.text, "{objective}");
+        assert!(first.forest.text() == second.forest.text(), "{objective}");
         assert_eq!(first.validation.folds, second.validation.folds, "{objective}");
         let other = ck_select_train::Plan { seed: 43, ..plan.clone() };
         assert!(
-            train(&measurements, &other, &()).unwrap()[0].text != first.text,
+            train(&measurements, &other, &()).unwrap()[0].forest.text() != first.forest.text(),
             "{objective}: the seed counts"
         );
     }
@@ -238,5 +238,5 @@ fn looking_for_hard_problems_changes_the_forest() {
     let plain = train(&measurements, &plan, &()).unwrap().remove(0);
     plan.hard_rounds = 2;
     let hard = train(&measurements, &plan, &()).unwrap().remove(0);
-    assert!(hard.hard_problems > 0 && hard.text != plain.text);
+    assert!(hard.hard_problems > 0 && hard.forest.text() != plain.forest.text());
 }
