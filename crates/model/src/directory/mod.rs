@@ -8,6 +8,7 @@ mod known;
 mod load;
 mod range;
 mod spec;
+mod spec_file;
 mod trained;
 
 pub use embedded::EmbeddedModel;
@@ -20,6 +21,7 @@ pub use load::forest_text;
 pub(crate) use load::spec_bytes;
 pub use range::TrainedRange;
 pub use spec::FeatureSpec;
+pub(crate) use spec_file::SpecFile;
 pub(crate) use trained::{TrainedFields, range_text};
 pub use trained::{TrainedFile, TrainedOn};
 

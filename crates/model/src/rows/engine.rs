@@ -10,7 +10,7 @@ use crate::features::Extractor;
 /// What a program must know about an engine before using it; see [`describe_spec`](super::describe_spec).
 /// Only some options are used: the engine, the constants of the GPU, and what absent cells do.
 pub fn describe_engine(options: &RowModelOptions) -> Result<Value, RowModelError> {
-    Ok(describe(&make_spec("the engine".to_owned(), b"{}".to_vec(), options)?))
+    Ok(describe(&make_spec("the engine".to_owned(), b"{}", options)?))
 }
 
 /// The features of rows, row after row. The outer error is about the options, the inner one about the rows.
@@ -20,7 +20,7 @@ pub fn engine_features(
 ) -> Result<Result<Vec<f64>, RowsError>, RowModelError> {
     let mut extractor = match options.engine {
         EngineChoice::Named(engine) => Extractor::of_engine(engine),
-        _ => make_spec("the engine".to_owned(), b"{}".to_vec(), options)?.extractor,
+        _ => make_spec("the engine".to_owned(), b"{}", options)?.extractor,
     };
     extractor.rules.uncoded = options.uncoded.unwrap_or(extractor.rules.uncoded);
     extractor.hardware =

@@ -13,10 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Object, RowsError, with_room};
 use crate::cells::{Cell, Fields};
-use crate::directory::{FeatureSpec, Model, ModelError, Target, spec_bytes};
-use crate::features::{
-    Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name, named_engines,
-};
+use crate::directory::{FeatureSpec, Model, ModelError, SpecFile, Target, names_of, spec_bytes};
+use crate::features::{Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::inputs;
@@ -25,7 +23,7 @@ use crate::listing::check_names;
 use crate::problem::InvalidField;
 use crate::scoring::{RowMajor, RowScorer, Rows};
 use crate::table::Table;
-use crate::vocab::{Arch, Op};
+use crate::vocab::Op;
 
 /// Which features are computed for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -407,50 +405,38 @@ fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec,
         }
         read => read?,
     };
-    make_spec(file, bytes, options)
+    make_spec(file, &bytes, options)
 }
 
 /// A spec with the caller's engine, rules and constants.
 pub(super) fn make_spec(
     file: String,
-    mut bytes: Vec<u8>,
+    bytes: &[u8],
     options: &RowModelOptions,
 ) -> Result<FeatureSpec, RowModelError> {
-    // Anything but a JSON object has no keys, and is refused below by the spec's own reader.
-    let mut keys: Map<String, Value> = serde_json::from_slice(&bytes).unwrap_or_default();
-    let has = |keys: &Map<String, Value>, key: &str| keys.get(key).is_some_and(|value| !value.is_null());
-    let (names, rules) = (has(&keys, "feature_names"), has(&keys, "ck_select"));
-    if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
-        && !has(&keys, "op_type")
-        && !has(&keys, "feature_engine")
-        && (bytes == b"{}" || !keys.is_empty())
-    {
-        let named = named_engines().find(|named| named.engine == engine);
-        let op_type = named.map_or_else(|| engine.op().as_str(), |named| named.op_type);
-        keys.insert("op_type".to_owned(), op_type.into());
-        let version = named.map_or(0, |named| named.encoding_version);
-        if version > 0 && !has(&keys, "feature_encoding_version") {
-            keys.insert("feature_encoding_version".to_owned(), version.into());
-        }
-        bytes = Value::Object(keys.clone()).to_string().into_bytes();
+    let invalid = |error| ModelError::invalid(&file, error);
+    let mut keys = SpecFile::parse(bytes).map_err(invalid)?;
+    let engine = match options.engine {
+        EngineChoice::Spec => None,
+        EngineChoice::Class(engine) | EngineChoice::Named(engine) => Some(engine),
+    };
+    if let Some(engine) = engine {
+        keys.assume(engine);
     }
-    // Upstream's predictor never reads the architecture, so that it may be any word.
-    if !rules && keys.get("arch").and_then(Value::as_str).is_some_and(|word| word.parse::<Arch>().is_err()) {
-        keys.remove("arch");
-        bytes = Value::Object(keys).to_string().into_bytes();
+    let (names_columns, has_rules) = (keys.names_columns(), keys.has_rules());
+    if !has_rules {
+        keys.drop_unknown_arch();
     }
-    let called = Path::new(&file).parent().map(crate::directory::names_of).unwrap_or_default();
-    let mut spec = FeatureSpec::from_json_of(&called, &file, &bytes)?;
-    if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
-        && engine.op() != spec.op()
-    {
+    let called = Path::new(&file).parent().map(names_of).unwrap_or_default();
+    let mut spec = keys.spec(&called).map_err(invalid)?;
+    if let Some(engine) = engine.filter(|engine| engine.op() != spec.op()) {
         return Err(RowModelError::Engine { file, model: spec.op(), engine });
     }
     if let EngineChoice::Named(engine) = options.engine {
-        if !names {
+        if !names_columns {
             spec.extractor.schema = Schema::of_engine(engine);
         }
-        if !rules {
+        if !has_rules {
             spec.extractor.rules = engine.rules();
             spec.extractor.is_ours = engine.is_ours();
         }
@@ -463,4 +449,23 @@ pub(super) fn make_spec(
     spec.asks_hardware &= options.hardware.is_empty();
     spec.check_hardware().map_err(|error| ModelError::invalid(&file, error))?;
     Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte order mark hid a spec's columns from the caller's engine, and blanks inside of `{}` hid the
+    /// engine from the spec.
+    #[test]
+    fn marks_and_blanks_of_a_spec_do_not_change_its_columns() {
+        let options =
+            RowModelOptions { engine: EngineChoice::Named(Engine::Conv91), ..RowModelOptions::default() };
+        let width = |text: &str| {
+            make_spec("spec".to_owned(), text.as_bytes(), &options).map(|spec| spec.extractor.schema.len())
+        };
+        let named = r#"{"op_type": "grouped_conv", "feature_names": ["N"]}"#;
+        assert_eq!((width(named).unwrap(), width(&format!("\u{feff}{named}")).unwrap()), (1, 1));
+        assert_eq!((width("{}").unwrap(), width("{ }\n").unwrap()), (91, 91));
+    }
 }
