@@ -8,6 +8,7 @@ use ck_select_model::estimate::Estimator;
 use ck_select_model::features::Extractor;
 use ck_select_model::ranking::universal_rows;
 
+use ck_select_types::index;
 use ck_select_types::vocab::Arch;
 
 use ck_select_measurements::features;
@@ -42,6 +43,11 @@ pub struct TrainingData {
     pub efficiency: Vec<f64>,
     /// The problems, in the order of their first rows; a problem that was measured twice occurs twice.
     pub problems: Vec<Item>,
+}
+
+index! {
+    /// The index of an [`Item`] in [`TrainingData::problems`].
+    pub ItemIndex
 }
 
 /// A problem of the training data, with the rows of one run.
@@ -222,8 +228,18 @@ impl TrainingData {
         &self.features.values[place * self.width()..(place + 1) * self.width()]
     }
 
+    /// The indices of all problems.
+    pub(super) fn items(&self) -> impl Iterator<Item = ItemIndex> + use<> {
+        (0..self.problems.len()).map(ItemIndex::new)
+    }
+
+    /// A problem, with its rows.
+    pub(super) fn item(&self, index: ItemIndex) -> &Item {
+        &self.problems[index.get()]
+    }
+
     /// The values of the rows of some problems, in as few contiguous pieces as possible.
-    pub(super) fn blocks(&self, problems: &[usize]) -> impl Iterator<Item = &[f64]> {
+    pub(super) fn blocks(&self, problems: &[ItemIndex]) -> impl Iterator<Item = &[f64]> {
         let places: Vec<usize> = self.rows_of(problems).map(|row| self.places[row] as usize).collect();
         let blocks = places.chunk_by(|one, next| one + 1 == *next);
         let ranges: Vec<Range<usize>> = blocks.map(|block| block[0]..block[0] + block.len()).collect();
@@ -237,16 +253,16 @@ impl TrainingData {
     }
 
     /// The rows of some problems, one problem after the other.
-    pub(super) fn rows_of<'a>(&'a self, problems: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
-        problems.iter().flat_map(|&problem| self.problems[problem].span.clone())
+    pub(super) fn rows_of<'a>(&'a self, problems: &'a [ItemIndex]) -> impl Iterator<Item = usize> + 'a {
+        problems.iter().flat_map(|&problem| self.item(problem).span.clone())
     }
 
     /// The ranges of the rows of some problems if they are put one after the other.
-    pub(super) fn spans_of(&self, problems: &[usize]) -> Vec<Range<usize>> {
+    pub(super) fn spans_of(&self, problems: &[ItemIndex]) -> Vec<Range<usize>> {
         let mut end = 0;
-        let span = |&problem: &usize| {
+        let span = |&problem: &ItemIndex| {
             let start = end;
-            end += self.problems[problem].span.len();
+            end += self.item(problem).span.len();
             start..end
         };
         problems.iter().map(span).collect()

@@ -2,6 +2,7 @@
 //! trees. Each decision is made by cross-validation within the training problems, so that a held-out problem
 //! does not influence how it is predicted.
 
+use super::data::ItemIndex;
 use super::error::TrainError;
 use super::fit::{Recipe, Rounds, Task};
 use super::folds::in_folds;
@@ -20,7 +21,7 @@ const HARD_LIMIT: f64 = 8.0;
 /// The recipe for these problems, after some rounds of searching for those with bad choices.
 pub(super) fn decide(
     task: &Task<'_>,
-    problems: &[usize],
+    problems: &[ItemIndex],
     given: &Recipe,
     hard_rounds: usize,
     watcher: &dyn Watcher,
@@ -38,7 +39,7 @@ pub(super) fn decide(
 /// Increases the weight of the problems with the worst choices while they are held out.
 fn reweigh(
     task: &Task<'_>,
-    problems: &[usize],
+    problems: &[ItemIndex],
     recipe: &mut Recipe,
     watcher: &dyn Watcher,
 ) -> Result<(), TrainError> {
@@ -53,7 +54,7 @@ fn reweigh(
     choices.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     let hard = (choices.len() as f64 * HARD_SHARE).ceil() as usize;
     for &(problem, _) in choices.iter().take(hard).filter(|(_, choice)| *choice < 1.0) {
-        let weight = &mut recipe.weights[problem];
+        let weight = &mut recipe.weights[problem.get()];
         *weight = (*weight * HARD_FACTOR).min(HARD_LIMIT);
     }
     Ok(())
@@ -63,7 +64,7 @@ fn reweigh(
 /// few problems.
 pub(super) fn inner_trees(
     task: &Task<'_>,
-    problems: &[usize],
+    problems: &[ItemIndex],
     recipe: &Recipe,
 ) -> Result<Option<Rounds>, TrainError> {
     const PARTS: usize = 5;
@@ -77,10 +78,10 @@ pub(super) fn inner_trees(
 /// Some problems in folds of about as many rows; none if all are of one group.
 fn inner_folds(
     task: &Task<'_>,
-    problems: &[usize],
+    problems: &[ItemIndex],
     folds: usize,
-) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
-    let item = |&problem: &usize| (task.groups[problem].clone(), task.data.problems[problem].span.len());
+) -> impl Iterator<Item = (Vec<ItemIndex>, Vec<ItemIndex>)> {
+    let item = |&problem: &ItemIndex| (task.group(problem).clone(), task.data.item(problem).span.len());
     let items: Vec<(String, usize)> = problems.iter().map(item).collect();
     let folds = in_folds(problems, &items, folds, task.seed);
     folds.into_iter().filter(|(trained, held)| !trained.is_empty() && !held.is_empty())

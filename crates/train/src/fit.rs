@@ -11,7 +11,7 @@ use ck_select_types::vocab::Arch;
 
 use crate::lightgbm::{Booster, Matrix};
 
-use super::data::TrainingData;
+use super::data::{ItemIndex, TrainingData};
 use super::error::TrainError;
 use super::lambdarank::Lambdarank;
 use super::metrics::Choice;
@@ -64,6 +64,12 @@ pub(super) struct Recipe {
     pub(super) weights: Vec<f64>,
 }
 
+impl Recipe {
+    fn weight(&self, problem: ItemIndex) -> f64 {
+        self.weights[problem.get()]
+    }
+}
+
 impl<'a> Task<'a> {
     pub(super) fn new(
         data: &'a TrainingData,
@@ -92,13 +98,18 @@ impl<'a> Task<'a> {
         }
     }
 
+    /// The group of a problem.
+    pub(super) fn group(&self, problem: ItemIndex) -> &String {
+        &self.groups[problem.get()]
+    }
+
     /// Whether a kernel could be chosen by the target.
     pub(super) const fn chooses(&self) -> bool {
         matches!(self.target, Target::Tflops | Target::Relative)
     }
 
     /// A forest trained on these problems, on top of the forest to continue.
-    pub(super) fn forest(&self, problems: &[usize], recipe: &Recipe) -> Result<TextForest, TrainError> {
+    pub(super) fn forest(&self, problems: &[ItemIndex], recipe: &Recipe) -> Result<TextForest, TrainError> {
         self.parsed(self.text(problems, recipe)?)
     }
 
@@ -108,7 +119,7 @@ impl<'a> Task<'a> {
     }
 
     /// The text of a forest trained on these problems, on top of the forest to continue.
-    pub(super) fn text(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
+    pub(super) fn text(&self, problems: &[ItemIndex], recipe: &Recipe) -> Result<String, TrainError> {
         let continued = self.continued(problems, recipe)?;
         if !self.adapts {
             return Ok(continued);
@@ -121,7 +132,7 @@ impl<'a> Task<'a> {
         combine::sum(&[(&continued, 1.0), (&alone, 1.0 / share)]).map_err(wrong)
     }
 
-    fn continued(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
+    fn continued(&self, problems: &[ItemIndex], recipe: &Recipe) -> Result<String, TrainError> {
         let start = self.start.map(|start| Booster::from_text(start.text())).transpose()?;
         let mut training = self.begin(problems, recipe, start.as_ref())?;
         for _ in 0..recipe.params.trees_for(problems.len()) {
@@ -143,8 +154,8 @@ impl<'a> Task<'a> {
     /// Returns the progress, and the number of trees with the lowest loss.
     pub(super) fn best_trees(
         &self,
-        problems: &[usize],
-        watched: &[usize],
+        problems: &[ItemIndex],
+        watched: &[ItemIndex],
         recipe: &Recipe,
     ) -> Result<Rounds, TrainError> {
         let mut training = self.begin(problems, recipe, None)?;
@@ -180,7 +191,12 @@ impl<'a> Task<'a> {
         })
     }
 
-    fn losses(&self, booster: &Booster, watched: &[usize], recipe: &Recipe) -> Result<Vec<f64>, TrainError> {
+    fn losses(
+        &self,
+        booster: &Booster,
+        watched: &[ItemIndex],
+        recipe: &Recipe,
+    ) -> Result<Vec<f64>, TrainError> {
         if !self.objective.is_custom() {
             return Ok(booster.losses()?);
         }
@@ -188,22 +204,22 @@ impl<'a> Task<'a> {
     }
 
     /// The efficiencies of some problems, as the losses that are computed here take them.
-    fn lists(&self, problems: &[usize], recipe: &Recipe) -> Lists {
+    fn lists(&self, problems: &[ItemIndex], recipe: &Recipe) -> Lists {
         Lists {
             efficiency: self.data.rows_of(problems).map(|row| self.data.efficiency[row]).collect(),
             problems: self.data.spans_of(problems),
-            weights: problems.iter().map(|&problem| recipe.weights[problem]).collect(),
+            weights: problems.iter().map(|&problem| recipe.weight(problem)).collect(),
             sharpness: recipe.params.sharpness(),
         }
     }
 
     fn begin(
         &self,
-        problems: &[usize],
+        problems: &[ItemIndex],
         recipe: &Recipe,
         start: Option<&Booster>,
     ) -> Result<Stepper, TrainError> {
-        let matrix = self.matrix(problems, Some(&recipe.weights));
+        let matrix = self.matrix(problems, Some(recipe));
         let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
         let (objective, given, seed) = (self.objective.lightgbm(), recipe.params.to_lightgbm(), self.seed);
         let mut params = format!(
@@ -217,7 +233,7 @@ impl<'a> Task<'a> {
         let derivatives: Option<Derivatives> = match self.objective {
             Objective::Lambdarank => {
                 let labels = matrix.labels.iter().copied().map(f64::from).collect();
-                let weights = problems.iter().map(|&problem| recipe.weights[problem] as f32).collect();
+                let weights = problems.iter().map(|&problem| recipe.weight(problem) as f32).collect();
                 let (spans, places) = (self.data.spans_of(problems), recipe.params.ranked_places());
                 let mut pairs = Lambdarank::new(spans, labels, weights, places);
                 Some(Box::new(move |scores| pairs.derivatives(scores)))
@@ -231,17 +247,17 @@ impl<'a> Task<'a> {
         Ok(Stepper { booster: Booster::begin(&matrix, &params, start)?, params, derivatives })
     }
 
-    fn matrix(&self, problems: &[usize], weights: Option<&[f64]>) -> Matrix<'a> {
+    fn matrix(&self, problems: &[ItemIndex], recipe: Option<&Recipe>) -> Matrix<'a> {
         let data = self.data;
         let blocks = data.blocks(problems).map(Cow::Borrowed).collect();
         let mut matrix =
             Matrix { width: data.width(), blocks, names: data.names.clone(), ..Matrix::default() };
-        let weighted = weights.filter(|weights| problems.iter().any(|&problem| weights[problem] != 1.0));
+        let weighted = recipe.filter(|recipe| problems.iter().any(|&problem| recipe.weight(problem) != 1.0));
         for &problem in problems {
-            let span = data.problems[problem].span.clone();
+            let span = data.item(problem).span.clone();
             matrix.labels.extend(self.labels[span.clone()].iter().map(|&label| label as f32));
-            if let Some(weights) = weighted {
-                matrix.weights.extend(span.clone().map(|_| weights[problem] as f32));
+            if let Some(recipe) = weighted {
+                matrix.weights.extend(span.clone().map(|_| recipe.weight(problem) as f32));
             }
             if let Some(prior) = self.prior {
                 let before = |row: usize| universal_score(0.0, prior, data.log_time(row));
@@ -256,13 +272,13 @@ impl<'a> Task<'a> {
     pub(super) fn predict(
         &self,
         forest: &TextForest,
-        trained: &[usize],
-        problems: &[usize],
+        trained: &[ItemIndex],
+        problems: &[ItemIndex],
     ) -> Result<Vec<f64>, TrainError> {
-        let of_trained = trained.iter().filter_map(|&problem| self.data.problems[problem].arch);
+        let of_trained = trained.iter().filter_map(|&problem| self.data.item(problem).arch);
         let seen: BTreeSet<Arch> = self.seen.iter().copied().chain(of_trained).collect();
-        let prior_of = |problem: usize| {
-            let arch = self.data.problems[problem].arch;
+        let prior_of = |problem: ItemIndex| {
+            let arch = self.data.item(problem).arch;
             let prior = self.prior?;
             if self.adapts {
                 return Some(self.adapted_prior(prior, arch, trained.len()));
@@ -280,7 +296,7 @@ impl<'a> Task<'a> {
         scorer.score(&ListedRows { data: self.data, rows: &rows }, 0..usize::MAX, &mut scores);
         let prior_of_rows = problems.iter().flat_map(|&problem| {
             let prior = prior_of(problem);
-            self.data.problems[problem].span.clone().map(move |_| prior)
+            self.data.item(problem).span.clone().map(move |_| prior)
         });
         for ((score, prior), &row) in scores.iter_mut().zip(prior_of_rows).zip(&rows) {
             let raw = scorer.forest().finish(*score);
@@ -297,7 +313,7 @@ impl<'a> Task<'a> {
     }
 
     /// How well a forest chooses among the kernels of each of these problems.
-    pub(super) fn choices(&self, scores: &[f64], problems: &[usize]) -> Vec<Choice> {
+    pub(super) fn choices(&self, scores: &[f64], problems: &[ItemIndex]) -> Vec<Choice> {
         let speeds: Vec<f64> = self.data.rows_of(problems).map(|row| self.data.tflops[row]).collect();
         metrics::choices(scores, &speeds, &self.data.spans_of(problems))
     }

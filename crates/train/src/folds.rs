@@ -93,12 +93,12 @@ pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) 
 }
 
 /// Some problems in folds, each with its item: those that a fold trains on, and those that it holds out.
-pub(super) fn in_folds(
-    problems: &[usize],
+pub(super) fn in_folds<T: Copy>(
+    problems: &[T],
     items: &[(String, usize)],
     folds: usize,
     seed: u64,
-) -> Vec<(Vec<usize>, Vec<usize>)> {
+) -> Vec<(Vec<T>, Vec<T>)> {
     let fold_of = group_k_fold(items, folds, Some(seed));
     let one = |fold: usize| {
         let part = |is_held: bool| {

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use ck_select_measurements::Measurements;
 use ck_select_measurements::figures::mean;
 
-use super::data::{Item, TrainingData};
+use super::data::{ItemIndex, TrainingData};
 use super::error::TrainError;
 use super::fit::{Recipe, Task};
 use super::folds::{GroupBy, in_folds};
@@ -152,7 +152,7 @@ impl<'a> Simulation<'a> {
     ) -> Result<PromisingRows, TrainError> {
         let whole = Simulation::new(measurements, base, extractor, Method::Tuned)?;
         let data = &whole.data;
-        let items: Vec<usize> = (0..data.problems.len()).collect();
+        let items: Vec<ItemIndex> = data.items().collect();
         let forest = base.forest(Target::Relative).ok_or_else(|| TrainError::not_universal(base.place()))?;
         let scores = whole.task(data).predict(forest, &[], &items)?;
         let mut keep = vec![false; measurements.rows().len()];
@@ -182,37 +182,36 @@ impl<'a> Simulation<'a> {
         Ok(self)
     }
 
-    fn is_held_back(&self, place: usize) -> bool {
-        self.held_back.contains(&self.data.problems[place].problem)
+    fn is_held_back(&self, item: ItemIndex) -> bool {
+        self.held_back.contains(&self.data.item(item).problem)
     }
 
     /// Number of problems that could be measured.
     pub fn problems(&self) -> usize {
-        (0..self.data.problems.len()).filter(|&place| !self.is_held_back(place)).count()
+        self.data.items().filter(|&item| !self.is_held_back(item)).count()
     }
 
     /// Measures `count` problems, starting from a seed, and judges the rest. If `count` includes all
     /// problems, each is held out once, in folds.
     pub fn draw(&self, count: usize, seed: u64) -> Result<Draw, TrainError> {
-        let problems: Vec<&Problem> = self.data.problems.iter().map(|item| self.problem(item)).collect();
         let judged = self.task(&self.data);
         let of_part = self.learned.as_ref().map(|part| self.task(part));
         let learned = of_part.as_ref().unwrap_or(&judged);
-        let free: Vec<usize> = (0..problems.len()).filter(|&place| !self.is_held_back(place)).collect();
-        let of_free: Vec<&Problem> = free.iter().map(|&place| problems[place]).collect();
+        let free: Vec<ItemIndex> = self.data.items().filter(|&item| !self.is_held_back(item)).collect();
+        let of_free: Vec<&Problem> = free.iter().map(|&item| self.problem(item)).collect();
         let measured = spread_order(&of_free, count, seed);
-        let measured: Vec<usize> = measured.into_iter().map(|place| free[place]).collect();
+        let measured: Vec<ItemIndex> = measured.into_iter().map(|place| free[place]).collect();
         let rest = self.unmeasured(&judged, &measured);
         // If only a part of the kernels was measured, there are no others by which to judge.
         let expected = self.held_out(learned, learned, &measured, seed)?;
         let before = match (&expected, &self.base) {
             (Some(held), Some(_)) => {
-                let places: Vec<usize> = held.iter().map(|&(place, _)| place).collect();
-                self.judge(learned, learned, &[], &places)?
+                let items: Vec<ItemIndex> = held.iter().map(|&(item, _)| item).collect();
+                self.judge(learned, learned, &[], &items)?
             }
             _ => None,
         };
-        let choices_of = |held: &[(usize, Choice)]| held.iter().map(|held| held.1).collect::<Vec<_>>();
+        let choices_of = |held: &[(ItemIndex, Choice)]| held.iter().map(|held| held.1).collect::<Vec<_>>();
         let expected = expected.as_deref().map(choices_of);
         let found = match (rest.is_empty(), &of_part) {
             (false, _) => self.judge(learned, &judged, &measured, &rest)?,
@@ -229,19 +228,19 @@ impl<'a> Simulation<'a> {
         let found = found
             .and_then(|choices| Efficiency::new(&choices))
             .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: MIN_MEASURED })?;
-        let measured = measured.into_iter().map(|place| self.data.problems[place].problem).collect();
+        let measured = measured.into_iter().map(|item| self.data.item(item).problem).collect();
         Ok(Draw { seed, measured, expected, before, misled, found })
     }
 
     /// The quality of a draw's judged problems without having learned anything.
     pub fn unlearned(&self, draw: &Draw) -> Result<Option<Efficiency>, TrainError> {
         let judged = self.task(&self.data);
-        let is_measured = |place: &usize| draw.measured.contains(&self.data.problems[*place].problem);
-        let measured: Vec<usize> = (0..self.data.problems.len()).filter(is_measured).collect();
+        let is_measured = |item: &ItemIndex| draw.measured.contains(&self.data.item(*item).problem);
+        let measured: Vec<ItemIndex> = self.data.items().filter(is_measured).collect();
         let rest = self.unmeasured(&judged, &measured);
         // If all were measured, each was held out.
-        let places = if rest.is_empty() { measured } else { rest };
-        Ok(self.judge(&judged, &judged, &[], &places)?.and_then(|choices| Efficiency::new(&choices)))
+        let judging = if rest.is_empty() { measured } else { rest };
+        Ok(self.judge(&judged, &judged, &[], &judging)?.and_then(|choices| Efficiency::new(&choices)))
     }
 
     /// The quality on all problems after the first `count` of them, in the order of the measurements, were
@@ -249,7 +248,7 @@ impl<'a> Simulation<'a> {
     /// are too few.
     pub fn after(&self, count: usize, seed: u64) -> Result<Option<Efficiency>, TrainError> {
         let task = self.task(&self.data);
-        let first: Vec<usize> = (0..count.min(self.data.problems.len())).collect();
+        let first: Vec<ItemIndex> = self.data.items().take(count).collect();
         let rest = self.unmeasured(&task, &first);
         let Some(held) = self.held_out(&task, &task, &first, seed)? else { return Ok(None) };
         let mut choices: Vec<Choice> = held.into_iter().map(|(_, choice)| choice).collect();
@@ -260,11 +259,12 @@ impl<'a> Simulation<'a> {
     }
 
     /// The problems by which is judged what measured ones teach.
-    fn unmeasured(&self, judged: &Task<'_>, measured: &[usize]) -> Vec<usize> {
-        (0..self.data.problems.len())
-            .filter(|&place| self.held_back.is_empty() || self.is_held_back(place))
+    fn unmeasured(&self, judged: &Task<'_>, measured: &[ItemIndex]) -> Vec<ItemIndex> {
+        self.data
+            .items()
+            .filter(|&item| self.held_back.is_empty() || self.is_held_back(item))
             // A problem that was measured twice counts as known after either.
-            .filter(|place| measured.iter().all(|known| judged.groups[*known] != judged.groups[*place]))
+            .filter(|&item| measured.iter().all(|&known| judged.group(known) != judged.group(item)))
             .collect()
     }
 
@@ -273,8 +273,8 @@ impl<'a> Simulation<'a> {
         !self.held_back.is_empty() || self.problems() >= MIN_MEASURED
     }
 
-    fn problem(&self, item: &Item) -> &'a Problem {
-        &self.measurements.problems()[item.problem as usize]
+    fn problem(&self, item: ItemIndex) -> &'a Problem {
+        &self.measurements.problems()[self.data.item(item).problem as usize]
     }
 
     fn task<'t>(&'t self, data: &'t TrainingData) -> Task<'t> {
@@ -285,7 +285,7 @@ impl<'a> Simulation<'a> {
             _ => Vec::new(),
         };
         // A part has the same problems, in the same order.
-        let groups = self.data.problems.iter().map(|item| GroupBy::Problem.key(self.problem(item))).collect();
+        let groups = self.data.items().map(|item| GroupBy::Problem.key(self.problem(item))).collect();
         let mut task = Task::new(data, self.method.target(), self.method.objective(), &categories, groups);
         if let Some((forest, prior, seen)) = &self.base {
             (task.start, task.prior, task.adapts) = (Some(*forest), Some(*prior), true);
@@ -299,8 +299,8 @@ impl<'a> Simulation<'a> {
         &self,
         learned: &Task<'_>,
         judged: &Task<'_>,
-        measured: &[usize],
-        rest: &[usize],
+        measured: &[ItemIndex],
+        rest: &[ItemIndex],
     ) -> Result<Option<Vec<Choice>>, TrainError> {
         let forest = match (measured.is_empty(), &self.base) {
             (true, None) => return Ok(None),
@@ -318,14 +318,14 @@ impl<'a> Simulation<'a> {
         &self,
         learned: &Task<'_>,
         judged: &Task<'_>,
-        measured: &[usize],
+        measured: &[ItemIndex],
         seed: u64,
-    ) -> Result<Option<Vec<(usize, Choice)>>, TrainError> {
+    ) -> Result<Option<Vec<(ItemIndex, Choice)>>, TrainError> {
         if measured.len() < MIN_MEASURED {
             return Ok(None);
         }
         let items: Vec<(String, usize)> =
-            measured.iter().map(|&place| (judged.groups[place].clone(), 1)).collect();
+            measured.iter().map(|&item| (judged.group(item).clone(), 1)).collect();
         let known: BTreeSet<&String> = items.iter().map(|item| &item.0).collect();
         let folds = in_folds(measured, &items, self.folds.min(known.len()), seed);
         let folds = folds.into_par_iter().map(|(trained, held)| {

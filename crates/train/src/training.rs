@@ -4,7 +4,7 @@ use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
 use ck_select_model::ranking::most_of_forest;
 
-use super::data::{Item, TrainingData};
+use super::data::{Item, ItemIndex, TrainingData};
 use super::error::TrainError;
 use super::fit::{Recipe, Task};
 use super::goal::Goal;
@@ -57,7 +57,7 @@ fn one(
         Some(fold_of) => validate::validate(&task, fold_of, &given, plan.hard_rounds, plan.stop, watcher),
         None => Ok(Validation::none(data.rows.len())),
     };
-    let everything: Vec<usize> = (0..data.problems.len()).collect();
+    let everything: Vec<ItemIndex> = data.items().collect();
     let start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target));
     let seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
     let whole = Task { start, seen, adapts: plan.mode.adapts(), ..task.clone() };

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use ck_select_measurements::figures::Errors;
 
+use super::data::ItemIndex;
 use super::decide;
 use super::error::TrainError;
 use super::fit::{Recipe, Rounds, Task};
@@ -39,25 +40,22 @@ impl Validation {
 /// The fold of each problem; `None` if none of its group is judged. Returns `None` if there are fewer than
 /// two groups.
 pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option<Vec<Option<usize>>> {
-    let (data, keys) = (task.data, &task.groups);
+    let data = task.data;
     // Problems that are only trained on follow their group: they are not trained on if the group is held out.
-    let judged: BTreeSet<&String> =
-        data.problems.iter().zip(keys).filter(|(item, _)| !item.only_trains).map(|(_, key)| key).collect();
-    let held: Vec<usize> = (0..keys.len()).filter(|&problem| judged.contains(&keys[problem])).collect();
-    let rows = |problem: usize| {
-        let item = &data.problems[problem];
-        if item.only_trains { 0 } else { item.span.len() }
-    };
+    let is_judged = |problem: &ItemIndex| !data.item(*problem).only_trains;
+    let judged: BTreeSet<&String> = data.items().filter(is_judged).map(|item| task.group(item)).collect();
+    let held: Vec<ItemIndex> = data.items().filter(|&item| judged.contains(task.group(item))).collect();
+    let rows = |problem| if is_judged(&problem) { data.item(problem).span.len() } else { 0 };
     let items: Vec<(String, usize)> =
-        held.iter().map(|&problem| (keys[problem].clone(), rows(problem))).collect();
+        held.iter().map(|&problem| (task.group(problem).clone(), rows(problem))).collect();
     let groups: BTreeSet<&String> = items.iter().map(|item| &item.0).collect();
     let folds = folds.min(groups.len());
     if folds < 2 {
         return None;
     }
-    let mut fold_of = vec![None; keys.len()];
+    let mut fold_of = vec![None; data.problems.len()];
     for (problem, fold) in held.into_iter().zip(group_k_fold(&items, folds, seed)) {
-        fold_of[problem] = Some(fold);
+        fold_of[problem.get()] = Some(fold);
     }
     Some(fold_of)
 }
@@ -65,7 +63,7 @@ pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option
 struct Fold {
     metrics: FoldMetrics,
     rounds: Option<Rounds>,
-    held: Vec<usize>,
+    held: Vec<ItemIndex>,
     scores: Vec<f64>,
     choices: Vec<Choice>,
 }
@@ -82,9 +80,9 @@ pub(super) fn validate(
 ) -> Result<Validation, TrainError> {
     let folds = fold_of.iter().flatten().max().map_or(0, |last| last + 1);
     let run = |fold: usize| -> Result<Fold, TrainError> {
-        let is_held = |&problem: &usize| fold_of[problem] == Some(fold);
-        let (mut held, trained): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(is_held);
-        held.retain(|&problem| !task.data.problems[problem].only_trains);
+        let is_held = |problem: &ItemIndex| fold_of[problem.get()] == Some(fold);
+        let (mut held, trained): (Vec<_>, Vec<_>) = task.data.items().partition(is_held);
+        held.retain(|&problem| !task.data.item(problem).only_trains);
         // All decisions here are made without the held-out problems.
         let mut recipe = decide::decide(task, &trained, recipe, hard_rounds, watcher)?;
         let rounds = match stop {
@@ -127,8 +125,8 @@ pub(super) fn validate(
 fn judge(
     task: &Task<'_>,
     fold: usize,
-    trained: &[usize],
-    held: &[usize],
+    trained: &[ItemIndex],
+    held: &[ItemIndex],
     scores: &[f64],
     choices: &[Choice],
     trees: usize,
@@ -142,7 +140,7 @@ fn judge(
         efficiency: if task.chooses() { Efficiency::new(choices) } else { None },
         train_size: task.data.rows_of(trained).count(),
         val_size: scores.len(),
-        val_groups: held.iter().map(|&problem| &task.groups[problem]).collect::<BTreeSet<_>>().len(),
+        val_groups: held.iter().map(|&problem| task.group(problem)).collect::<BTreeSet<_>>().len(),
         best_iteration: trees,
         left_out: None,
     }
