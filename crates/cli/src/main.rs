@@ -59,7 +59,7 @@ fn run() -> Result<(), CliError> {
         say!("{}", line.render_help());
         return Err(CliError::Reported(2));
     }
-    match line.try_get_matches_from_mut(successors::replaced(std::env::args_os())) {
+    match line.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => {
             #[cfg(feature = "offline")]
             timestamp::check()?;

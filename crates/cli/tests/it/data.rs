@@ -282,8 +282,6 @@ fn options_of_other_sets_are_refused() {
             2: --params batches is for sets of networks' layers
         shapes --set wide --params seed=3
             2: --params seed is for drawn sets, such as holdout
-        shapes --driver lines.txt
-            2: --driver is removed:
         shapes --set wyde
             2: did you mean 'wide'? (one of: wide, edge",
     );

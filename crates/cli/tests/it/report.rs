@@ -102,8 +102,6 @@ fn unreportable_data_is_refused_with_the_reason() {
             1: ckselect: nothing to report: none of 1 rows has a time
         report /nowhere.csv
             1: ckselect: /nowhere.csv: No such file or directory (os error 2)
-        report {sweep} --against other.csv
-            2: --against is removed:
         report {sweep} --keep 4
             2: --output <FILE>
         report {sweep} --output x.txt --keep 0

@@ -144,9 +144,9 @@ fn the_markdown_of_a_model_has_its_three_tables() {
     assert_eq!(heads, ["| property", "| target", "| feature"], "{printed}");
 }
 
-/// Removed words and upstream's were answered with whatever is spelled like them (31b4e849).
+/// Upstream's words were answered with whatever is spelled like them (31b4e849).
 #[test]
-fn words_that_are_not_ours_name_their_successor() {
+fn upstreams_words_name_their_successor() {
     refuses(
         "train --n_splits 5
             2: upstream's --n_splits is --folds here
@@ -156,24 +156,10 @@ fn words_that_are_not_ours_name_their_successor() {
             2: upstream's --variant is --direction
         convert --input a.csv
             2: --input is not needed: `ckselect convert FILE --output FILE`
-        predict --model m -k 64
-            2: predict is now `ckselect dev predict`, for rows of features; `ckselect rank`
         dev predict --model m -k 64
             2: -k is for `ckselect rank --model DIR --pool FILE --problem
-        curve --data a.csv
-            2: curve is now `ckselect tune --simulate FILE --counts`
-        pack --model a
-            2: pack is now `ckselect dev pack`
-        validate --model a.csv
-            2: validate is now `ckselect evaluate`, with --require
-        import a.csv
-            2: import is removed
-        bench --within 1.35x
-            2: --within FACTOR is now --order estimate:FACTORx
         train --tune 3
-            2: --tune is removed
-        evaluate --model m --data a.csv --json all.json
-            2: --json is now --output FILE.json
+            2: --tune is not needed: --params sets parameters
         doctor --n_splits 5
             2: unexpected argument '--n_splits'",
     );
