@@ -443,6 +443,16 @@ typedef struct {
                                    when not known. */
   int32_t partition[2];       /**< Groups of neighbouring tiles, and tiles along m in one; 0 for tiles in
                                    their order. */
+  int32_t stages;             /**< Stages of one of Triton's kernels, where its pipeline does not say them:
+                                   1, 6, 7 or 8; 0 where it does. */
+  int32_t group_m;            /**< Rows of tiles that one of Triton's kernels computes side by side; 0 for
+                                   8. */
+  int32_t tma;                /**< Not 0: loads by tensor descriptors: one of Triton's kernels. */
+  int32_t ctas;               /**< Workgroups of a cluster of one of Triton's kernels; 0 for 1. */
+  int32_t waves_per_eu;       /**< Waves for which one of Triton's kernels is compiled to share a SIMD of
+                                   an AMD GPU; 0 for any. */
+  int32_t kpack;              /**< Depth of a fragment that one of Triton's kernels reads at once on an AMD
+                                   GPU, in instructions; 0 for 1. */
 } ck_gemm_variant;
 
 /** A GEMM kernel, with the fields of CK's `KernelKey`. */

@@ -9,9 +9,6 @@ import triton
 import triton.language as tl
 from pool import Kernel, Problem
 
-# The device's order of tiles: so many rows of tiles share columns of B in its cache.
-GROUP = 8
-
 
 # Extents are no constants, so that one compilation serves all that are as aligned. A persistent kernel is the same code
 # in fewer workgroups. Without the loop over tiles, Triton 3.6 makes kernels of large tiles a fifth slower on an H100.
@@ -80,14 +77,25 @@ def result(dtype: str) -> torch.dtype:
 
 def _constants(kernel: Kernel, whole: tuple[bool, bool, bool], split: bool) -> tuple[Any, ...]:
     layout = (kernel.layout[0] == "r", kernel.layout[1] == "r")
-    return (*whole, *layout, *kernel.tile, GROUP, split)
+    return (*whole, *layout, *kernel.tile, kernel.group_m, split)
+
+
+def _options(kernel: Kernel) -> dict[str, int]:
+    """What the compiler is told besides constants; the last three are of its part for AMD."""
+    options = {"num_warps": kernel.warps, "num_stages": kernel.stages}
+    if torch.version.hip:
+        own = {"waves_per_eu": kernel.waves_per_eu, "matrix_instr_nonkdim": kernel.nonkdim, "kpack": kernel.kpack}
+        # Where a name says nothing, the compiler decides.
+        usual = {"waves_per_eu": 0, "matrix_instr_nonkdim": 16, "kpack": 1}
+        options.update({option: value for option, value in own.items() if value != usual[option]})
+    return options
 
 
 def compiled(kernel: Kernel, whole: tuple[bool, bool, bool], split: bool) -> None:
     """Compiles into Triton's cache."""
     types = (element(kernel.dtype), element(kernel.dtype), result(kernel.dtype))
     constants = _constants(kernel, whole, split)
-    _gemm.warmup(*types, 64, 64, 64, *constants, grid=(1, 1), num_warps=kernel.warps, num_stages=kernel.stages)
+    _gemm.warmup(*types, 64, 64, 64, *constants, grid=(1, 1), **_options(kernel))
 
 
 def launch(kernel: Kernel, problem: Problem, a: Any, b: Any, c: Any, units: int) -> None:
@@ -99,4 +107,4 @@ def launch(kernel: Kernel, problem: Problem, a: Any, b: Any, c: Any, units: int)
     grid = (min(tiles, units) if kernel.persistent else tiles, problem.split)
     constants = _constants(kernel, alignment(problem), problem.split > 1)
     extents = (problem.m, problem.n, problem.k)
-    _gemm[grid](a, b, c, *extents, *constants, num_warps=kernel.warps, num_stages=kernel.stages)
+    _gemm[grid](a, b, c, *extents, *constants, **_options(kernel))

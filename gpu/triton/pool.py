@@ -8,17 +8,30 @@ Needs neither Triton nor a GPU.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
-import re
 import signal
 import sys
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+def _names() -> Any:
+    """The names of the Python package, which need not be installed."""
+    file = Path(__file__).parents[2] / "python" / "src" / "ck_select" / "triton" / "names.py"
+    spec = importlib.util.spec_from_file_location("ck_select_triton_names", file)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+names = _names()
 
 # Bytes of an element. The results of both 8-bit types are fp16.
 DTYPES = {"fp16": 2, "bf16": 2, "fp8": 1, "bf8": 1}
 LAYOUTS = ("rcr", "rrr", "ccr", "crr")
-# compv3 has two stages, and so on.
-STAGES = {f"compv{stages + 1}": stages for stages in (2, 3, 4, 5)}
+STAGES = (2, 3, 4, 5)
 # Shared memory of a workgroup, threads of a wave. AMD's kernels keep the newest of their stages in registers.
 ARCHS = {
     "sm_80": (163 << 10, 32),
@@ -38,52 +51,24 @@ class Refused(ValueError):
     """A name or a problem that no kernel here has or takes; says why."""
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(names.Kernel):
     """A kernel of the pool."""
-
-    dtype: str
-    layout: str
-    tile: tuple[int, int, int]
-    warps: int
-    stages: int
-    persistent: bool = False
-
-    @property
-    def name(self) -> str:
-        """The product's name for it. Warps divide the rows as far as there are 16 for each, then the columns."""
-        m, n, k = self.tile
-        rows = min(self.warps, m // 16)
-        return (
-            f"triton_gemm_{self.dtype}_{self.layout}_compv{self.stages + 1}_default_intrawave"
-            f"_False_False_False_{self.persistent}_{m}x{n}x{k}_{rows}x{self.warps // rows}x1_16x16x16"
-        )
 
     @classmethod
     def parse(cls, name: str) -> Kernel:
         """The kernel of a name."""
-        found = re.fullmatch(
-            r"triton_gemm_([a-z0-9]+)_([a-z]+)_(\w+?)_default_intrawave_False_False_False_(True|False)"
-            r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)x1_16x16x16(\w*)",
-            name,
-        )
-        if not found:
-            raise Refused(f"{name}: expected a name as pool.py prints it")
-        dtype, layout, pipeline, persistent, *numbers, tail = found.groups()
-        for what, word, accepted in (("type", dtype, DTYPES), ("layout", layout, LAYOUTS)):
+        try:
+            kernel = super().parse(name)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        for what, word, accepted in (("type", kernel.dtype, DTYPES), ("layout", kernel.layout, LAYOUTS)):
             if word not in accepted:
                 raise Refused(f"{name}: found the {what} {word}, expected {', '.join(accepted)}")
-        if pipeline not in STAGES:
-            raise Refused(f"{name}: '{pipeline}' has no number of stages, expected {', '.join(STAGES)} (2 to 5)")
-        if tail:
-            raise Refused(f"{name}: found '{tail}', expected the end: a split is the problem's (split_k)")
-        m, n, k, rows, columns = map(int, numbers)
-        kernel = cls(dtype, layout, (m, n, k), rows * columns, STAGES[pipeline], persistent == "True")
         powers = [*kernel.tile, kernel.warps]
         if any(side & (side - 1) or not side for side in powers) or min(kernel.tile) < 16 or kernel.warps > 16:
             raise Refused(f"{name}: expected powers of two, tiles from 16 and at most 16 warps")
-        if kernel.name != name:
-            raise Refused(f"{name}: expected {kernel.name} for this tile and these warps")
+        if kernel.tma or kernel.ctas > 1:
+            raise Refused(f"{name}: found tma or ctas, expected neither: gemm.py does not load by descriptors")
         return kernel
 
     def refuses(self, problem: Problem) -> str | None:
@@ -138,7 +123,7 @@ def pool(dtype: str, layout: str, arch: str) -> list[Kernel]:
     size = DTYPES[dtype]
     kernels = []
     depths = [depth // size for depth in (64, 128, 256)]
-    for m, n, k, warps, stages in itertools.product(SIDES, SIDES, depths, (2, 4, 8), STAGES.values()):
+    for m, n, k, warps, stages in itertools.product(SIDES, SIDES, depths, (2, 4, 8), STAGES):
         buffers = stages - (1 if arch.startswith("gfx") else 0)
         results = m * n / (warps * wave)
         fits = buffers * (m + n) * k * size <= room and 8 <= results <= 256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import subprocess
@@ -12,7 +13,9 @@ import pytest
 from support import ROOT
 
 import ck_select
+from ck_select._names import cells
 from ck_select.commands import command
+from ck_select.triton import names as triton_names
 
 TRITON = ROOT / "gpu" / "triton"
 sys.path.append(str(TRITON))
@@ -154,6 +157,48 @@ def test_the_product_knows_the_names():
     assert sorted(row["kernel"] for row in rows) == sorted(names)
 
 
+def whole_space():
+    """Kernels with every number that Triton takes, and others as usual."""
+    usual = triton_names.Kernel("bf16", "rcr", (128, 64, 64), 4, 3)
+    amds = {"waves_per_eu": (1, 2, 4), "nonkdim": (4, 32), "kpack": (2,)}
+    unusual = {
+        **{"stages": range(1, 9), "warps": (1, 2, 4, 8, 16), "persistent": (True,), "group_m": (1, 4, 16, 64)},
+        **{"tma": (True,), "ctas": (2, 4), "tile": ((96, 192, 48), (8, 16, 1024)), **amds},
+    }
+    fields = vars(usual)
+    one = [{**fields, name: value} for name, values in unusual.items() for value in values]
+    all_of_them = {name: values[-1] for name, values in unusual.items()}
+    return {triton_names.Kernel(**each) for each in (*one, {**fields, **all_of_them})}
+
+
+def test_the_whole_space_is_named_and_estimated():
+    kernels = whole_space()
+    assert {triton_names.Kernel.parse(kernel.name) for kernel in kernels} == kernels
+    for kernel in kernels:
+        read = cells(kernel.name)
+        assert (read["tile_m"], read["tile_n"], read["tile_k"]) == kernel.tile
+        assert read["warp_m"] * read["warp_n"] == kernel.warps, kernel
+    rows = ck_select.estimate(
+        {"M": 512, "N": 512, "K": 512, "dtype": "bf16"}, [kernel.name for kernel in kernels], arch="sm_90"
+    )
+    assert len(rows) == len(kernels)
+
+
+def test_what_nothing_was_measured_of_is_flagged(tmp_path):
+    names = sorted(kernel.name for kernel in whole_space())
+    (tmp_path / "pool.txt").write_text("\n".join(names))
+    ranked = ck_select.ckselect(
+        "rank", arch="sm_90", pool=tmp_path / "pool.txt", problem="M=512,N=512,K=512,dtype=bf16"
+    )
+    words = {row["kernel"]: row["unmeasured"] or "" for row in ranked}
+    assert sorted(words) == names
+    flagged = set(itertools.chain.from_iterable(each.split() for each in words.values()))
+    stages, groups = {f"stages{number}" for number in (1, 6, 7, 8)}, {f"gm{number}" for number in (1, 4, 16, 64)}
+    others = "tma ctas2 ctas4 wpe1 wpe2 wpe4 nonkdim4 nonkdim32 kpack2 warps1 warps16 side96 side192 side48"
+    assert flagged == {*stages, *groups, *others.split()}
+    assert not words[triton_names.Kernel("bf16", "rcr", (128, 64, 64), 4, 3).name]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -163,6 +208,8 @@ def test_the_product_knows_the_names():
         ("4x1x1", "2x2x1", "expected triton_gemm_bf16_rcr_compv4_"),
         ("128x64", "96x64", "expected powers of two"),
         ("16x16x16", "16x16x16_splitk4", "found '_splitk4', expected the end: a split is the problem's"),
+        ("16x16x16", "16x16x16_tma", "found tma or ctas, expected neither"),
+        ("16x16x16", "16x16x16_gm8", "expected triton_gemm_bf16_rcr_compv4_"),
         ("triton_gemm", "gemm_universal", "expected a name as pool.py prints it"),
     ],
 )

@@ -124,7 +124,7 @@ pub(super) fn documented<T: AsC>(doc: &str) -> String {
 macro_rules! mirror {
     (
         $(#[doc = $about:literal])+
-        $c:ident $(sized $c_name:literal)?,
+        $c:ident $(sized $c_name:literal $(at least $least:expr)?)?,
         [$($more:ident: $mtype:ty = $mvalue:expr, $mdoc:literal;)*] [$($reserved:ident)?]
         $record:ident
         fields { $($field:ident: $type:ty, $doc:literal;)+ }
@@ -154,7 +154,7 @@ macro_rules! mirror {
             // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
             unsafe impl $crate::ffi::input::Versioned for $c {
                 const NAME: &'static str = $c_name;
-                const LEAST: usize = size_of::<Self>();
+                const LEAST: usize = [$($least,)? size_of::<Self>()][0];
             }
         )?
 

@@ -123,7 +123,7 @@ fn near_names() -> impl Strategy<Value = String> {
         compv3 comp_async_eight_waves basic_v1 mem wavelet cshuffle bias_activation intrawave interwave True \
         False 64x128x64 2x2x1 -1x2x1 32x32x16 0x0x0 4294967296x1x1 vec4_8_2 vec4_8 splitk4 Relu d1 sparse \
         preshuffle gm2 dsb si 2stage filter3x3 streamk tree persistent large_tensor pad110 *  é persist \
-        batched grouped multid rcrr atomic fmha d128 fp16 batch h128 vr hq128 qr_async mask=no pad1111"
+        batched grouped multid rcrr atomic triton stages6 gm4 tma wpe2 fmha d128 fp16 batch h128 vr hq128 qr_async mask=no pad1111"
         .split(' ')
         .collect();
     proptest::collection::vec(select(pieces), 0..18).prop_map(|pieces| pieces.join("_"))

@@ -1,6 +1,7 @@
 //! Registering GEMM kernels by descriptor.
 
 use std::ffi::c_char;
+use std::mem::offset_of;
 
 use crate::ffi::descriptors::{Descriptor, described};
 use crate::ffi::error::Failure;
@@ -17,7 +18,8 @@ use ck_select_types::{gemm_kernel, gemm_variant};
 gemm_kernel! {
     mirror
     /// A GEMM kernel, with the fields of CK's `KernelKey`.
-    CkGemmKernelDesc sized "ck_gemm_kernel_desc",
+    CkGemmKernelDesc sized "ck_gemm_kernel_desc"
+        at least offset_of!(Self, variant) + offset_of!(CkGemmVariant, stages),
     [
         struct_size: usize = size_of::<CkGemmKernelDesc>(), "`sizeof(ck_gemm_kernel_desc)`.";
         name: *const c_char = std::ptr::null(),

@@ -89,6 +89,7 @@ impl Kernel {
             warp_tile: kernel.warp_tile,
             vector: kernel.vector,
             pipeline: kernel.pipeline,
+            stages: None,
             second_buffer: kernel.double_smem_buffer,
             two_stage: kernel.two_stage,
             parts: 1.0,

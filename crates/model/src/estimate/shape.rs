@@ -90,6 +90,8 @@ pub(super) struct Kernel {
     pub(super) warp_tile: Mnk,
     pub(super) vector: [u32; 3],
     pub(super) pipeline: Pipeline,
+    /// Stages of one of Triton's kernels.
+    pub(super) stages: Option<u8>,
     pub(super) second_buffer: bool,
     pub(super) two_stage: bool,
     pub(super) parts: f64,
@@ -132,8 +134,8 @@ impl Shape {
             macs,
             arithmetic: step.arithmetic(dtype, macs),
             fragments: step.fragments * constants.fragment_share / device.rates.lds_bytes_per_cycle,
-            waits: step.waits(),
-            waits_again: stages_ahead.map_or(1.0, f64::recip),
+            waits: step.waits(dtype, macs),
+            waits_again: stages_ahead.map_or(1.0, |ahead| ahead.max(1.0).recip()),
             widest: step.widest(),
             staged,
             parts: own_parts.max(kernel.parts),
@@ -186,7 +188,7 @@ impl<'a> Step<'a> {
                 Pipeline::CompV1 if kernel.direct_b => Ahead::One,
                 pipeline => Ahead::new(pipeline),
             },
-            stages: if constants.staged_by_number { kernel.pipeline.stages().map(f64::from) } else { None },
+            stages: if constants.staged_by_number { kernel.stages.map(f64::from) } else { None },
             staged: a_bytes + b_bytes,
             shared: a_bytes + shared_b,
             // Each wave reads the rows of A and the columns of B that it multiplies.
@@ -234,9 +236,13 @@ impl<'a> Step<'a> {
         tile_m * tile_n * tile_k / (macs * share) + scaled
     }
 
-    /// Cycles that the first one waits for memory, and for each access of a thread.
-    fn waits(&self) -> [f64; 2] {
+    /// Cycles that the first one waits for memory, and for each access of a thread. With a single stage it
+    /// also waits for the step before it to end.
+    fn waits(&self, dtype: Dtype, macs: f64) -> [f64; 2] {
         let constants = self.constants;
+        if self.stages == Some(1.0) {
+            return [constants.latency + self.arithmetic(dtype, macs), constants.access_latency];
+        }
         match self.ahead {
             Ahead::None => [constants.latency * constants.unpipelined, constants.access_latency],
             Ahead::One => [constants.latency, constants.access_latency],

@@ -1,6 +1,6 @@
 //! Kernels of GEMMs: what they are, and which problems they compute.
 
-use super::{GemmProblem, GemmRequest, GemmVariant};
+use super::{GemmProblem, GemmRequest, GemmVariant, triton_name};
 use crate::field::{self, InvalidField, fields};
 use crate::shape::Mnk;
 use crate::valid::{MAX_KERNEL_EXTENT, MAX_SMALL, element};
@@ -164,6 +164,7 @@ impl GemmKernel {
         if self.variant.stream_k == Some(StreamKReduction::None) {
             return Err(InvalidField::new("stream_k", "none", "atomic, linear or tree"));
         }
+        triton_name::validate(self)?;
         self.variant.quant.map_or(Ok(()), |quant| quant.validate())
     }
 

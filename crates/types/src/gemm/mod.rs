@@ -10,6 +10,7 @@ mod problem;
 mod profile_name;
 mod quant_name;
 pub(crate) mod request;
+mod triton_name;
 mod variant;
 
 use family::Family;

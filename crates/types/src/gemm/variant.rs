@@ -32,6 +32,19 @@ fields! {
             "Results of instructions along m and n that a wave shuffles at a time; 0 when not known.";
         partition: [u8; 2] = [0; 2], 0, ["partition_groups", "partition_m01"],
             "Groups of neighbouring tiles, and tiles along m in one; 0 for tiles in their order.";
+        stages: u8 = 0, 0 to 8, ["stages" | "num_stages"],
+            "Stages of one of Triton's kernels, where its pipeline does not say them: 1, 6, 7 or 8; 0 where \
+             it does.";
+        group_m: u8 = 0, 0, ["group_m"],
+            "Rows of tiles that one of Triton's kernels computes side by side; 0 for 8.";
+        tma: bool = false, 0, ["tma"], "Loads by tensor descriptors: one of Triton's kernels.";
+        ctas: u8 = 0, 0 to 16, ["ctas" | "num_ctas"],
+            "Workgroups of a cluster of one of Triton's kernels; 0 for 1.";
+        waves_per_eu: u8 = 0, 0 to 16, ["waves_per_eu"],
+            "Waves for which one of Triton's kernels is compiled to share a SIMD of an AMD GPU; 0 for any.";
+        kpack: u8 = 0, 0 to 16, ["kpack"],
+            "Depth of a fragment that one of Triton's kernels reads at once on an AMD GPU, in instructions; 0 \
+             for 1.";
     }
     nested {}
     beside { library: GemmLibrary = GemmLibrary::Ck, "Who builds it: `ck`, `triton` or `aiter`."; }

@@ -150,6 +150,7 @@ impl Kernel {
             warp_tile: kernel.warp_tile,
             vector: kernel.vector,
             pipeline: kernel.pipeline,
+            stages: kernel.stages(),
             second_buffer: kernel.double_buffer,
             two_stage: false,
             parts: f64::from(kernel.split_k.max(1)),

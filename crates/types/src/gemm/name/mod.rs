@@ -17,7 +17,7 @@
 //! the code generator and the dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). The tile
 //! engine's batched kernels have three flags, its Stream-K kernels have the reduction before the flags, and
 //! its kernels with D tensors have a fourth layout letter. Quantised kernels have the code generator's names
-//! (`quant_name.rs`).
+//! (`quant_name.rs`); Triton's have suffixes of their own (`triton_name.rs`).
 //!
 //! Deliberate differences from upstream:
 //! 1. Upstream splits at every `_`, so a word that holds one (`basic_v1`, `comp_async`, `bias_activation`,
@@ -29,7 +29,7 @@
 
 use super::family::{Family, PLAIN};
 use super::parts::{EPILOGUE, LAYOUT, PADS, PERSISTENT, SCHEDULER, SHAPES, part};
-use super::{GemmKernel, GemmVariant, Quant, aiter_name, profile_name, quant_name};
+use super::{GemmKernel, GemmVariant, Quant, aiter_name, profile_name, quant_name, triton_name};
 use crate::grammar::Form::{Mark, Number, Other, Truth, Widths, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
@@ -141,6 +141,10 @@ impl GemmKernel {
         if let Some(mode) = family.quant {
             quant_name::parts(&mut scan, &mut kernel, mode, had_flags)?;
         }
+        if family.library == GemmLibrary::Triton {
+            let kernel = suffixes(&mut scan, &kernel)?;
+            return triton_name::complete(&scan, kernel);
+        }
         // Suffixes in a spelling that no identifier has (`_d0`) count as tail.
         let mut after = scan.clone();
         if let Ok(with_suffixes) = suffixes(&mut after, &kernel) {
@@ -243,6 +247,7 @@ impl GemmKernel {
         let groups = quant.map_or([None; 2], |quant| [quant.group_a, quant.group_b]);
         let group = |(side, group): (_, Option<Mnk>)| Some(format!("{side}{}", group?));
         words.extend(["qa", "qb"].into_iter().zip(groups).filter_map(group));
+        words.extend(triton_name::words(self));
         words
     }
 
@@ -283,7 +288,7 @@ impl GemmKernel {
             Some(_) => written = written.with("_streamk"),
             None => {}
         }
-        written.other(&[BATCHED, GROUPED], &usual).text
+        written.other(&[BATCHED, GROUPED], &usual).other(&triton_name::SUFFIXES, &usual).text
     }
 }
 
@@ -383,6 +388,9 @@ fn suffixes(scan: &mut Scan<'_>, kernel: &GemmKernel) -> Result<GemmKernel, Name
         known.map_or(StreamKReduction::Atomic, |(_, reduction)| reduction)
     });
     reader.any(&[BATCHED, GROUPED])?;
+    if kernel.variant.library == GemmLibrary::Triton {
+        reader.any(&triton_name::SUFFIXES)?;
+    }
     let mut kernel = reader.kernel(kernel);
     kernel.variant.stream_k = reduction.or(kernel.variant.stream_k);
     Ok(kernel)
