@@ -128,6 +128,6 @@ fn bad_files_say_what_is_wrong() {
         assert_eq!(refused(text.as_bytes()), format!("F{}", named(message)), "{text}");
     }
     assert_eq!(refused(b"# nothing but a comment\n"), "F: no kernel found, expected at least one");
-    assert_eq!(refused(b"\xef\xbb\xbfgrouped_\xe9"), "F: not UTF-8 from byte 11 on");
-    assert_eq!(refused(b"grouped_conv\n\xff\xfe\n"), "F: not UTF-8 from byte 13 on");
+    assert_eq!(refused(b"\xef\xbb\xbfgrouped_\xe9"), "F, line 1: not UTF-8");
+    assert_eq!(refused(b"# kernels\n\xff\xfe\n"), "F, line 2: not UTF-8");
 }

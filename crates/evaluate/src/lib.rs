@@ -12,7 +12,6 @@ mod evaluation;
 pub mod judge;
 pub mod page;
 pub mod predictions;
-pub mod sheet;
 pub mod survey;
 pub mod winners;
 

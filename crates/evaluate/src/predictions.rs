@@ -1,18 +1,16 @@
 //! Rankings from a file, to be judged like a model's.
 
 use std::collections::HashMap;
-use std::io::BufReader;
 use std::path::Path;
 
-use ck_select_types::files;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults};
+use ck_select_types::sheet::{Opened, Sheet};
 use ck_select_types::vocab::{Arch, Op};
 
 use crate::candidates::Trial;
 use crate::judge::Order;
-use crate::sheet::Sheet;
 use ck_select_measurements::{DataError, Measurements, problem_of};
 
 /// Kernels by problem, best first.
@@ -70,18 +68,16 @@ const KERNEL_COLUMNS: [&str; 3] = ["kernel_name", "kernel", "predicted_kernel"];
 const LABEL_COLUMNS: [&str; 2] = ["problem_idx", "problem"];
 
 /// Opens a CSV of choices or of measurements; also returns its unknown columns.
-fn open(path: &Path, op: Op) -> Result<(Sheet, Vec<String>), DataError> {
-    let file = path.display().to_string();
-    let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
-    let mut sheet = Sheet::new(&file, Box::new(BufReader::new(opened)))?;
+fn open(path: &Path, op: Op) -> Result<(Sheet<'static>, Vec<String>), DataError> {
+    let sheet = Sheet::with_header(Opened::file(path)?)?;
     let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
-    let unknown = sheet.read_header(op, &read)?;
+    let unknown = sheet.check_header(op, &read)?;
     Ok((sheet, unknown))
 }
 
 /// Whether rows describe their problem, and do not only have its number. Where some of its fields are
 /// missing, the error names them: those that are there are not passed over.
-fn has_problems(sheet: &Sheet, op: Op) -> bool {
+fn has_problems(sheet: &Sheet<'_>, op: Op) -> bool {
     let has = |name: &str| sheet.rows.column(name).is_some();
     Operation::get(op).required.iter().any(|name| Operation::has_column(op, name, &has))
 }
@@ -92,7 +88,7 @@ fn usual_arch(measurements: &Measurements) -> Option<Arch> {
 }
 
 /// The problem that a row describes.
-fn problem(sheet: &Sheet, kernel: &str, op: Op, arch: Option<Arch>) -> Result<Problem, DataError> {
+fn problem(sheet: &Sheet<'_>, kernel: &str, op: Op, arch: Option<Arch>) -> Result<Problem, DataError> {
     // As in a row of measurements, the kernel says direction, types and layout.
     let problem = match Kernel::from_name(kernel) {
         Ok(kernel) if kernel.op() == op => problem_of(&kernel, &sheet.rows, arch),
@@ -101,7 +97,7 @@ fn problem(sheet: &Sheet, kernel: &str, op: Op, arch: Option<Arch>) -> Result<Pr
             Problem::from_fields(op, &sheet.rows, &defaults).map_err(|error| error.to_string())
         }
     };
-    problem.map_err(|message| sheet.fault(message))
+    problem.map_err(|message| sheet.fault(message).into())
 }
 
 /// Problems by their number in a benchmark CSV. A number for two different problems is an error, because
@@ -119,7 +115,7 @@ fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Pr
         if let Some(other) = labels.insert(label.to_owned(), problem)
             && other != problem
         {
-            return Err(sheet.fault(format!("problem {label} is {problem} here and {other} before")));
+            return Err(sheet.fault(format!("problem {label} is {problem} here and {other} before")).into());
         }
     }
     Ok(labels)
@@ -127,7 +123,7 @@ fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Pr
 
 /// A file of predictions that is being read.
 struct Reader {
-    sheet: Sheet,
+    sheet: Sheet<'static>,
     op: Op,
     arch: Option<Arch>,
     kernel_column: usize,

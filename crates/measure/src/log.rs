@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ck_select::files;
-use ck_select_types::csv_rows::{CsvFault, CsvRows};
+use ck_select_types::sheet::csv::{CsvFault, CsvRows};
 
 use crate::error::{MeasureError, at};
 use crate::row::LogRow;

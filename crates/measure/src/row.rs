@@ -6,7 +6,7 @@
 
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
-use ck_select_types::csv_rows::CsvRows;
+use ck_select_types::sheet::csv::CsvRows;
 
 use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};

@@ -2,28 +2,15 @@
 
 use std::io;
 
-use ck_select_types::csv_rows::CsvFault;
+use ck_select_types::sheet::SheetError;
 
 /// Why files of measurements cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The file could not be read or written.
-    #[error("{file}: {source}")]
-    Io {
-        /// The file.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file that does not have the format that it seems to have, or a row of it.
-    #[error("{file}: {message}")]
-    Format {
-        /// The file.
-        file: String,
-        /// What was found and what was expected, and where: `line 7`, `row 12`, `results[3].benchmarks[0]`.
-        message: String,
-    },
+    /// A file that cannot be read or written, or does not have the format that it seems to have.
+    #[error(transparent)]
+    File(#[from] SheetError),
     /// Rows that must not be mixed.
     #[error("the data mixes {what}: {}; {advice}", found.join(", "))]
     Mixed {
@@ -48,25 +35,12 @@ pub enum DataError {
 impl DataError {
     /// A file that cannot be read or written.
     pub fn io(file: impl std::fmt::Display, source: io::Error) -> Self {
-        Self::Io { file: file.to_string(), source }
+        SheetError::io(file, source).into()
     }
 
     /// A file with something else than expected.
     pub fn format(file: &str, message: impl std::fmt::Display) -> Self {
-        Self::Format { file: file.to_owned(), message: message.to_string() }
-    }
-
-    /// A CSV without a next row.
-    pub fn csv(file: &str, fault: CsvFault) -> Self {
-        match fault {
-            CsvFault::Unreadable(error) => Self::io(file, error),
-            other => Self::format(file, other),
-        }
-    }
-
-    /// A file without a required column.
-    pub fn no_column(file: &str, column: &str, found: &[String]) -> Self {
-        Self::format(file, format_args!("no column '{column}'; the columns are {}", found.join(", ")))
+        SheetError::format(file, message).into()
     }
 
     /// A file with another value of a hardware constant, named without `hw_`.

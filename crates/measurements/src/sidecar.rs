@@ -318,7 +318,7 @@ pub(crate) fn check_archs(
         list(&mut sidecar.iter()),
         list(&mut taken.iter())
     );
-    Err(DataError::Format { file: file.to_owned(), message })
+    Err(DataError::format(file, message))
 }
 
 /// The details of a log, and the times at which their lines were written.

@@ -11,7 +11,7 @@
 //!   pool
 //! - [`directory`]: a model's spec with its forests; [`ranking`]: rankings, predictions, comparisons
 //! - [`estimate`]: how long a kernel takes, without measurements; [`ties`]: the order of equal scores
-//! - [`inflate`]: gzip within a limit; [`hash`]: a fast one for maps
+//! - [`hash`]: a fast one for maps
 //! - [`rows`]: problems and kernels as tables of named cells, as in upstream's Python tools
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -22,7 +22,6 @@ pub mod estimate;
 pub mod features;
 pub mod forest;
 pub mod hash;
-pub mod inflate;
 mod isa;
 pub mod ranking;
 pub mod rows;
@@ -30,6 +29,6 @@ pub mod scoring;
 pub mod ties;
 
 use ck_select_types::{
-    cells, files, given, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, table,
-    vocab,
+    cells, files, given, hardware, inflate, inputs, json, kernel, listing, nearest, operation, pool, problem,
+    table, vocab,
 };

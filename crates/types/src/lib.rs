@@ -12,15 +12,15 @@
 //! - [`listing`]: problems from text, tables and lists
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
-//! - [`csv_rows`]: the rows of tables in text; [`files`]: opening, reading and writing files with untrusted names; [`panics`]: panics turned into
-//!   values; [`nearest`]: suggestions for mistyped words; [`terminal`]: text from outside, safe to print
+//! - [`sheet`]: tables in text; [`files`]: opening, reading and writing files with untrusted names;
+//!   [`inflate`]: gzip within a limit; [`panics`]: panics turned into values; [`nearest`]: suggestions for
+//!   mistyped words; [`terminal`]: text from outside, safe to print
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod cell;
 pub mod cells;
 pub mod conv;
-pub mod csv_rows;
 mod defaults;
 pub mod ends;
 pub mod field;
@@ -31,6 +31,7 @@ pub mod given;
 mod grammar;
 pub mod hardware;
 mod index;
+pub mod inflate;
 pub mod inputs;
 mod invalid;
 pub mod json;
@@ -46,6 +47,7 @@ pub mod pool;
 pub mod problem;
 mod scan;
 pub mod shape;
+pub mod sheet;
 pub mod table;
 pub mod terminal;
 mod valid;

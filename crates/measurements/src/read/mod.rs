@@ -1,7 +1,7 @@
 //! Measurements: distinct problems, distinct kernels, and a row for each measured pair.
 
 mod collect;
-pub(crate) mod csv;
+mod csv;
 mod failures;
 pub(crate) mod json;
 mod log;
@@ -33,7 +33,7 @@ pub(crate) use problems::{columns as problem_columns, need_columns};
 pub(crate) use record::{Counts, Figures, MeasuredRow, Sink};
 pub(crate) use rows::Filter;
 use source::read_text;
-pub(crate) use source::{columns_of, read as read_file, text_of};
+pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, first_row};
 pub use sweeps::{Configuration, Run, Sweep};
 

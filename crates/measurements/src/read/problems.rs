@@ -9,6 +9,7 @@ use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::{Problem, ProblemDefaults};
+use ck_select_types::sheet::SheetError;
 use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ pub(crate) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -
     // A kernel's name says how many dimensions there are.
     let has = |name: &str| name == "ndim" || columns.iter().any(|column| column == name);
     match Operation::missing_column(op_of(columns, wanted), &has) {
-        Some(column) => Err(DataError::no_column(file, column, columns)),
+        Some(column) => Err(SheetError::no_column(file, column, columns).into()),
         None => Ok(()),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read as _, Seek as _};
+use std::io::{BufRead, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
-use ck_select_model::inflate::inflated;
 use ck_select_types::files;
+use ck_select_types::sheet::{self, Opened, Sheet};
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
 use super::record::{Counts, MeasuredRow, Sink};
@@ -14,14 +14,10 @@ use super::rows::{FileRows, Filter};
 use super::{DataError, csv, json, log, parquet};
 use crate::sidecar::{archs_beside, check_archs};
 
-const BUFFER: usize = 1 << 20;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     /// A benchmark CSV.
     Csv,
-    /// A table in Apache Parquet.
-    Parquet,
     /// Results of `generate_benchmark_data` or of `fmha_benchmark`.
     Json,
     /// A streaming log.
@@ -36,10 +32,9 @@ pub(crate) fn read(path: &Path, filter: Filter<'_>, sink: &mut dyn Sink) -> Resu
     let archs = archs_beside(path)?;
     let only = archs.first().copied().filter(|_| archs.len() == 1);
     let rows = FileRows::new(&name, Filter { assumed: only.or(filter.assumed), ..filter }, sink);
-    let (opened, format) = open(path)?;
-    let counts = match opened {
-        OpenFile::Binary(file) => parquet::read(file, rows)?,
-        OpenFile::Text(mut text) => read_as(format, &mut *text, rows)?,
+    let counts = match open(path)? {
+        OpenFile::Parquet(file) => parquet::read(file, rows)?,
+        OpenFile::Text(opened) => read_as(opened, rows)?,
     };
     let taken = counts.arches.iter().copied().flatten().collect();
     check_archs(&name, &archs, &taken, counts.other_arches.keys().copied())?;
@@ -49,22 +44,18 @@ pub(crate) fn read(path: &Path, filter: Filter<'_>, sink: &mut dyn Sink) -> Resu
 /// Reads the rows of a text in memory; `name` is its name in errors.
 pub(crate) fn read_text(
     name: &str,
-    mut text: &[u8],
+    text: &[u8],
     filter: Filter<'_>,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
-    let format = text_format(Path::new(name), text);
-    read_as(format, &mut text, FileRows::new(name, filter, sink))
+    read_as(Opened::new(name, Box::new(text))?, FileRows::new(name, filter, sink))
 }
 
-fn read_as(format: Format, text: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
-    match format {
-        Format::Csv => csv::read(text, rows),
-        Format::Json => json::read(text, rows),
-        Format::Log => log::read(text, rows),
-        Format::Parquet => {
-            Err(DataError::format(rows.file, "named .parquet, but it does not begin with PAR1"))
-        }
+fn read_as(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
+    match format(&opened)? {
+        Format::Csv => csv::read(opened, rows),
+        Format::Json => json::read(&mut opened.text(), rows),
+        Format::Log => log::read(&mut opened.text(), rows),
     }
 }
 
@@ -101,11 +92,13 @@ impl Sink for First {
 /// The names of a table's columns; of a file that is none, those columns of problems that stand in quotes.
 pub(crate) fn columns_of(path: &Path) -> Result<Vec<String>, DataError> {
     let name = path.display().to_string();
-    let (opened, format) = open(path)?;
-    match (opened, format) {
-        (OpenFile::Binary(file), _) => parquet::columns(&name, file),
-        (OpenFile::Text(mut text), Format::Csv) => Ok(csv::open(&name, &mut *text)?.header().to_vec()),
-        (OpenFile::Text(mut text), _) => quoted(&mut *text).map_err(|error| DataError::io(&name, error)),
+    let opened = match open(path)? {
+        OpenFile::Parquet(file) => return parquet::columns(&name, file),
+        OpenFile::Text(opened) => opened,
+    };
+    match format(&opened)? {
+        Format::Csv => Ok(Sheet::with_header(opened)?.rows.header().to_vec()),
+        _ => quoted(&mut opened.text()).map_err(|error| DataError::io(&name, error)),
     }
 }
 
@@ -135,79 +128,40 @@ fn quoted(text: &mut dyn BufRead) -> std::io::Result<Vec<String>> {
     }
 }
 
-/// A text, which may be compressed with gzip.
-pub(crate) fn text_of(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
-    match open(path)?.0 {
-        OpenFile::Text(text) => Ok(text),
-        OpenFile::Binary(_) => {
-            Err(DataError::format(&path.display().to_string(), "found parquet, expected a CSV"))
-        }
-    }
-}
-
 enum OpenFile {
-    Binary(File),
-    Text(Box<dyn BufRead>),
+    Parquet(File),
+    Text(Opened<'static>),
 }
 
-fn open(path: &Path) -> Result<(OpenFile, Format), DataError> {
+fn open(path: &Path) -> Result<OpenFile, DataError> {
     let name = path.display().to_string();
     let io_error = |error| DataError::io(&name, error);
     let mut file = files::open(path).map_err(io_error)?;
     let mut magic = Vec::new();
     file.by_ref().take(4).read_to_end(&mut magic).map_err(io_error)?;
     file.rewind().map_err(io_error)?;
-    if magic == b"PAR1" {
-        return Ok((OpenFile::Binary(file), Format::Parquet));
-    }
-    let mut text: Box<dyn BufRead> = if magic.starts_with(&[0x1f, 0x8b]) {
-        let size = file.metadata().map_err(io_error)?.len();
-        let packed = BufReader::with_capacity(BUFFER, file);
-        Box::new(BufReader::with_capacity(BUFFER, inflated(packed, size)))
-    } else {
-        Box::new(BufReader::with_capacity(BUFFER, file))
-    };
-    let format = text_format(path, text.fill_buf().map_err(io_error)?);
-    Ok((OpenFile::Text(text), format))
+    let is_parquet = magic == b"PAR1";
+    Ok(if is_parquet { OpenFile::Parquet(file) } else { OpenFile::Text(Opened::of_file(&name, file)?) })
 }
 
-/// The format of a text: by its name, otherwise by its beginning.
-fn text_format(path: &Path, beginning: &[u8]) -> Format {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+/// The format of a text: by its beginning; where that says little, by its name.
+fn format(opened: &Opened<'_>) -> Result<Format, DataError> {
+    let name = opened.name.to_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let beginning = String::from_utf8_lossy(&beginning[..beginning.len().min(1 << 16)]);
-    let start = files::text_without_bom(&beginning).trim_start();
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    match extension {
-        "parquet" => Format::Parquet,
-        "csv" => Format::Csv,
-        // The output of one benchmark is a log of one object.
-        "json"
-            if start.starts_with('[')
-                || start.contains("\"results\"")
-                || !start.contains("\"perf_result\"") =>
-        {
-            Format::Json
-        }
-        "log" | "txt" | "json" => Format::Log,
-        _ => {
-            let header = start.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
-            // Includes headers that the reader will refuse with a reason.
-            let is_header = header.split([',', ';', '\t']).any(|cell| {
-                let cell = cell.trim().trim_matches('"').to_lowercase();
-                cell == "kernel" || cell == "kernel_name"
-            });
-            if is_header {
-                Format::Csv
-            } else if start.starts_with('[')
-                || (start.starts_with('{') && start.contains("\"kernel_config\""))
-            {
-                Format::Json
-            } else {
-                Format::Log
-            }
-        }
+    let is_named = |extension: &str| name.ends_with(extension);
+    if is_named(".parquet") {
+        return Err(DataError::format(&opened.name, "named .parquet, but it does not begin with PAR1"));
     }
+    let has = |key: &str| opened.beginning.contains(key);
+    // The output of one benchmark is a log of one object.
+    let is_list = opened.beginning.starts_with('[') || has("\"results\"") || has("\"kernel_config\"");
+    Ok(match opened.format {
+        sheet::Format::Table => Format::Csv,
+        sheet::Format::Objects if is_list => Format::Json,
+        _ if is_named(".csv") => Format::Csv,
+        _ if is_named(".json") && !has("\"perf_result\"") => Format::Json,
+        _ => Format::Log,
+    })
 }
 
 /// The files for a path: itself, or all `*.parquet` directly inside a folder, sorted by name.
@@ -236,7 +190,7 @@ mod tests {
 
     #[test]
     fn formats_are_recognised_by_name_and_content() {
-        for (name, text, format) in [
+        for (name, text, expected) in [
             ("a.csv", "", Format::Csv),
             ("a.CSV.gz", "", Format::Csv),
             ("a", "# comment\nproblem_idx,kernel,N\n", Format::Csv),
@@ -247,8 +201,12 @@ mod tests {
             ("a.json", "{\"results\": [{\"name\": \"x\", \"perf_result\": {}}]}", Format::Json),
             ("a", "[{\"kernel_config\": {}}]", Format::Json),
             ("a.log", "{", Format::Log),
+            ("sweep.txt", "# of today\n\nkernel,M\n", Format::Csv),
+            ("a.log", "\u{feff}{\"perf_result\": {}}", Format::Log),
+            ("a.json", "\u{feff}[{", Format::Json),
         ] {
-            assert_eq!(text_format(Path::new(name), text.as_bytes()), format, "{name} {text}");
+            let opened = Opened::new(name, Box::new(text.as_bytes())).unwrap();
+            assert_eq!(format(&opened).unwrap(), expected, "{name} {text}");
         }
     }
 }

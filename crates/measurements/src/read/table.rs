@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::problem::{InvalidField, Problem};
+use ck_select_types::sheet::SheetError;
 use ck_select_types::vocab::Dtype;
 
 use super::DataError;
@@ -133,7 +134,7 @@ impl<'a> Index<'a> {
 
     pub(crate) fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
         let found = names.iter().find_map(|name| self.find(name));
-        found.ok_or_else(|| DataError::no_column(self.file, names[0], self.columns))
+        found.ok_or_else(|| SheetError::no_column(self.file, names[0], self.columns).into())
     }
 
     fn kernel(&self, dtype: Option<Dtype>) -> Result<KernelColumns, DataError> {

@@ -9,12 +9,13 @@ use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
 use ck_select_types::problem::Problem;
+use ck_select_types::sheet::{Opened, Sheet};
 use ck_select_types::vocab::{Arch, Op};
 
 use super::shapes::{TunedConfig, TunedGpu, TunedShape, Winners, row_error};
 use crate::operation::OperationData as _;
 use crate::read::table::{Cells, Index, ProblemCells, figure, whole};
-use crate::read::{DataError, csv, need_columns, problem_columns, problem_of, text_of};
+use crate::read::{DataError, need_columns, problem_columns, problem_of};
 
 /// A column: the name that the table has for it, for errors, and its index.
 type Column = (&'static str, usize);
@@ -161,29 +162,23 @@ impl Winners {
     pub fn read<P: AsRef<Path>>(paths: &[P], op: Op, assumed: TunedGpu) -> Result<Self, DataError> {
         let mut winners = Self::default();
         for path in paths {
-            let name = path.as_ref().display().to_string();
-            let mut text = text_of(path.as_ref())?;
-            winners.add(&name, &mut *text, op, assumed)?;
+            winners.add(Opened::file(path.as_ref())?, op, assumed)?;
         }
         Ok(winners)
     }
 
-    /// Adds the rows of a table; `file` is its name in errors.
-    pub fn add(
-        &mut self,
-        file: &str,
-        text: &mut dyn std::io::BufRead,
-        op: Op,
-        assumed: TunedGpu,
-    ) -> Result<(), DataError> {
-        let mut rows = csv::open(file, text)?;
-        let ignored = check_header(file, rows.header(), op)?;
-        let columns = Columns::new(file, rows.header())?;
+    /// Adds the rows of a table.
+    pub fn add(&mut self, opened: Opened<'_>, op: Op, assumed: TunedGpu) -> Result<(), DataError> {
+        let mut sheet = Sheet::with_header(opened)?;
+        let file = &sheet.file().to_owned();
+        let ignored = check_header(file, sheet.rows.header(), op)?;
+        let columns = Columns::new(file, sheet.rows.header())?;
         self.ignored.push(ignored);
         self.files.push(file.into());
         let first = self.shapes.len();
         let mut known: HashMap<Key, usize> = HashMap::new();
-        while rows.next().map_err(|fault| DataError::csv(file, fault))? {
+        while sheet.next()? {
+            let rows = &sheet.rows;
             // Kernels of AITER's assembly, of Triton and so on have no descriptors.
             if columns.library.is_some_and(|library| !["ck", "cktile"].contains(&rows.text(library))) {
                 self.others += 1;

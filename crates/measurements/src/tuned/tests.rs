@@ -5,6 +5,7 @@ use ck_select_types::each_operation;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
+use ck_select_types::sheet::Opened;
 use ck_select_types::vocab::{Dtype, Op};
 
 use super::*;
@@ -17,13 +18,21 @@ const KERNEL: &str = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_Fal
 
 const ROWS: &str = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
 
+fn named<'a>(name: &str, text: &'a str) -> Opened<'a> {
+    Opened::new(name, Box::new(text.as_bytes())).unwrap()
+}
+
+fn table(text: &str) -> Opened<'_> {
+    named("t.csv", text)
+}
+
 fn read(text: &str) -> Result<Winners, String> {
     let mut winners = Winners::default();
-    let named = |text: String, tile: &str| {
+    let of_tile = |text: String, tile: &str| {
         text.replace(&format!(",{tile}@"), &format!(",{KERNEL}{tile}_2x2x1_16x16x32"))
     };
-    let text = ["128x128x64", "64x128x64"].into_iter().fold(text.to_owned(), named);
-    winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).map_err(|error| error.to_string())?;
+    let text = ["128x128x64", "64x128x64"].into_iter().fold(text.to_owned(), of_tile);
+    winners.add(table(&text), Op::Gemm, ANY).map_err(|error| error.to_string())?;
     Ok(winners)
 }
 
@@ -73,7 +82,7 @@ fn compute_units_tell_the_architecture_of_rows_that_record_none() {
     let gpus = |assumed: Option<&str>| {
         let mut winners = Winners::default();
         let assumed = TunedGpu { arch: assumed.map(|arch| arch.parse().unwrap()), units: None };
-        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, assumed).unwrap();
+        winners.add(table(&text), Op::Gemm, assumed).unwrap();
         winners.shapes.iter().map(|shape| shape.gpu().to_string()).collect::<Vec<_>>()
     };
     for assumed in [None, Some("gfx942"), Some("gfx950")] {
@@ -89,11 +98,11 @@ fn a_type_may_stand_in_either_column() {
     for column in ["dtype", "q_dtype_w"] {
         let mut winners = Winners::default();
         let text = format!("M,N,K,{column},kernel\n1,64,64,int8,{ROWS}\n1,64,64,fp8,{ROWS}\n");
-        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
+        winners.add(table(&text), Op::Gemm, ANY).unwrap();
         let types = winners.shapes.iter().map(|shape| shape.problem.dtype()).collect::<Vec<_>>();
         assert_eq!(types, [Dtype::Int8, Dtype::Fp8]);
         let text = text.replace("int8", "fp64");
-        let error = winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap_err().to_string();
+        let error = winners.add(table(&text), Op::Gemm, ANY).unwrap_err().to_string();
         assert!(error.starts_with(&format!("t.csv: line 2: {column}: ")), "{error}");
     }
 }
@@ -102,7 +111,7 @@ fn a_type_may_stand_in_either_column() {
 #[test]
 fn a_refused_type_is_said_as_the_table_has_it() {
     let text = format!("M,N,K,q_dtype_w,kernel\n1,64,64,torch.int8,{KERNEL}128x128x128_1x4x1_16x16x128\n");
-    let error = Winners::default().add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap_err();
+    let error = Winners::default().add(table(&text), Op::Gemm, ANY).unwrap_err();
     assert!(error.to_string().contains("q_dtype_w: found torch.int8, but 'gemm_universal_fp8_"), "{error}");
 }
 
@@ -112,7 +121,7 @@ fn a_winner_is_found_in_a_pool_of_any_architecture() {
     let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";
     let text = format!("arch,N,C,K,Hi,Wi,Y,X,kernelName,us\ngfx950,1,64,64,28,28,3,3,{name},10\n");
     let mut winners = Winners::default();
-    winners.add("t.csv", &mut text.as_bytes(), Op::Conv, ANY).unwrap();
+    winners.add(table(&text), Op::Conv, ANY).unwrap();
     let mut kernel = Kernel::from_name(name).unwrap();
     each_operation!(&mut kernel.kind, KernelKind(of) => of.arch = "gfx950".parse().ok());
     for called in [name, "another_name"] {
@@ -130,7 +139,7 @@ fn families_that_compute_the_same_shape_are_ranked_apart() {
     for tiles in [["128x128x64", "64x128x64"], ["32x128x64", "16x128x64"]] {
         let names = tiles.map(|tile| format!("{KERNEL}{tile}_2x2x1_16x16x32"));
         let text = table(tiles[0]).replace(&format!("{}@", tiles[0]), &names[0]);
-        winners.add(tiles[0], &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
+        winners.add(named(tiles[0], &text), Op::Gemm, ANY).unwrap();
         pools.push(Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap());
     }
     let pools: Vec<&Pool> = pools.iter().collect();
@@ -149,7 +158,7 @@ fn kernels_that_do_not_compute_a_shape_have_no_row_of_it() {
     });
     let mut winners = Winners::default();
     let text = format!("M,N,K,kernel\n32,512,1024,{0}\n32,384,1024,{0}\n", names[1]);
-    winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
+    winners.add(table(&text), Op::Gemm, ANY).unwrap();
     let pool = Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap();
     let measurements = winners.completed(RowScope::all(Op::Gemm), None, &[&pool]).unwrap().measurements;
     assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
@@ -168,7 +177,7 @@ fn a_table_of_another_pool_is_not_hidden_by_a_large_one() {
     let of = |files: &[(&str, String)]| {
         let mut winners = Winners::default();
         for (name, text) in files {
-            winners.add(name, &mut text.as_bytes(), Op::Gemm, ANY).unwrap();
+            winners.add(named(name, text), Op::Gemm, ANY).unwrap();
         }
         winners.in_pools(&[&pool]).map_err(|error| error.to_string())
     };

@@ -175,7 +175,7 @@ pub fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, M
         let bytes = files::read(&path)?;
         match path.extension().and_then(OsStr::to_str) {
             Some("packed") => Forest::packed_text(&bytes).map_err(ReadError::Text),
-            Some("gz") => Ok(io::read_to_string(inflate::inflated(&*bytes, bytes.len() as u64))?),
+            Some("gz") => Ok(io::read_to_string(inflate::inflated(&*bytes))?),
             _ => Ok(String::from_utf8(bytes).map_err(io::Error::other)?),
         }
     };

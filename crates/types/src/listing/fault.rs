@@ -1,9 +1,14 @@
 //! What can be wrong with a file of problems.
 
-use super::Skipped;
-use super::header::HeaderError;
+use std::io;
+
+use super::{Fault, Skipped};
+
 use crate::field::InvalidField;
 use crate::problem::ProblemError;
+use crate::sheet::csv::{ENDLESS, UNCLOSED};
+use crate::sheet::json::JsonFault;
+use crate::sheet::{CsvFault, HeaderError, SheetFault};
 use crate::vocab::{Op, UnknownWord};
 
 /// What is wrong with a file of problems, or with a line of it.
@@ -33,6 +38,41 @@ pub enum ProblemLineFault {
     /// A file without a problem.
     #[error("found no {0} problem, expected at least one{also}", also = also(.1))]
     None(Op, Skipped),
+}
+
+impl ProblemLineFault {
+    /// What is wrong with a row or a line.
+    pub(super) fn at(fault: CsvFault) -> Fault {
+        match fault {
+            CsvFault::Unreadable(error) => (None, error.into()),
+            CsvFault::Row { line, reason } => (Some(line), Self::Row(reason)),
+            CsvFault::Endless(line) => (Some(line), Self::Read(ENDLESS.to_owned())),
+            CsvFault::Unclosed(line) => (Some(line), Self::Row(UNCLOSED.to_owned())),
+        }
+    }
+
+    /// What is wrong with JSON.
+    pub(super) fn in_json(fault: JsonFault) -> Fault {
+        (Some(fault.line), Self::Row(fault.reason))
+    }
+}
+
+impl From<io::Error> for ProblemLineFault {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::InvalidData => Self::Read("not UTF-8".to_owned()),
+            _ => Self::Read(error.to_string()),
+        }
+    }
+}
+
+impl From<SheetFault> for ProblemLineFault {
+    fn from(fault: SheetFault) -> Self {
+        match fault {
+            SheetFault::Unreadable(error) => error.into(),
+            SheetFault::Format(message) => Self::Read(message),
+        }
+    }
 }
 
 fn also(passed: &Skipped) -> String {

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::error::quoted;
 use super::{Builder, PoolError, named};
-use crate::csv_rows::{CsvFault, CsvRows, UNCLOSED};
 use crate::each_operation;
 use crate::kernel::{Kernel, KernelKind};
 use crate::nearest::nearest;
+use crate::sheet::csv::UNCLOSED;
+use crate::sheet::{CsvFault, CsvRows, Lines, Opened, SheetFault, Text};
 use crate::vocab::Arch;
 
 /// The columns that may hold the name; the first that exists counts. The last is AITER's.
@@ -15,33 +16,25 @@ const COLUMNS: [&str; 3] = ["kernel", "kernel_name", "kernelName"];
 /// The columns of measurements, of which a file of these has one at least.
 const TIMES: [&str; 5] = ["latency_ms", "tflops", "measured_tflops", "us", "avg_time_ms"];
 
-pub(super) fn read(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
-    // The whole file would be one line: a single name to a list, a header to a table.
-    if text.trim_end().contains('\r') && !text.contains('\n') {
-        let expected = "lines that end with a line feed";
-        return Err(PoolError::value("lines that end with a carriage return only", expected).line(1));
-    }
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+pub(super) fn read(opened: Opened<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
     // Names hold neither commas nor quotes, and a header of one column is the column's bare name, or near it.
-    let is_header = |line: &str| line.contains([',', '"']) || nearest(line, COLUMNS).is_some();
-    if first.is_some_and(is_header) { read_csv(text, arch, builder) } else { read_text(text, builder) }
+    let first = opened.beginning.trim_end();
+    let is_header = first.contains([',', '"']) || nearest(first, COLUMNS).is_some();
+    if is_header { read_csv(opened.text(), arch, builder) } else { read_text(opened.text(), builder) }
 }
 
-fn read_text(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
-    for (line, number) in text.lines().zip(1..) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let name = line.split('|').next().unwrap_or(line).trim_end();
+fn read_text(text: Text<'_>, builder: &mut Builder) -> Result<(), PoolError> {
+    let mut lines = Lines::new(text);
+    while lines.next()? {
+        let name = lines.line().split('|').next().unwrap_or_default().trim_end();
         let name = name.strip_prefix("benchmark_").unwrap_or(name);
-        named(name).and_then(|kernel| builder.push(kernel)).map_err(|error| error.line(number))?;
+        named(name).and_then(|kernel| builder.push(kernel)).map_err(|error| error.line(lines.number()))?;
     }
     Ok(())
 }
 
-fn read_csv(text: &str, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
-    let mut rows = CsvRows::new(text.as_bytes());
+fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
+    let mut rows = CsvRows::new(text);
     rows.read_header()?;
     let find = |name: &&'static str| Some((*name, rows.column(name)?));
     let Some((field, column)) = COLUMNS.iter().find_map(find) else {
@@ -87,7 +80,17 @@ impl From<CsvFault> for PoolError {
         match fault {
             CsvFault::Row { line, reason } => Self::new(reason).line(line),
             CsvFault::Unclosed(line) => Self::new(UNCLOSED).line(line),
-            other => Self::new(other),
+            CsvFault::Unreadable(error) => Self::unreadable(&error),
+            endless @ CsvFault::Endless(_) => Self::new(endless),
+        }
+    }
+}
+
+impl From<SheetFault> for PoolError {
+    fn from(fault: SheetFault) -> Self {
+        match fault {
+            SheetFault::Unreadable(error) => Self::unreadable(&error),
+            SheetFault::Format(reason) => Self::new(reason),
         }
     }
 }

@@ -8,7 +8,7 @@ mod json;
 mod keys;
 mod list;
 
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use crate::each_operation;
 use crate::files;
 use crate::kernel::{Kernel, KernelKind};
 use crate::operation::OperationProblem as _;
+use crate::sheet::{Format, Opened, Text};
 use crate::vocab::{Arch, Op};
 
 /// Kernels of one operation, in the order of their source, which is the last to decide between equal scores.
@@ -36,7 +37,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Maximum size of a file.
+    /// Maximum size of a file of JSON.
     pub const MAX_BYTES: u64 = 256 << 20;
     /// Maximum number of kernels. Upstream's largest pool has thousands.
     pub const MAX_KERNELS: usize = 1 << 20;
@@ -69,13 +70,8 @@ impl Pool {
     pub fn read_on(path: impl AsRef<Path>, arch: Option<Arch>) -> Result<Self, PoolError> {
         let path = path.as_ref();
         let label = path.display().to_string();
-        let read = || {
-            let mut bytes = Vec::new();
-            files::open(path)?.take(Self::MAX_BYTES + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        let bytes = read().map_err(|error: std::io::Error| PoolError::unreadable(&error).file(&label))?;
-        Self::from_unlabelled(&bytes, arch).map_err(|error| error.file(&label))
+        let file = files::open(path).map_err(|error| PoolError::unreadable(&error).file(&label))?;
+        Self::from_text(&label, Box::new(BufReader::new(file)), arch)
     }
 
     /// Reads the contents of a file; `label` names it in errors. The format is detected:
@@ -91,8 +87,8 @@ impl Pool {
     ///   engine's kernel lists (`name|tile|traits`) only the name counts. A leading `benchmark_`, as
     ///   executables have, is dropped.
     ///
-    /// The order is kept, and in JSON and text so are repeated names. Text must be UTF-8; a byte-order mark
-    /// and CRLF are fine.
+    /// The order is kept, and in JSON and text so are repeated names. Text must be UTF-8, and may be
+    /// compressed with gzip; a byte-order mark and CRLF are fine.
     ///
     /// ```
     /// use ck_select_types::pool::Pool;
@@ -114,30 +110,20 @@ impl Pool {
     /// # Ok::<(), ck_select_types::pool::PoolError>(())
     /// ```
     pub fn from_bytes(label: &str, bytes: &[u8]) -> Result<Self, PoolError> {
-        Self::from_unlabelled(bytes, None).map_err(|error| error.file(label))
+        Self::from_text(label, Box::new(bytes), None)
     }
 
-    fn from_unlabelled(bytes: &[u8], arch: Option<Arch>) -> Result<Self, PoolError> {
-        if bytes.len() as u64 > Self::MAX_BYTES {
-            return Err(PoolError::new(format_args!("larger than {} MiB", Self::MAX_BYTES >> 20)));
-        }
-        if let Some(found) = files::not_text(bytes) {
-            return Err(PoolError::value(found, "UTF-8 text"));
-        }
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => files::text_without_bom(text),
-            Err(error) => {
-                let offset = error.valid_up_to();
-                return Err(PoolError::new(format_args!("not UTF-8 from byte {offset} on")));
+    fn from_text(label: &str, text: Text<'_>, arch: Option<Arch>) -> Result<Self, PoolError> {
+        let read = || {
+            let mut builder = Builder::default();
+            let opened = Opened::new(label, text).map_err(|error| PoolError::from(error.fault))?;
+            match opened.format {
+                Format::Objects => json::read(&whole(opened.text())?, &mut builder)?,
+                Format::Table | Format::Lines => list::read(opened, arch, &mut builder)?,
             }
+            builder.finish()
         };
-        let mut builder = Builder::default();
-        if text.trim_start().starts_with(['{', '[']) {
-            json::read(text, &mut builder)?;
-        } else {
-            list::read(text, arch, &mut builder)?;
-        }
-        builder.finish()
+        read().map_err(|error| error.file(label))
     }
 
     /// The operation that all its kernels compute.
@@ -256,6 +242,19 @@ impl Builder {
         by_name.sort_by_key(|&index| kernels[index as usize].name.as_str());
         Ok(Pool { kernels, by_name, op, is_measured })
     }
+}
+
+/// A text, which must not be too long.
+fn whole(text: Text<'_>) -> Result<String, PoolError> {
+    let mut bytes = Vec::new();
+    text.take(Pool::MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| PoolError::unreadable(&error))?;
+    if bytes.len() as u64 > Pool::MAX_BYTES {
+        return Err(PoolError::new(format_args!("larger than {} MiB", Pool::MAX_BYTES >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        PoolError::new(format_args!("not UTF-8 from byte {offset} on"))
+    })
 }
 
 /// The kernel that a name describes.

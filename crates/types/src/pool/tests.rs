@@ -17,10 +17,9 @@ fn refuses(text: &str, message: &str) {
 
 #[test]
 fn pools_that_are_not_text_are_refused_by_name() {
-    let packed = Pool::from_bytes("f", b"\x1f\x8b\x08\0").unwrap_err().to_string();
-    assert_eq!(packed, "f: found gzip data, expected UTF-8 text");
-    let expected = "f, line 1: found lines that end with a carriage return only, expected lines that end \
-                    with a line feed";
+    let packed = Pool::from_bytes("f", b"BZh9").unwrap_err().to_string();
+    assert_eq!(packed, "f: found bzip2 data, expected UTF-8 text");
+    let expected = "f, line 1: found a carriage return, expected lines that end with a line feed";
     refuses(&format!("{CONV}\r{CONV}\r"), expected);
     refuses("kernel,N\ra,1\r", expected);
 }
@@ -76,7 +75,8 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
         assert_eq!((pool.len(), pool.get(0).unwrap().name.as_str()), (1, CONV), "{text}");
     }
     let two = format!("gfx,kernelName\ngfx942,{CONV}\ngfx950,{}\n", CONV.replace("compv3", "compv4"));
-    let on = |arch: &str| Pool::from_unlabelled(two.as_bytes(), arch.parse().ok()).map(|pool| pool.len());
+    let on =
+        |arch: &str| Pool::from_text("f", Box::new(two.as_bytes()), arch.parse().ok()).map(|pool| pool.len());
     assert_eq!((on("gfx950"), on(""), on("gfx90a").is_err()), (Ok(1), Ok(2), true));
     // Where none is asked for, each kernel is of its own, or of several (4e0c94d0).
     let all = format!("{two}gfx942,{0}\ngfx950,{0}\n", CONV.replace("compv3", "compv5"));

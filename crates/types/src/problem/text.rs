@@ -53,7 +53,7 @@ pub(crate) fn keys(op: Op) -> &'static [&'static str] {
 }
 
 /// All keys that text may have.
-fn text_keys(op: Op) -> &'static [&'static str] {
+pub(crate) fn text_keys(op: Op) -> &'static [&'static str] {
     static KEYS: LazyLock<Vec<Vec<&'static str>>> = LazyLock::new(|| {
         let shared = |op| Operation::get(op).shared_keys.iter().map(|(key, _)| *key);
         Op::ALL.iter().map(|&op| keys(op).iter().copied().chain(shared(op)).collect()).collect()

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::inputs;
 use ck_select::operation::Operation;
+use ck_select::sheet::{Opened, Sheet};
 use ck_select::vocab::Op;
-use ck_select_evaluate::sheet::Sheet;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
 use super::super::gpu::Gpu;
@@ -76,10 +76,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let Some(input) = &args.data else { refuse!("--data is missing") };
     let (name, source) = input::open(input)?;
-    let mut sheet = Sheet::new(&name, source)?;
+    let mut sheet = Sheet::with_header(Opened::new(&name, source)?)?;
     let op = extractor.schema.op();
     let read = [&inputs::of_problem(op)[..], inputs::of_kernel(op), &["kernel", "kernel_name"]].concat();
-    say_ignored(&name, &sheet.read_header(op, &read)?);
+    say_ignored(&name, &sheet.check_header(op, &read)?);
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));

@@ -7,8 +7,8 @@ use ck_select::directory::{Model, Target};
 use ck_select::embedded;
 use ck_select::features::Schema;
 use ck_select::forest::Forest;
+use ck_select::sheet::{Opened, Sheet};
 use ck_select::vocab::Op;
-use ck_select_evaluate::sheet::Sheet;
 use csv::StringRecord;
 
 use super::super::is_embedded;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let source = Source::load(args)?;
     let forest = &source.forest;
     let (name, stream) = input::open(&args.data)?;
-    let mut sheet = Sheet::new(&name, stream)?;
+    let mut sheet = Sheet::new(Opened::new(&name, stream)?);
     let mut rows = StreamedTable::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
     let mut row = vec![0.0; forest.num_features()];
     let mut order: Option<Vec<usize>> = None;
@@ -144,7 +144,7 @@ fn columns(header: &StringRecord, names: &[String]) -> Result<Vec<usize>, String
 }
 
 /// Fills a feature row from its columns.
-fn read_row(sheet: &Sheet, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
+fn read_row(sheet: &Sheet<'_>, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
     for (value, &column) in row.iter_mut().zip(order) {
         let cell = sheet.rows.text(column);
         let wrong = |_| sheet.fault(format!("column {}: found '{cell}', expected a number", column + 1));

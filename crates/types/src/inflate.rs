@@ -14,18 +14,62 @@ pub const fn most(size: u64) -> u64 {
     size.saturating_mul(MOST_TIMES).saturating_add(ALWAYS)
 }
 
-/// The inflated bytes of a gzip file of this length; an error, [`TooMuch`], if there are more than is
-/// plausible.
-pub fn inflated(bytes: impl BufRead, size: u64) -> impl Read {
-    inflated_to(bytes, most(size))
+/// The inflated bytes of gzip data; an error, [`TooMuch`], if there are more than is plausible for the bytes
+/// that were read so far.
+pub fn inflated(bytes: impl BufRead) -> impl Read {
+    Inflated { decoder: MultiGzDecoder::new(Counted { bytes, count: 0 }), inflated: 0 }
 }
 
-pub(crate) fn inflated_to<R: BufRead>(bytes: R, limit: u64) -> Limited<MultiGzDecoder<R>> {
+/// The inflated bytes of gzip data up to a limit.
+pub fn inflated_to<R: BufRead>(bytes: R, limit: u64) -> Limited<MultiGzDecoder<R>> {
     Limited::new(MultiGzDecoder::new(bytes), TooMuch { limit, inflated: true })
 }
 
+struct Inflated<R> {
+    decoder: MultiGzDecoder<Counted<R>>,
+    inflated: u64,
+}
+
+impl<R: BufRead> Read for Inflated<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.decoder.read(buffer)?;
+        self.inflated += count as u64;
+        let limit = most(self.decoder.get_ref().count);
+        if self.inflated > limit {
+            return Err(io::Error::other(TooMuch { limit, inflated: true }));
+        }
+        Ok(count)
+    }
+}
+
+/// Bytes that are counted as they are taken.
+struct Counted<R> {
+    bytes: R,
+    count: u64,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.bytes.read(buffer)?;
+        self.count += count as u64;
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.bytes.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.count += count as u64;
+        self.bytes.consume(count);
+    }
+}
+
 /// A reader that fails after a number of bytes.
-pub(crate) struct Limited<R> {
+#[derive(Debug)]
+pub struct Limited<R> {
     inner: R,
     left: u64,
     over: TooMuch,
@@ -42,7 +86,8 @@ pub struct TooMuch {
 }
 
 impl<R> Limited<R> {
-    pub(crate) const fn new(inner: R, over: TooMuch) -> Self {
+    /// Reads so many bytes at most.
+    pub const fn new(inner: R, over: TooMuch) -> Self {
         Self { inner, left: over.limit, over }
     }
 }

@@ -4,7 +4,15 @@
 //! [aiter] shape is M:16, N:7168, K:2048, q_dtype_w:torch.int8, not found tuned config in …/a8w8_tuned_gemm.csv, …
 //! ```
 
+use std::collections::VecDeque;
+use std::io::{BufRead as _, Read as _};
+
+use super::line::parse_silent;
+use super::{Fault, ListedProblem, ReadProblem, Request, Skipped, StatedFields};
 use crate::gemm::GemmRequest;
+use crate::problem::Pairs;
+use crate::sheet::Text;
+use crate::sheet::csv::LONGEST;
 use crate::vocab::QuantMode;
 
 /// What stands behind the problem.
@@ -25,60 +33,104 @@ const TABLES: [(&str, Option<QuantMode>, [bool; 2]); 9] = [
     ("bf16_tuned_gemm", None, [false, false]),
 ];
 
-/// Whether a text has such a line.
-pub(super) fn has_problems(text: &str) -> bool {
-    text.contains(UNTUNED)
+/// Whether a line has a problem.
+pub(super) fn has_problems(line: &str) -> bool {
+    line.contains(UNTUNED)
 }
 
-/// The problems of a log.
-#[derive(Debug, Default)]
-pub(super) struct LoggedProblems {
-    /// Each as a line of pairs.
-    pub(super) pairs: String,
-    /// The number of each one's line in the log.
-    pub(super) numbers: Vec<u64>,
-    /// How many are for another table than that of the request.
-    pub(super) of_other_tables: u64,
-    /// How many are empty: an extent is 0.
-    pub(super) empty: u64,
+/// The lines of a log, from the first with a problem on.
+#[derive(Default)]
+pub(super) struct AiterLog<'a> {
+    text: Option<Text<'a>>,
+    line: String,
+    number: u64,
+    /// Whether the line is to be read once more.
+    again: bool,
+    /// The problems of the line that were not taken yet, as pairs.
+    pairs: VecDeque<String>,
 }
 
-/// The problems that AITER looked up in the table of such requests. Those that name no table of AITER's are for
-/// any with a batch, or without one. Processes that share a log may write several on one line.
-pub(super) fn problems_of(text: &str, request: &GemmRequest) -> LoggedProblems {
-    let asked = (request.quant, [request.preshuffle, request.batch > 0]);
-    let mut found = LoggedProblems::default();
-    for (number, line) in (1..).zip(text.lines()) {
+impl<'a> AiterLog<'a> {
+    /// Searches a text for a line with a problem, behind so many lines; `None` without one.
+    pub(super) fn find(text: Text<'a>, before: u64) -> Result<Option<Self>, Fault> {
+        let mut log = Self { text: Some(text), number: before, ..Self::default() };
+        while log.next_line()? {
+            if has_problems(&log.line) {
+                log.again = true;
+                return Ok(Some(log));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes to the next line; false at the end. What is no UTF-8 is replaced: other lines are anybody's.
+    fn next_line(&mut self) -> Result<bool, Fault> {
+        if std::mem::take(&mut self.again) {
+            return Ok(true);
+        }
+        let Some(text) = &mut self.text else { return Ok(false) };
+        let mut bytes = Vec::new();
+        // Of a line without an end, the beginning is enough.
+        let mut line = text.by_ref().take(LONGEST);
+        let count = line.read_until(b'\n', &mut bytes).map_err(|error| (None, error.into()))?;
+        if count as u64 == LONGEST && !bytes.ends_with(b"\n") {
+            text.skip_until(b'\n').map_err(|error| (None, error.into()))?;
+        }
+        self.line = String::from_utf8_lossy(&bytes).into_owned();
+        self.number += 1;
+        Ok(count > 0)
+    }
+
+    /// The next problem that AITER looked up in the table of the requested ones. Those that name no table of
+    /// AITER's are for any with a batch, or without one. Processes that share a log may write several on one
+    /// line.
+    pub(super) fn next(
+        &mut self,
+        request: &Request,
+        passed: &mut Skipped,
+    ) -> Result<Option<ReadProblem>, Fault> {
+        while self.pairs.is_empty() {
+            if !self.next_line()? {
+                return Ok(None);
+            }
+            self.take_line(&request.defaults.gemm_request, passed);
+        }
+        let pairs = self.pairs.pop_front().unwrap_or_default();
+        let problem = parse_silent(&pairs, request.op, &request.defaults);
+        let problem = problem.map_err(|fault| (Some(self.number), fault))?;
+        let stated = StatedFields::by(&Pairs::from_line(&pairs));
+        let listed = ListedProblem { number: None, problem, stated };
+        Ok(Some(ReadProblem { listed, written: problem, line: self.number }))
+    }
+
+    fn take_line(&mut self, request: &GemmRequest, passed: &mut Skipped) {
         let mut before = "";
-        for (message, part) in line.split(UNTUNED).enumerate() {
+        for (message, part) in self.line.split(UNTUNED).enumerate() {
             // The table of the message before, and the shape of the next one.
             let (after, next) = part.find(SHAPE).map_or((part, part), |shape| part.split_at(shape));
             if message > 0 {
-                found.take(number, &pairs_of(before), after, asked);
+                self.pairs.extend(wanted(pairs_of(before), after, request, passed));
             }
             before = next;
         }
     }
-    found
 }
 
-impl LoggedProblems {
-    fn take(&mut self, number: u64, pairs: &str, after: &str, asked: (Option<QuantMode>, [bool; 2])) {
-        let table = TABLES.iter().find(|(table, ..)| after.contains(table));
-        let is_of =
-            |pair: &str, names: &str| pair.split_once('=').is_some_and(|(name, _)| names.contains(name));
-        let has_batch = pairs.split(',').any(|pair| is_of(pair, "B"));
-        let is_empty = |pair: &str| is_of(pair, "BMNK") && pair.ends_with("=0");
-        if !table.map_or(has_batch == asked.1[1], |&(_, quant, more)| (quant, more) == asked) {
-            self.of_other_tables += 1;
-        } else if pairs.split(',').any(is_empty) {
-            self.empty += 1;
-        } else {
-            self.pairs.push_str(pairs);
-            self.pairs.push('\n');
-            self.numbers.push(number);
-        }
+/// The pairs of a problem, if `after` names the table of the requested ones.
+fn wanted(pairs: String, after: &str, request: &GemmRequest, passed: &mut Skipped) -> Option<String> {
+    let requested = (request.quant, [request.preshuffle, request.batch > 0]);
+    let table = TABLES.iter().find(|(table, ..)| after.contains(table));
+    let is_of = |pair: &str, names: &str| pair.split_once('=').is_some_and(|(name, _)| names.contains(name));
+    let has_batch = pairs.split(',').any(|pair| is_of(pair, "B"));
+    let is_empty = |pair: &str| is_of(pair, "BMNK") && pair.ends_with("=0");
+    if !table.map_or(has_batch == requested.1[1], |&(_, quant, more)| (quant, more) == requested) {
+        passed.of_other_tables += 1;
+    } else if pairs.split(',').any(is_empty) {
+        passed.empty += 1;
+    } else {
+        return Some(pairs);
     }
+    None
 }
 
 /// `shape is M:16, N:7168, K:2048, ` as `M=16,N=7168,K=2048`.

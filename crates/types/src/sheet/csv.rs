@@ -13,6 +13,8 @@ use crate::cells::{Cell, Fields};
 pub(crate) const LONGEST: u64 = 1 << 20;
 
 pub(crate) const ENDLESS: &str = "found 1 MiB without the end of a row";
+/// What is found where lines end with a carriage return alone, so that a whole file is one.
+pub(crate) const CARRIAGE_RETURN: &str = "found a carriage return, expected lines that end with a line feed";
 /// What is found of a row with [`CsvFault::Unclosed`].
 pub const UNCLOSED: &str = "found a quoted cell without an end, expected '\"' behind it";
 
@@ -79,6 +81,9 @@ impl<R: Read> CsvRows<R> {
     /// Takes the next row as the header; false if there is none.
     pub fn read_header(&mut self) -> Result<bool, CsvFault> {
         let any = self.next()?;
+        if self.record.iter().any(|name| name.replace("\r\n", "").contains('\r')) {
+            return Err(self.fault(CARRIAGE_RETURN.to_owned()));
+        }
         self.header = self.record.iter().map(str::to_owned).collect();
         Ok(any)
     }

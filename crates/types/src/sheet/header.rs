@@ -108,7 +108,7 @@ fn shows(op: Op, has: impl Fn(&str) -> bool) -> bool {
 /// `also` names further columns that the caller reads, so that misspelt ones among them are found, too.
 ///
 /// ```
-/// use ck_select_types::listing::check_columns;
+/// use ck_select_types::sheet::check_columns;
 /// use ck_select_types::vocab::Op;
 ///
 /// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "pad_h", "comment"];
@@ -116,7 +116,7 @@ fn shows(op: Op, has: impl Fn(&str) -> bool) -> bool {
 /// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "padh"];
 /// let error = check_columns(Op::Conv, &columns, &[]).unwrap_err();
 /// assert_eq!(error.to_string(), "unknown column 'padh', expected pad_h");
-/// # Ok::<(), ck_select_types::listing::HeaderError>(())
+/// # Ok::<(), ck_select_types::sheet::HeaderError>(())
 /// ```
 pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
     let is_like_a_field = |name: &&str| keys(op).iter().any(|known| plain(known) == plain(name));
