@@ -15,7 +15,7 @@ use crate::request::Request;
 use crate::rules::Rules;
 
 /// A pipeline with a scheduler, and the values of `_dsb` and `_si` that they are combined with.
-type Group = (Pipeline, Scheduler, Vec<[bool; 2]>);
+type Group = (Pipeline, Scheduler, Vec<(bool, bool)>);
 
 impl Expansion for ConvProblem {
     fn expand(
@@ -57,60 +57,61 @@ fn swept(
     let mut kernels = Kernels::default();
     let own = table.conv_dtypes();
     warn(rules, direction, config, (arch, &own), &mut kernels.found.warnings);
-    let dtypes = allowed(&rules.conv.dtypes, config.dtypes.as_deref()).into_iter();
+    let mut dtypes = allowed(&rules.conv.dtypes, config.dtypes.as_deref());
+    dtypes.retain(|dtype| own.contains(dtype));
     let ndims = match (ndim, &config.ndims) {
         (Some(ndim), _) => vec![ndim],
         (None, Some(ndims)) => sorted(ndims),
         (None, None) => vec![2],
     };
-    let merges = sorted(config.num_groups_to_merge.as_deref().unwrap_or(&[1]));
-    let explicit = sorted(config.explicit_gemm.as_deref().unwrap_or(&[false]));
-    let two_stage = sorted(config.two_stage.as_ref().unwrap_or(&direction.two_stage));
-    let ends = pairs(&explicit, &two_stage);
     let groups = if config.suffix_pool { pool } else { product }(rules, direction, config);
     // The pool has names for every tile, even where no kernel can be built.
     let skips = !config.all_compv4 && !config.suffix_pool;
-    for dtype in dtypes.filter(|dtype| own.contains(dtype)) {
-        for &ndim in &ndims {
-            for tile in &rules.conv.tiles {
-                let base = base(rules, config, (arch, dtype, ndim), tile);
-                for (pipeline, scheduler, flags) in &groups {
-                    if skips && *pipeline == Pipeline::CompV4 && !tile.compv4 {
-                        continue;
-                    }
-                    let rewrite = direction.rewrite.as_ref().filter(|own| !own.keep.contains(pipeline));
-                    let built = rewrite.map_or(*pipeline, |rewrite| rewrite.to);
-                    for &num_groups_to_merge in &merges {
-                        for &[double_smem_buffer, split_image] in flags {
-                            for &[explicit_gemm, two_stage] in &ends {
-                                let kernel = ConvKernel {
-                                    pipeline: built,
-                                    scheduler: *scheduler,
-                                    double_smem_buffer,
-                                    split_image,
-                                    num_groups_to_merge,
-                                    explicit_gemm,
-                                    two_stage,
-                                    ..base.clone()
-                                };
-                                let mut name = kernel.name();
-                                if config.without_intrawave {
-                                    // No other part of a name contains this word.
-                                    name = name.replacen("_intrawave", "", 1);
-                                }
-                                kernels.push(Kernel { name, kind: KernelKind::Conv(kernel) })?;
-                            }
-                        }
-                    }
-                }
+    for (types, tile) in pairs(&pairs(&dtypes, &ndims), &rules.conv.tiles) {
+        let base = base(rules, config, (arch, types), &tile);
+        let is_built = |group: &&Group| !skips || tile.compv4 || group.0 != Pipeline::CompV4;
+        for kernel in
+            groups.iter().filter(is_built).flat_map(|group| variants(&base, group, direction, config))
+        {
+            let mut name = kernel.name();
+            if config.without_intrawave {
+                // No other part of a name contains this word.
+                name = name.replacen("_intrawave", "", 1);
             }
+            kernels.push(Kernel { name, kind: KernelKind::Conv(kernel) })?;
         }
     }
     Ok(kernels)
 }
 
-/// Every combination of the lists; the loop over merged groups is between that over pipelines and schedulers
-/// and that over the flags.
+/// The kernels of a tile with a pipeline and a scheduler: merged groups slowest, then the flags, then what is
+/// not part of the name or at its end.
+fn variants(
+    base: &ConvKernel,
+    (pipeline, scheduler, flags): &Group,
+    direction: &DirectionRules,
+    config: &ConvSweep,
+) -> Vec<ConvKernel> {
+    let rewrite = direction.rewrite.as_ref().filter(|own| !own.keep.contains(pipeline));
+    let merges = sorted(config.num_groups_to_merge.as_deref().unwrap_or(&[1]));
+    let explicit = sorted(config.explicit_gemm.as_deref().unwrap_or(&[false]));
+    let two_stage = sorted(config.two_stage.as_ref().unwrap_or(&direction.two_stage));
+    let ends = pairs(flags, &pairs(&explicit, &two_stage));
+    let kernel =
+        |(num_groups_to_merge, ((double_smem_buffer, split_image), (explicit_gemm, two_stage)))| ConvKernel {
+            pipeline: rewrite.map_or(*pipeline, |rewrite| rewrite.to),
+            scheduler: *scheduler,
+            num_groups_to_merge,
+            double_smem_buffer,
+            split_image,
+            explicit_gemm,
+            two_stage,
+            ..base.clone()
+        };
+    pairs(&merges, &ends).into_iter().map(kernel).collect()
+}
+
+/// Every combination of the lists.
 fn product(rules: &Rules, direction: &DirectionRules, config: &ConvSweep) -> Vec<Group> {
     let buffers = sorted(config.double_smem_buffer.as_deref().unwrap_or(&[false]));
     let splits = sorted(config.split_image.as_deref().unwrap_or(&[false]));
@@ -132,8 +133,8 @@ fn pool(rules: &Rules, direction: &DirectionRules, config: &ConvSweep) -> Vec<Gr
         {
             continue;
         }
-        let flags = entry.dsb_si.iter().map(|flags| flags.map(|flag| flag != 0));
-        let flags = flags.filter(|[buffer, split]| admits(buffers, buffer) && admits(splits, split));
+        let flags = entry.dsb_si.iter().map(|[buffer, split]| (*buffer != 0, *split != 0));
+        let flags = flags.filter(|(buffer, split)| admits(buffers, buffer) && admits(splits, split));
         for scheduler in allowed(&entry.schedulers, config.schedulers.as_deref()) {
             groups.push((entry.pipeline, scheduler, flags.clone().collect()));
         }
@@ -141,15 +142,15 @@ fn pool(rules: &Rules, direction: &DirectionRules, config: &ConvSweep) -> Vec<Gr
     groups
 }
 
-/// All pairs, the second flag fastest.
-fn pairs(first: &[bool], second: &[bool]) -> Vec<[bool; 2]> {
-    first.iter().flat_map(|&first| second.iter().map(move |&second| [first, second])).collect()
+/// All pairs, the second item fastest.
+fn pairs<A: Copy, B: Copy>(first: &[A], second: &[B]) -> Vec<(A, B)> {
+    first.iter().flat_map(|&first| second.iter().map(move |&second| (first, second))).collect()
 }
 
 fn base(
     rules: &Rules,
     config: &ConvSweep,
-    (arch, dtype, ndim): (Arch, Dtype, u8),
+    (arch, (dtype, ndim)): (Arch, (Dtype, u8)),
     tile: &ConvTile,
 ) -> ConvKernel {
     ConvKernel {
