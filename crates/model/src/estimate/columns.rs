@@ -110,7 +110,7 @@ impl UniversalPool {
     /// The values of the columns that depend on device and kernel alone: column after column, with a value
     /// for each class.
     pub fn of_classes(&self, columns: &[&'static UniversalColumn]) -> Vec<f64> {
-        let (mut of_classes, mut times) = (Vec::new(), vec![0.0; self.distinct()]);
+        let (mut of_classes, mut times) = (Vec::new(), vec![WANTED; self.distinct()]);
         // Whatever the problem is.
         let load = map_operation!(self.shapes.op(), Own => Load(Own::USUAL.load()));
         self.columns(columns, Column::Kernel, &load, &mut of_classes, ClassSet::All(&mut times));
@@ -133,11 +133,11 @@ impl UniversalPool {
         of_classes.resize(self.distinct(), f64::NAN);
         log_times.clear();
         log_times.extend(self.classes.iter().enumerate().map(|(kernel, class)| {
+            let class = class.filter(|_| counts(Place::new(kernel)));
             let time = class.and_then(|class| of_classes.get_mut(class.get()));
-            let time = time.filter(|_| counts(Place::new(kernel)));
             time.map_or(f64::NAN, |time| {
-                *time = 0.0;
-                0.0
+                *time = WANTED;
+                WANTED
             })
         }));
         let load = self.estimator.load(problem);
@@ -209,9 +209,13 @@ fn shapes<'k, P: OperationEstimate>(
     known.shapes()
 }
 
+/// A time that has yet to be computed. Times and the marks of classes whose kernels count share a buffer, in
+/// which all other classes are NaN, because a selection allocates nothing.
+const WANTED: f64 = 0.0;
+
 /// Which classes are computed.
 enum ClassSet<'a> {
-    /// All, but for blocks whose times are all NaN; the others receive the logarithms of their times.
+    /// All, but for blocks without a [`WANTED`] time; each of these becomes its logarithm.
     All(&'a mut [f64]),
     /// These.
     Some(&'a [ClassIndex]),
