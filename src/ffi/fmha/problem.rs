@@ -19,11 +19,22 @@ fmha_problem! {
     [struct_size: usize = size_of::<CkFmhaProblem>(), "`sizeof(ck_fmha_problem)`.";] [reserved]
 }
 
+impl CkFmhaProblem {
+    /// The problem of attention, its words checked and the rest not yet.
+    ///
+    /// # Safety
+    /// As for [`AsProblem::problem`].
+    pub(super) unsafe fn attention(self) -> Result<FmhaProblem, Failure> {
+        // SAFETY: by contract.
+        let problem = unsafe { FmhaProblem::from_c(self, Member::whole(CkStatus::InvalidProblem)) }?;
+        Ok(problem.canonical())
+    }
+}
+
 impl AsProblem for CkFmhaProblem {
     unsafe fn problem(self) -> Result<Problem, Failure> {
         // SAFETY: by contract.
-        let problem = unsafe { FmhaProblem::from_c(self, Member::whole(CkStatus::InvalidProblem)) }?;
-        Ok(Problem::Fmha(problem.canonical()))
+        unsafe { self.attention() }.map(Problem::Fmha)
     }
 }
 

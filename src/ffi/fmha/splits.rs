@@ -2,10 +2,9 @@
 
 use super::CkFmhaProblem;
 use crate::ffi::error::{Failure, boundary};
-use crate::ffi::input::give;
-use crate::ffi::select::read_call;
+use crate::ffi::input::{give, read_handle, read_struct};
 use crate::ffi::{CkRegistry, CkStatus};
-use crate::problem::{FmhaProblem, Problem};
+use crate::problem::FmhaProblem;
 
 /// Chooses the number of parts into which the keys of a sequence are split, by the estimate: the power of two
 /// up to `most` for which the fastest kernels of both stages together take the least time. 1 if the registry
@@ -24,9 +23,10 @@ pub unsafe extern "C" fn ck_registry_choose_fmha_splits(
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
-        // with its size set and a valid `arch`.
-        let (registry, problem) = unsafe { read_call(registry, problem) }?;
-        let Problem::Fmha(problem) = problem else { return Ok(()) };
+        // with its size set.
+        let (registry, problem) = unsafe { (read_handle(registry)?, read_struct(problem)?) };
+        // SAFETY: by contract, `arch` is valid.
+        let problem = unsafe { problem.attention() }?;
         let split = FmhaProblem { num_splits: 1, ..problem };
         split.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
         // SAFETY: by contract, `splits` is NULL or valid for writing.
