@@ -7,12 +7,13 @@
 //! The loader ignores what follows a library, and the digest of a descriptor covers it. So one file is a
 //! whole scorer, made without a compiler.
 
-use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+
+use ck_select_types::thread_scratch::ThreadScratch;
 
 use crate::files;
 use crate::forest::Forest;
@@ -64,13 +65,11 @@ pub(crate) fn score(row: &[f64]) -> f64 {
             *score = forest.finish(*score);
         }
     };
-    let known = LAST.try_with(|last| last.borrow_mut().score(row, score));
-    // There is no memory while the thread ends.
-    known.unwrap_or_else(|_| Rows::default().score(row, score))
+    ThreadScratch::with(&LAST, |last| last.score(row, score))
 }
 
 thread_local! {
-    static LAST: RefCell<Rows> = RefCell::default();
+    static LAST: ThreadScratch<Rows> = const { ThreadScratch::new() };
 }
 
 /// The rows that a thread asked about last, with their scores: those of kernels for one problem. hipDNN asks

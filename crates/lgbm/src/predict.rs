@@ -1,12 +1,12 @@
 //! Predictions for the caller's rows.
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::slice;
 
 use ck_select_model::forest::{Forest, ZERO_THRESHOLD};
 use ck_select_model::scoring::Rows as _;
+use ck_select_types::thread_scratch::ThreadScratch;
 
 use crate::booster::text;
 use crate::error::{Error, not_null};
@@ -92,7 +92,7 @@ struct Memory {
 }
 
 thread_local! {
-    static MEMORY: Cell<Option<Box<Memory>>> = const { Cell::new(None) };
+    static MEMORY: ThreadScratch<Memory> = const { ThreadScratch::new() };
 }
 
 /// # Safety
@@ -124,7 +124,7 @@ unsafe fn predict(
 
     // SAFETY: there is room for all results.
     let write = |index, result| unsafe { out_result.add(index).write_unaligned(result) };
-    with_memory(|Memory { sums, row }| -> Result<(), Error> {
+    ThreadScratch::with(&MEMORY, |Memory { sums, row }| -> Result<(), Error> {
         if output == Output::Leaves {
             // SAFETY: the matrix has its values.
             let rows = unsafe { matrix.rows(0, matrix.rows) };
@@ -173,15 +173,6 @@ fn trees_of(forest: &Forest, start: i32, count: i32) -> Range<usize> {
 fn prediction(forest: &Forest, trees: usize, sum: f64) -> f64 {
     let sum = if forest.averaged() { sum / trees as f64 } else { sum };
     forest.objective().transform().apply(sum)
-}
-
-/// Calls a function with this thread's working memory.
-fn with_memory<T>(function: impl FnOnce(&mut Memory) -> T) -> T {
-    // There is none on the first call, and while the thread ends.
-    let mut memory = MEMORY.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let done = function(&mut memory);
-    let _ = MEMORY.try_with(|kept| kept.set(Some(memory)));
-    done
 }
 
 fn output(predict_type: c_int) -> Result<Output, Error> {

@@ -14,7 +14,8 @@
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
 //! - [`sheet`]: tables in text; [`files`]: opening, reading and writing files with untrusted names;
 //!   [`inflate`]: gzip within a limit; [`panics`]: panics turned into values; [`nearest`]: suggestions for
-//!   mistyped words; [`terminal`]: text from outside, safe to print
+//!   mistyped words; [`terminal`]: text from outside, safe to print; [`thread_scratch`]: working memory of a
+//!   thread
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -50,5 +51,6 @@ pub mod shape;
 pub mod sheet;
 pub mod table;
 pub mod terminal;
+pub mod thread_scratch;
 mod valid;
 pub mod vocab;

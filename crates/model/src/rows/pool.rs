@@ -1,11 +1,12 @@
 //! A forest prepared for the kernels of a table.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use ck_select_types::each_operation;
 use ck_select_types::operation::VariantOf;
+use ck_select_types::thread_scratch::ThreadScratch;
 
 use super::model::{in_threads, problem_inputs, refuse_others};
 use super::{Object, RowModel, RowsError, with_room};
@@ -157,12 +158,11 @@ impl RowPool {
     /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores are in the
     /// order of [`Ties`]; NaN comes last.
     pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
-        // There is none on a thread's first call, and while it ends.
-        let mut scratch = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
-        let done = self.rank_with(problem, &mut scratch);
-        scratch.ranking.iter().copied().for_each(place);
-        let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
-        done
+        ThreadScratch::with(&KEPT, |scratch| {
+            let done = self.rank_with(problem, scratch);
+            scratch.ranking.iter().copied().for_each(place);
+            done
+        })
     }
 
     /// Kernels that cannot serve the problem, such as plain ones for a batch, or ones of another mask,
@@ -363,6 +363,6 @@ struct RowScratch {
 }
 
 thread_local! {
-    /// What this thread's last ranking needed.
-    static KEPT: Cell<Option<Box<RowScratch>>> = const { Cell::new(None) };
+    /// The working memory of rankings.
+    static KEPT: ThreadScratch<RowScratch> = const { ThreadScratch::new() };
 }

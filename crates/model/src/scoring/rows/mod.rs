@@ -30,10 +30,11 @@ mod run;
 mod slab;
 mod strategy;
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+
+use ck_select_types::thread_scratch::ThreadScratch;
 
 use super::scratch::{Answer, Positions, Scratch, Step};
 use crate::forest::Forest;
@@ -112,8 +113,8 @@ struct RowScratch {
 }
 
 thread_local! {
-    /// What this thread's last call needed.
-    static KEPT: Cell<Option<Box<RowScratch>>> = const { Cell::new(None) };
+    /// The working memory of scores.
+    static KEPT: ThreadScratch<RowScratch> = const { ThreadScratch::new() };
 }
 
 /// First calls of more rows than this compile.
@@ -143,13 +144,10 @@ impl RowScorer {
         if trees.is_empty() || count == 0 {
             return;
         }
-        // There is none on a thread's first call, and while it ends.
-        let mut scratch = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
-        match self.compiled(count) {
-            Some(compiled) => self.score_compiled(compiled, rows, trees, &mut scratch, &mut sums[..count]),
-            None => self.score_uncompiled(rows, trees, &mut scratch, &mut sums[..count]),
-        }
-        let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
+        ThreadScratch::with(&KEPT, |scratch| match self.compiled(count) {
+            Some(compiled) => self.score_compiled(compiled, rows, trees, scratch, &mut sums[..count]),
+            None => self.score_uncompiled(rows, trees, scratch, &mut sums[..count]),
+        });
     }
 
     /// The sums of all trees for those of up to 64 rows that `pick` wants, a bit each; those of others are
@@ -164,16 +162,14 @@ impl RowScorer {
         let Some((compiled, alike)) = alike else {
             return self.score(rows, 0..usize::MAX, sums);
         };
-        let mut scratch = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
         let column = |feature: usize, values: &mut [f64]| rows.column(feature, 0, values);
         let (both, sums) = ((compiled, alike), &mut sums[..count]);
-        match self.isa.avx2() {
+        ThreadScratch::with(&KEPT, |scratch| match self.isa.avx2() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the token proves that the CPU has the features.
-            Some(avx2) => unsafe { score_picked_avx2(both, column, pick, &mut scratch, sums, avx2) },
-            _ => strategy::score_picked(both, column, pick, &mut scratch, sums, None),
-        }
-        let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
+            Some(avx2) => unsafe { score_picked_avx2(both, column, pick, scratch, sums, avx2) },
+            _ => strategy::score_picked(both, column, pick, scratch, sums, None),
+        });
     }
 
     fn score_compiled(
