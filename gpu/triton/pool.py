@@ -67,8 +67,10 @@ class Kernel(names.Kernel):
         powers = [*kernel.tile, kernel.warps]
         if any(side & (side - 1) or not side for side in powers) or min(kernel.tile) < 16 or kernel.warps > 16:
             raise Refused(f"{name}: expected powers of two, tiles from 16 and at most 16 warps")
-        if kernel.tma or kernel.ctas > 1:
-            raise Refused(f"{name}: found tma or ctas, expected neither: gemm.py does not load by descriptors")
+        if kernel.split_k > 1:
+            raise Refused(f"{name}: found '_splitk{kernel.split_k}', expected none: a split is the problem's (split_k)")
+        if kernel.tma or kernel.batched or kernel.ctas > 1:
+            raise Refused(f"{name}: found tma, batched or ctas, which gemm.py does not do")
         return kernel
 
     def refuses(self, problem: Problem) -> str | None:

@@ -68,6 +68,13 @@ def test_the_fourth_example_is_commands(monkeypatch, tmp_path):
     ]
 
 
+def test_the_fifth_example_ranks_configurations():
+    names = {}
+    exec(EXAMPLES[4], names)
+    assert len(names["best"]) == 2 and names["best"][0].config in names["configs"]
+    assert names["tried"]["early_config_prune"](names["configs"], {"M": 8}) == names["configs"]
+
+
 def test_models_come_along():
     models = ck_select.shipped_models()
     assert {"grouped_conv_forward_bf16_gfx950", "grouped_conv_bwd_data_bf16_sm90"} <= set(models)

@@ -163,7 +163,7 @@ def whole_space():
     amds = {"waves_per_eu": (1, 2, 4), "nonkdim": (4, 32), "kpack": (2,)}
     unusual = {
         **{"stages": range(1, 9), "warps": (1, 2, 4, 8, 16), "persistent": (True,), "group_m": (1, 4, 16, 64)},
-        **{"tma": (True,), "ctas": (2, 4), "tile": ((96, 192, 48), (8, 16, 1024)), **amds},
+        **{"tma": (True,), "split_k": (4,), "ctas": (2, 4), "tile": ((96, 192, 48), (8, 16, 1024)), **amds},
     }
     fields = vars(usual)
     one = [{**fields, name: value} for name, values in unusual.items() for value in values]
@@ -194,7 +194,7 @@ def test_what_nothing_was_measured_of_is_flagged(tmp_path):
     assert sorted(words) == names
     flagged = set(itertools.chain.from_iterable(each.split() for each in words.values()))
     stages, groups = {f"stages{number}" for number in (1, 6, 7, 8)}, {f"gm{number}" for number in (1, 4, 16, 64)}
-    others = "tma ctas2 ctas4 wpe1 wpe2 wpe4 nonkdim4 nonkdim32 kpack2 warps1 warps16 side96 side192 side48"
+    others = "splitk4 tma ctas2 ctas4 wpe1 wpe2 wpe4 nonkdim4 nonkdim32 kpack2 warps1 warps16 side96 side192 side48"
     assert flagged == {*stages, *groups, *others.split()}
     assert not words[triton_names.Kernel("bf16", "rcr", (128, 64, 64), 4, 3).name]
 
@@ -207,8 +207,8 @@ def test_what_nothing_was_measured_of_is_flagged(tmp_path):
         ("rcr", "rcc", "found the layout rcc, expected rcr, rrr, ccr, crr"),
         ("4x1x1", "2x2x1", "expected triton_gemm_bf16_rcr_compv4_"),
         ("128x64", "96x64", "expected powers of two"),
-        ("16x16x16", "16x16x16_splitk4", "found '_splitk4', expected the end: a split is the problem's"),
-        ("16x16x16", "16x16x16_tma", "found tma or ctas, expected neither"),
+        ("16x16x16", "16x16x16_splitk4", "found '_splitk4', expected none: a split is the problem's"),
+        ("16x16x16", "16x16x16_tma", "found tma, batched or ctas, which gemm.py does not do"),
         ("16x16x16", "16x16x16_gm8", "expected triton_gemm_bf16_rcr_compv4_"),
         ("triton_gemm", "gemm_universal", "expected a name as pool.py prints it"),
     ],

@@ -15,7 +15,9 @@ _NAME = re.compile(
     r"triton_gemm_([a-z0-9]+)_([rc]{3})_(\w+?)_default_intrawave_False_False_False_(True|False)"
     r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)x1_(\d+)x\d+x\d+(\w*)"
 )
-_SUFFIXES = re.compile(r"(?:_stages(\d+))?(?:_gm(\d+))?(_tma)?(?:_ctas(\d+))?(?:_wpe(\d+))?(?:_kpack(\d+))?")
+_SUFFIXES = re.compile(
+    r"(?:_splitk(\d+))?(_batched)?(?:_stages(\d+))?(?:_gm(\d+))?(_tma)?(?:_ctas(\d+))?(?:_wpe(\d+))?(?:_kpack(\d+))?"
+)
 # compv3 has two stages, and so on.
 _STAGES = {f"compv{stages + 1}": stages for stages in (2, 3, 4, 5)}
 
@@ -36,6 +38,8 @@ class Kernel:
     waves_per_eu: int = 0
     nonkdim: int = 16
     kpack: int = 1
+    split_k: int = 1
+    batched: bool = False
 
     @property
     def name(self) -> str:
@@ -45,6 +49,8 @@ class Kernel:
         rows = 1 << fits.bit_length() - 1
         numbered = min(max(self.stages, 2), 5)
         suffixes = (
+            ("splitk", self.split_k, 1),
+            ("batched", self.batched, False),
             ("stages", self.stages, numbered),
             ("gm", self.group_m, GROUP_M),
             ("tma", self.tma, False),
@@ -72,8 +78,8 @@ class Kernel:
         words = _SUFFIXES.match(tail)
         if not words or words.end() != len(tail):
             rest = tail[words.end() if words else 0 :]
-            raise ValueError(f"{name}: found '{rest}', expected the end: a split is the problem's (split_k)")
-        stages, group_m, tma, ctas, waves_per_eu, kpack = words.groups()
+            raise ValueError(f"{name}: found '{rest}', expected the end")
+        split_k, batched, stages, group_m, tma, ctas, waves_per_eu, kpack = words.groups()
         kernel = cls(
             dtype,
             layout,
@@ -87,6 +93,8 @@ class Kernel:
             waves_per_eu=int(waves_per_eu or 0),
             nonkdim=nonkdim,
             kpack=int(kpack or 1),
+            split_k=int(split_k or 1),
+            batched=bool(batched),
         )
         if not rows * columns or nonkdim not in (4, 16, 32) or kernel.name != name:
             expected = kernel.name if rows * columns and nonkdim in (4, 16, 32) else "16x16x16 or 32x32x8"
