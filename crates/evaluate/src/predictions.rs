@@ -1,12 +1,14 @@
 //! Rankings from a file, to be judged like a model's.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::Path;
 
 use ck_select_types::kernel::Kernel;
 use ck_select_types::operation::Operation;
-use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults};
-use ck_select_types::sheet::{Opened, Sheet};
+use ck_select_types::problem::{Field, FieldSet, Problem, ProblemDefaults};
+use ck_select_types::sheet::{Column, Columns, KernelColumns, Opened, ProblemColumns, Sheet};
 use ck_select_types::vocab::{Arch, Op};
 
 use crate::candidates::Trial;
@@ -62,126 +64,142 @@ struct Place {
     line: u64,
 }
 
-/// Columns that name the kernel, in order of preference: upstream's validators write different ones.
-const KERNEL_COLUMNS: [&str; 3] = ["kernel_name", "kernel", "predicted_kernel"];
 /// Columns with the number of a problem.
-const LABEL_COLUMNS: [&str; 2] = ["problem_idx", "problem"];
+const LABELS: [&str; 2] = ["problem_idx", "problem"];
 
-/// Opens a CSV of choices or of measurements; also returns its unknown columns.
-fn open(path: &Path, op: Op) -> Result<(Sheet<'static>, Vec<String>), DataError> {
-    let sheet = Sheet::with_header(Opened::file(path)?)?;
-    let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
-    let unknown = sheet.check_header(op, &read)?;
-    Ok((sheet, unknown))
+/// A table of choices or of measurements that is being read.
+struct Reader {
+    sheet: Sheet<'static>,
+    op: Op,
+    arch: Option<Arch>,
+    kernel: KernelColumns,
+    /// Upstream's name of the chosen kernel's column, which counts where there is no other.
+    predicted: Column,
+    rank: Column,
+    label: Column,
+    problem: ProblemColumns,
+    /// Whether rows describe their problem, and do not only have its number. Where some of its fields are
+    /// missing, the error names them: those that are there are not passed over.
+    has_problems: bool,
+    /// Unknown columns.
+    unknown: Vec<String>,
 }
 
-/// Whether rows describe their problem, and do not only have its number. Where some of its fields are
-/// missing, the error names them: those that are there are not passed over.
-fn has_problems(sheet: &Sheet<'_>, op: Op) -> bool {
-    let has = |name: &str| sheet.rows.column(name).is_some();
-    Operation::get(op).required.iter().any(|name| Operation::has_column(op, name, &has))
-}
-
-/// The architecture of choices that name none.
-fn usual_arch(measurements: &Measurements) -> Option<Arch> {
-    measurements.scope().arch.or_else(|| measurements.common_arch().ok().flatten())
-}
-
-/// The problem that a row describes.
-fn problem(sheet: &Sheet<'_>, kernel: &str, op: Op, arch: Option<Arch>) -> Result<Problem, DataError> {
-    // As in a row of measurements, the kernel says direction, types and layout.
-    let problem = match Kernel::from_name(kernel) {
-        Ok(kernel) if kernel.op() == op => problem_of(&kernel, &sheet.rows, arch),
-        _ => {
-            let defaults = ProblemDefaults { arch, ..ProblemDefaults::new(op) };
-            Problem::from_fields(op, &sheet.rows, &defaults).map_err(|error| error.to_string())
+impl Reader {
+    fn open(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
+        let op = measurements.scope().op;
+        // The architecture of choices that name none.
+        let arch = measurements.scope().arch.or_else(|| measurements.common_arch().ok().flatten());
+        let sheet = Sheet::with_header(Opened::file(path)?)?;
+        let mut columns = Columns::new(sheet.file(), sheet.rows.header());
+        let (kernel, predicted) = (columns.kernel(), columns.find("predicted_kernel"));
+        let (rank, label) = (columns.find("rank"), columns.one_of(&LABELS));
+        let fields = Problem::fields(op).iter().flat_map(Field::names);
+        let others = Operation::get(op).extra_keys.iter().copied().chain(["arch", "hw_gfx_name"]);
+        let problem = columns.problem(fields.chain(others));
+        let has = |name: &str| columns.has(name);
+        let required = Operation::get(op).required.iter();
+        let has_problems = required.into_iter().any(|name| Operation::has_column(op, name, &has));
+        let unknown = columns.finish(op)?;
+        if !has_problems {
+            columns.need(label)?;
         }
-    };
-    problem.map_err(|message| sheet.fault(message).into())
+        Ok(Self { sheet, op, arch, kernel, predicted, rank, label, problem, has_problems, unknown })
+    }
+
+    /// Refuses a table without a column of kernels.
+    fn need_kernels(&self) -> Result<(), DataError> {
+        let (first, columns) =
+            (self.kernel.first(), Columns::new(self.sheet.file(), self.sheet.rows.header()));
+        columns.need(if self.predicted.is_there() { self.predicted } else { first })?;
+        Ok(())
+    }
+
+    /// Goes to the next row that is not of another library's kernel; false at the end.
+    fn next(&mut self) -> Result<bool, DataError> {
+        while self.sheet.next()? {
+            if !self.kernel.is_elsewhere(&self.sheet.rows) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn fault(&self, message: impl Display) -> DataError {
+        self.sheet.fault(message).into()
+    }
+
+    /// The name of the row's kernel.
+    fn kernel(&self) -> Result<Cow<'_, str>, DataError> {
+        let name = self.kernel.name(&self.sheet.rows).map_err(|error| self.fault(error))?;
+        Ok(name.or_else(|| self.predicted.text(&self.sheet.rows)).unwrap_or_default())
+    }
+
+    /// The row's number of its problem. Tables that went through a data frame have whole numbers as floats.
+    fn label(&self) -> Cow<'_, str> {
+        match self.label.whole(&self.sheet.rows) {
+            Ok(Some(number)) => number.to_string().into(),
+            _ => self.label.text(&self.sheet.rows).unwrap_or_default(),
+        }
+    }
+
+    /// The problem that the row describes. As in a row of measurements, the kernel says direction, types and
+    /// layout.
+    fn problem(&self, kernel: &str) -> Result<Problem, DataError> {
+        let (op, arch) = (self.op, self.arch);
+        let cells = self.problem.of(&self.sheet.rows).map_err(|error| self.fault(error))?;
+        let problem = match Kernel::from_name(kernel) {
+            Ok(kernel) if kernel.op() == op => problem_of(&kernel, &cells, arch),
+            _ => {
+                let defaults = ProblemDefaults { arch, ..ProblemDefaults::new(op) };
+                Problem::from_fields(op, &cells, &defaults).map_err(|error| error.to_string())
+            }
+        };
+        problem.map_err(|message| self.fault(self.problem.own_name(message)))
+    }
+
+    /// The kernel's place for the problem.
+    fn place(&self, name: &str, split_k: i32) -> Result<Place, DataError> {
+        let kernel =
+            Kernel::from_name(name).map_err(|error| self.fault(format!("kernel '{name}': {error}")))?;
+        let rank = match self.rank.cell(&self.sheet.rows) {
+            None if !self.rank.is_there() => 1,
+            cell => {
+                let rank = cell.and_then(|cell| cell.whole("rank").ok()?.try_into().ok());
+                rank.filter(|rank| *rank > 0).ok_or_else(|| {
+                    let found = cell.map_or_else(|| "''".to_owned(), |cell| cell.to_string());
+                    self.fault(format!("rank: found {found}, expected a whole number from 1"))
+                })?
+            }
+        };
+        Ok(Place { rank, kernel, split_k, line: self.sheet.rows.line() })
+    }
 }
 
-/// Problems by their number in a benchmark CSV. A number for two different problems is an error, because
+/// Problems by their number in a table of measurements. A number for two different problems is an error, because
 /// joining by it would be wrong.
 fn labels(path: &Path, measurements: &Measurements) -> Result<HashMap<String, Problem>, DataError> {
-    let (op, arch) = (measurements.scope().op, usual_arch(measurements));
-    let (mut sheet, _) = open(path, op)?;
-    let label_column = sheet.need(&LABEL_COLUMNS)?;
-    let kernel_column = sheet.column(&KERNEL_COLUMNS);
+    let mut reader = Reader::open(path, measurements)?;
     let mut labels = HashMap::new();
-    while sheet.next()? {
-        let kernel = kernel_column.map_or("", |column| sheet.rows.text(column));
-        let problem = problem(&sheet, kernel, op, arch)?;
-        let label = sheet.rows.text(label_column);
-        if let Some(other) = labels.insert(label.to_owned(), problem)
+    while reader.next()? {
+        let (problem, label) = (reader.problem(&reader.kernel()?)?, reader.label());
+        if let Some(other) = labels.insert(label.clone().into_owned(), problem)
             && other != problem
         {
-            return Err(sheet.fault(format!("problem {label} is {problem} here and {other} before")).into());
+            let message = format!("problem {label} is {problem} here and {other} before");
+            return Err(reader.fault(message));
         }
     }
     Ok(labels)
 }
 
-/// A file of predictions that is being read.
-struct Reader {
-    sheet: Sheet<'static>,
-    op: Op,
-    arch: Option<Arch>,
-    kernel_column: usize,
-    rank_column: Option<usize>,
-    label_column: Option<usize>,
-    /// Whether rows describe their problem, and do not only have its number.
-    has_problems: bool,
-    /// The problems by number, if there are any.
-    labels: Option<HashMap<String, Problem>>,
-}
-
-impl Reader {
-    /// Also returns the unknown columns.
-    fn open(path: &Path, measurements: &Measurements) -> Result<(Self, Vec<String>), DataError> {
-        let (op, arch) = (measurements.scope().op, usual_arch(measurements));
-        let (sheet, unknown) = open(path, op)?;
-        let has_problems = has_problems(&sheet, op);
-        // Measurements need numbers only if the predictions use them, and then each row reports it.
-        let numbered = measurements.sources().first().filter(|_| !has_problems);
-        let labels = numbered.and_then(|first| labels(&first.path, measurements).ok());
-        let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
-        let rank_column = sheet.column(&["rank"]);
-        let label_column =
-            if has_problems { sheet.column(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
-        Ok((
-            Self { sheet, op, arch, kernel_column, rank_column, label_column, has_problems, labels },
-            unknown,
-        ))
-    }
-
-    /// The next row: a problem, its number if it has one, and a kernel's place for it.
-    fn next(&mut self) -> Result<Option<(Problem, Option<i64>, Place)>, DataError> {
-        if !self.sheet.next()? {
-            return Ok(None);
-        }
-        let Self { sheet, op, arch, labels, .. } = self;
-        let name = sheet.rows.text(self.kernel_column);
-        let kernel =
-            Kernel::from_name(name).map_err(|error| sheet.fault(format!("kernel '{name}': {error}")))?;
-        let rank = match self.rank_column.map(|column| sheet.rows.text(column)) {
-            None => 1,
-            Some(text) => text.parse().ok().filter(|rank| *rank > 0).ok_or_else(|| {
-                sheet.fault(format!("rank: found '{text}', expected a whole number from 1"))
-            })?,
-        };
-        let label = self.label_column.map_or("", |column| sheet.rows.text(column));
-        let problem = if self.has_problems {
-            problem(sheet, name, *op, *arch)?
-        } else {
-            let known = labels.as_ref().and_then(|labels| labels.get(label));
-            *known.ok_or_else(|| {
-                let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
-                sheet.fault(format!("problem {label} is {found}, expected one that is measured"))
-            })?
-        };
-        let place = Place { rank, kernel, split_k: problem.split_k(), line: sheet.rows.line() };
-        Ok(Some((problem, label.parse().ok(), place)))
-    }
+/// The problem of a number.
+fn numbered(label: &str, labels: Option<&HashMap<String, Problem>>) -> Result<Problem, String> {
+    let known = labels.and_then(|labels| labels.get(label));
+    known.copied().ok_or_else(|| {
+        let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
+        format!("problem {label} is {found}, expected one that is measured")
+    })
 }
 
 impl Predictions {
@@ -189,9 +207,20 @@ impl Predictions {
     /// if the column is missing) for a problem, which is described, or numbered as in the first file of the
     /// measurements.
     pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let (mut reader, unknown) = Reader::open(path, measurements)?;
+        let mut reader = Reader::open(path, measurements)?;
+        reader.need_kernels()?;
+        // Measurements need numbers only if the predictions use them, and then each row reports it.
+        let first = measurements.sources().first().filter(|_| !reader.has_problems);
+        let labels = first.and_then(|first| labels(&first.path, measurements).ok());
         let mut rankings: HashMap<Problem, Vec<Ranking>> = HashMap::new();
-        while let Some((problem, number, place)) = reader.next()? {
+        while reader.next()? {
+            let (name, label) = (reader.kernel()?, reader.label());
+            let problem = if reader.has_problems {
+                reader.problem(&name)?
+            } else {
+                numbered(&label, labels.as_ref()).map_err(|message| reader.fault(message))?
+            };
+            let (number, place) = (label.parse().ok(), reader.place(&name, problem.split_k())?);
             let problem = if measurements.chooses_split() { problem.leaving_split() } else { problem };
             let rankings = rankings.entry(problem).or_default();
             match rankings.iter_mut().find(|ranking| ranking.number == number) {
@@ -199,6 +228,7 @@ impl Predictions {
                 None => rankings.push(Ranking { number, places: vec![place] }),
             }
         }
+        let unknown = reader.unknown;
         let sheet = reader.sheet;
         for ranking in rankings.values_mut().flatten() {
             ranking.places.sort_by_key(|place| place.rank);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select_evaluate::predictions::Predictions;
 use ck_select_measurements::{Measurements, RowScope, TunedGpu, Winners};
+use ck_select_types::kernel::Kernel;
 use ck_select_types::listing::ProblemList;
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::ProblemDefaults;
@@ -46,9 +47,12 @@ fn problems(path: &Path) -> Result<String, String> {
 
 fn pool(path: &Path) -> Result<String, String> {
     let pool = Pool::read_on(path, Some(gfx942())).map_err(|error| error.to_string())?;
-    let measured = if pool.is_measured() { ", measured" } else { "" };
     let arch = pool.arch().map_or_else(String::new, |arch| format!(" of {arch}"));
-    Ok(pool.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(", ") + &arch + measured)
+    let one = |kernel: &Kernel| {
+        let measured = if pool.is_measured(kernel) { " measured" } else { "" };
+        format!("{}{measured}", kernel.name)
+    };
+    Ok(pool.iter().map(one).collect::<Vec<_>>().join(", ") + &arch)
 }
 
 fn measurements(path: &Path) -> Result<String, String> {

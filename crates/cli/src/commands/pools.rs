@@ -34,8 +34,8 @@ pub(super) fn read(
 }
 
 /// The kernels of a list of names that can be built for their architecture, else the given one, by the rules of
-/// `enumerate --valid-only`; all of them if that is `allowed`. Kernels with measurements exist: a table of
-/// measurements, a folder of libraries, those that are `measured`. So do those of a family.
+/// `enumerate --valid-only`; all of them if that is `allowed`. Kernels with measurements exist: those with
+/// a time in a table, those that are `measured`. So do those of a folder of libraries and of a family.
 #[cfg(feature = "offline")]
 pub(super) fn buildable(
     path: &Path,
@@ -47,12 +47,14 @@ pub(super) fn buildable(
     let Some(arch) = arch.or_else(|| pool.iter().find_map(|kernel| kernel.kind.arch())) else {
         return Ok(pool);
     };
-    if allowed || pool.is_measured() || path.is_dir() || family(path).is_some() {
+    if allowed || path.is_dir() || family(path).is_some() {
         return Ok(pool);
     }
     let rules = ck_select_enumerate::rules::Rules::built_in()?;
     let why = |kernel: &Kernel| {
-        rules.unbuildable(kernel, kernel.kind.arch().unwrap_or(arch)).filter(|_| !measured(kernel))
+        rules
+            .unbuildable(kernel, kernel.kind.arch().unwrap_or(arch))
+            .filter(|_| !pool.is_measured(kernel) && !measured(kernel))
     };
     let left_out: Reasons = pool.iter().filter_map(why).collect();
     let Some((count, reasons)) = left_out.list() else { return Ok(pool) };

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
+use ck_select::sheet::aiter;
 use ck_select::vocab::{Arch, Dtype};
 
 use crate::error::CliError;
@@ -19,13 +20,13 @@ fn columns(family: &str) -> Vec<&'static str> {
     let batched = family.ends_with("_batched");
     let typed = family.starts_with("a8w8_bpreshuffle") || family == "a8w8_rowwise";
     let several = typed && family != "a8w8_rowwise" || family.starts_with("a8w8_blockscale");
-    let mut columns = vec!["gfx", "cu_num"];
-    columns.extend(batched.then_some("B"));
-    columns.extend(["M", "N", "K"]);
-    columns.extend(typed.then_some("q_dtype_w"));
-    columns.extend(several.then_some("libtype"));
-    columns.extend(["kernelId", "splitK", "us", "kernelName", "tflops", "bw", "errRatio"]);
-    columns
+    let has = |column: &&str| match *column {
+        "B" => batched,
+        "q_dtype_w" => typed,
+        "libtype" => several,
+        _ => true,
+    };
+    aiter::COLUMNS.into_iter().filter(has).collect()
 }
 
 /// A table under construction.

@@ -177,8 +177,16 @@ fn untuned_shapes_become_a_table_of_aiters() {
     let table = |family: &str, options: &str| {
         folder.good(&format!("rank --model estimate --format aiter --pool {family} {options}"))
     };
-    let rows = table("a8w8_rowwise", "--arch @gpu.json --problems @log");
-    let rows: Vec<&str> = rows.lines().collect();
+    let tuned = table("a8w8_rowwise", "--arch @gpu.json --problems @log");
+    // What it writes, it reads: as problems, as a tuned table and as a pool, whose kernel has no time.
+    folder.write("tuned.csv", &tuned);
+    assert_eq!(table("a8w8_rowwise", "--arch @gpu.json --problems @tuned.csv"), tuned);
+    let judged = folder.good("evaluate --model estimate --winners @tuned.csv --pool a8w8_rowwise");
+    assert!(judged.contains("gfx942/80"), "{judged}");
+    folder.good(
+        "rank --model estimate --arch gfx942 --pool @tuned.csv --problem M=16,N=7168,K=2048,dtype=int8",
+    );
+    let rows: Vec<&str> = tuned.lines().collect();
     assert_eq!(rows[0], "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName,tflops,bw,errRatio");
     let cells: Vec<&str> = rows[1].split(',').collect();
     assert_eq!(rows.len(), 2);

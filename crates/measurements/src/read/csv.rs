@@ -14,7 +14,7 @@ pub(super) fn read(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, Dat
     let mut table = Table::new(csv.header(), rows)?;
     loop {
         match csv.next() {
-            Ok(true) => table.take(&|column| csv.at(column), || format!("line {}", csv.line()))?,
+            Ok(true) => table.take(&csv, || format!("line {}", csv.line()))?,
             Ok(false) => break,
             Err(CsvFault::Row { line, reason }) => table.rows.reject(format!("line {line}"), reason)?,
             Err(CsvFault::Unclosed(line)) => {

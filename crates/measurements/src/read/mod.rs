@@ -11,7 +11,7 @@ mod record;
 pub(crate) mod rows;
 mod source;
 mod sweeps;
-pub(crate) mod table;
+mod table;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

@@ -6,7 +6,6 @@ use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::each_operation;
 use ck_select_types::field::{Field, place};
 use ck_select_types::kernel::{Kernel, KernelKind};
-use ck_select_types::listing::check_names;
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::{Problem, ProblemDefaults};
 use ck_select_types::sheet::SheetError;
@@ -38,30 +37,13 @@ pub(super) fn number_columns(op: Op) -> impl Iterator<Item = &'static str> {
 /// The architecture as upstream's converter records it, for rows that have no other, too.
 const GFX_NAME: &str = "hw_gfx_name";
 
-/// Further columns that readers use, so that misspelt ones should be found.
-const MEASURED: [&str; 11] = [
-    "kernel", "kernel_name", "tflops", "measured_tflops", "latency_ms", "latency_us", "bandwidth_gb_s",
-    "non_zero", "is_valid", "problem_idx", "run_id",
-];
-
 /// The operation whose columns a table has: of several the requested one, else that which lacks the fewest.
-fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
+pub(super) fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     let has = |name: &&&str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
     let is_shown = |op: &Op| Operation::get(*op).identifying_keys.iter().any(|name| has(&name));
     let lacks = |op: &Op| Operation::get(*op).required.iter().filter(|name| !has(name)).count();
     let shown = || Op::ALL.iter().copied().filter(is_shown);
     wanted.filter(is_shown).or_else(|| shown().min_by_key(lacks)).or(wanted).unwrap_or(Op::ALL[0])
-}
-
-/// Refuses misspelt columns. Returns the unknown ones that may be ignored.
-pub(super) fn check_columns(
-    file: &str,
-    columns: &[String],
-    wanted: Option<Op>,
-) -> Result<Vec<String>, DataError> {
-    let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-    check_names(op_of(columns, wanted), &names, &MEASURED)
-        .map_err(|error| DataError::format(file, format_args!("header: {error}")))
 }
 
 /// Refuses a table without the columns that every problem needs.

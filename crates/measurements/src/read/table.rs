@@ -2,186 +2,117 @@
 //! figures.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::problem::{InvalidField, Problem};
-use ck_select_types::sheet::SheetError;
+use ck_select_types::sheet::{Column, Columns, KernelColumns, ProblemColumns, Row, SPEEDS, TIMES};
 use ck_select_types::vocab::Dtype;
 
 use super::DataError;
-use super::problems::{check_columns, columns as problem_columns, need_columns};
+use super::problems::{columns as problem_columns, need_columns, op_of};
 use super::record::{Figures, MeasuredRow, verdict};
 use super::rows::{Fault, FileRows, Filter, RowOutcome};
 
-/// The cells of a row by their columns.
-pub(crate) type Cells<'a, 'c> = &'a dyn Fn(usize) -> Option<Cell<'c>>;
-
-/// Those of a problem, by their names.
-pub(crate) struct ProblemCells<'a, 'c> {
-    pub(crate) columns: &'a [(&'static str, usize)],
-    pub(crate) cells: Cells<'a, 'c>,
-}
-
-impl Fields for ProblemCells<'_, '_> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let (_, column) = self.columns.iter().find(|(known, _)| *known == name)?;
-        (self.cells)(*column)
-    }
-}
-
-/// A cell as text, whatever its type.
-fn text(cell: Option<Cell<'_>>) -> Option<Cow<'_, str>> {
-    Some(match cell? {
-        Cell::Whole(value) => value.to_string().into(),
-        Cell::Number(value) => value.to_string().into(),
-        Cell::Word(text) => text.into(),
-    })
-}
-
-/// A measured figure; NaN if it is absent.
-pub(crate) fn figure(name: &str, cell: Option<Cell<'_>>) -> Result<f64, InvalidField> {
-    let number = cell.map_or(Ok(f64::NAN), |cell| cell.number(name));
-    number.map_err(|error| InvalidField { expected: format!("{} or N/A", error.expected), ..error })
-}
-
-/// A whole number; `None` if it is absent.
-pub(crate) fn whole(name: &str, cell: Option<Cell<'_>>) -> Result<Option<i64>, InvalidField> {
-    cell.map(|cell| cell.whole(name)).transpose()
-}
-
 /// The columns that give a row's kernel.
-enum KernelColumns {
-    /// Its name, and perhaps once more in another column.
-    Name(usize, Option<usize>),
+enum KernelSource {
+    Name(KernelColumns),
     /// Tile m, n, k and pipeline of a kernel of CK DSL, whose sweeps have forward convolutions in 2D of one
     /// type.
-    Tile([usize; 4], Dtype),
+    Tile([Column; 4], Dtype),
 }
 
-impl KernelColumns {
-    fn name<'c>(&self, cells: Cells<'_, 'c>) -> Result<Cow<'c, str>, String> {
+impl KernelSource {
+    fn new(columns: &mut Columns<'_>, file: &str, dtype: Option<Dtype>) -> Result<Self, DataError> {
+        let names = columns.kernel();
+        let tile = || ["tile_m", "tile_n", "tile_k", "pipeline"];
+        if names.first().is_there() || !tile().iter().chain(&["Hi"]).all(|name| columns.has(name)) {
+            return Ok(Self::Name(names));
+        }
+        let dtype = dtype.ok_or_else(|| {
+            let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
+                          and no column says their type: give --where dtype=fp16 or dtype=bf16";
+            DataError::format(file, reason)
+        })?;
+        Ok(Self::Tile(tile().map(|name| columns.find(name)), dtype))
+    }
+
+    fn name<'r>(&self, row: &'r dyn Row) -> Result<Cow<'r, str>, InvalidField> {
         match self {
-            Self::Name(column, again) => {
-                let name = text(cells(*column)).unwrap_or_default();
-                match again.and_then(|again| text(cells(again))) {
-                    Some(other) if other != name => {
-                        Err(format!("kernel_name: found '{other}', expected '{name}' as in kernel"))
-                    }
-                    _ => Ok(name),
-                }
-            }
+            Self::Name(names) => names.name(row).map(Option::unwrap_or_default),
             Self::Tile(columns, dtype) => {
-                let [m, n, k, pipeline] = columns.map(|column| text(cells(column)).unwrap_or_default());
+                let [m, n, k, pipeline] = columns.map(|column| column.text(row).unwrap_or_default());
                 Ok(format!("grouped_conv_fwd_{dtype}_nhwgc_2d_{pipeline}_intrawave_{m}x{n}x{k}").into())
             }
         }
     }
+
+    fn is_elsewhere(&self, row: &dyn Row) -> bool {
+        matches!(self, Self::Name(names) if names.is_elsewhere(row))
+    }
 }
 
-/// The places of the columns.
+/// The columns that are read.
 struct Header {
-    kernel: KernelColumns,
+    kernel: KernelSource,
     figures: FigureColumns,
     /// Columns of constants of the GPU, with their names without `hw_`.
-    hardware: Vec<(&'static str, usize)>,
-    /// Columns of the problem, with their names.
-    problem: Vec<(&'static str, usize)>,
+    hardware: Vec<(&'static str, Column)>,
+    problem: ProblemColumns,
 }
 
 struct FigureColumns {
-    tflops: usize,
-    latency: usize,
-    /// Milliseconds of one unit of `latency`.
-    latency_unit: f64,
-    bandwidth: Option<usize>,
-    non_zero: Option<usize>,
-    problem_idx: Option<usize>,
-    is_valid: Option<usize>,
-    run_id: Option<usize>,
-    error: Option<usize>,
+    speed: Column,
+    time: Column,
+    bandwidth: Column,
+    non_zero: Column,
+    problem_idx: Column,
+    is_valid: Column,
+    run_id: Column,
+    error: Column,
     /// The verdict of an attention benchmark on the result.
-    status: Option<usize>,
+    status: Option<Column>,
 }
 
-/// Names of columns with their places.
-pub(crate) struct Index<'a> {
-    file: &'a str,
-    columns: &'a [String],
-    places: HashMap<&'a str, usize>,
-    /// Those that were found.
-    used: RefCell<BTreeSet<usize>>,
-}
-
-impl<'a> Index<'a> {
-    pub(crate) fn new(file: &'a str, columns: &'a [String]) -> Result<Self, DataError> {
-        let mut places = HashMap::new();
-        for (place, name) in columns.iter().enumerate() {
-            if places.insert(name.as_str(), place).is_some() && !name.is_empty() {
-                return Err(DataError::format(file, format_args!("header: column '{name}' appears twice")));
-            }
+impl FigureColumns {
+    fn new(columns: &mut Columns<'_>) -> Self {
+        Self {
+            speed: columns.same(&SPEEDS),
+            time: columns.same(&TIMES),
+            bandwidth: columns.find("bandwidth_gb_s"),
+            non_zero: columns.find("non_zero"),
+            problem_idx: columns.find("problem_idx"),
+            is_valid: columns.find("is_valid"),
+            run_id: columns.find("run_id"),
+            error: columns.find("error_msg"),
+            status: columns
+                .has("seqlen_q")
+                .then(|| columns.find("status"))
+                .filter(|status| status.is_there()),
         }
-        Ok(Self { file, columns, places, used: RefCell::default() })
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        let place = self.places.get(name).copied();
-        self.used.borrow_mut().extend(place);
-        place
-    }
-
-    pub(crate) fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
-        let found = names.iter().find_map(|name| self.find(name));
-        found.ok_or_else(|| SheetError::no_column(self.file, names[0], self.columns).into())
-    }
-
-    fn kernel(&self, dtype: Option<Dtype>) -> Result<KernelColumns, DataError> {
-        let missing = match self.need(&["kernel", "kernel_name"]) {
-            Ok(column) => {
-                let again = self.find("kernel_name").filter(|again| *again != column);
-                return Ok(KernelColumns::Name(column, again));
-            }
-            Err(missing) => missing,
-        };
-        let tile = ["tile_m", "tile_n", "tile_k", "pipeline"].map(|name| self.find(name));
-        let ([Some(m), Some(n), Some(k), Some(pipeline)], Some(_)) = (tile, self.find("Hi")) else {
-            return Err(missing);
-        };
-        let dtype = dtype.ok_or_else(|| {
-            let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
-                          and no column says their type: give --where dtype=fp16 or dtype=bf16";
-            DataError::format(self.file, reason)
-        })?;
-        Ok(KernelColumns::Tile([m, n, k, pipeline], dtype))
-    }
-
-    fn figures(&self) -> Result<FigureColumns, DataError> {
-        for (one, other) in [("latency_ms", "latency_us"), ("tflops", "measured_tflops")] {
-            if self.find(one).and(self.find(other)).is_some() {
-                let reason = format!(
-                    "header: columns '{one}' and '{other}' are the same figure, expected one of them"
-                );
-                return Err(DataError::format(self.file, reason));
-            }
+    /// The validity that the row records.
+    fn recorded(&self, row: &dyn Row) -> Result<Option<bool>, InvalidField> {
+        match self.status {
+            // Whatever else the row has.
+            _ if self.error.cell(row).is_some() => Ok(Some(false)),
+            Some(status) if !self.is_valid.is_there() => status.cell(row).map(verdict).transpose(),
+            _ => self.is_valid.flag(row),
         }
-        let (latency, latency_unit) = match self.find("latency_us") {
-            Some(column) => (column, 1e-3),
-            None => (self.need(&["latency_ms"])?, 1.0),
-        };
-        Ok(FigureColumns {
-            tflops: self.need(&["tflops", "measured_tflops"])?,
-            latency,
-            latency_unit,
-            bandwidth: self.find("bandwidth_gb_s"),
-            non_zero: self.find("non_zero"),
-            problem_idx: self.find("problem_idx"),
-            is_valid: self.find("is_valid"),
-            run_id: self.find("run_id"),
-            error: self.find("error_msg"),
-            status: self.find("status").filter(|_| self.find("seqlen_q").is_some()),
-        })
+    }
+
+    fn read(
+        &self,
+        row: &dyn Row,
+        recorded: Option<bool>,
+        non_zero: Option<i64>,
+        problem: &Problem,
+    ) -> Result<Figures, Fault> {
+        let bandwidth = self.bandwidth.figure(row)?;
+        let tflops = self.speed.figure(row)?;
+        let latency = self.time.time(row)? * if self.time.has_microseconds() { 1e-3 } else { 1.0 };
+        Ok(Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?)
     }
 }
 
@@ -195,91 +126,65 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// Checks the names of a table's columns.
-    pub(super) fn new(columns: &[String], mut rows: FileRows<'a>) -> Result<Self, DataError> {
+    pub(super) fn new(names: &[String], mut rows: FileRows<'a>) -> Result<Self, DataError> {
         let (file, Filter { op, dtype, .. }) = (rows.file, rows.filter);
-        let unknown = check_columns(file, columns, op)?;
-        let index = Index::new(file, columns)?;
-        let header = Header {
-            kernel: index.kernel(dtype)?,
-            figures: index.figures()?,
-            hardware: Hardware::NAMES
-                .into_iter()
-                .zip(Hardware::COLUMNS)
-                .filter_map(|(name, column)| Some((name, index.find(column)?)))
-                .collect(),
-            problem: problem_columns().filter_map(|name| Some((name, index.find(name)?))).collect(),
-        };
-        need_columns(file, columns, op)?;
-        rows.counts.unknown = unknown;
-        Ok(Self { header, used: index.used.into_inner(), rows })
+        let mut columns = Columns::new(file, names);
+        let kernel = KernelSource::new(&mut columns, file, dtype);
+        let figures = FigureColumns::new(&mut columns);
+        let constants = Hardware::NAMES.into_iter().zip(Hardware::COLUMNS);
+        let constants = constants.map(|(name, column)| (name, columns.named_by_aiter(column)));
+        let hardware = constants.filter(|(_, column)| column.is_there()).collect();
+        let problem = columns.problem(problem_columns());
+        rows.counts.unknown = columns.finish(op_of(names, op))?;
+        let kernel = kernel?;
+        if let KernelSource::Name(names) = &kernel {
+            columns.need(names.first())?;
+        }
+        columns.need(figures.time)?;
+        columns.need(figures.speed)?;
+        need_columns(file, names, op)?;
+        let header = Header { kernel, figures, hardware, problem };
+        Ok(Self { header, used: columns.used(), rows })
     }
 
     /// Takes a row.
-    pub(super) fn take(
-        &mut self,
-        cells: Cells<'_, '_>,
-        place: impl FnOnce() -> String,
-    ) -> Result<(), DataError> {
-        let taken = self.row(cells);
+    pub(super) fn take(&mut self, row: &dyn Row, place: impl FnOnce() -> String) -> Result<(), DataError> {
+        let taken = self.row(row);
         self.rows.count(taken, place)
     }
 
-    fn row(&mut self, cells: Cells<'_, '_>) -> Result<RowOutcome, Fault> {
-        let figures = &self.header.figures;
-        let some = |column: Option<usize>| column.and_then(cells);
-        let run_id = text(some(figures.run_id));
+    fn row(&mut self, row: &dyn Row) -> Result<RowOutcome, Fault> {
+        let Header { kernel, figures, hardware, problem: columns } = &self.header;
+        let run_id = figures.run_id.text(row);
         if !self.rows.is_of_run(run_id.as_deref()) {
             return Ok(RowOutcome::OtherRun);
         }
-        let Some(kernel) = self.rows.kernel(&self.header.kernel.name(cells)?)? else {
+        if kernel.is_elsewhere(row) {
+            return Ok(RowOutcome::Other);
+        }
+        let Some(kernel) = self.rows.kernel(&kernel.name(row)?)? else { return Ok(RowOutcome::Other) };
+        let problem = self.rows.problem(&kernel, &columns.of(row)?);
+        let Some(problem) = problem.map_err(|fault| columns.own_name(fault))? else {
             return Ok(RowOutcome::Other);
         };
-        let of_problem = ProblemCells { columns: &self.header.problem, cells };
-        let Some(problem) = self.rows.problem(&kernel, &of_problem)? else { return Ok(RowOutcome::Other) };
-        for &(name, column) in &self.header.hardware {
-            if let Some(value) = whole(name, cells(column)).map_err(|error| format!("hw_{error}"))? {
+        for &(name, column) in hardware {
+            if let Some(value) = column.whole(row)? {
                 self.rows.sink.hardware(self.rows.file, name, value)?;
             }
         }
-        let recorded = figures.recorded(cells)?;
-        let non_zero = whole("non_zero", some(figures.non_zero))?;
-        let error = text(some(figures.error.or(figures.status.filter(|_| recorded == Some(false)))));
+        let recorded = figures.recorded(row)?;
+        let non_zero = figures.non_zero.whole(row)?;
+        let status = figures.status.filter(|_| recorded == Some(false) && !figures.error.is_there());
+        let error = status.unwrap_or(figures.error).text(row);
         let measured = MeasuredRow {
             kernel: &kernel,
             problem: &problem,
-            figures: figures.read(cells, recorded, non_zero, &problem)?,
+            figures: figures.read(row, recorded, non_zero, &problem)?,
             non_zero,
-            problem_idx: whole("problem_idx", some(figures.problem_idx))?,
+            problem_idx: figures.problem_idx.whole(row)?,
             run_id: run_id.as_deref(),
             error: error.as_deref(),
         };
         self.rows.take(&measured)
-    }
-}
-
-impl FigureColumns {
-    /// The validity that the row records.
-    fn recorded(&self, cells: Cells<'_, '_>) -> Result<Option<bool>, InvalidField> {
-        match (self.is_valid, self.status) {
-            // Whatever else the row has.
-            _ if self.error.and_then(cells).is_some() => Ok(Some(false)),
-            (Some(column), _) => cells(column).map(|cell| cell.flag("is_valid")).transpose(),
-            (None, Some(column)) => cells(column).map(verdict).transpose(),
-            (None, None) => Ok(None),
-        }
-    }
-
-    fn read(
-        &self,
-        cells: Cells<'_, '_>,
-        recorded: Option<bool>,
-        non_zero: Option<i64>,
-        problem: &Problem,
-    ) -> Result<Figures, Fault> {
-        let unit = if self.latency_unit < 1.0 { "latency_us" } else { "latency_ms" };
-        let bandwidth = figure("bandwidth_gb_s", self.bandwidth.and_then(cells))?;
-        let tflops = figure("tflops", cells(self.tflops))?;
-        let latency = figure(unit, cells(self.latency))? * self.latency_unit;
-        Ok(Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?)
     }
 }

@@ -1,156 +1,118 @@
 //! Reads the rows of tuned tables.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use ck_select_types::cells::Cell;
 use ck_select_types::each_operation;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind};
-use ck_select_types::listing::check_names;
-use ck_select_types::problem::Problem;
-use ck_select_types::sheet::{Opened, Sheet};
+use ck_select_types::problem::{InvalidField, Problem};
+use ck_select_types::sheet::{
+    Column, Columns, KernelColumns, Opened, ProblemColumns, Row, SPEEDS, Sheet, TIMES,
+};
 use ck_select_types::vocab::{Arch, Op};
 
 use super::shapes::{TunedConfig, TunedGpu, TunedShape, Winners, row_error};
 use crate::operation::OperationData as _;
-use crate::read::table::{Cells, Index, ProblemCells, figure, whole};
 use crate::read::{DataError, need_columns, problem_columns, problem_of};
 
-/// A column: the name that the table has for it, for errors, and its index.
-type Column = (&'static str, usize);
-
 /// The columns of a table.
-struct Columns {
-    kernel: usize,
-    problem: Vec<Column>,
-    units: Option<Column>,
-    split: Option<Column>,
-    time: Option<(Column, f64)>,
-    tflops: Option<Column>,
-    mark: Option<Column>,
-    dtype: Option<Column>,
-    library: Option<usize>,
+struct TunedColumns {
+    kernel: KernelColumns,
+    problem: ProblemColumns,
+    units: Column,
+    split: Column,
+    time: Column,
+    speed: Column,
+    mark: Column,
+    dtype: Column,
+    is_valid: Column,
 }
 
-/// AITER's names of a problem's columns.
-const ALIASES: [(&str, &str); 2] = [("arch", "gfx"), ("batch", "B")];
-
-/// AITER's column of splits, whose numbers are exponents of two.
-const EXPONENTS: &str = "splitK";
-
-/// Columns of times, and the microseconds of their units.
-const TIMES: [(&str, f64); 3] = [("us", 1.0), ("latency_us", 1.0), ("latency_ms", 1e3)];
-
-/// Columns besides those of problems: what is read, then what else AITER's tuner writes.
-const COLUMNS: [&str; 20] = [
-    "kernel", "kernel_name", "kernelName", "gfx", "B", "cu_num", "hw_num_cus", "splitK", "split_k", "us",
-    "latency_us", "latency_ms", "tflops", "is_latest_winner", "q_dtype_w", "libtype", "kernelId", "bw",
-    "errRatio", "err_ratio",
-];
-
-/// Refuses a header with misspelt columns or without one that every problem needs. Returns the unknown ones
-/// that may be ignored.
-fn check_header(file: &str, names: &[String], op: Op) -> Result<Vec<String>, DataError> {
-    let columns: Vec<&str> = names.iter().map(String::as_str).collect();
-    let ignored = check_names(op, &columns, &COLUMNS);
-    let ignored = ignored.map_err(|error| DataError::format(file, format_args!("header: {error}")))?;
-    need_columns(file, names, Some(op))?;
-    Ok(ignored)
-}
-
-impl Columns {
-    fn new(file: &str, names: &[String]) -> Result<Self, DataError> {
-        let index = Index::new(file, names)?;
-        let alias = |name| ALIASES.iter().find(|(own, _)| *own == name).map(|(_, alias)| *alias);
-        let place = |name| index.find(name).or_else(|| index.find(alias(name)?));
-        let own = problem_columns().filter(|name| *name != "split_k");
-        let first = |names: &[&'static str]| names.iter().find_map(|&name| Some((name, index.find(name)?)));
-        Ok(Self {
-            kernel: index.find("kernelName").map_or_else(|| index.need(&["kernel", "kernel_name"]), Ok)?,
-            problem: own.filter_map(|name| Some((name, place(name)?))).collect(),
-            units: first(&["cu_num", "hw_num_cus"]),
-            split: first(&[EXPONENTS, "split_k"]),
-            time: TIMES.into_iter().find_map(|(name, unit)| Some((first(&[name])?, unit))),
-            tflops: first(&["tflops"]),
-            mark: first(&["is_latest_winner"]),
-            dtype: first(&["q_dtype_w", "dtype"]),
-            library: index.find("libtype"),
-        })
+impl TunedColumns {
+    /// The columns, and the unknown ones that may be ignored.
+    fn new(file: &str, names: &[String], op: Op) -> Result<(Self, Vec<String>), DataError> {
+        let mut columns = Columns::new(file, names);
+        let own = Self {
+            kernel: columns.kernel(),
+            problem: columns.problem(problem_columns().filter(|name| *name != "split_k")),
+            units: columns.named_by_aiter("hw_num_cus"),
+            split: columns.named_by_aiter("split_k"),
+            time: columns.same(&TIMES),
+            speed: columns.same(&SPEEDS),
+            mark: columns.find("is_latest_winner"),
+            dtype: columns.one_of(&["q_dtype_w", "dtype"]),
+            is_valid: columns.find("is_valid"),
+        };
+        let ignored = columns.finish(op)?;
+        need_columns(file, names, Some(op))?;
+        columns.need(own.kernel.first())?;
+        Ok((own, ignored))
     }
 }
 
 /// A row of a table.
 struct TunedRow<'a> {
-    columns: &'a Columns,
-    cells: Cells<'a, 'a>,
+    columns: &'a TunedColumns,
+    row: &'a dyn Row,
 }
 
 impl TunedRow<'_> {
-    fn kernel(&self) -> Result<&str, String> {
-        match (self.cells)(self.columns.kernel) {
-            Some(Cell::Word(name)) => Ok(name),
-            _ => Err("kernel name: found nothing".to_owned()),
-        }
-    }
-
-    fn whole(&self, (name, at): Column) -> Result<Option<i64>, String> {
-        whole(name, (self.cells)(at)).map_err(|error| error.to_string())
+    fn kernel(&self) -> Result<Cow<'_, str>, String> {
+        let name = self.columns.kernel.name(self.row).map_err(text)?;
+        name.ok_or_else(|| "kernel name: found nothing".to_owned())
     }
 
     /// The problem of the row, whose kernel is this one, and the compute units of its GPU. A row that records
     /// no GPU is of `assumed`.
     fn shape(&self, kernel: &Kernel, assumed: TunedGpu) -> Result<Key, String> {
-        let units = self.columns.units.map(|column| Ok((column.0, self.whole(column)?)));
-        let (units_name, units) = units.unwrap_or(Ok::<_, String>(("", None)))?;
-        let cells = ProblemCells { columns: &self.columns.problem, cells: self.cells };
-        let mut problem = problem_of(kernel, &cells, arch_with(units, assumed.arch))?;
-        if let Some((column, at)) = self.columns.dtype
-            && let Some(Cell::Word(word)) = (self.cells)(at)
-        {
-            problem = of_type(problem, column, word, kernel)?;
+        let TunedColumns { problem: columns, units: column, dtype, .. } = self.columns;
+        let units = column.whole(self.row).map_err(text)?;
+        let problem =
+            problem_of(kernel, &columns.of(self.row).map_err(text)?, arch_with(units, assumed.arch));
+        let mut problem = problem.map_err(|fault| columns.own_name(fault))?;
+        if let Some(word) = dtype.text(self.row) {
+            problem = of_type(problem, dtype.name, &word, kernel)?;
         }
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
-            Hardware::check_units(arch, units_name, units).map_err(|error| error.to_string())?;
+            Hardware::check_units(arch, column.name, units).map_err(text)?;
         }
         Ok((problem, units.or(assumed.units.filter(|_| problem.arch() == assumed.arch))))
     }
 
     /// The parts into which the reduction was split.
     fn parts(&self) -> Result<i32, String> {
-        let Some(column @ (name, _)) = self.columns.split else { return Ok(1) };
-        let range = if name == EXPONENTS { 0..=30 } else { 1..=i32::MAX.into() };
-        let (least, most) = (range.start(), range.end());
-        let split = self.whole(column)?.unwrap_or(*least);
-        if !range.contains(&split) {
-            return Err(format!("{name}: found {split}, expected a number from {least} to {most}"));
-        }
-        Ok(if name == EXPONENTS { 1 << split } else { split as i32 })
+        Ok(self.columns.split.parts(self.row).map_err(text)?.unwrap_or(1))
     }
 
-    /// A time or a speed; NaN without one.
-    fn positive(&self, (name, at): Column) -> Result<f64, String> {
-        let value = figure(name, (self.cells)(at)).map_err(|error| error.to_string())?;
-        if value.is_nan() || value > 0.0 && value.is_finite() {
-            return Ok(value);
-        }
-        Err(format!("{name}: found {value}, expected a number above 0"))
-    }
-
-    /// Microseconds, from the speed if the table has no times; NaN if it has neither.
+    /// Microseconds, from the speed if the table has no times; NaN if it has neither, or the row failed.
     fn us(&self, problem: &Problem) -> Result<f64, String> {
-        match (self.columns.time, self.columns.tflops) {
-            (Some((column, unit)), _) => Ok(self.positive(column)? * unit),
-            (None, Some(column)) => Ok(problem.flops() / self.positive(column)? / 1e6),
-            (None, None) => Ok(f64::NAN),
+        let TunedColumns { time, speed, is_valid, .. } = self.columns;
+        let (column, value) =
+            if time.is_there() { (time, time.time(self.row)) } else { (speed, speed.figure(self.row)) };
+        let value = value.map_err(text)?;
+        if is_valid.flag(self.row).map_err(text)? == Some(false) || value.is_nan() {
+            return Ok(f64::NAN);
         }
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(format!("{}: found {value}, expected a number above 0", column.name));
+        }
+        Ok(match time.is_there() {
+            true if time.has_microseconds() => value,
+            true => value * 1e3,
+            false => problem.flops() / value / 1e6,
+        })
     }
 
     fn is_marked(&self) -> Result<bool, String> {
-        let Some((name, at)) = self.columns.mark else { return Ok(false) };
-        let mark = (self.cells)(at).map(|cell| cell.flag(name)).transpose();
-        mark.map(|mark| mark == Some(true)).map_err(|error| error.to_string())
+        Ok(self.columns.mark.flag(self.row).map_err(text)? == Some(true))
     }
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+fn text(error: InvalidField) -> String {
+    error.to_string()
 }
 
 /// The key of a shape: its problem and compute units.
@@ -171,20 +133,18 @@ impl Winners {
     pub fn add(&mut self, opened: Opened<'_>, op: Op, assumed: TunedGpu) -> Result<(), DataError> {
         let mut sheet = Sheet::with_header(opened)?;
         let file = &sheet.file().to_owned();
-        let ignored = check_header(file, sheet.rows.header(), op)?;
-        let columns = Columns::new(file, sheet.rows.header())?;
+        let (columns, ignored) = TunedColumns::new(file, sheet.rows.header(), op)?;
         self.ignored.push(ignored);
         self.files.push(file.into());
         let first = self.shapes.len();
         let mut known: HashMap<Key, usize> = HashMap::new();
         while sheet.next()? {
             let rows = &sheet.rows;
-            // Kernels of AITER's assembly, of Triton and so on have no descriptors.
-            if columns.library.is_some_and(|library| !["ck", "cktile"].contains(&rows.text(library))) {
+            if columns.kernel.is_elsewhere(rows) {
                 self.others += 1;
                 continue;
             }
-            let row = TunedRow { columns: &columns, cells: &|column| rows.at(column) };
+            let row = TunedRow { columns: &columns, row: rows };
             let added = self.config(&row, rows.line(), op, assumed).and_then(|(key, config)| {
                 let shape = *known.entry(key).or_insert_with(|| self.add_shape(key));
                 self.shapes[shape].add(config)
@@ -195,7 +155,7 @@ impl Winners {
             return Err(DataError::format(file, "found no row below the header, expected at least one"));
         }
         for shape in &mut self.shapes[first..] {
-            shape.winner = winner(&shape.configs, columns.mark.is_some())
+            shape.winner = winner(&shape.configs, columns.mark.is_there())
                 .map_err(|(line, message)| row_error(file, line, message))?;
         }
         Ok(())
@@ -209,7 +169,7 @@ impl Winners {
         op: Op,
         assumed: TunedGpu,
     ) -> Result<(Key, TunedConfig), String> {
-        let kernel = self.kernel(row.kernel()?, op)?;
+        let kernel = self.kernel(&row.kernel()?, op)?;
         let key @ (problem, _) = row.shape(&self.kernels[kernel as usize], assumed)?;
         let (parts, us, marked) = (row.parts()?, row.us(&problem)?, row.is_marked()?);
         Ok((key, TunedConfig { kernel, parts, us, line, marked }))
@@ -276,12 +236,16 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
             _ => Ok(first),
         };
     }
-    let mut best = 0;
-    for place in 1..configs.len() {
+    // What failed has no time; of rows without times, there must be one.
+    let mut timed = (0..configs.len()).filter(|&place| !configs[place].us.is_nan());
+    let Some(mut best) = timed.next() else {
+        return match configs {
+            [one, other, ..] => Err(two(one, other, ", and not both have a time")),
+            _ => Ok(Some(0)),
+        };
+    };
+    for place in timed {
         let (one, other) = (&configs[best], &configs[place]);
-        if other.us.is_nan() || one.us.is_nan() {
-            return Err(two(one, other, ", and not both have a time"));
-        }
         let is_lower = other.us == one.us && other.kernel == one.kernel && other.parts < one.parts;
         if other.us < one.us || is_lower {
             best = place;

@@ -11,15 +11,17 @@ use crate::kernel::Kernel;
 use crate::operation::Operation;
 use crate::problem::{Problem, text_keys};
 use crate::sheet::json::{JsonFault, JsonText, Object};
-use crate::sheet::{CsvRows, Opened, Text, check_columns, check_names};
+use crate::sheet::{
+    Column, Columns, CsvRows, KERNELS, KernelColumns, Opened, Text, aiter, check_columns, check_names,
+};
 use crate::vocab::{Op, UnknownWord};
-
-/// The columns of kernels.
-const KERNELS: [&str; 2] = ["kernel", "kernel_name"];
 
 /// A table, and the row that was read last.
 pub(super) struct ProblemTable<'a> {
     rows: CsvRows<Text<'a>>,
+    kernel: KernelColumns,
+    /// AITER's column of splits.
+    exponents: Column,
     /// Whether rows are measurements, so that a problem occurs once for each kernel.
     pub(super) has_kernels: bool,
 }
@@ -39,8 +41,10 @@ impl<'a> ProblemTable<'a> {
     pub(super) fn new(text: Text<'a>) -> Result<Self, Fault> {
         let mut rows = CsvRows::new(text);
         rows.read_header().map_err(ProblemLineFault::at)?;
-        let has_kernels = KERNELS.iter().any(|name| rows.column(name).is_some());
-        Ok(Self { rows, has_kernels })
+        let mut columns = Columns::new("", rows.header());
+        let (kernel, exponents) = (columns.kernel(), columns.find(aiter::EXPONENTS));
+        let has_kernels = kernel.first().is_there();
+        Ok(Self { rows, kernel, exponents, has_kernels })
     }
 
     pub(super) fn next(
@@ -50,13 +54,43 @@ impl<'a> ProblemTable<'a> {
     ) -> Result<Option<ReadProblem>, Fault> {
         while self.rows.next().map_err(ProblemLineFault::at)? {
             let line = self.rows.line();
-            let read = read(&self.rows, request, line).map_err(|fault| (Some(line), fault))?;
-            match read {
+            match self.read(request, line).map_err(|fault| (Some(line), fault))? {
                 Some(read) => return Ok(Some(read)),
                 None => passed.others += 1,
             }
         }
         Ok(None)
+    }
+
+    fn read(&self, request: &Request, line: u64) -> Result<Option<ReadProblem>, ProblemLineFault> {
+        let parts = self.exponents.parts(&self.rows).map_err(ProblemLineFault::Cells)?;
+        let kernel = self.kernel.name(&self.rows).map_err(ProblemLineFault::Cells)?;
+        let read = read(&TableRow { rows: &self.rows, parts }, kernel.as_deref(), request, line);
+        // A field that only AITER's column has is called as the file calls it.
+        read.map_err(|fault| match fault {
+            ProblemLineFault::Cells(wrong) if self.rows.column(&wrong.field).is_none() => {
+                let field = aiter::alias(&wrong.field)
+                    .filter(|alias| self.rows.column(alias).is_some())
+                    .map_or(wrong.field.clone(), str::to_owned);
+                ProblemLineFault::Cells(InvalidField { field, ..wrong })
+            }
+            fault => fault,
+        })
+    }
+}
+
+/// A row, whose columns may have AITER's names.
+struct TableRow<'a, R> {
+    rows: &'a CsvRows<R>,
+    parts: Option<i32>,
+}
+
+impl<R> Fields for TableRow<'_, R> {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.rows.cell(name).or_else(|| match aiter::alias(name)? {
+            aiter::EXPONENTS => self.parts.map(|parts| Cell::Whole(parts.into())),
+            alias => self.rows.cell(alias),
+        })
     }
 }
 
@@ -85,7 +119,8 @@ impl<'a> ProblemObjects<'a> {
         while let Some((line, value)) = self.next_value().map_err(ProblemLineFault::in_json)? {
             let read = object(value).and_then(|object| {
                 let is_of_op = self.check_keys(&object, request, passed)?;
-                if is_of_op { read(&object, request, line) } else { Ok(None) }
+                let name = KERNELS.iter().find_map(|column| object.get(column));
+                if is_of_op { read(&object, name, request, line) } else { Ok(None) }
             });
             match read.map_err(|fault| (Some(line), fault))? {
                 Some(read) => return Ok(Some(read)),
@@ -167,7 +202,12 @@ fn is_constant(name: &&str) -> bool {
 }
 
 /// The problem of a row; `None` for one of another operation.
-fn read(row: &dyn Fields, request: &Request, line: u64) -> Result<Option<ReadProblem>, ProblemLineFault> {
+fn read(
+    row: &dyn Fields,
+    kernel: Option<&str>,
+    request: &Request,
+    line: u64,
+) -> Result<Option<ReadProblem>, ProblemLineFault> {
     let Request { op, ref defaults, hardware, by_kernels } = *request;
     if op_of(row).map_err(ProblemLineFault::Op)?.is_some_and(|stated| stated != op) {
         return Ok(None);
@@ -177,8 +217,7 @@ fn read(row: &dyn Fields, request: &Request, line: u64) -> Result<Option<ReadPro
         check_hardware(&hardware, row).map_err(ProblemLineFault::Cells)?;
     }
     let stated = StatedFields::by(row);
-    let name = KERNELS.iter().find_map(|column| row.get(column));
-    let kernel = name.filter(|_| by_kernels).and_then(|name| Kernel::from_name(name).ok());
+    let kernel = kernel.filter(|_| by_kernels).and_then(|name| Kernel::from_name(name).ok());
     let completed = kernel.and_then(|kernel| stated.completed(&written, &kernel.kind));
     let number = number(row).map_err(ProblemLineFault::Cells)?;
     let listed = ListedProblem { number, problem: completed.unwrap_or(written), stated };

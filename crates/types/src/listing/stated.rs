@@ -3,6 +3,7 @@
 use crate::cells::Fields;
 pub use crate::defaults::StatedFields;
 use crate::each_operation;
+use crate::field::place;
 use crate::kernel::KernelKind;
 use crate::operation::{Operation, OperationProblem as _};
 use crate::problem::Problem;
@@ -13,9 +14,14 @@ impl StatedFields {
     pub fn by(fields: &dyn Fields) -> Self {
         let has = |name: &str| fields.cell(name).is_some();
         let dtypes = Op::ALL.iter().filter_map(|&op| Operation::get(op).dtype_fields.split_first());
+        // Of the first input, one type is all that most texts give, under any of its names.
+        let firsts = Op::ALL.iter().filter_map(|&op| {
+            let place = place(Operation::get(op).problem, Operation::get(op).dtype_fields.first()?)?;
+            Some(Operation::get(op).problem[place].names())
+        });
         Self {
             direction: ["direction", "variant"].into_iter().any(has),
-            dtype: ["dtype", "data_type"].into_iter().chain(dtypes.clone().map(|(first, _)| *first)).any(has),
+            dtype: ["dtype", "data_type"].into_iter().chain(firsts.flatten()).any(has),
             other_types: dtypes.flat_map(|(_, others)| others).any(|name| has(name)),
             layout: has("layout"),
             signature: Op::ALL.iter().any(|op| each_operation!(op, Own => Own::states_signature(&has))),

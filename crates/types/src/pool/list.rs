@@ -5,21 +5,19 @@ use std::collections::HashMap;
 use super::error::quoted;
 use super::{Builder, PoolError, named};
 use crate::each_operation;
+use crate::field::InvalidField;
 use crate::kernel::{Kernel, KernelKind};
 use crate::nearest::nearest;
 use crate::sheet::csv::UNCLOSED;
-use crate::sheet::{CsvFault, CsvRows, Lines, Opened, SheetFault, Text};
+use crate::sheet::{
+    Column, Columns, CsvFault, CsvRows, KERNELS, Lines, Opened, SPEEDS, SheetFault, TIMES, Text,
+};
 use crate::vocab::Arch;
-
-/// The columns that may hold the name; the first that exists counts. The last is AITER's.
-const COLUMNS: [&str; 3] = ["kernel", "kernel_name", "kernelName"];
-/// The columns of measurements, of which a file of these has one at least.
-const TIMES: [&str; 5] = ["latency_ms", "tflops", "measured_tflops", "us", "avg_time_ms"];
 
 pub(super) fn read(opened: Opened<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
     // Names hold neither commas nor quotes, and a header of one column is the column's bare name, or near it.
     let first = opened.beginning.trim_end();
-    let is_header = first.contains([',', '"']) || nearest(first, COLUMNS).is_some();
+    let is_header = first.contains([',', '"']) || nearest(first, KERNELS).is_some();
     if is_header { read_csv(opened.text(), arch, builder) } else { read_text(opened.text(), builder) }
 }
 
@@ -36,42 +34,51 @@ fn read_text(text: Text<'_>, builder: &mut Builder) -> Result<(), PoolError> {
 fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result<(), PoolError> {
     let mut rows = CsvRows::new(text);
     rows.read_header()?;
-    let find = |name: &&'static str| Some((*name, rows.column(name)?));
-    let Some((field, column)) = COLUMNS.iter().find_map(find) else {
-        let found = rows.header().join(", ");
+    let mut columns = Columns::new("", rows.header());
+    let names = columns.kernel();
+    let (gfx, arch_of_row) = (columns.find("gfx"), columns.find("arch"));
+    let (time, speed) = (columns.same(&TIMES), columns.same(&SPEEDS));
+    let field = names.first();
+    if !field.is_there() {
+        let header = rows.header().join(", ");
         return Err(PoolError::value(
-            format!("the columns {}", quoted(&found)),
+            format!("the columns {}", quoted(&header)),
             "a column 'kernel', 'kernel_name' or 'kernelName', or a text file of one name a line",
         )
         .line(rows.line()));
-    };
-    let gfx = rows.column("gfx");
-    let of_gpu = rows.column("arch");
-    builder.is_measured = TIMES.iter().any(|name| rows.column(name).is_some());
+    }
+    columns.finish_kernels().map_err(|error| PoolError::from(error.fault).line(rows.line()))?;
     let mut found: Vec<(Kernel, Option<Arch>, u64)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     while rows.next()? {
-        let name = rows.text(column);
-        let elsewhere = |column: usize| rows.text(column).parse().is_ok_and(|own: Arch| Some(own) != arch);
-        builder.is_measured &= !of_gpu.is_some_and(elsewhere);
-        let own = gfx.map(|column| rows.text(column)).filter(|word| !word.is_empty());
-        let own = own.map(str::parse::<Arch>).transpose();
-        let own = own.map_err(|error| PoolError::new(error).line(rows.line()).within("gfx"))?;
-        if own.zip(arch).is_some_and(|(own, asked)| own != asked) {
+        let at = |error: PoolError| error.line(rows.line());
+        let in_cell =
+            |error: InvalidField| at(PoolError::value(error.found, error.expected).within(&error.field));
+        let parsed = |column: Column| column.text(&rows).map(|word| word.parse::<Arch>()).transpose();
+        let own = parsed(gfx).map_err(|error| at(PoolError::new(error).within("gfx")))?;
+        if names.is_elsewhere(&rows) || own.zip(arch).is_some_and(|(own, wanted)| own != wanted) {
             continue;
         }
-        if let Some(&place) = places.get(name) {
+        let name = names.name(&rows).map_err(in_cell)?.unwrap_or_default();
+        let is_there = parsed(arch_of_row).unwrap_or_default().is_none_or(|own| Some(own) == arch);
+        // What cannot be read was not measured.
+        let is_figure = |figure: f64| figure > 0.0 && figure.is_finite();
+        let has_time = time.time(&rows).is_ok_and(is_figure) || speed.figure(&rows).is_ok_and(is_figure);
+        if is_there && has_time && !builder.measured.contains(&*name) {
+            builder.measured.insert(name.clone().into_owned());
+        }
+        if let Some(&place) = places.get(&*name) {
             // It is built for several.
             found[place].1 = found[place].1.filter(|first| Some(*first) == own);
             continue;
         }
-        let kernel = named(name).map_err(|error| error.line(rows.line()).within(field))?;
-        places.insert(name.to_owned(), found.len());
+        let kernel = named(&name).map_err(|error| at(error.within(field.name)))?;
+        places.insert(name.into_owned(), found.len());
         found.push((kernel, own, rows.line()));
     }
     found.into_iter().try_for_each(|(mut kernel, arch, line)| {
         each_operation!(&mut kernel.kind, KernelKind(own) => own.arch = own.arch.or(arch));
-        builder.push(kernel).map_err(|error| error.line(line).within(field))
+        builder.push(kernel).map_err(|error| error.line(line).within(field.name))
     })
 }
 

@@ -8,6 +8,7 @@ mod json;
 mod keys;
 mod list;
 
+use std::collections::HashSet;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub struct Pool {
     /// Indices of `kernels`, sorted by name, then by index.
     by_name: Box<[u32]>,
     op: Op,
-    is_measured: bool,
+    measured: HashSet<String>,
 }
 
 impl Pool {
@@ -131,10 +132,10 @@ impl Pool {
         self.op
     }
 
-    /// Whether its file has times of the kernels, of the architecture that it was read for as far as the file
-    /// tells, so that they were built.
-    pub const fn is_measured(&self) -> bool {
-        self.is_measured
+    /// Whether a row of its file has a time or a speed of a kernel, on the architecture that it was read for as
+    /// far as the file tells, so that the kernel was built.
+    pub fn is_measured(&self, kernel: &Kernel) -> bool {
+        self.measured.contains(&kernel.name)
     }
 
     /// The kernels for which `keep` is true; the error of a pool without kernels if there are none.
@@ -198,7 +199,8 @@ impl<'a> IntoIterator for &'a Pool {
 #[derive(Default)]
 struct Builder {
     kernels: Vec<Arc<Kernel>>,
-    is_measured: bool,
+    /// The names of those with a time.
+    measured: HashSet<String>,
     /// What is wrong with a kernel in JSON, whose reader's own errors are only text.
     fault: Option<PoolError>,
 }
@@ -231,7 +233,7 @@ impl Builder {
     }
 
     fn finish(self) -> Result<Pool, PoolError> {
-        let is_measured = self.is_measured;
+        let measured = self.measured;
         let kernels = self.kernels.into_boxed_slice();
         let Some(first) = kernels.first() else {
             return Err(PoolError::new("no kernel found, expected at least one"));
@@ -240,7 +242,7 @@ impl Builder {
         let mut by_name: Box<[u32]> = (0..kernels.len() as u32).collect();
         // Stable, so that equal names stay in the order of their indices.
         by_name.sort_by_key(|&index| kernels[index as usize].name.as_str());
-        Ok(Pool { kernels, by_name, op, is_measured })
+        Ok(Pool { kernels, by_name, op, measured })
     }
 }
 

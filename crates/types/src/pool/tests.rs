@@ -62,12 +62,32 @@ fn text_may_have_comments_marks_and_lists() {
     assert_eq!(pool.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>(), [CONV, CONV]);
 }
 
+/// A column of times made all kernels of a file measured, those without a time, too.
+#[test]
+fn a_kernel_with_a_time_is_measured() {
+    let names = ["compv3", "compv4", "mem"].map(|pipeline| CONV.replace("compv3", pipeline));
+    let [one, two, three] = &names;
+    for (text, expected) in [
+        (format!("kernelName,us\n{one},inf\n{two},2.5\n{three},\n{one},0\n"), [false, true, false]),
+        (
+            format!("kernel,latency_ms,tflops\n{one},N/A,0\n{two},N/A,0\n{three},0.1,7\n"),
+            [false, false, true],
+        ),
+        (format!("kernel,arch,tflops\n{one},gfx942,1\n{two},gfx950,1\n{three},,1\n"), [true, false, true]),
+        (format!("kernel,N\n{one},1\n{two},2\n{three},3\n"), [false; 3]),
+    ] {
+        let pool = Pool::from_text("f", Box::new(text.as_bytes()), "gfx942".parse().ok()).unwrap();
+        let measured: Vec<bool> = pool.iter().map(|kernel| pool.is_measured(kernel)).collect();
+        assert_eq!(measured, expected, "{text}");
+    }
+}
+
 #[test]
 fn csv_columns_are_found_by_name_and_rows_deduplicated() {
     for text in [
         format!("kernel\n{CONV}\n{CONV}\n"),
         format!("# sweep\n\"N\",\"kernel_name\"\n\"1,5\",\"{CONV}\"\n2, {CONV}\n\n"),
-        format!("kernel_name,kernel\r\nwhatever,{CONV}\r\n"),
+        format!("kernel_name,kernel\r\n,{CONV}\r\n"),
         format!("gfx,id,kernelName\ngfx942,0,{CONV}\ngfx950,0,{CONV}\n"),
         format!("\u{feff}kernel,N\n{CONV},\"two\nlines\"\n"),
     ] {
@@ -96,6 +116,11 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
         "N,C\n1,2\n",
         "f, line 1: found the columns 'N, C', expected a column 'kernel', 'kernel_name' or 'kernelName', \
          or a text file of one name a line",
+    );
+    // The second name was passed over.
+    refuses(
+        &format!("kernel_name,kernel\nwhatever,{CONV}\n"),
+        &format!("f, line 2, kernel_name: found 'whatever', expected '{CONV}' as in kernel"),
     );
     refuses(&format!("kernel,N\n{CONV},1\n{CONV}\n"), "f, line 3: found 1 cell, expected 2 as in the header");
     let unclosed = "f, line 2: found a quoted cell without an end, expected '\"' behind it";

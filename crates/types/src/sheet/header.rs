@@ -4,6 +4,7 @@
 //! meant. So a name is refused if it is close to a known one, refers to a problem, or stands among the
 //! columns of a problem. Any other unknown column is reported to the caller, who tells the user once.
 
+use super::aiter;
 use crate::hardware::Hardware;
 use crate::inputs;
 use crate::nearest::distance;
@@ -45,9 +46,9 @@ impl std::fmt::Display for UnknownColumn {
 /// benchmarks, converters and `ckselect` itself write.
 const BESIDE: &[&str] = &[
     "kernel", "kernel_name", "problem_idx", "problem", "op", "op_type", "variant", "ndim_spatial",
-    "latency_ms", "tflops", "measured_tflops", "bandwidth_gb_s", "non_zero", "is_valid", "error_msg",
-    "run_id", "rank", "score", "oracle_kernel", "oracle_tflops", "predicted_kernel", "actual_tflops",
-    "efficiency", "match",
+    "latency_ms", "latency_us", "tflops", "measured_tflops", "bandwidth_gb_s", "non_zero", "is_valid",
+    "error_msg", "run_id", "rank", "score", "oracle_kernel", "oracle_tflops", "predicted_kernel",
+    "actual_tflops", "efficiency", "match", "err_ratio",
 ];
 
 /// Columns of hardware that upstream's converter writes and lists of problems do not need.
@@ -178,6 +179,11 @@ fn check_line(op: Op, columns: &[&str]) -> Result<(), HeaderError> {
         }
         _ => {}
     }
+    check_twice(columns)
+}
+
+/// Refuses names that stand twice.
+pub(super) fn check_twice(columns: &[&str]) -> Result<(), HeaderError> {
     for (place, name) in columns.iter().enumerate() {
         if !name.is_empty() && columns[..place].contains(name) {
             return other(format!("column '{name}' appears twice"));
@@ -222,6 +228,7 @@ impl<'a> Header<'a> {
         self.is_field(name)
             || self.also.contains(&name)
             || BESIDE.contains(&name)
+            || aiter::COLUMNS.contains(&name)
             || self.others.iter().any(|&other| keys(other).contains(&name))
             || has_kernel_cells(self.op).any(|op| inputs::of_kernel(op).contains(&name))
             || self.others.iter().any(|&other| inputs::of_kernel(other).contains(&name))
@@ -302,7 +309,7 @@ fn stem(name: &str) -> Option<&'static [&'static str]> {
 }
 
 /// A name without case and punctuation, which people write differently.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

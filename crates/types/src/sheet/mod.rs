@@ -7,6 +7,8 @@
 //! All readers of tables (problems, pools, measurements, tuned tables, choices) stand on these, so that a text
 //! is the same table to each of them.
 
+pub mod aiter;
+mod columns;
 pub mod csv;
 mod header;
 pub mod json;
@@ -16,6 +18,9 @@ mod open;
 use std::fmt::Display;
 use std::io;
 
+pub use columns::{
+    Column, Columns, KERNELS, KernelColumns, ProblemCells, ProblemColumns, Row, SPEEDS, TIMES,
+};
 pub use csv::{CsvFault, CsvRows};
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use lines::Lines;
@@ -117,15 +122,5 @@ impl<'a> Sheet<'a> {
     /// An error in the row.
     pub fn fault(&self, message: impl Display) -> SheetError {
         SheetError::format(&self.file, format_args!("line {}: {message}", self.rows.line()))
-    }
-
-    /// The first column that has one of these names.
-    pub fn column(&self, names: &[&'static str]) -> Option<usize> {
-        names.iter().find_map(|name| self.rows.column(name))
-    }
-
-    /// As `column`; without such a column, an error names the first.
-    pub fn need(&self, names: &[&'static str]) -> Result<usize, SheetError> {
-        self.column(names).ok_or_else(|| SheetError::no_column(&self.file, names[0], self.rows.header()))
     }
 }

@@ -8,11 +8,15 @@ mod values;
 
 use std::fs::File;
 
+use ck_select_types::cells::Cell;
+use ck_select_types::sheet::Row;
+
 use super::DataError;
 use super::record::Counts;
 use super::rows::FileRows;
 use super::table::Table;
 use batches::Batches;
+use values::Column;
 
 /// Reads all rows.
 pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<Counts, DataError> {
@@ -28,12 +32,25 @@ pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<Counts, DataError> 
         let mut places = vec![None; names_of_columns.len()];
         used.iter().zip(columns).for_each(|(&place, column)| places[place] = Some(column));
         for row in 0..rows {
-            table.take(&|column| places[column]?.get(row), || format!("row {}", before + row + 1))?;
+            table.take(&BatchRow { places: &places, row }, || format!("row {}", before + row + 1))?;
         }
         before += rows;
         Ok(())
     })?;
     Ok(table.rows.counts)
+}
+
+/// A row of a batch.
+struct BatchRow<'a> {
+    /// The columns that are read, by their places in the file.
+    places: &'a [Option<&'a Column>],
+    row: usize,
+}
+
+impl Row for BatchRow<'_> {
+    fn at(&self, column: usize) -> Option<Cell<'_>> {
+        self.places[column]?.get(self.row)
+    }
 }
 
 /// The names of all columns.

@@ -1,0 +1,293 @@
+//! The columns of a table, as a reader asks for them.
+//!
+//! ```text
+//! Columns::new(names) ── one_of, same, kernel, problem ── finish ── need ── a Column's cell of each row
+//! ```
+//!
+//! What a reader asks for is known: no list repeats it, and a column that is close to it is refused as misspelt.
+//! [`Columns::finish`] comes before [`Columns::need`], because a misspelt column is the reason why one is missing.
+//! Errors name the column as the file does.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::SheetError;
+use super::aiter;
+use super::csv::CsvRows;
+use super::header::{check_names, check_twice, plain};
+use crate::cells::{Cell, Fields};
+use crate::field::InvalidField;
+use crate::vocab::Op;
+
+/// The columns with a kernel's name.
+pub const KERNELS: [&str; 3] = ["kernel", "kernel_name", "kernelName"];
+/// The columns with a time; a table has one of them.
+pub const TIMES: [&str; 4] = ["latency_ms", "latency_us", "us", "avg_time_ms"];
+/// The columns with a speed; a table has one of them.
+pub const SPEEDS: [&str; 2] = ["tflops", "measured_tflops"];
+
+/// A row of a table.
+pub trait Row {
+    /// The cell of a column, by its place.
+    fn at(&self, column: usize) -> Option<Cell<'_>>;
+}
+
+impl<R> Row for CsvRows<R> {
+    fn at(&self, column: usize) -> Option<Cell<'_>> {
+        Cell::from_text(self.text(column))
+    }
+}
+
+/// A column by the name that the file has for it; its cells are absent if the file has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its name; of a column that is not there, the first that it could have.
+    pub name: &'static str,
+    at: Option<usize>,
+}
+
+impl Column {
+    /// Whether the file has it.
+    pub const fn is_there(self) -> bool {
+        self.at.is_some()
+    }
+
+    /// The cell of a row.
+    pub fn cell(self, row: &dyn Row) -> Option<Cell<'_>> {
+        row.at(self.at?)
+    }
+
+    /// A cell as a whole number.
+    pub fn whole(self, row: &dyn Row) -> Result<Option<i64>, InvalidField> {
+        self.cell(row).map(|cell| cell.whole(self.name)).transpose()
+    }
+
+    /// A cell as yes or no.
+    pub fn flag(self, row: &dyn Row) -> Result<Option<bool>, InvalidField> {
+        self.cell(row).map(|cell| cell.flag(self.name)).transpose()
+    }
+
+    /// A cell as text, whatever its type.
+    pub fn text(self, row: &dyn Row) -> Option<Cow<'_, str>> {
+        Some(match self.cell(row)? {
+            Cell::Whole(value) => value.to_string().into(),
+            Cell::Number(value) => value.to_string().into(),
+            Cell::Word(text) => text.into(),
+        })
+    }
+
+    /// A measured figure; NaN if it is absent.
+    pub fn figure(self, row: &dyn Row) -> Result<f64, InvalidField> {
+        let number = self.cell(row).map_or(Ok(f64::NAN), |cell| cell.number(self.name));
+        number.map_err(|error| InvalidField { expected: format!("{} or N/A", error.expected), ..error })
+    }
+
+    /// Whether its times are microseconds; others are milliseconds.
+    pub fn has_microseconds(self) -> bool {
+        self.name.ends_with("us")
+    }
+
+    /// A time; NaN if it is absent, or infinite, as tuners write what failed.
+    pub fn time(self, row: &dyn Row) -> Result<f64, InvalidField> {
+        let time = self.figure(row)?;
+        Ok(if time == f64::INFINITY { f64::NAN } else { time })
+    }
+
+    /// The parts into which a reduction was split. AITER's column has their exponent of two.
+    pub fn parts(self, row: &dyn Row) -> Result<Option<i32>, InvalidField> {
+        let is_exponent = self.name == aiter::EXPONENTS;
+        let range = if is_exponent { 0..=30 } else { 1..=i32::MAX };
+        let Some(number) = self.whole(row)? else { return Ok(None) };
+        let parts = i32::try_from(number).ok().filter(|number| range.contains(number));
+        let parts = parts.map(|number| if is_exponent { 1 << number } else { number });
+        parts.map(Some).ok_or_else(|| {
+            let expected = format!("a number from {} to {}", range.start(), range.end());
+            InvalidField::new(self.name, number, expected)
+        })
+    }
+}
+
+/// The names of a table's columns, and which of them were asked for.
+pub struct Columns<'a> {
+    file: &'a str,
+    names: &'a [String],
+    asked: Vec<&'static str>,
+    used: BTreeSet<usize>,
+    /// Two columns of which a table should have one.
+    conflict: Option<[&'static str; 2]>,
+}
+
+impl<'a> Columns<'a> {
+    /// The columns of a file.
+    pub const fn new(file: &'a str, names: &'a [String]) -> Self {
+        Self { file, names, asked: Vec::new(), used: BTreeSet::new(), conflict: None }
+    }
+
+    /// A column by its name.
+    pub fn find(&mut self, name: &'static str) -> Column {
+        let at = self.names.iter().position(|own| own == name);
+        self.asked.push(name);
+        self.used.extend(at);
+        Column { name, at }
+    }
+
+    /// Whether the file has a column, which is not read.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+
+    /// The first of several columns.
+    pub fn one_of(&mut self, names: &[&'static str]) -> Column {
+        self.all_of(names).first().copied().unwrap_or(Column { name: names[0], at: None })
+    }
+
+    fn all_of(&mut self, names: &[&'static str]) -> Vec<Column> {
+        let columns = names.iter().map(|name| self.find(name));
+        columns.filter(|column| column.is_there()).collect()
+    }
+
+    /// The only one of several columns that hold the same figure.
+    pub fn same(&mut self, names: &[&'static str]) -> Column {
+        let columns = self.all_of(names);
+        if let [one, other, ..] = columns[..] {
+            self.conflict.get_or_insert([one.name, other.name]);
+        }
+        columns.first().copied().unwrap_or(Column { name: names[0], at: None })
+    }
+
+    /// The column of a constant of the GPU, under AITER's name, too.
+    pub fn named_by_aiter(&mut self, name: &'static str) -> Column {
+        match aiter::alias(name) {
+            Some(alias) => self.one_of(&[name, alias]),
+            None => self.find(name),
+        }
+    }
+
+    /// The columns with a kernel's name, and whose library it is.
+    pub fn kernel(&mut self) -> KernelColumns {
+        KernelColumns { names: self.all_of(&KERNELS), library: self.find("libtype") }
+    }
+
+    /// The columns of some fields of problems, under AITER's names, too.
+    pub fn problem(&mut self, fields: impl Iterator<Item = &'static str>) -> ProblemColumns {
+        let columns = fields.map(|field| (field, self.named_by_aiter(field)));
+        ProblemColumns(columns.filter(|(_, column)| column.is_there()).collect())
+    }
+
+    /// Refuses a column that is not there.
+    pub fn need(&self, column: Column) -> Result<Column, SheetError> {
+        if column.is_there() {
+            return Ok(column);
+        }
+        Err(SheetError::no_column(self.file, column.name, self.names))
+    }
+
+    /// Refuses columns that are probably misspelt, and two for one thing. Returns those that are not known.
+    pub fn finish(&self, op: Op) -> Result<Vec<String>, SheetError> {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let unknown = check_names(op, &names, &self.asked);
+        let unknown = unknown.map_err(|error| self.fault(error))?;
+        self.check_conflict().map(|()| unknown)
+    }
+
+    /// Refuses columns that differ from those that were asked for in case or punctuation alone, and two for one
+    /// thing: for a reader of kernels, to whom problems do not matter.
+    pub fn finish_kernels(&self) -> Result<(), SheetError> {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        check_twice(&names).map_err(|error| self.fault(error))?;
+        for name in names.iter().filter(|name| !self.asked.contains(name)) {
+            if let Some(meant) = self.asked.iter().find(|asked| plain(asked) == plain(name)) {
+                return Err(self.fault(format_args!("unknown column '{name}', expected {meant}")));
+            }
+        }
+        self.check_conflict()
+    }
+
+    fn check_conflict(&self) -> Result<(), SheetError> {
+        self.conflict.map_or(Ok(()), |[one, other]| {
+            Err(self.fault(format_args!(
+                "columns '{one}' and '{other}' are the same figure, expected one of them"
+            )))
+        })
+    }
+
+    fn fault(&self, error: impl std::fmt::Display) -> SheetError {
+        SheetError::format(self.file, format_args!("header: {error}"))
+    }
+
+    /// The places of the columns that were asked for.
+    pub fn used(self) -> BTreeSet<usize> {
+        self.used
+    }
+}
+
+/// The columns with a kernel's name.
+#[derive(Debug, Clone)]
+pub struct KernelColumns {
+    names: Vec<Column>,
+    library: Column,
+}
+
+impl KernelColumns {
+    /// The first of them; one that is not there if there is none.
+    pub fn first(&self) -> Column {
+        self.names.first().copied().unwrap_or(Column { name: KERNELS[0], at: None })
+    }
+
+    /// The name of a row's kernel, in which all columns must agree; `None` without one.
+    pub fn name<'r>(&self, row: &'r dyn Row) -> Result<Option<Cow<'r, str>>, InvalidField> {
+        let mut names = self.names.iter().filter_map(|column| Some((column.name, column.text(row)?)));
+        let Some((first, name)) = names.next() else { return Ok(None) };
+        match names.find(|(_, other)| *other != name) {
+            Some((column, other)) => {
+                let expected = format!("'{name}' as in {first}");
+                Err(InvalidField::new(column, format_args!("'{other}'"), expected))
+            }
+            None => Ok(Some(name)),
+        }
+    }
+
+    /// Whether a row's kernel is of another library: AITER's assembly, Triton and so on have no names of CK's.
+    pub fn is_elsewhere(&self, row: &dyn Row) -> bool {
+        self.library.text(row).is_some_and(|library| !["ck", "cktile"].contains(&&*library))
+    }
+}
+
+/// The columns of a problem's fields.
+#[derive(Debug, Clone)]
+pub struct ProblemColumns(Vec<(&'static str, Column)>);
+
+/// The cells of a problem, by its fields.
+pub struct ProblemCells<'a> {
+    columns: &'a ProblemColumns,
+    row: &'a dyn Row,
+    parts: Option<i32>,
+}
+
+impl ProblemColumns {
+    /// The cells of a row.
+    pub fn of<'a>(&'a self, row: &'a dyn Row) -> Result<ProblemCells<'a>, InvalidField> {
+        let exponents = self.0.iter().find(|(_, column)| column.name == aiter::EXPONENTS);
+        let parts = exponents.map_or(Ok(None), |(_, column)| column.parts(row))?;
+        Ok(ProblemCells { columns: self, row, parts })
+    }
+
+    /// A fault that begins with a field's name, with the column's instead.
+    pub fn own_name(&self, fault: String) -> String {
+        let renamed = |(field, column): &(&str, Column)| {
+            let rest = fault.strip_prefix(field)?;
+            rest.starts_with(": ").then(|| format!("{}{rest}", column.name))
+        };
+        self.0.iter().find_map(renamed).unwrap_or(fault)
+    }
+}
+
+impl Fields for ProblemCells<'_> {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        let (_, column) = self.columns.0.iter().find(|(field, _)| *field == name)?;
+        match column.name {
+            aiter::EXPONENTS => self.parts.map(|parts| Cell::Whole(parts.into())),
+            _ => column.cell(self.row),
+        }
+    }
+}
