@@ -23,48 +23,81 @@ use crate::shape::Mnk;
 use crate::valid::MAX_KERNEL_EXTENT;
 use crate::vocab::{Dtype, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode};
 
-/// A number of a name, by its place: a field of kernels, or one of [`DERIVED`] behind them.
-type Slot = usize;
-
-const ONE: Slot = MOST_FIELDS;
-const SCALE_M: Slot = ONE + 1;
-const SCALE_N: Slot = ONE + 2;
-const SCALE_K: Slot = ONE + 3;
-/// Instructions of a wave along m and n.
-const REPEAT_M: Slot = ONE + 4;
-const REPEAT_N: Slot = ONE + 5;
-/// Threads along the depth.
-const STEPS_A: Slot = ONE + 6;
-const STEPS_B: Slot = ONE + 7;
-/// The pipeline.
-const VERSION: Slot = ONE + 8;
-/// Whether the epilogue permutes n.
-const PERMUTE_N: Slot = ONE + 9;
-
-/// What other numbers than fields are called in messages, the least and the largest.
-const DERIVED: [(&str, [i64; 2]); 10] = [
-    ("the number that is always 1", [1, 1]),
-    ("the elements that share a scale", ANY),
-    ("the elements that share a scale", ANY),
-    ("the elements that share a scale", ANY),
-    ("the instructions of a wave", ANY),
-    ("the instructions of a wave", ANY),
-    ("the threads that load", ANY),
-    ("the threads that load", ANY),
-    ("the pipeline", [1, 5]),
-    ("the flag for permuting n", [0, 1]),
-];
-const ANY: [i64; 2] = [1, MAX_KERNEL_EXTENT as i64];
-
-/// The numbers of a kernel or of a name; 0 for those that it does not have.
-type Numbers = [i64; MOST_FIELDS + DERIVED.len()];
-
-/// The number of a field of kernels.
-const fn field(name: &'static str) -> Slot {
-    places(GemmKernel::FIELDS, &[name])[0]
+/// A number of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Number {
+    /// A field of kernels, by its place among them.
+    Field(usize),
+    /// The number that is always 1.
+    One,
+    /// Elements that share a scale.
+    ScaleM,
+    ScaleN,
+    ScaleK,
+    /// Instructions of a wave along m and n.
+    RepeatM,
+    RepeatN,
+    /// Threads along the depth.
+    StepsA,
+    StepsB,
+    /// The pipeline.
+    Version,
+    /// Whether the epilogue permutes n.
+    PermuteN,
 }
 
-type Part = &'static [Slot];
+use Number::{One, PermuteN, RepeatM, RepeatN, ScaleK, ScaleM, ScaleN, StepsA, StepsB, Version};
+
+impl Number {
+    /// What messages call it, the least and the largest.
+    fn bounds(self) -> (&'static str, [i64; 2]) {
+        let any = [1, MAX_KERNEL_EXTENT.into()];
+        match self {
+            Self::Field(place) => {
+                let field = &GemmKernel::FIELDS[place];
+                // No name says 0, except for tiles in their order.
+                let least = i64::from(!field.name.starts_with("partition_"));
+                let is_flag = matches!(field.kind, Kind::Flag);
+                (field.name, if is_flag { [0, 1] } else { [least, field.most] })
+            }
+            One => ("the number that is always 1", [1, 1]),
+            ScaleM | ScaleN | ScaleK => ("the elements that share a scale", any),
+            RepeatM | RepeatN => ("the instructions of a wave", any),
+            StepsA | StepsB => ("the threads that load", any),
+            Version => ("the pipeline", [1, 5]),
+            PermuteN => ("the flag for permuting n", [0, 1]),
+        }
+    }
+
+    /// The number in the name of a kernel.
+    fn of(self, kernel: &GemmKernel) -> i64 {
+        let GemmKernel { tile, wave, warp_tile, vector, variant, .. } = kernel;
+        let per = |all: u32, one: u32| i64::from(all / one.max(1));
+        let scale = |group: fn(&Quant) -> Option<Mnk>, axis: fn(Mnk) -> u32| {
+            variant.quant.as_ref().and_then(group).map_or(1, |group| axis(group).into())
+        };
+        match self {
+            Self::Field(place) => values(kernel)[place],
+            One => 1,
+            ScaleM => scale(|quant| quant.group_a, |group| group.m),
+            ScaleN => scale(|quant| quant.group_b, |group| group.n),
+            ScaleK => scale(|quant| quant.group_a, |group| group.k),
+            RepeatM => per(tile.m, wave.m.saturating_mul(warp_tile.m)),
+            RepeatN => per(tile.n, wave.n.saturating_mul(warp_tile.n)),
+            StepsA => per(tile.k, vector[0]),
+            StepsB => per(tile.k, vector[1]),
+            Version => kernel.pipeline as i64 + 1,
+            PermuteN => (kernel.epilogue == Epilogue::PermuteN).into(),
+        }
+    }
+}
+
+/// A field of kernels, by its name.
+const fn field(name: &'static str) -> Number {
+    Number::Field(places(GemmKernel::FIELDS, &[name])[0])
+}
+
+type Part = &'static [Number];
 
 /// A family of names.
 struct Family {
@@ -78,24 +111,24 @@ struct Family {
     parts: &'static [Part],
 }
 
-const SCALE: Part = &[SCALE_M, SCALE_N, SCALE_K];
+const SCALE: Part = &[ScaleM, ScaleN, ScaleK];
 const BLOCK: Part = &[field("block_size"), field("tile_m"), field("tile_n"), field("tile_k")];
 const A1_B1: Part = &[field("vector_a"), field("vector_b")];
 const WARP: Part = &[field("warp_tile_m"), field("warp_tile_n")];
-const REPEAT: Part = &[REPEAT_M, REPEAT_N];
-const LOAD_A: Part = &[STEPS_A, field("loaders_a"), ONE];
-const LOAD_B: Part = &[STEPS_B, field("loaders_b"), ONE];
-const STORE: Part = &[ONE, field("storers_m"), ONE, field("storers_n")];
+const REPEAT: Part = &[RepeatM, RepeatN];
+const LOAD_A: Part = &[StepsA, field("loaders_a"), One];
+const LOAD_B: Part = &[StepsB, field("loaders_b"), One];
+const STORE: Part = &[One, field("storers_m"), One, field("storers_n")];
 const WIDTH: Part = &[field("vector_c")];
-const WIDTHS: Part = &[field("vector_c"), field("vector_c"), ONE];
+const WIDTHS: Part = &[field("vector_c"), field("vector_c"), One];
 const SHUFFLE: Part = &[field("shuffle_m"), field("shuffle_n")];
 const SCHEDULER: Part = &[field("scheduler")];
-const PIPELINE: Part = &[VERSION];
+const PIPELINE: Part = &[Version];
 const TILE: Part = &[field("tile_m"), field("tile_n"), field("tile_k")];
 const WAVES: Part = &[field("wave_m"), field("wave_n"), field("wave_k")];
 const WARP_TILE: Part = &[field("warp_tile_m"), field("warp_tile_n"), field("warp_tile_k")];
-const FLAGS: Part = &[PERMUTE_N, field("transpose_c"), field("persistent")];
-const FOUR_FLAGS: Part = &[PERMUTE_N, field("transpose_c"), field("double_buffer"), field("persistent")];
+const FLAGS: Part = &[PermuteN, field("transpose_c"), field("persistent")];
+const FOUR_FLAGS: Part = &[PermuteN, field("transpose_c"), field("double_buffer"), field("persistent")];
 const TEN_FLAGS: Part = &[
     field("transpose_c"),
     field("structured_sparsity"),
@@ -202,7 +235,6 @@ pub(super) fn parse(scan: &Scan<'_>) -> Result<GemmKernel, NameError> {
 
 /// The name of a kernel.
 pub(super) fn write(kernel: &GemmKernel) -> String {
-    let numbers = numbers(kernel);
     let family = FAMILIES.iter().find(|family| family.has(kernel)).unwrap_or(&PLAIN);
     let mut name = family.prefix.to_owned();
     for part in family.parts {
@@ -210,14 +242,14 @@ pub(super) fn write(kernel: &GemmKernel) -> String {
             name += if kernel.variant.row_scales { "_aqrm" } else { "" };
             continue;
         }
-        for (place, &slot) in part.iter().enumerate() {
+        for (place, number) in part.iter().enumerate() {
             name.push(if place == 0 { '_' } else { 'x' });
             if *part == SCHEDULER {
                 name += SCHEDULERS[kernel.scheduler as usize];
                 continue;
             }
-            name += if slot == VERSION { "v" } else { "" };
-            name += &numbers[slot].to_string();
+            name += if *number == Version { "v" } else { "" };
+            name += &number.of(kernel).to_string();
         }
     }
     name
@@ -225,38 +257,6 @@ pub(super) fn write(kernel: &GemmKernel) -> String {
 
 /// AITER's words for schedulers, by their numbers.
 const SCHEDULERS: [&str; 3] = ["default", "intrawave", "interwave"];
-
-/// The numbers in the name of a kernel.
-fn numbers(kernel: &GemmKernel) -> Numbers {
-    let GemmKernel { tile, wave, warp_tile, vector, variant, .. } = kernel;
-    let per = |all: u32, one: u32| i64::from(all / one.max(1));
-    let groups = variant.quant.map_or([None; 2], |quant| [quant.group_a, quant.group_b]);
-    let [group_a, group_b] = groups.map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
-    let mut numbers: Numbers = [0; MOST_FIELDS + DERIVED.len()];
-    numbers[..MOST_FIELDS].copy_from_slice(&values(kernel));
-    numbers[ONE..].copy_from_slice(&[
-        1,
-        group_a.m.into(),
-        group_b.n.into(),
-        group_a.k.into(),
-        per(tile.m, wave.m.saturating_mul(warp_tile.m)),
-        per(tile.n, wave.n.saturating_mul(warp_tile.n)),
-        per(tile.k, vector[0]),
-        per(tile.k, vector[1]),
-        kernel.pipeline as i64 + 1,
-        (kernel.epilogue == Epilogue::PermuteN).into(),
-    ]);
-    numbers
-}
-
-/// What messages call a number, the least and the largest.
-fn bounds(slot: Slot) -> (&'static str, [i64; 2]) {
-    let Some(field) = GemmKernel::FIELDS.get(slot) else { return DERIVED[slot - MOST_FIELDS] };
-    // No name says 0, except for tiles in their order.
-    let least = i64::from(!field.name.starts_with("partition_"));
-    let is_flag = matches!(field.kind, Kind::Flag);
-    (field.name, if is_flag { [0, 1] } else { [least, field.most] })
-}
 
 impl Family {
     /// Whether a kernel is of this family.
@@ -293,61 +293,60 @@ impl Family {
     fn parse(&self, mut scan: Scan<'_>) -> Result<GemmKernel, NameError> {
         scan.eat(self.prefix);
         let usual = self.kernel();
-        let mut numbers: Numbers = [0; MOST_FIELDS + DERIVED.len()];
-        numbers[..MOST_FIELDS].copy_from_slice(&values(&usual));
-        let mut seen = Vec::new();
+        let mut read = Numbers::default();
         for &part in self.parts {
             if part == ROW_SCALES {
-                numbers[part[0]] = scan.eat_whole("_aqrm").into();
+                read.0.push((part[0], scan.eat_whole("_aqrm").into()));
                 continue;
             }
             let whole = scan.clone();
-            for (place, &slot) in part.iter().enumerate() {
-                let (what, range) = bounds(slot);
+            for (place, &number) in part.iter().enumerate() {
+                let (what, range) = number.bounds();
                 if place == 0 {
                     scan.separator(what)?;
                 } else if !scan.eat("x") {
                     let found = whole.rest().trim_start_matches('_').split('_').next().unwrap_or_default();
-                    let (first, _) = bounds(part[0]);
+                    let (first, _) = part[0].bounds();
                     let expected = format!("{} numbers joined by 'x'", part.len());
                     return Err(scan.fail(format!("found '{found}' for {first}, expected {expected}")));
                 }
                 if part == SCHEDULER {
-                    numbers[slot] = scheduler(&mut scan)?;
+                    read.0.push((number, scheduler(&mut scan)?));
                     continue;
                 }
-                if slot == VERSION && !scan.eat("v") {
+                if number == Version && !scan.eat("v") {
                     let message = format!("found '{}' for the pipeline, expected v1 to v5", scan.token());
                     return Err(scan.fail(message));
                 }
                 // What stands there twice is one number.
-                let [least, most] = if seen.contains(&slot) { [numbers[slot]; 2] } else { range };
-                numbers[slot] = scan.number(what, least, most)?;
-                seen.push(slot);
+                let [least, most] = read.get(number).map_or(range, |before| [before; 2]);
+                read.0.push((number, scan.number(what, least, most)?));
             }
         }
         scan.end("the end of the name")?;
-        self.complete(&scan, &numbers, GemmKernel::read(&numbers, &usual))
+        self.complete(&scan, &read, GemmKernel::read(&read.over(values(&usual)), &usual))
     }
 
     /// The kernel with what its name leaves out.
     fn complete(
         &self,
         scan: &Scan<'_>,
-        numbers: &Numbers,
+        read: &Numbers,
         mut kernel: GemmKernel,
     ) -> Result<GemmKernel, NameError> {
+        // 0 for what names of this family do not say.
+        let number = |number: Number| read.get(number).unwrap_or(0);
         if kernel.warp_tile.k == 0 {
             kernel.warp_tile.k = (depth_times_rows(self.dtype) / kernel.warp_tile.m).max(1);
         }
         if self.is_classic() {
-            let is_even = self.parts == OLDER && !self.preshuffle && numbers[VERSION] == 3;
-            kernel.wave = waves(scan, &kernel, [numbers[REPEAT_M], numbers[REPEAT_N]], is_even)?;
-            kernel.vector = vector(scan, &kernel, [numbers[STEPS_A], numbers[STEPS_B]])?;
+            let is_even = self.parts == OLDER && !self.preshuffle && number(Version) == 3;
+            kernel.wave = waves(scan, &kernel, [RepeatM, RepeatN].map(number), is_even)?;
+            kernel.vector = vector(scan, &kernel, [StepsA, StepsB].map(number))?;
         }
         let waves = kernel.wave.m * kernel.wave.n * kernel.wave.k;
         let is_grouped = self.quant == Some(QuantMode::AB);
-        kernel.pipeline = match numbers[VERSION] {
+        kernel.pipeline = match number(Version) {
             0 if !is_grouped && self.preshuffle => Pipeline::PreshuffleV2,
             0 if waves == 8 && kernel.warp_tile.k == 128 => Pipeline::EightWaves,
             1 => Pipeline::CompV1,
@@ -356,12 +355,31 @@ impl Family {
             5 => Pipeline::CompV5,
             _ => Pipeline::CompV3,
         };
-        kernel.epilogue = if numbers[PERMUTE_N] == 1 { Epilogue::PermuteN } else { Epilogue::CShuffle };
+        kernel.epilogue = if number(PermuteN) == 1 { Epilogue::PermuteN } else { Epilogue::CShuffle };
         kernel.block_size = waves * 64;
         kernel.double_buffer |= self.is_classic() && kernel.pipeline.double_buffered();
-        kernel.variant.quant =
-            self.quant.map(|mode| scales(mode, [SCALE_M, SCALE_N, SCALE_K].map(|slot| numbers[slot])));
+        kernel.variant.quant = self.quant.map(|mode| scales(mode, [ScaleM, ScaleN, ScaleK].map(number)));
         Ok(kernel)
+    }
+}
+
+/// The numbers of a name, in its order.
+#[derive(Default)]
+struct Numbers(Vec<(Number, i64)>);
+
+impl Numbers {
+    fn get(&self, number: Number) -> Option<i64> {
+        self.0.iter().find(|(known, _)| *known == number).map(|(_, value)| *value)
+    }
+
+    /// The values of a kernel's fields, with those that the name says.
+    fn over(&self, mut fields: [i64; MOST_FIELDS]) -> [i64; MOST_FIELDS] {
+        for &(number, value) in &self.0 {
+            if let Number::Field(place) = number {
+                fields[place] = value;
+            }
+        }
+        fields
     }
 }
 
