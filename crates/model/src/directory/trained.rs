@@ -39,6 +39,10 @@ pub struct TrainedOn {
     pub files: Vec<TrainedFile>,
 }
 
+/// The suffixes of kernels that tell their library. `default` is the epilogue of Triton's kernels with names of
+/// the tile engine, which no kernel of CK for CUDA devices has.
+const LIBRARY_SUFFIXES: [&str; 3] = ["triton", "aiter", "default"];
+
 /// A file that a model was trained on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -115,12 +119,10 @@ impl TrainedOn {
         self.archs.is_empty() || arch.is_some_and(|arch| self.archs.contains(arch.as_str()))
     }
 
-    /// Whether rows are of kernels of this one's library, if it is not the GPU's own: their suffixes tell.
+    /// Whether rows are of kernels of this one's library, if that is not the GPU's own.
     pub fn has_seen_library(&self, kernel: &KernelKind) -> bool {
-        let own = kernel.suffixes();
-        ["triton", "aiter", "default"]
-            .iter()
-            .any(|mark| self.suffixes.contains(*mark) && own.iter().any(|word| word == mark))
+        let tells = |word: &&String| LIBRARY_SUFFIXES.contains(&word.as_str());
+        kernel.suffixes().iter().filter(tells).any(|word| self.suffixes.contains(word))
     }
 
     /// What holds for problems of another operation, too: the element types, by the fields of that operation,
