@@ -41,6 +41,7 @@ help:
 	@echo 'make miri   run the unsafe code under Miri, to find undefined behaviour'
 	@echo 'make arm    the scoring tests on emulated 64-bit ARM'
 	@echo 'make test-python, lint-python, bench-python   the Python package alone'
+	@echo 'make inductor  ck_select.inductor with several releases of torch, 3 GB to download for each'
 	@echo 'make bench-rivals  rows through LightGBM'"'"'s functions beside lignum, lleaves, tl2cgen, treelite, ONNX Runtime and oneDAL'
 	@echo 'make fresh   time make demo and make test, each in a fresh minimal Debian, as root'
 	@echo 'make dist    a tar.gz, .deb packages and a wheel in target/dist; fresh-dist tries them in fresh roots, as root'

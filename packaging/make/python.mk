@@ -15,7 +15,7 @@ PYTHON_LIBRARY  = $(PYTHON_BUILT)/$(if $(filter dev,$(PYTHON_PROFILE)),deps/)lib
 PYTHON_RUN      = cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
 	CK_SELECT_COMMAND='$(PYTHON_BUILT)/ckselect' '$(PYTHON_ENV)/bin/python'
 
-.PHONY: asan python-tools test-python lint-python bench-python python-library python-wheel
+.PHONY: asan python-tools test-python lint-python bench-python python-library python-wheel inductor
 
 test-python: needs-cargo needs-cxx needs-python $(PYTHON_TOOLS) python-wheel
 	$(PYTHON_RUN) -m pytest -q -p no:cacheprovider
@@ -23,13 +23,28 @@ test-python: needs-cargo needs-cxx needs-python $(PYTHON_TOOLS) python-wheel
 
 lint-python: needs-python $(PYTHON_TOOLS)
 	cd python && for what in check 'format --check'; do \
-		'$(PYTHON_ENV)/bin/ruff' $$what --no-cache --config pyproject.toml . ../gpu/triton || exit 1; done
+		'$(PYTHON_ENV)/bin/ruff' $$what --no-cache --config pyproject.toml . ../gpu/triton ../gpu/inductor || exit 1; done
 	cd python && '$(PYTHON_ENV)/bin/mypy' --cache-dir '$(TARGET_DIR)/python/mypy'
 
 # Beside LightGBM and pandas, on the same inputs in the same run; JSON=FILE writes the table there, too.
 bench-python: needs-cargo needs-cc needs-python $(PYTHON_TOOLS)
 	$(CARGO) build --release --quiet --package ck-select --lib
 	$(PYTHON_RUN) benches/compare.py $(if $(JSON),--json '$(abspath $(JSON))')
+
+# ck_select.inductor with several releases of torch, each in a virtual environment of its own: 3 GB to download and 6 GB on disk each,
+# because PyPI has no smaller ones; PIP_INDEX_URL may name an index with builds for the CPU. No GPU is needed.
+TORCHES      := 2.11.0 2.13.0 2.14.1 2.15.0
+INDUCTOR_ENV := $(TARGET_DIR)/inductor
+inductor: PYTHON_PROFILE := release
+inductor: needs-cargo needs-python python-library $(TORCHES:%=inductor-%)
+
+$(TORCHES:%=inductor-%): inductor-%: $(INDUCTOR_ENV)/%/.ready python-library
+	cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
+		'$(INDUCTOR_ENV)/$*/bin/python' -m pytest -q -p no:cacheprovider tests_inductor
+
+$(INDUCTOR_ENV)/%/.ready: | needs-python
+	$(call installed,$(INDUCTOR_ENV)/$*,torch==$* pytest numpy)
+	@touch '$@'
 
 # The C boundary as Python uses it, under AddressSanitizer, whose runtime is loaded first: Python has none. Each object gets memory of its
 # own. First a column that is shorter than its table, on purpose, so that nobody takes silence for proof.

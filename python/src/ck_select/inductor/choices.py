@@ -1,0 +1,163 @@
+"""The seam: Inductor's choices of candidates, with ours in front of what was there."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from .. import _library
+from .problem import Problem, Ranker, name_of, parameters, problem_of
+
+# Below torch's own logger, so that TORCH_LOGS=inductor shows a line for each shape.
+LOG = logging.getLogger("torch._inductor.ck_select")
+_WARNED: set[str] = set()
+
+
+def warn_once(error: BaseException, what: str = "Inductor's own candidates are taken") -> None:
+    """Says what an error of ours means, once for each reason."""
+    reason = f"{type(error).__name__}: {error}"
+    if reason not in _WARNED:
+        _WARNED.add(reason)
+        logging.getLogger("ck_select").warning("ck_select.inductor: %s: %s", what, reason)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the answers depend on, and so part of Inductor's cache key."""
+
+    top: int
+    model: str | None = None
+    arch: str | None = None
+    digest: str = ""
+    """That of the model's files."""
+
+    def uuid(self) -> tuple[Any, ...]:
+        """Compilations with other settings, or of another version of ours, are others."""
+        return ("ck_select", _library.lib.ck_select_version().decode(), self.top, self.model, self.arch, self.digest)
+
+
+@dataclass(frozen=True)
+class Factory:
+    """What ``torch._inductor.config.inductor_choices_class`` is set to. It is pickled for the cache key."""
+
+    settings: Settings
+    before: Callable[[], Any] | None = None
+
+    def __call__(self) -> Any:
+        """A handler in front of what would have been there."""
+        from torch._inductor import choices
+
+        # Since 2.15 several classes can be registered.
+        create = getattr(choices, "create_inductor_choices", None)
+        inner = create(self.before) if create else (self.before or choices.InductorChoices)()
+        return wrapped(inner, self.settings)
+
+
+@lru_cache(maxsize=8)
+def _ranker(settings: Settings) -> Ranker:
+    """Kernels are prepared once, whoever asks and for however many candidates."""
+    return Ranker(settings.model, settings.arch)
+
+
+def wrapped(inner: Any, settings: Settings) -> Any:
+    """A handler that is the given one but for the choice among candidates; other settings replace ours."""
+    inner = getattr(inner, "_ck_inner", inner)
+    made: Any = object.__new__(type("CkSelectChoices", (_Overrides, type(inner)), {}))
+    vars(made).update(vars(inner))
+    own = {name: getattr(_Overrides, name).__get__(made) for name in ("get_ktc", "_finalize_template_configs")}
+    # Classes that dispatch by themselves look here first.
+    vars(made).update(own, _ck_inner=inner, _ck_settings=settings, _ck_ranker=_ranker(replace(settings, top=1)))
+    return made
+
+
+class _Overrides:
+    """The methods that are replaced."""
+
+    _ck_inner: Any
+    _ck_settings: Settings
+    _ck_ranker: Ranker
+
+    def uuid(self) -> tuple[Any, ...]:
+        """Part of Inductor's cache key."""
+        inner = self._ck_inner
+        own = inner.uuid() if callable(getattr(inner, "uuid", None)) else type(inner).__qualname__
+        return (*self._ck_settings.uuid(), own)
+
+    def get_ktc(self, kernel_inputs: Any, template: Any, op_name: str, kwarg_overrides: Any = None) -> Any:
+        """A template's candidates: of Triton's all that Inductor knows."""
+        stock = self._ck_inner.get_ktc
+        try:
+            if _is_triton(template) and problem_of(kernel_inputs, op_name):
+                with _whole_space():
+                    return iter(list(stock(kernel_inputs, template, op_name, kwarg_overrides)))
+        except Exception as error:
+            warn_once(error)
+        return stock(kernel_inputs, template, op_name, kwarg_overrides)
+
+    def _finalize_template_configs(
+        self,
+        template_choices: dict[str, Any],
+        kernel_inputs: Any,
+        templates: list[Any],
+        op_name: str,
+        kwarg_overrides: dict[str, dict[str, Any]] | None = None,
+    ) -> list[Any]:
+        """The first of Triton's candidates, and all others."""
+        inner = self._ck_inner
+        try:
+            problem = problem_of(kernel_inputs, op_name)
+            chosen = inner._finalize_template_configs(
+                template_choices, kernel_inputs, templates, op_name, kwarg_overrides
+            )
+            return chosen if problem is None else first(chosen, problem, self._ck_ranker, self._ck_settings.top)
+        except Exception as error:
+            warn_once(error)
+        told = kwarg_overrides or {}
+        stock = {of.uid: inner.get_ktc(kernel_inputs, of, op_name, told.get(of.uid, {})) for of in templates}
+        listed: list[Any] = inner._finalize_template_configs(stock, kernel_inputs, templates, op_name, kwarg_overrides)
+        return listed
+
+
+def first(chosen: list[Any], problem: Problem, ranker: Ranker, top: int) -> list[Any]:
+    """What is no candidate of Triton's, then the first of those that are, as far as they can be generated."""
+    begin = time.perf_counter()
+    others: list[Any] = []
+    candidates: list[tuple[Any, str]] = []
+    for choice in chosen:
+        config = parameters(choice)
+        if config is None:
+            others.append(choice)
+        else:
+            candidates.append((choice, name_of(choice, config, problem)))
+    if not candidates:
+        return chosen
+    places = ranker.places(problem, [name for _, name in candidates])
+    order = sorted(range(len(candidates)), key=places.__getitem__)
+    took = (time.perf_counter() - begin) * 1e3
+    kept: list[int] = []
+    for number in order:
+        if len(kept) == top:
+            break
+        if candidates[number][0].choice is not None:
+            kept.append(number)
+    names = " ".join(candidates[number][1] for number in kept)
+    LOG.info("ck_select: %s: %d of %d candidates in %.1f ms: %s", problem, len(kept), len(candidates), took, names)
+    return others + [candidates[number][0] for number in kept]
+
+
+def _is_triton(template: Any) -> bool:
+    return str(getattr(template, "uid", "")).startswith("triton::")
+
+
+def _whole_space() -> Any:
+    """Inductor lists everything, and nobody else chooses from it."""
+    from torch._inductor import config
+
+    changes: dict[str, Any] = {"max_autotune_gemm_search_space": "EXHAUSTIVE"}
+    if hasattr(getattr(config, "rocm", None), "origami"):
+        changes["rocm.origami"] = False
+    return config.patch(changes)

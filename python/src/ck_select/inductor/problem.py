@@ -1,0 +1,105 @@
+"""What Inductor wants to multiply, and with which candidates, as problems and kernels of ours."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+from .. import _names
+from ..errors import InvalidInputError
+from ..triton import device as _device
+from ..triton.configs import cells, kernel_of, names_of
+from ..triton.kernels import Kernels
+
+OPERATIONS = {"mm": False, "addmm": False, "scaled_mm": False, "int_mm": False, "bmm": True, "baddbmm": True}
+"""Inductor's operations, and whether they are of batches. Others are left alone."""
+
+# Elsewhere a product may be in TF32 or in software, of which nothing was measured.
+DTYPES = ("fp16", "bf16", "fp8", "bf8", "int8")
+_NAMES = names_of(None)
+
+
+class Problem(NamedTuple):
+    """A GEMM of Inductor's, with hints where its extents are not known yet."""
+
+    op: str
+    m: int
+    n: int
+    k: int
+    batch: int
+    dtype: str
+    layout: str
+    device: Any
+
+    def __str__(self) -> str:
+        batch = f"{self.batch}x" if self.batch else ""
+        return f"{self.op} {batch}{self.m}x{self.n}x{self.k} {self.dtype} {self.layout}"
+
+
+def problem_of(inputs: Any, op: str) -> Problem | None:
+    """The problem of a ``MMKernelInputs``; None for what is not ours to rank."""
+    if op not in OPERATIONS or not hasattr(inputs, "mat1mat2") or inputs.device_type != "cuda":
+        return None
+    a, b = inputs.mat1mat2()
+    try:
+        dtype = _names.word_of_torch(a.get_dtype())
+    except InvalidInputError:
+        return None
+    if dtype not in DTYPES:
+        return None
+    m, n, k = map(int, inputs.mnk_hinted())
+    batch = int(inputs.batch_hinted()) if OPERATIONS[op] else 0
+    return Problem(op, m, n, k, batch, dtype, f"{_letter(a)}{_letter(b)}r", inputs.device())
+
+
+def _letter(matrix: Any) -> str:
+    """Whether the elements of a row or of a column are side by side."""
+    *_, row, column = matrix.get_stride()
+    return "c" if column != 1 and row == 1 else "r"
+
+
+def parameters(choice: Any) -> dict[str, Any] | None:
+    """The parameters of a candidate of one of Triton's templates; None for one of ATen and others."""
+    if not hasattr(choice, "params"):
+        return None
+    found = dict(cells(choice.params))
+    return found if {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= found.keys() else None
+
+
+def name_of(choice: Any, config: dict[str, Any], problem: Problem) -> str:
+    """A candidate's name. What its template does, the template's name says."""
+    template = str(choice.template.uid)
+    tma = "tma" in template
+    kernel = kernel_of(
+        config,
+        _NAMES,
+        dtype=problem.dtype,
+        layout=problem.layout,
+        persistent=tma or "persistent" in template,
+        tma=tma,
+        batched=problem.batch > 0,
+    )
+    return kernel.name
+
+
+class Ranker:
+    """The order of candidates. Kernels are kept for each type, layout and device, and prepared when they are new."""
+
+    def __init__(self, model: str | None, arch: str | None) -> None:
+        self._model, self._arch = model, arch
+        self._kernels: dict[Any, Kernels] = {}
+        self._lock = threading.Lock()
+
+    def places(self, problem: Problem, names: list[str]) -> list[float]:
+        """Each kernel's place in the order, the least first; infinite without one."""
+        gpu = _device.gpu(problem.device, self._arch)
+        whole = {"dtype": problem.dtype, "layout": problem.layout, "batch": min(problem.batch, 1)}
+        with self._lock:
+            key = (gpu, *whole.values())
+            if key not in self._kernels:
+                self._kernels[key] = Kernels(gpu, whole, self._model)
+            kernels = self._kernels[key]
+            own = kernels.add(names)
+            ranked = kernels.rank(problem.m, problem.n, problem.k, problem.batch)
+        place_of = {kernel: place for place, (kernel, *_) in enumerate(ranked)}
+        return [place_of.get(kernel, float("inf")) for kernel in own]
