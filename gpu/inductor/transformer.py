@@ -1,0 +1,101 @@
+"""A small transformer, compiled with Inductor's own candidates and with ck-select's first ones: seconds and step times.
+
+    python3 gpu/inductor/transformer.py --settings stock 4 8 --output transformer.csv
+
+A step is forward and backward, in bf16. Each setting compiles in a fresh cache. Needs torch, triton and ck_select.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import statistics
+import sys
+import time
+from typing import Any
+
+import torch
+import torch._inductor.config as config
+from torch import nn
+from torch._inductor.utils import fresh_cache
+
+import ck_select.inductor
+
+
+class Block(nn.Module):
+    """Attention, and a gated product."""
+
+    def __init__(self, width: int, heads: int, inner: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.before, self.between = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        self.up, self.gate = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False)
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Of batch x length x width."""
+        batch, length, width = x.shape
+        q, k, v = (
+            part.view(batch, length, self.heads, -1).transpose(1, 2) for part in self.qkv(self.before(x)).chunk(3, -1)
+        )
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        y = self.between(x)
+        return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y))
+
+
+def measured(setting: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The row of one setting."""
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    blocks = [Block(options.width, options.width // 128, options.inner) for _ in range(options.layers)]
+    model = nn.Sequential(*blocks).cuda().bfloat16()
+    x = torch.randn(options.batch, options.length, options.width, device="cuda", dtype=torch.bfloat16)
+
+    def step(run: Any) -> None:
+        model.zero_grad(set_to_none=True)
+        run(x).float().square().mean().backward()
+
+    ours = ck_select.inductor.enable(top=int(setting)) if setting.isdigit() else contextlib.nullcontext()
+    with fresh_cache(), config.patch(force_disable_caches=True), ours:
+        run = torch.compile(model, mode="max-autotune-no-cudagraphs", dynamic=False)
+        begin = time.perf_counter()
+        step(run)
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - begin
+        times = []
+        for _ in range(5 + options.steps):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            step(run)
+            end.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(end))
+    return {"setting": setting, "seconds": round(seconds, 2), "step_ms": round(statistics.median(times[5:]), 4)}
+
+
+def main(arguments: list[str]) -> int:
+    """Prints and writes a row for each setting."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--settings", nargs="+", default=["stock", "4", "8"], help="stock, or how many candidates")
+    for name, usual in {"layers": 4, "width": 2048, "inner": 5504, "batch": 4, "length": 1024, "steps": 30}.items():
+        parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--output", default="transformer.csv")
+    options = parser.parse_args(arguments)
+    # What the first compilation of a process takes is nobody's.
+    torch.compile(lambda a: (a @ a).relu())(torch.randn(64, 64, device="cuda", dtype=torch.bfloat16))
+    with open(options.output, "w", newline="") as file:
+        writer = csv.DictWriter(file, ["setting", "seconds", "step_ms"])
+        writer.writeheader()
+        for setting in options.settings:
+            row = measured(setting, options)
+            print(row, flush=True)
+            writer.writerow(row)
+            file.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
