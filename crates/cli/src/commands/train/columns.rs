@@ -59,20 +59,21 @@ pub(super) fn extractor(
     rank_by: Target,
 ) -> Result<Extractor, CliError> {
     let (op, gpu) = (training.op(), training.gpu(common));
-    let direction = common.filter.direction.unwrap_or(Direction::Forward);
+    let direction = common.args.rows.filter.direction.unwrap_or(Direction::Forward);
     let hardware = gpu.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
     let ranking = || Features::Engine(Engine::ranking_for(op, direction));
     let estimate = |option: &str| {
         Schema::universal::<&str>(op, None).map_err(|error| CliError::usage(format!("{option}: {error}")))
     };
-    let own = |usual: Features<'_>| common.features.map_or(usual, Features::from_option).schema(op);
+    let own =
+        |usual: Features<'_>| common.args.features.as_deref().map_or(usual, Features::from_option).schema(op);
     let (schema, rules) = match training {
         Training::Universal { .. } => {
             let schema = estimate("--universal")?;
             return Ok(Extractor { schema, hardware, ..Extractor::of_engine(Engine::default_for(op)) });
         }
         // Forests continue with the features that they were trained with.
-        Training::Sweeps { warm_start: Some(warm), .. } if common.features.is_none() => {
+        Training::Sweeps { warm_start: Some(warm), .. } if common.args.features.is_none() => {
             return Ok(Extractor { arch: gpu.arch, ..warm.extractor().clone() });
         }
         Training::Sweeps { prior, .. } => {

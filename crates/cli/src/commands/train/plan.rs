@@ -35,7 +35,7 @@ pub(super) fn plan(training: &Training<'_>, common: &Common<'_>) -> Result<Plan,
         folds: common.folds,
         holdout: common.holdout.clone(),
         mode: training.mode(&goals[0].params),
-        group_by: settings.group_by.unwrap_or_else(|| training.group_by()),
+        group_by: settings.group_by.unwrap_or(training.defaults().group_by),
         fold_seed: settings.fold_seed,
         stop: settings.stop.unwrap_or_else(|| stop(training, &goals)),
         hard_rounds: settings.hard_examples.into(),
@@ -60,13 +60,15 @@ fn stop(training: &Training<'_>, goals: &[Goal]) -> Stop {
 
 /// The forests to train; the first ranks.
 fn goals(training: &Training<'_>, common: &Common<'_>) -> Result<Vec<Goal>, CliError> {
-    let objective = training.objective(common.objective)?;
+    let defaults = training.defaults();
+    let objective = common.objective.unwrap_or(defaults.objective);
+    training.check_objective(objective)?;
     let mut goals: Vec<Goal> = Vec::new();
     let ranks = objective.only_ranks();
     if ranks {
-        goals.push(Goal { target: Target::Relative, objective, params: training.params(objective) });
+        goals.push(Goal { target: Target::Relative, objective, params: (defaults.params)(objective) });
     }
-    for &target in common.targets.as_deref().unwrap_or_else(|| training.targets()) {
+    for &target in common.targets.as_deref().unwrap_or(defaults.targets) {
         if target == Target::Relative {
             if ranks {
                 continue;

@@ -21,7 +21,7 @@ pub(super) enum TrainingRows<'a> {
 
 impl<'a> TrainingRows<'a> {
     pub(super) fn read(training: &'a Training<'_>, common: &Common<'_>) -> Result<Self, CliError> {
-        let (op, filter) = (training.op(), common.filter);
+        let (op, filter) = (training.op(), &common.args.rows.filter);
         let (data, arch, options) = match training {
             Training::Sweeps { data, gpu, chooses_split, prior, .. } => {
                 let described = prior.map_or(Ok(None), |_| gpu.described())?;
@@ -31,8 +31,8 @@ impl<'a> TrainingRows<'a> {
             }
             &Training::Universal { ref data, several_ops, chooses_split, .. } => {
                 let options = ReadOptions {
-                    assumed: common.gpu.arch,
-                    gpu: common.gpu.described()?,
+                    assumed: common.args.gpu.arch,
+                    gpu: common.args.gpu.described()?,
                     of_several_gpus: true,
                     of_several_ops: several_ops,
                     chooses_split,
@@ -64,7 +64,7 @@ pub(super) fn check(
     training: &Training<'_>,
     common: &Common<'_>,
 ) -> Result<(), CliError> {
-    check_choice(measurements, common.filter.op, common.gpu.arch)?;
+    check_choice(measurements, common.args.rows.filter.op, common.args.gpu.arch)?;
     check_described(measurements)?;
     let gpus = look_over(measurements)?;
     if let (Training::Sweeps { .. }, [_, _, ..]) = (training, &*gpus) {

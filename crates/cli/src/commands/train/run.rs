@@ -23,17 +23,17 @@ use crate::timestamp::timestamp;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let common = Common::new(args)?;
-    let training = Training::new(args, &common)?;
+    let training = Training::new(args)?;
     let mut plan = plan(&training, &common)?;
-    Directory::check_free(common.output, common.overwrite)?;
+    Directory::check_free(&args.output, args.overwrite)?;
     let rows = TrainingRows::read(&training, &common)?;
     let measurements = rows.measurements();
     check(measurements, &training, &common)?;
     adopt_hardware(&mut plan, measurements, &training)?;
     let (direction, dtype) = training.direction_and_dtype(measurements)?;
-    let mut inputs = card(common.output, measurements, direction, dtype)?;
+    let mut inputs = card(&args.output, measurements, direction, dtype)?;
     plan.check_warm_start(inputs.dtype)?;
-    let space = Directory::reserve(common.output, common.overwrite, &plan, measurements.rows().len())?;
+    let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
     let trained = train_in_threads(measurements, &plan, common.settings.threads)?;
     if let TrainingRows::Tuned(tuned) = &rows {
         inputs.places = tuned.judged(&trained);
@@ -42,10 +42,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut directory = Directory::new(measurements, &plan, &trained, &inputs)?;
     directory.add_page(page::training(measurements, &plan, &trained, &inputs));
     drop(space);
-    write(&directory, &common)?;
+    write(&directory, args)?;
     match rows {
-        TrainingRows::Measured(_) => folds_table(&trained).print(common.format),
-        TrainingRows::Tuned(_) => winners::table(&inputs.places).print(common.format),
+        TrainingRows::Measured(_) => folds_table(&trained).print(args.format),
+        TrainingRows::Tuned(_) => winners::table(&inputs.places).print(args.format),
     }
 }
 
@@ -93,13 +93,13 @@ pub(crate) fn card(
 
 /// Writes the model. If that fails in spite of the reserved space, the model is kept elsewhere, since it may
 /// have taken hours.
-fn write(directory: &Directory, common: &Common<'_>) -> Result<(), CliError> {
+fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
     // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
-    let Err(error) = directory.write(common.output, common.overwrite) else { return Ok(()) };
-    let name = format!("ckselect-{}-{}", file_name(common.output), std::process::id());
+    let Err(error) = directory.write(&args.output, args.overwrite) else { return Ok(()) };
+    let name = format!("ckselect-{}-{}", file_name(&args.output), std::process::id());
     let aside = std::env::temp_dir().join(name);
     match directory.write(&aside, false) {
         Ok(()) => fail!("{error}; the trained model is in {}", aside.display()),

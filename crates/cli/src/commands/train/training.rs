@@ -14,7 +14,7 @@
 //! The command line is read once, into one of these and [`Common`]. Whoever needs to know the way matches on
 //! [`Training`]; nobody infers it from which options were given.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::directory::Target;
@@ -24,29 +24,21 @@ use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_measurements::{Measurements, files_of};
 use ck_select_train::{GroupBy, Holdout, Mode, Objective, Params, WarmStart};
 
-use super::super::data::RowFilter;
 use super::super::gpu::Gpu;
 use super::super::{warm_start_of, winners};
 use super::params::{Param, Settings, params};
 use super::{Args, Folds};
 use crate::error::CliError;
-use crate::table::Format;
 
-/// Options that mean the same in every way to train.
+/// The command line, with its words as values where they mean the same in every way to train.
 pub(super) struct Common<'a> {
-    pub(super) output: &'a Path,
-    pub(super) overwrite: bool,
-    /// `--arch`, without what the data adds to it.
-    pub(super) gpu: &'a Gpu,
-    pub(super) filter: &'a RowFilter,
+    pub(super) args: &'a Args,
     pub(super) folds: usize,
     pub(super) holdout: Option<Holdout>,
     pub(super) targets: Option<Vec<Target>>,
     pub(super) objective: Option<Objective>,
-    pub(super) features: Option<&'a str>,
     pub(super) settings: Settings,
     pub(super) params: Vec<Param<'a>>,
-    pub(super) format: Format,
 }
 
 impl<'a> Common<'a> {
@@ -64,18 +56,13 @@ impl<'a> Common<'a> {
         let objective =
             |word: &String| word.parse().map_err(|error| CliError::usage(format!("--objective: {error}")));
         Ok(Self {
-            output: &args.output,
-            overwrite: args.overwrite,
-            gpu: &args.gpu,
-            filter: &args.rows.filter,
+            args,
             folds,
             holdout,
             objective: args.objective.as_ref().map(objective).transpose()?,
             targets: args.targets.as_ref().map(|list| list.iter().map(target).collect()).transpose()?,
-            features: args.features.as_deref(),
             settings,
             params: params(&args.params)?,
-            format: args.format,
         })
     }
 }
@@ -138,9 +125,9 @@ pub(super) enum Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    pub(super) fn new(args: &'a Args, common: &Common<'_>) -> Result<Self, CliError> {
+    pub(super) fn new(args: &'a Args) -> Result<Self, CliError> {
         if !args.winners.is_empty() {
-            Self::winners(args, common)
+            Self::winners(args)
         } else if args.universal {
             Self::universal(args)
         } else {
@@ -178,7 +165,7 @@ impl<'a> Training<'a> {
         Ok(Self::Universal { data, op, several_ops, chooses_split })
     }
 
-    fn winners(args: &'a Args, common: &Common<'_>) -> Result<Self, CliError> {
+    fn winners(args: &'a Args) -> Result<Self, CliError> {
         if let Folds::Each(word) = &args.folds {
             refuse!("--folds: found {word}, expected a number with --winners");
         }
@@ -193,7 +180,7 @@ impl<'a> Training<'a> {
             refuse!("--winners needs --arch: a model of winners is for one architecture");
         }
         let pools = winners::pools(&args.pool, args.winners.len(), gpu.arch)?;
-        let op = winners::scope(common.filter, pools[0].op(), gpu.arch)?.op;
+        let op = winners::scope(&args.rows.filter, pools[0].op(), gpu.arch)?.op;
         Ok(Self::Winners { tables: &args.winners, pools, op, gpu, prior: args.prior.unwrap_or(1.0) })
     }
 
@@ -207,7 +194,7 @@ impl<'a> Training<'a> {
     pub(super) const fn gpu<'g>(&'g self, common: &Common<'g>) -> &'g Gpu {
         match self {
             Self::Sweeps { gpu, .. } | Self::Winners { gpu, .. } => gpu,
-            Self::Universal { .. } => common.gpu,
+            Self::Universal { .. } => &common.args.gpu,
         }
     }
 
@@ -226,49 +213,45 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// The objective of `--objective`, else the default. The estimate is a prior of objectives that order the
+    /// What options are that are not given.
+    pub(super) fn defaults(&self) -> Defaults {
+        match self {
+            Self::Sweeps { warm_start, prior, .. } => Defaults {
+                objective: warm_start
+                    .as_ref()
+                    .and_then(WarmStart::objective)
+                    .unwrap_or(Objective::Lambdarank),
+                params: Params::new,
+                targets: if prior.is_none() { &[Target::Tflops] } else { &[] },
+                group_by: GroupBy::Problem,
+            },
+            Self::Universal { .. } => Defaults {
+                objective: Objective::Listwise,
+                params: |_| Params::universal(),
+                targets: &[],
+                group_by: GroupBy::Sizes,
+            },
+            Self::Winners { .. } => Defaults {
+                objective: Objective::Lambdarank,
+                params: Params::of_winners,
+                targets: &[],
+                group_by: GroupBy::Pair,
+            },
+        }
+    }
+
+    /// Refuses an objective that takes no prior, where the estimate takes part: the objective has to order the
     /// kernels of a problem.
-    pub(super) fn objective(&self, given: Option<Objective>) -> Result<Objective, CliError> {
-        let (usual, with_estimate) = match self {
-            Self::Sweeps { warm_start, prior, .. } => {
-                (warm_start.as_ref().and_then(WarmStart::objective), prior.map(|_| "--prior"))
-            }
-            Self::Universal { .. } => (Some(Objective::Listwise), None),
-            Self::Winners { .. } => (None, Some("--winners")),
+    pub(super) fn check_objective(&self, objective: Objective) -> Result<(), CliError> {
+        let option = match self {
+            Self::Sweeps { prior: Some(_), .. } => "--prior",
+            Self::Winners { .. } => "--winners",
+            Self::Sweeps { prior: None, .. } | Self::Universal { .. } => return Ok(()),
         };
-        let objective = given.or(usual).unwrap_or(Objective::Lambdarank);
-        match with_estimate {
-            Some(option) if !matches!(objective, Objective::Listwise | Objective::Lambdarank) => {
-                refuse!("{option}: found --objective {objective}, expected listwise or lambdarank")
-            }
-            _ => Ok(objective),
+        if matches!(objective, Objective::Listwise | Objective::Lambdarank) {
+            return Ok(());
         }
-    }
-
-    /// Parameters of the forest that ranks.
-    pub(super) fn params(&self, objective: Objective) -> Params {
-        match self {
-            Self::Sweeps { .. } => Params::new(objective),
-            Self::Universal { .. } => Params::universal(),
-            Self::Winners { .. } => Params::of_winners(objective),
-        }
-    }
-
-    /// Targets without `--targets`, besides the ranking.
-    pub(super) const fn targets(&self) -> &'static [Target] {
-        match self {
-            Self::Sweeps { prior: None, .. } => &[Target::Tflops],
-            Self::Sweeps { prior: Some(_), .. } | Self::Universal { .. } | Self::Winners { .. } => &[],
-        }
-    }
-
-    /// Which problems stay on one side of a fold, without `--params group_by`.
-    pub(super) const fn group_by(&self) -> GroupBy {
-        match self {
-            Self::Sweeps { .. } => GroupBy::Problem,
-            Self::Universal { .. } => GroupBy::Sizes,
-            Self::Winners { .. } => GroupBy::Pair,
-        }
+        refuse!("{option}: found --objective {objective}, expected listwise or lambdarank")
     }
 
     /// The mode of the plan; `ranking` are the parameters of its first forest.
@@ -293,6 +276,17 @@ impl<'a> Training<'a> {
             Self::Winners { .. } => (direction().ok().flatten(), dtype().ok().flatten()),
         })
     }
+}
+
+/// What options are that are not given.
+pub(super) struct Defaults {
+    pub(super) objective: Objective,
+    /// Parameters of the forest that ranks.
+    pub(super) params: fn(Objective) -> Params,
+    /// Targets besides the ranking.
+    pub(super) targets: &'static [Target],
+    /// Which problems stay on one side of a fold.
+    pub(super) group_by: GroupBy,
 }
 
 fn no_universal_warm_start() -> CliError {
