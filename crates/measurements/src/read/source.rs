@@ -54,7 +54,7 @@ pub(crate) fn read_text(
 fn read_as(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
     match format(&opened)? {
         Format::Csv => csv::read(opened, rows),
-        Format::Json => json::read(&mut opened.text(), rows),
+        Format::Json => json::read(opened.text(), rows),
         Format::Log => log::read(&mut opened.text(), rows),
     }
 }

@@ -206,3 +206,31 @@ fn tables_without_a_problem_are_errors() {
         assert!(error.starts_with(message), "{error}");
     }
 }
+
+/// A table of AITER's was refused: `gfx`, `splitK` and `bw` were no columns (86d4a740).
+#[test]
+fn tables_of_aiters_are_lists() {
+    let table = |row: &str| read(Op::Gemm, &format!("gfx,M,N,K,libtype,splitK,us,kernelName,bw\n{row}\n"));
+    let list = table("gfx942,1,64,128,asm,2,inf,_ZN5aiter,0").unwrap();
+    let Problem::Gemm(problem) = list.problems[0].problem else { panic!() };
+    assert_eq!((problem.split_k, problem.arch, list.passed.notes().len()), (4, "gfx942".parse().ok(), 0));
+    for (row, message) in [
+        ("gfx942,1,64,128,ck,31,1,,0", "l: line 2: splitK: found 31, expected a number from 0 to 30"),
+        ("MI300X,1,64,128,ck,0,1,,0", "l: line 2: gfx: found 'MI300X', expected one of gfx"),
+    ] {
+        let error = table(row).unwrap_err();
+        assert!(error.starts_with(message), "{error}");
+    }
+}
+
+#[test]
+fn objects_are_rows_like_those_of_a_table() {
+    let text = r#"{"problem_idx": 7.0, "C": 8, "K": 8, "Hi": 9, "Wi": 9, "Y": 3, "X": 3, "pad": 1, "note": "N/A"}
+        {"M": 1, "N": 2, "K": 3}"#;
+    let list = conv(text).unwrap();
+    assert_eq!((list.problems.len(), list.problems[0].number, list.passed.others), (1, Some(7), 1));
+    let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
+    assert_eq!((problem.pad_left, &list.passed.unknown[..]), ([0, 1, 1], &["note".to_owned()][..]));
+    let error = conv(&text.replace("pad", "padh")).unwrap_err();
+    assert_eq!(error, "l: line 1: unknown column 'padh', expected pad_h");
+}

@@ -89,7 +89,8 @@ impl<'a> JsonText<'a> {
         self.bytes.line
     }
 
-    fn fault(&self, reason: &str) -> JsonFault {
+    /// A fault at the place up to which the text was read.
+    pub fn fault(&self, reason: &str) -> JsonFault {
         JsonFault { line: self.bytes.line, column: self.bytes.column, reason: reason.to_owned() }
     }
 

@@ -26,8 +26,6 @@ pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use lines::Lines;
 pub use open::{Format, Opened, Text};
 
-use crate::vocab::Op;
-
 /// Why a file of rows cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {fault}")]
@@ -98,14 +96,6 @@ impl<'a> Sheet<'a> {
             Ok(false) => Err(SheetError::format(&sheet.file, "no header: the file is empty")),
             Err(fault) => Err(SheetError::csv(&sheet.file, fault)),
         }
-    }
-
-    /// Refuses columns that are probably misspelt, and returns those that are not known; `read` lists known
-    /// columns besides those of problems and kernels.
-    pub fn check_header(&self, op: Op, read: &[&'static str]) -> Result<Vec<String>, SheetError> {
-        let names: Vec<&str> = self.rows.header().iter().map(String::as_str).collect();
-        check_names(op, &names, read)
-            .map_err(|error| SheetError::format(&self.file, format_args!("header: {error}")))
     }
 
     /// Its name in errors.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::inputs;
 use ck_select::operation::Operation;
-use ck_select::sheet::{Opened, Sheet};
+use ck_select::sheet::{Columns, Opened, Sheet};
 use ck_select::vocab::Op;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
@@ -78,8 +78,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (name, source) = input::open(input)?;
     let mut sheet = Sheet::with_header(Opened::new(&name, source)?)?;
     let op = extractor.schema.op();
-    let read = [&inputs::of_problem(op)[..], inputs::of_kernel(op), &["kernel", "kernel_name"]].concat();
-    say_ignored(&name, &sheet.check_header(op, &read)?);
+    let mut columns = Columns::new(&name, sheet.rows.header());
+    for cell in [&inputs::of_problem(op)[..], inputs::of_kernel(op), &["kernel", "kernel_name"]].concat() {
+        columns.find(cell);
+    }
+    say_ignored(&name, &columns.finish(op)?);
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));

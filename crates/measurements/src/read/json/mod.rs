@@ -6,8 +6,6 @@
 mod fmha;
 mod gemm;
 
-use std::io::BufRead;
-
 use ck_select_types::cells::Cell;
 use ck_select_types::each_operation;
 use ck_select_types::json::Strict;
@@ -16,8 +14,9 @@ use ck_select_types::listing::UnknownColumn;
 use ck_select_types::nearest::nearest;
 use ck_select_types::operation::OperationProblem;
 use ck_select_types::problem::InvalidField;
-use ck_select_types::seed;
-use serde::de::{DeserializeSeed as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use ck_select_types::sheet::Text;
+use ck_select_types::sheet::json::{JsonFault, JsonText};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::DataError;
@@ -26,22 +25,39 @@ use super::record::Counts;
 use super::rows::{Fault, FileRows, RowOutcome};
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
-pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
-    let mut results = Results { rows, known_keys: Vec::new(), arch: None, failed: None };
-    let mut deserializer = serde_json::Deserializer::from_reader(reader);
-    let read = Root(&mut results).deserialize(&mut deserializer).and_then(|()| deserializer.end());
-    if let Some(error) = results.failed.take() {
-        return Err(error);
-    }
-    if let Err(error) = read {
-        if results.rows.counts == Counts::default() {
-            return Err(DataError::format(results.rows.file, error));
+pub(super) fn read(text: Text<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
+    let mut results = Results { rows, known_keys: Vec::new(), arch: None };
+    match results.document(&mut JsonText::new(text)) {
+        Ok(()) => {}
+        Err(Stop::Sink(error)) => return Err(error),
+        Err(Stop::Json(fault)) if results.rows.counts == Counts::default() => {
+            return Err(DataError::format(results.rows.file, fault));
         }
-        // What came before is good: the benchmark was stopped while writing.
-        let place = format!("line {}, column {}", error.line(), error.column());
-        results.rows.reject(place, format!("{error}; the rest of the file is not read"))?;
+        Err(Stop::Json(fault)) => {
+            // What came before is good: the benchmark was stopped while writing.
+            let place = format!("line {}, column {}", fault.line, fault.column);
+            results.rows.reject(place, format!("{fault}; the rest of the file is not read"))?;
+        }
     }
     Ok(results.rows.counts)
+}
+
+/// What ends the reading.
+enum Stop {
+    Json(JsonFault),
+    Sink(DataError),
+}
+
+impl From<JsonFault> for Stop {
+    fn from(fault: JsonFault) -> Self {
+        Self::Json(fault)
+    }
+}
+
+impl From<DataError> for Stop {
+    fn from(error: DataError) -> Self {
+        Self::Sink(error)
+    }
 }
 
 /// The keys of a kernel's name in a result with a problem.
@@ -81,11 +97,59 @@ pub(crate) struct Results<'a> {
     known_keys: Vec<String>,
     /// The architecture of all results, as in the file.
     arch: Option<String>,
-    /// An error of the sink, which ends the reading.
-    failed: Option<DataError>,
 }
 
 impl Results<'_> {
+    /// The whole file: an object with `results`, or the list itself.
+    fn document(&mut self, json: &mut JsonText<'_>) -> Result<(), Stop> {
+        if json.opens(b'[')? {
+            self.list(json)?;
+        } else if !json.opens(b'{')? {
+            return Err(json.fault("expected an object with 'results', or a list of results").into());
+        } else if !self.members(json)? {
+            return Err(json.fault("missing field `results`").into());
+        }
+        match json.peek()? {
+            None => Ok(()),
+            Some(_) => Err(json.fault("trailing characters").into()),
+        }
+    }
+
+    /// The members of the object; whether results are among them.
+    fn members(&mut self, json: &mut JsonText<'_>) -> Result<bool, Stop> {
+        let mut any = false;
+        while let Some(key) = json.key()? {
+            if key == "results" {
+                any = true;
+                if !json.opens(b'[')? {
+                    return Err(json.fault("results: expected a list of results").into());
+                }
+                self.list(json)?;
+            } else if key == "metadata" {
+                let Strict(metadata) = json.value()?;
+                self.arch = metadata.get("arch").map(plain);
+                if any && self.arch.is_some() {
+                    // The results were taken without it.
+                    let reason = "metadata: found after the results, expected before them: it has their arch";
+                    return Err(DataError::format(self.rows.file, reason).into());
+                }
+            } else {
+                json.value::<IgnoredAny>()?;
+            }
+        }
+        Ok(any)
+    }
+
+    fn list(&mut self, json: &mut JsonText<'_>) -> Result<(), Stop> {
+        let mut index = 0;
+        while json.element(b']')? {
+            let Strict(result) = json.value()?;
+            self.result(index, &result)?;
+            index += 1;
+        }
+        Ok(())
+    }
+
     /// One result: a row if it has its problem in an object, otherwise all benchmarks of a kernel.
     fn result(&mut self, index: usize, result: &Value) -> Result<(), DataError> {
         // It names no run.
@@ -178,67 +242,4 @@ fn error_of(result: &Value) -> Option<String> {
 fn unknown(wrong: &[UnknownColumn]) -> String {
     let wrong = wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
     format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))
-}
-
-/// The whole file: an object with `results`, or the list itself.
-struct Root<'a, 'b>(&'a mut Results<'b>);
-
-seed!(Root<'_, '_>, deserialize_any);
-
-impl<'de> Visitor<'de> for Root<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an object with 'results', or a list of results")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut found = false;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "results" {
-                found = true;
-                map.next_value_seed(List(self.0))?;
-            } else if key == "metadata" {
-                let Strict(metadata) = map.next_value()?;
-                self.0.arch = metadata.get("arch").map(plain);
-                if found && self.0.arch.is_some() {
-                    // The results were taken without it.
-                    let reason = "metadata: found after the results, expected before them: it has their arch";
-                    self.0.failed = Some(DataError::format(self.0.rows.file, reason));
-                    return Err(serde::de::Error::custom("stopped"));
-                }
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        if found { Ok(()) } else { Err(serde::de::Error::missing_field("results")) }
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        List(self.0).visit_seq(seq)
-    }
-}
-
-struct List<'a, 'b>(&'a mut Results<'b>);
-
-seed!(List<'_, '_>, deserialize_seq);
-
-impl<'de> Visitor<'de> for List<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a list of results")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let mut index = 0;
-        while let Some(Strict(result)) = seq.next_element()? {
-            if let Err(error) = self.0.result(index, &result) {
-                self.0.failed = Some(error);
-                return Err(serde::de::Error::custom("stopped"));
-            }
-            index += 1;
-        }
-        Ok(())
-    }
 }
