@@ -127,6 +127,14 @@ def test_the_first_of_the_exhaustive_list_are_tried_beside_atens():
     assert tiles(candidates(templates, "mm", *SHAPE)[0]) == tiles(stock)
 
 
+def test_without_autotuning_nothing_changes():
+    templates = [mm.aten_mm, mm.mm_template]
+    with config.patch(max_autotune=False, max_autotune_gemm=False):
+        stock, _ = candidates(templates, "mm", *SHAPE)
+        with ours.enable(top=1):
+            assert tiles(candidates(templates, "mm", *SHAPE)[0]) == tiles(stock)
+
+
 def test_every_operation_and_template_is_ranked():
     with ours.enable(top=3):
         for templates, op, options in (

@@ -91,7 +91,7 @@ class _Overrides:
         """A template's candidates: of Triton's all that Inductor knows."""
         stock = self._ck_inner.get_ktc
         try:
-            if _is_triton(template) and problem_of(kernel_inputs, op_name):
+            if _is_triton(template) and _autotunes() and problem_of(kernel_inputs, op_name):
                 with _whole_space():
                     return iter(list(stock(kernel_inputs, template, op_name, kwarg_overrides)))
         except Exception as error:
@@ -109,7 +109,7 @@ class _Overrides:
         """The first of Triton's candidates, and all others."""
         inner = self._ck_inner
         try:
-            problem = problem_of(kernel_inputs, op_name)
+            problem = problem_of(kernel_inputs, op_name) if _autotunes() else None
             chosen = inner._finalize_template_configs(
                 template_choices, kernel_inputs, templates, op_name, kwarg_overrides
             )
@@ -151,6 +151,13 @@ def first(chosen: list[Any], problem: Problem, ranker: Ranker, top: int) -> list
 
 def _is_triton(template: Any) -> bool:
     return str(getattr(template, "uid", "")).startswith("triton::")
+
+
+def _autotunes() -> bool:
+    """Whether candidates are timed: otherwise the first of Inductor's own is taken."""
+    from torch._inductor import config
+
+    return bool(config.max_autotune or config.max_autotune_gemm)
 
 
 def _whole_space() -> Any:
