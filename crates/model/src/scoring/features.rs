@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
-use super::{Column, PoolTable, Rows};
+use super::compile::lanes::{Column, PoolTable};
+use super::rows::Rows;
 use crate::features::{
     BLOCK, BlockOf, Extractor, InBlocks, KernelTerms, KernelTermsOf, OperationTerms, PairBlock, PairSetting,
     PairValue, PairWith, ProblemTerms, Shapes, TermsOf, Value,

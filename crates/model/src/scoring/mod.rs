@@ -18,7 +18,9 @@
 // Unpredictable branches are avoided by computing with booleans.
 #![allow(clippy::inline_always, clippy::needless_bitwise_bool)]
 
+mod bits;
 mod compile;
+mod error;
 mod features;
 mod narrow;
 mod rows;
@@ -28,6 +30,7 @@ mod single;
 #[cfg(test)]
 pub(crate) mod tests;
 mod unchecked;
+mod values;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 mod wide;
@@ -36,6 +39,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 pub use compile::lanes::{Column, PoolTable};
+pub use error::{PoolError, SizeError};
 pub use features::{CallValues, MixedPool, PoolFeatures, PoolRows};
 pub use rows::{RowMajor, RowScorer, Rows};
 pub use scratch::{Listed, Scratch};
@@ -50,52 +54,8 @@ use compile::lanes::{LANES, Lanes};
 use narrow::Narrow;
 use scratch::grow;
 use single::Single;
+use values::Values;
 use wide::Wide;
-
-/// Why a pool does not fit its forest.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PoolError {
-    /// The number of columns differs from that of features.
-    #[error("the pool has {found} columns, the forest has {expected} features")]
-    Columns {
-        /// Columns of the pool.
-        found: usize,
-        /// Features of the forest.
-        expected: usize,
-    },
-    /// The number of values is not kernels times kernel columns.
-    #[error("the pool has {found} kernel values, expected {expected}")]
-    KernelValues {
-        /// Values given.
-        found: usize,
-        /// Kernels times kernel columns.
-        expected: usize,
-    },
-    /// A class number that is not below the number of kernels.
-    #[error("class {class} in a pool of {kernels} kernels, expected classes counted from 0")]
-    Class {
-        /// The number.
-        class: u32,
-        /// Kernels.
-        kernels: usize,
-    },
-    /// More kernels than 32 bits can count.
-    #[error("{kernels} kernels, expected fewer than 2^32")]
-    TooLarge {
-        /// Kernels.
-        kernels: usize,
-    },
-}
-
-/// The inputs of a call, or the buffer for its scores, do not have the scorer's sizes.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{found} {what}, expected {expected}")]
-pub struct SizeError {
-    what: &'static str,
-    found: usize,
-    expected: usize,
-}
 
 /// A forest compiled for a pool. See the [module](self).
 #[derive(Debug)]
@@ -123,20 +83,6 @@ enum Evaluator {
     Wide(Wide),
     /// The forest as it was read, if cells cannot hold it.
     Uncompiled,
-}
-
-/// The values of a call, checked.
-struct Values<'a> {
-    uniform: &'a [f64],
-    pair: &'a [f64],
-    classes: usize,
-}
-
-impl<'a> Values<'a> {
-    /// The values of a pair column, one per class.
-    fn pair(&self, column: usize) -> &'a [f64] {
-        &self.pair[column * self.classes..(column + 1) * self.classes]
-    }
 }
 
 impl PoolScorer {
@@ -240,7 +186,7 @@ impl PoolScorer {
         scratch: &mut Scratch,
         scores: &mut [f64],
     ) -> Result<(), SizeError> {
-        check("scores", scores.len(), self.kernels())?;
+        SizeError::check("scores", scores.len(), self.kernels())?;
         let values = self.values(uniform, pair)?;
         self.sum(&values, scratch);
         for (score, &lane) in scores.iter_mut().zip(&self.lanes.lane_of) {
@@ -258,8 +204,8 @@ impl PoolScorer {
     }
 
     fn values<'a>(&self, uniform: &'a [f64], pair: &'a [f64]) -> Result<Values<'a>, SizeError> {
-        check("uniform values", uniform.len(), self.uniform_width)?;
-        check("pair values", pair.len(), self.classes * self.pair_width)?;
+        SizeError::check("uniform values", uniform.len(), self.uniform_width)?;
+        SizeError::check("pair values", pair.len(), self.classes * self.pair_width)?;
         Ok(Values { uniform, pair, classes: self.classes })
     }
 
@@ -319,13 +265,4 @@ impl Evaluator {
         let cells = Cells::new(forest, &numbers, lanes, &answers, wide::BATCH)?;
         Some(Evaluator::Wide(Wide::new(forest, cells, lanes, ladders, &answers, isa)))
     }
-}
-
-fn check(what: &'static str, found: usize, expected: usize) -> Result<(), SizeError> {
-    if found == expected { Ok(()) } else { Err(SizeError { what, found, expected }) }
-}
-
-/// The lowest `count` bits of a word; all of them for 64 and more.
-fn low_bits(count: usize) -> u64 {
-    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }

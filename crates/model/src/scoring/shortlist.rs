@@ -25,8 +25,9 @@
 //! the whole numbers of the best leaves that are left; what is below the cutoff by its bound is below it.
 
 use super::compile::lanes::{LANES, Lanes};
+use super::error::SizeError;
 use super::scratch::{Listed, Scratch, grow};
-use super::{Evaluator, PoolScorer, SizeError};
+use super::{Evaluator, PoolScorer};
 use crate::forest::Forest;
 
 /// Maximum number of kernels that may be requested.

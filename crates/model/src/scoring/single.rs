@@ -13,12 +13,12 @@
 
 use std::hint::select_unpredictable;
 
-use super::Values;
 use super::compile::ladder::{Ladders, Numbers};
 use super::compile::lanes::{Column, Lanes};
 use super::compile::stair::Stair;
 use super::scratch::{Answer, Ends, Scratch, grow};
 use super::unchecked::{get, set};
+use super::values::Values;
 use crate::forest::{Forest, Target};
 
 /// Walks at once.

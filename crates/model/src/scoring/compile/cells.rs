@@ -108,7 +108,7 @@ impl Cells {
     ) -> Option<Cells> {
         let mut layout = Layout { numbers, answers, cells: Vec::new(), nodes: 0 };
         let all: Reach = (0..lanes.len().div_ceil(64))
-            .map(|word| crate::scoring::low_bits(lanes.len() - word * 64))
+            .map(|word| crate::scoring::bits::low_bits(lanes.len() - word * 64))
             .collect();
         let mut batches: Vec<Batch> = Vec::new();
         let mut current = Batch::new(0);

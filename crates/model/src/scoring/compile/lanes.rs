@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 pub use crate::column::Column;
 use crate::forest::{Forest, Tree};
-use crate::scoring::PoolError;
+use crate::scoring::error::PoolError;
 
 /// Maximum number of lanes of a narrow pool.
 pub(in crate::scoring) const LANES: usize = 32;

@@ -31,6 +31,7 @@ use std::ops::Range;
 
 use crate::forest::{Forest, Tree};
 use crate::isa::Isa;
+use crate::scoring::bits::low_bits;
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
@@ -39,7 +40,7 @@ use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
 use crate::scoring::compile::lanes::{Column, LANES, Lanes};
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::unchecked::{get, set};
-use crate::scoring::{Values, low_bits};
+use crate::scoring::values::Values;
 #[cfg(target_arch = "x86_64")]
 use rungs::Rungs;
 #[cfg(target_arch = "x86_64")]

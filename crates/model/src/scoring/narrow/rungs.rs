@@ -11,10 +11,11 @@ use std::ops::Range;
 use super::{BEHIND, Narrow};
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::isa::Avx512;
+use crate::scoring::bits::low_bits;
 use crate::scoring::compile::cells::fetch_line;
 use crate::scoring::compile::ladder::{Ladder, Ladders};
 use crate::scoring::compile::lanes::{Column, LANES, Lanes};
-use crate::scoring::{Values, low_bits};
+use crate::scoring::values::Values;
 
 /// Thresholds per vector.
 const WIDTH: usize = 8;

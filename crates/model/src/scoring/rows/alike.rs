@@ -21,7 +21,7 @@
 
 use super::compile::{LEAVES, NO, TreeParts, YES};
 use crate::isa::Avx2;
-use crate::scoring::low_bits;
+use crate::scoring::bits::low_bits;
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::{get, set};
 

@@ -26,16 +26,18 @@ use std::ops::AddAssign;
 
 use crate::forest::Forest;
 use crate::isa::Isa;
+use crate::scoring::bits::low_bits;
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
 use crate::scoring::compile::ladder::{Ladder, Ladders};
 use crate::scoring::compile::lanes::{Column, LANES, Lanes};
+use crate::scoring::narrow;
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
-use crate::scoring::{Values, low_bits, narrow};
+use crate::scoring::values::Values;
 #[cfg(target_arch = "x86_64")]
 use sieve::Sieve;
 

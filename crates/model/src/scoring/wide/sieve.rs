@@ -31,7 +31,6 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::isa::Avx2;
-use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::Cells;
 use crate::scoring::compile::ladder::Ladders;
@@ -43,6 +42,7 @@ use crate::scoring::rows::{EVERYBODY, NOBODY, SOME};
 use crate::scoring::scratch::{Bytes, Scratch, Words, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
+use crate::scoring::values::Values;
 
 /// Lanes whose leaves' values are added together.
 const TOGETHER: usize = 8;
