@@ -5,6 +5,7 @@ use std::io::Read;
 
 use ck_select::cells::Fields;
 use ck_select::features::{Engine, Extractor, Schema, Uncoded};
+use ck_select::rows::Entrance;
 
 struct Table {
     header: Vec<String>,
@@ -33,11 +34,11 @@ fn compare(file: &str, extractor: &Extractor) -> usize {
     let table = golden(file);
     let names = extractor.schema.names();
     let mut cells = 0;
-    let mut row_values = vec![0.0; names.len()];
+    let (entrance, mut row_values) = (Entrance::new(extractor), vec![0.0; names.len()]);
     for (line, row) in table.rows.iter().enumerate() {
         let fields =
             Row(table.header.iter().map(String::as_str).zip(row.iter().map(String::as_str)).collect());
-        let filled = extractor.fill_row(&fields, &mut row_values);
+        let filled = entrance.fill(&fields, &mut row_values);
         filled.unwrap_or_else(|error| panic!("{file} line {}: {error}", line + 2));
         for (name, value) in names.iter().zip(&row_values) {
             let cell =
@@ -106,6 +107,7 @@ fn by_default_absent_and_unknown_words_are_errors() {
     {
         let table = golden(file);
         let extractor = Extractor::of_engine(engine);
+        let entrance = Entrance::new(&extractor);
         let (mut refused, mut accepted) = (0, 0);
         for row in &table.rows {
             let cells: HashMap<_, _> =
@@ -113,7 +115,7 @@ fn by_default_absent_and_unknown_words_are_errors() {
             let needed = |name: &str| !neutral.iter().chain(&["f:"]).any(|start| name.starts_with(start));
             let mut values = vec![0.0; extractor.schema.len()];
             let absent = cells.iter().any(|(name, cell)| cell.is_empty() && needed(name));
-            if extractor.fill_row(&Row(cells.clone()), &mut values).is_err() {
+            if entrance.fill(&Row(cells.clone()), &mut values).is_err() {
                 refused += 1;
                 continue;
             }
@@ -122,7 +124,7 @@ fn by_default_absent_and_unknown_words_are_errors() {
             for word in ["dtype", "pipeline"] {
                 let mut changed = cells.clone();
                 changed.insert(word, "compv99");
-                assert!(extractor.fill_row(&Row(changed), &mut values).is_err(), "{word}: an unknown word");
+                assert!(entrance.fill(&Row(changed), &mut values).is_err(), "{word}: an unknown word");
             }
         }
         assert!(refused > 50 && accepted > 50, "{file}: {refused} refused, {accepted} accepted");

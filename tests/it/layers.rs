@@ -15,9 +15,9 @@ const CRATES: [&str; 13] = [
     "parity", "loom",
 ];
 
-/// Circles: modules that others import although they import them. Defaults and partial records hold what only
-/// GEMMs ask for; rules hold each operation's, which reads them.
-const CIRCLES: [&str; 3] = ["types/defaults", "types/given", "enumerate/rules"];
+/// Circles: modules that others import although they import them. Defaults hold what only GEMMs ask for; rules
+/// hold each operation's, which reads them.
+const CIRCLES: [&str; 2] = ["types/defaults", "enumerate/rules"];
 
 /// Adds what a module's files import from the crate's root.
 fn read(path: &Path, module: &str, imports: &mut BTreeSet<[String; 2]>) {

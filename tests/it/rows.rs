@@ -341,6 +341,69 @@ fn rows_of_measured_kernels_go_before_others_of_their_score() {
     assert_eq!(ranked[0].index, 2);
 }
 
+/// What a row says is read as what a problem in text says, and is wrong where that would be.
+#[test]
+fn cells_of_rows_are_read_as_those_of_problems() {
+    const NAME: &str =
+        "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1";
+    let row = |more: &str| {
+        let sizes =
+            r#""batch":2,"seqlen_q":512,"seqlen_k":512,"nhead_q":8,"nhead_k":8,"hdim_q":128,"hdim_v":128"#;
+        object(&format!(r#"{{"kernel":"{NAME}",{sizes}{more}}}"#))
+    };
+    let attention = load("fmha_small", &strict());
+    assert!(attention.predict(&row("")).is_ok());
+    for (more, message) in [
+        (r#","page_size":0"#, "problem: page_size: found 0, expected 1 to 2147483647"),
+        (r#","rope":"sideways""#, "rope: found 'sideways', expected one of none, inter, half"),
+        (r#","has_lse":1,"lse":0"#, "has_lse: found 1, expected 0 as in lse"),
+    ] {
+        let error = attention.predict(&row(more)).unwrap_err().to_string();
+        assert!(error.contains(message), "{more}: {error}");
+    }
+    // Another name of a field counted for nothing, whatever the model was for (a row of `dtype` was refused).
+    let model = load("fmha_small", &RowModelOptions { force: false, ..options() });
+    let error = model.predict(&row(r#","data_type":"fp8bf16""#)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!("problem: data_type: found 'fp8bf16', expected 'fp16', as kernel '{NAME}' says")
+    );
+    let sizes =
+        r#""batch":2,"seqlen_q":512,"seqlen_k":512,"nhead_q":8,"nhead_k":8,"hdim_q":128,"hdim_v":128"#;
+    let unnamed = object(&format!(r#"{{{sizes},"data_type":"fp8bf16"}}"#));
+    let error = model.predict(&unnamed).unwrap_err().to_string();
+    assert!(error.contains("data_type: found 'fp8bf16', expected fp16, which the model is for"), "{error}");
+    // Words of torch are types where others have upstream's defaults, too.
+    let gemm = load("gemm_small", &RowModelOptions { force: true, ..options() });
+    let of =
+        |dtype: &str| gemm.predict(&object(&format!(r#"{{"m":8,"n":8,"k":8,"dtype":"{dtype}"}}"#))).unwrap();
+    assert_eq!(of("torch.bfloat16").to_bits(), of("bf16").to_bits());
+    assert_ne!(of("torch.bfloat16").to_bits(), of("tf32").to_bits());
+}
+
+/// Rows over a problem were cells over cells, read for each problem anew.
+#[test]
+fn a_rows_cells_about_the_problem_are_read_when_a_pool_is_made() {
+    let model = load("gemm_small", &strict());
+    let name =
+        "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16";
+    let pool = |n: &str| {
+        let columns = vec![words("kernel_name", &[name]), words("n", &[n])];
+        RowPool::new(Arc::clone(&model), &Table::new(columns, 1).unwrap())
+    };
+    let error = pool("many").unwrap_err().to_string();
+    assert_eq!(error, "row 0: n: found 'many', expected a whole number");
+    // The row's value counts; other names of a field must agree.
+    let problem = |n: i64| object(&format!(r#"{{"m":128,"n":{n},"k":7168,"split_k":1}}"#));
+    let own = rank(&pool("1536").unwrap(), &problem(64));
+    assert_eq!(own, rank(&named(&model, &[name]), &problem(1536)));
+    assert_ne!(own, rank(&named(&model, &[name]), &problem(64)));
+    let columns = vec![words("kernel_name", &[name]), words("M", &["64"])];
+    let other = RowPool::new(Arc::clone(&model), &Table::new(columns, 1).unwrap()).unwrap();
+    let error = other.rank(&problem(64), |_| {}).unwrap_err().to_string();
+    assert_eq!(error, "problem: m: found 128, expected 64 as in M");
+}
+
 /// The variant is no feature, so that plain kernels would have a score for every problem.
 #[test]
 fn kernels_of_another_variant_have_no_score_where_absent_cells_are_errors() {

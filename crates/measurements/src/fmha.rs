@@ -5,7 +5,7 @@ use ck_select_types::kernel::FmhaKernel;
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, ProblemDefaults};
 
-use crate::operation::{OperationData, Sizes};
+use crate::operation::OperationData;
 
 impl OperationData for FmhaProblem {
     const TABLE: &'static [&'static [&'static str]] = &[
@@ -29,9 +29,8 @@ impl OperationData for FmhaProblem {
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
     ) -> Result<Self, String> {
-        let is_size =
-            |name: &str| FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name) || name == "arch";
-        let sizes = Self::read_cells(&Sizes { cells, is_size }, defaults);
+        let is_size = |name: &str| FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name);
+        let sizes = Self::given_in(cells, is_size).and_then(|given| Self::of_given(given, defaults));
         sizes.map(|sizes| kernel.sign(&sizes)).map_err(|error| error.to_string())
     }
 }

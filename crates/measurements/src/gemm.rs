@@ -6,7 +6,7 @@ use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{GemmProblem, GemmRequest, ProblemDefaults};
 use ck_select_types::vocab::{Dtype, Pipeline};
 
-use crate::operation::{OperationData, Sizes};
+use crate::operation::OperationData;
 
 impl OperationData for GemmProblem {
     const TABLE: &'static [&'static [&'static str]] = &[
@@ -28,7 +28,7 @@ impl OperationData for GemmProblem {
         defaults: &ProblemDefaults,
     ) -> Result<Self, String> {
         let is_size = |name: &str| !["dtype", "dtype_a", "dtype_b", "dtype_c", "layout"].contains(&name);
-        let read = Self::read_cells(&Sizes { cells, is_size }, defaults);
+        let read = Self::given_in(cells, is_size).and_then(|given| Self::of_given(given, defaults));
         let mut problem = read.map_err(|error| error.to_string())?;
         (problem.dtype_a, problem.dtype_b, problem.dtype_c) =
             (kernel.dtype_a, kernel.dtype_b, kernel.dtype_c);

@@ -1,6 +1,6 @@
 //! What an operation's file says about its measurements.
 
-use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::cells::Fields;
 use ck_select_types::each_operation;
 use ck_select_types::operation::OperationProblem;
 use ck_select_types::problem::ProblemDefaults;
@@ -55,16 +55,4 @@ pub(crate) fn numbers_runs(op: Op) -> bool {
 /// Whether flags are true or false in an operation's table, not 1 or 0.
 pub(crate) fn has_booleans(op: Op) -> bool {
     each_operation!(op, Own => <Own as OperationData>::HAS_BOOLEANS)
-}
-
-/// Cells of which some are not read, because the kernel's name says them.
-pub(crate) struct Sizes<'a> {
-    pub(crate) cells: &'a dyn Fields,
-    pub(crate) is_size: fn(&str) -> bool,
-}
-
-impl Fields for Sizes<'_> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        if (self.is_size)(name) { self.cells.cell(name) } else { None }
-    }
 }

@@ -11,7 +11,7 @@ use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{Request, enumerate};
 use ck_select_model::directory::FeatureSpec;
 use ck_select_model::features::{Engine, Extractor, KernelTerms, Uncoded};
-use ck_select_model::rows::describe_name;
+use ck_select_model::rows::{Entrance, describe_name};
 use ck_select_types::cells::{Cell, Fields};
 use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select_types::vocab::Op;
@@ -82,7 +82,7 @@ impl Fields for Row<'_> {
 }
 
 fn side(extractor: &Extractor, cells: &Map<String, Value>) -> Result<KernelTerms, String> {
-    KernelTerms::read(extractor, &Row(cells)).map_err(|error| error.to_string())
+    Entrance::new(extractor).kernel_terms(&Row(cells)).map_err(|error| error.to_string())
 }
 
 fn cells(name: &str) -> Map<String, Value> {

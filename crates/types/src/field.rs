@@ -97,6 +97,11 @@ impl Field {
         }
     }
 
+    /// A value as errors show it: a word in quotes.
+    pub fn shown(&self, value: i64) -> String {
+        if self.is_number() { self.text(value) } else { format!("'{}'", self.text(value)) }
+    }
+
     /// The number of a word, if the field holds words and has this one.
     pub fn code(&self, word: &str) -> Option<i64> {
         match self.kind {
@@ -106,13 +111,9 @@ impl Field {
     }
 
     /// Refuses a number that the field's type cannot hold; whether it is valid is for the record to say.
-    fn number(&self, name: &str, value: Option<i64>) -> Result<Option<i64>, InvalidField> {
-        match value {
-            Some(found) if !(self.range[0]..=self.range[1]).contains(&found) => {
-                Err(InvalidField::new(name, found, self.accepted()))
-            }
-            value => Ok(value),
-        }
+    pub(crate) fn held(&self, name: &str, value: i64) -> Result<i64, InvalidField> {
+        let is_held = (self.range[0]..=self.range[1]).contains(&value);
+        if is_held { Ok(value) } else { Err(InvalidField::new(name, value, self.accepted())) }
     }
 
     /// The numbers that are valid, as an error names them.
@@ -130,14 +131,14 @@ impl Field {
                 Some(zero) if matches!(fields.cell(name), Some(cells::Cell::Word(word)) if word == zero) => {
                     Ok(Some(0))
                 }
-                Some(zero) => self.number(
-                    name,
-                    cells::whole(fields, name).map_err(|fault| InvalidField {
+                Some(zero) => {
+                    let read = cells::whole(fields, name).map_err(|fault| InvalidField {
                         expected: format!("{}, or {zero}", fault.expected),
                         ..fault
-                    })?,
-                ),
-                None => self.number(name, cells::whole(fields, name)?),
+                    });
+                    read?.map(|value| self.held(name, value)).transpose()
+                }
+                None => cells::whole(fields, name)?.map(|value| self.held(name, value)).transpose(),
             },
             Kind::Flag => Ok(cells::flag(fields, name)?.map(i64::from)),
             Kind::Word(vocabulary) => cells::word(fields, name, vocabulary.code),

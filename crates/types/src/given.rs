@@ -1,36 +1,38 @@
-//! A partial record: what cells say about a problem, before anything is assumed.
+//! A partial record: what cells say about a problem or a kernel, before anything is assumed.
 //!
-//! A row of a table, a mapping or a line of text names some of a problem's fields, under any of their names.
+//! A row of a table, a mapping or a line of text names some of a record's fields, under any of their names.
 //! Once read, it is a [`Given`]: the number of each field that it names, and nothing else. Whatever follows
 //! (defaults, what a kernel's name says, a row over the problem that it is ranked for) works on these numbers,
 //! so that cells are parsed in one place, and a word that cannot be read is refused there.
 //!
 //! ```text
-//! row ── strict ──> Given ── over ──> Given ── OperationProblem::of_given ──> problem ── validate
-//!                               ^
-//!                  another Given, for absent fields
+//! row ── strict or lenient ──> Given ── over ──> Given ── OperationProblem::of_given ──> problem ── validate
+//!                                         ^
+//!                            another Given, for absent fields
 //! ```
 //!
-//! Names are kept, one bit each, because a field may have several: two names of a field must agree even where
-//! one of them is the row's and the other one the asked problem's, and `pad_h` means both sides of an axis
-//! where `pad_h_left` means one.
+//! Names are kept, one bit each, because a field may have several. Two names of a field must agree even where
+//! one of them is the row's and the other one the problem's that it is ranked for, and `pad_h` means both sides
+//! of an axis where `pad_h_left` means one. Upstream's tools look names up one after the other instead: a
+//! lenient record takes the first, whatever the others say.
 
 use std::marker::PhantomData;
 
 use crate::cells::{self, Fields};
-use crate::field::{self, Field, InvalidField, MOST_FIELDS, Value};
-use crate::gemm::request::Groups;
-use crate::operation::OperationProblem;
+use crate::field::{self, Field, InvalidField, Kind, MOST_FIELDS, Record, Value};
+use crate::groups::Groups;
 use crate::vocab::Arch;
 
-/// The fields that cells give of a problem.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Given<P> {
+/// The fields that cells give of a record.
+#[derive(Debug, PartialEq)]
+pub struct Given<R> {
     values: [i64; MOST_FIELDS],
     /// The names under which each field is given, by their bits; none if it is absent.
     names: [u8; MOST_FIELDS],
+    /// The fields whose word is none of their vocabulary, by the bits of their places.
+    unknown: u64,
     beside: Beside,
-    problem: PhantomData<P>,
+    record: PhantomData<R>,
 }
 
 /// What cells say that is no field of the record.
@@ -42,62 +44,208 @@ struct Beside {
     shared: [Option<i64>; 3],
 }
 
-impl<P: OperationProblem> Default for Given<P> {
-    /// Nothing.
-    fn default() -> Self {
-        let (values, names) = ([0; MOST_FIELDS], [0; MOST_FIELDS]);
-        Self { values, names, beside: Beside::default(), problem: PhantomData }
+/// A name under which cells may give a field.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldName {
+    /// The field's place in its record.
+    place: usize,
+    /// The name's place among those of the field.
+    bit: usize,
+    /// The name.
+    pub name: &'static str,
+}
+
+impl FieldName {
+    /// All names of a record's fields.
+    pub fn all<R: Record>() -> impl Iterator<Item = Self> {
+        let of = |(place, field): (usize, &Field)| {
+            field.names().enumerate().map(move |(bit, name)| Self { place, bit, name })
+        };
+        R::FIELDS.iter().enumerate().flat_map(of)
+    }
+
+    /// The names of these columns: a list for each field, by a name of which it is known first. The first in
+    /// a list takes precedence.
+    pub fn of_columns<R: Record>(columns: &'static [&'static [&'static str]]) -> impl Iterator<Item = Self> {
+        columns.iter().flat_map(|names| {
+            let place = names.first().and_then(|first| field::place(R::FIELDS, first));
+            let named = place.into_iter().flat_map(|place| names.iter().map(move |name| (place, name)));
+            named.enumerate().map(|(bit, (place, &name))| Self { place, bit, name })
+        })
     }
 }
 
-impl<P: OperationProblem> Given<P> {
-    /// Reads all fields under any of their names; two names of a field must agree.
-    pub fn strict(cells: &dyn Fields) -> Result<Self, InvalidField> {
-        let mut given = Self::strict_some(cells, |_| true)?;
-        given.beside = Beside::read::<P>(cells)?;
+// Not derived: a derive would ask `R: Copy`, but only numbers are copied.
+impl<R> Clone for Given<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Given<R> {}
+
+impl<R: Record> Default for Given<R> {
+    /// Nothing.
+    fn default() -> Self {
+        let (values, names) = ([0; MOST_FIELDS], [0; MOST_FIELDS]);
+        Self { values, names, unknown: 0, beside: Beside::default(), record: PhantomData }
+    }
+}
+
+impl<R: Record> Given<R> {
+    /// Reads cells under these names; two names of a field must agree.
+    pub fn strict(
+        cells: &dyn Fields,
+        names: impl IntoIterator<Item = FieldName>,
+    ) -> Result<Self, InvalidField> {
+        let mut given = Self::default();
+        for FieldName { place, bit, name } in names {
+            let Some(value) = R::FIELDS[place].read(name, cells)? else { continue };
+            if let Some(known) = given.first_name(place)
+                && given.values[place] != value
+            {
+                let text = |name| cells.cell(name).map_or_else(String::new, |cell| cell.to_string());
+                return Err(InvalidField::new(name, text(name), format!("{} as in {known}", text(known))));
+            }
+            given.values[place] = value;
+            given.names[place] |= 1 << bit;
+        }
         Ok(given)
     }
 
-    /// Reads the wanted ones of the fields.
-    pub fn strict_some(cells: &dyn Fields, wanted: impl Fn(&Field) -> bool) -> Result<Self, InvalidField> {
-        let mut given = Self::default();
-        for (place, field) in P::FIELDS.iter().enumerate().filter(|(_, field)| wanted(field)) {
-            for (bit, name) in field.names().enumerate() {
-                let Some(value) = field.read(name, cells)? else { continue };
-                let text = |name| cells.cell(name).map_or_else(String::new, |cell| cell.to_string());
-                given.add(place, bit, value, text)?;
+    /// Reads cells as upstream's tools do: the first name of a field counts, fractions are cut, and a word
+    /// that the field does not have is that of `unknown`, which stands for all such words, or else refused.
+    pub fn lenient(
+        cells: &dyn Fields,
+        names: impl IntoIterator<Item = FieldName>,
+        unknown: Option<&R>,
+    ) -> Result<Self, InvalidField> {
+        let (mut given, unknown) = (Self::default(), unknown.map(field::values));
+        for FieldName { place, bit, name } in names {
+            let (field, Some(cell)) = (&R::FIELDS[place], cells.cell(name)) else { continue };
+            if given.names[place] != 0 {
+                continue;
+            }
+            let value = match field.kind {
+                Kind::Flag => Some(cell.flag(name)?.into()),
+                Kind::Word(_) => field.code(cell.text(name)?),
+                Kind::Number | Kind::Shape => Some(field.held(name, cell.truncated(name)?)?),
+            };
+            let value = match (value, unknown) {
+                (None, Some(unknown)) => {
+                    given.unknown |= 1 << place;
+                    Some(unknown[place])
+                }
+                // A word that no field has is refused with the words that there are.
+                (None, None) => field.read(name, cells)?,
+                (value, _) => value,
+            };
+            if let Some(value) = value {
+                given.set(FieldName { place, bit, name }, value);
             }
         }
         Ok(given)
     }
 
-    /// Adds a field under one of its names, with which the names before it must agree.
-    fn add(
-        &mut self,
-        place: usize,
-        bit: usize,
-        value: i64,
-        text: impl Fn(&'static str) -> String,
-    ) -> Result<(), InvalidField> {
-        if let Some(known) = self.first_name(place)
-            && self.values[place] != value
-        {
-            let name = P::FIELDS[place].names().nth(bit).unwrap_or_default();
-            return Err(InvalidField::new(name, text(name), format!("{} as in {known}", text(known))));
+    /// Adds what cells say beside the fields: the architecture and, where the keys of an operation have them,
+    /// a list of GEMMs and numbers that several fields share.
+    pub fn with_beside<S>(
+        mut self,
+        cells: &dyn Fields,
+        extra_keys: &[&str],
+        shared_keys: &[(&str, S)],
+    ) -> Result<Self, InvalidField> {
+        for (value, (key, _)) in self.beside.shared.iter_mut().zip(shared_keys) {
+            *value = cells::whole(cells, key)?;
         }
+        let groups = if extra_keys.contains(&"groups") { cells::text(cells, "groups")? } else { None };
+        self.beside.groups = groups.map(str::parse).transpose()?;
+        self.beside.arch = cells::parsed(cells, "arch")?;
+        Ok(self)
+    }
+
+    /// Adds what upstream's tools read beside the fields: a list of GEMMs, and an architecture, which may be any
+    /// word.
+    pub fn with_words_beside(
+        mut self,
+        cells: &dyn Fields,
+        extra_keys: &[&str],
+    ) -> Result<Self, InvalidField> {
+        let groups = if extra_keys.contains(&"groups") { cells::text(cells, "groups")? } else { None };
+        self.beside.groups = groups.map(str::parse).transpose()?;
+        self.beside.arch = cells.get("arch").and_then(|word| word.parse().ok());
+        Ok(self)
+    }
+
+    /// What is given here and, for the rest, what is given `below`. Where both give a field, this one counts,
+    /// but another name of it `below` must agree; if the first name counts, it does wherever it is given.
+    pub fn over(&self, below: &Self, first_counts: bool) -> Result<Self, InvalidField> {
+        let mut both = *self;
+        for (place, field) in R::FIELDS.iter().enumerate() {
+            let (own, other) = (self.names[place], below.names[place]);
+            let is_ahead = own.trailing_zeros() > other.trailing_zeros();
+            if own == 0 || first_counts && is_ahead {
+                both.values[place] = below.values[place];
+                both.unknown = both.unknown & !(1 << place) | below.unknown & (1 << place);
+            } else if !first_counts && other & !own != 0 && self.values[place] != below.values[place] {
+                let [one, two] = [(own, self), (other & !own, below)].map(|(names, given)| {
+                    let bit = names.trailing_zeros() as usize;
+                    (bit, field.names().nth(bit).unwrap_or_default(), field.shown(given.values[place]))
+                });
+                let [first, then] = if one.0 < two.0 { [one, two] } else { [two, one] };
+                return Err(InvalidField::new(then.1, then.2, format!("{} as in {}", first.2, first.1)));
+            }
+            both.names[place] |= other;
+        }
+        let (own, other) = (&mut both.beside, &below.beside);
+        own.arch = own.arch.or(other.arch);
+        own.groups = own.groups.or(other.groups);
+        for (own, other) in own.shared.iter_mut().zip(other.shared) {
+            *own = own.or(other);
+        }
+        Ok(both)
+    }
+
+    /// The first of the given fields that has another value in `from`: its name in the cells, out of `names`,
+    /// and both values.
+    pub fn differs(
+        &self,
+        from: &Self,
+        names: &[FieldName],
+        is_same: impl Fn(&str, [i64; 2]) -> bool,
+    ) -> Option<(&'static str, &'static Field, [i64; 2])> {
+        names.iter().find_map(|&FieldName { place, bit, name }| {
+            let (field, values) = (&R::FIELDS[place], [self.values[place], from.values[place]]);
+            let is_given = self.names[place] & (1 << bit) != 0 && from.names[place] != 0;
+            (is_given && !is_same(field.name, values)).then_some((name, field, values))
+        })
+    }
+
+    /// The names of the given fields, all of them that are among `names`, with their values.
+    pub fn said(&self, names: &[FieldName]) -> impl Iterator<Item = (&'static str, &'static Field, i64)> {
+        let given = names.iter().filter(|one| self.names[one.place] != 0);
+        given.map(|one| (one.name, &R::FIELDS[one.place], self.values[one.place]))
+    }
+
+    /// Gives a field a value under a name.
+    pub fn set(&mut self, FieldName { place, bit, .. }: FieldName, value: i64) {
+        (self.values[place], self.names[place]) = (value, 1 << bit);
+    }
+
+    /// Gives a field a value under a name more.
+    pub fn add(&mut self, FieldName { place, bit, .. }: FieldName, value: i64) {
         self.values[place] = value;
         self.names[place] |= 1 << bit;
-        Ok(())
     }
 
     /// The first of the names under which a field is given.
     fn first_name(&self, place: usize) -> Option<&'static str> {
-        P::FIELDS.get(place)?.names().nth(self.names[place].trailing_zeros() as usize)
+        R::FIELDS.get(place)?.names().nth(self.names[place].trailing_zeros() as usize)
     }
 
     /// The value of a field, by any of its names.
     pub fn get(&self, name: &str) -> Option<i64> {
-        let place = field::place(P::FIELDS, name)?;
+        let place = field::place(R::FIELDS, name)?;
         (self.names[place] != 0).then_some(self.values[place])
     }
 
@@ -108,8 +256,13 @@ impl<P: OperationProblem> Given<P> {
 
     /// The value of a field whose first name in the cells is this one.
     pub(crate) fn get_as(&self, name: &str) -> Option<i64> {
-        let place = field::place(P::FIELDS, name)?;
+        let place = field::place(R::FIELDS, name)?;
         (self.first_name(place) == Some(name)).then_some(self.values[place])
+    }
+
+    /// Whether a field's word is none of its vocabulary.
+    pub fn is_unknown(&self, name: &str) -> bool {
+        field::place(R::FIELDS, name).is_some_and(|place| self.unknown & (1 << place) != 0)
     }
 
     /// The architecture.
@@ -118,7 +271,7 @@ impl<P: OperationProblem> Given<P> {
     }
 
     /// The list of GEMMs.
-    pub(crate) const fn groups(&self) -> Option<Groups> {
+    pub const fn groups(&self) -> Option<Groups> {
         self.beside.groups
     }
 
@@ -129,61 +282,65 @@ impl<P: OperationProblem> Given<P> {
 
     /// The given fields with their numbers.
     pub fn fields(&self) -> impl Iterator<Item = (&'static Field, i64)> {
-        let all = P::FIELDS.iter().zip(self.values).zip(self.names);
+        let all = R::FIELDS.iter().zip(self.values).zip(self.names);
         all.filter(|(_, names)| *names != 0).map(|(given, _)| given)
     }
 
-    /// Refuses a record without a value for fields that have no default, and names all of them.
-    pub(crate) fn need(&self, names: &[&str]) -> Result<(), InvalidField> {
-        let absent: Vec<&str> = names.iter().copied().filter(|name| self.get(name).is_none()).collect();
-        match *absent {
-            [] => Ok(()),
-            [name] => Err(InvalidField::new(name, "nothing", "a whole number")),
-            _ => Err(InvalidField::new(absent.join(", "), "nothing", "a value for each")),
-        }
+    /// Refuses a record without a value for these fields, and names all of them.
+    pub fn need(&self, names: &[&str]) -> Result<(), InvalidField> {
+        absent(names.iter().copied().filter(|name| self.get(name).is_none()), expected::<R>)
     }
 
-    /// Gives a field a value, under its own name, if it has none.
-    pub(crate) fn or(&mut self, name: &str, value: i64) {
-        if let Some(place) = field::place(P::FIELDS, name)
-            && self.names[place] == 0
+    /// Gives a field a value, under one of its names, if it has none.
+    pub fn or(&mut self, name: &str, value: i64) {
+        if let Some(one) = FieldName::all::<R>().find(|one| one.name == name)
+            && self.names[one.place] == 0
         {
-            (self.values[place], self.names[place]) = (value, 1);
+            self.set(one, value);
         }
     }
 
     /// The record of what is given and, for the rest, `usual`; its other members are those of `usual`.
-    pub fn complete(&self, usual: &P) -> P {
+    pub fn complete(&self, usual: &R) -> R {
         let mut values = field::values(usual);
         for ((value, given), names) in values.iter_mut().zip(self.values).zip(self.names) {
             if names != 0 {
                 *value = given;
             }
         }
-        P::read(&values, usual)
+        R::read(&values, usual)
     }
 }
 
-impl Beside {
-    fn read<P: OperationProblem>(cells: &dyn Fields) -> Result<Self, InvalidField> {
-        let mut shared = [None; 3];
-        for (value, (key, _)) in shared.iter_mut().zip(P::OPERATION.shared_keys) {
-            *value = cells::whole(cells, key)?;
-        }
-        let groups =
-            if P::OPERATION.extra_keys.contains(&"groups") { cells::text(cells, "groups")? } else { None };
-        let groups = groups.map(str::parse).transpose()?;
-        Ok(Self { arch: cells::parsed(cells, "arch")?, groups, shared })
+/// What a field may hold, of whatever value.
+pub fn expected<R: Record>(name: &str) -> &'static str {
+    match field::place(R::FIELDS, name).map(|place| R::FIELDS[place].kind) {
+        Some(Kind::Flag) => "0, 1, true or false",
+        Some(Kind::Word(_)) => "a word",
+        _ => "a whole number",
+    }
+}
+
+/// Refuses cells that are absent, all at once; `expected` says what a single one may hold.
+pub fn absent<'n>(
+    names: impl Iterator<Item = &'n str>,
+    expected: impl Fn(&str) -> &'static str,
+) -> Result<(), InvalidField> {
+    match *names.collect::<Vec<_>>() {
+        [] => Ok(()),
+        [name] => Err(InvalidField::new(name, "nothing", expected(name))),
+        ref names => Err(InvalidField::new(names.join(", "), "nothing", "a value for each")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::OperationProblem as _;
     use crate::problem::{ConvProblem, Pairs};
 
     fn given(line: &str) -> Result<Given<ConvProblem>, String> {
-        Given::strict(&Pairs::from_line(line)).map_err(|error| error.to_string())
+        ConvProblem::given(&Pairs::from_line(line)).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!
 //! - [`conv`], [`gemm`], [`fmha`]: an operation's fields, a line each, its names and rules
 //! - [`operation`]: what each says about itself; [`problem`], [`kernel`]: values of any
-//! - [`given`]: what cells say about a problem, before anything is assumed
+//! - [`given`]: what cells say about a problem or a kernel, before anything is assumed; [`groups`]: lists of GEMMs
 //! - [`listing`]: problems from text, tables and lists
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
@@ -30,6 +30,7 @@ pub mod fmha;
 pub mod gemm;
 pub mod given;
 mod grammar;
+pub mod groups;
 pub mod hardware;
 mod index;
 pub mod inflate;

@@ -3,7 +3,7 @@
 use crate::cells::Fields;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{Field, InvalidField, Record};
-use crate::given::Given;
+use crate::given::{FieldName, Given};
 use crate::scan::NameError;
 use crate::vocab::{Direction, Dtype, GemmLibrary};
 
@@ -17,9 +17,21 @@ pub trait OperationProblem: Record + Copy {
     /// The problem of which some fields are given, checked.
     fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField>;
 
+    /// Reads all that named cells say about a problem.
+    fn given(cells: &dyn Fields) -> Result<Given<Self>, InvalidField> {
+        Self::given_in(cells, |_| true)
+    }
+
+    /// Reads what cells of some names say about a problem, the architecture, and what is no field.
+    fn given_in(cells: &dyn Fields, is_read: impl Fn(&str) -> bool) -> Result<Given<Self>, InvalidField> {
+        let Operation { extra_keys, shared_keys, .. } = Self::OPERATION;
+        let names = FieldName::all::<Self>().filter(|one| is_read(one.name));
+        Given::strict(cells, names)?.with_beside(cells, extra_keys, shared_keys)
+    }
+
     /// Reads a problem from named cells and checks it.
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        Self::of_given(Given::strict(cells)?, defaults)
+        Self::of_given(Self::given(cells)?, defaults)
     }
 
     /// The problem as a kernel would run it, if a file states only some of its words.

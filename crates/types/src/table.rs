@@ -119,9 +119,9 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Those of some names that are columns.
-    pub fn among(&self, names: Vec<&'static str>) -> Vec<&'static str> {
-        names.into_iter().filter(|name| self.find(name).is_ok()).collect()
+    /// Whether there is a column of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_ok()
     }
 
     /// How many rows there are.

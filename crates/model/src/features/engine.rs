@@ -199,6 +199,11 @@ impl Engine {
         Engines::get(op).categories
     }
 
+    /// The least that upstream's tools take for a constant of a GPU.
+    pub(crate) fn least_constant(op: Op) -> i64 {
+        Engines::get(op).least_constant
+    }
+
     /// Whether upstream has no such engine.
     pub const fn is_ours(self) -> bool {
         matches!(self, Self::ConvSelect | Self::ConvWork)

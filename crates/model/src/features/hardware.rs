@@ -3,7 +3,7 @@
 use crate::hardware::Hardware;
 
 /// Whether features assume half of the shared memory for a pipeline, a word that is known or not.
-pub(super) fn halves_lds(pipeline: &str) -> bool {
+pub(crate) fn halves_lds(pipeline: &str) -> bool {
     pipeline.starts_with("compv4")
 }
 

@@ -5,8 +5,7 @@ use std::fmt::Debug;
 use ck_select_types::operation::{OperationProblem, VariantOf};
 use ck_select_types::operation_enum;
 
-use super::{Extractor, Feature, FieldError, KernelFeatures, PairWith};
-use crate::cells::Fields;
+use super::{Extractor, Feature, KernelFeatures, PairWith};
 use crate::problem::InvalidField;
 
 /// Problems of an operation, as its features see them.
@@ -16,21 +15,6 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
 
     /// What they know about a kernel.
     type KernelTerms: VariantOf<KernelTerms> + Debug + Copy + PartialEq + 'static;
-
-    /// The kernels of rows that can serve a problem, in words; `None` if all can.
-    const SERVED_BY: Option<&'static str>;
-
-    /// The columns by which a row may ask for another variant than its kernel's, in words.
-    const VARIANT: Option<&'static str> = None;
-
-    /// Whether a row's kernel can serve this one: by its name or, without one, by the cells that problems
-    /// have, too. Without more than sizes (`is_signed`), it is for any signature.
-    fn is_served_by(
-        &self,
-        kernel: Option<&Self::Kernel>,
-        cells: &dyn Fields,
-        is_signed: bool,
-    ) -> Result<bool, InvalidField>;
 
     /// The family of a problem that features do not describe, if it is of one.
     fn undescribed(&self) -> Option<&'static str> {
@@ -47,19 +31,6 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
 
     /// What features know about this one.
     fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
-
-    /// What they know about the problem of a row of cells, with upstream's defaults.
-    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<Self::Terms, FieldError>;
-
-    /// What they know about that problem where absent cells are errors; `aliased` finds them under any name
-    /// of a field.
-    fn terms_of_strict_cells(
-        extractor: &Extractor,
-        _row: &dyn Fields,
-        aliased: &dyn Fields,
-    ) -> Result<Self::Terms, FieldError> {
-        Self::terms_of_cells(extractor, aliased)
-    }
 }
 
 /// What features know about a kernel of the operation.

@@ -242,6 +242,11 @@ impl Schema {
         self.needs.vector
     }
 
+    /// Whether there is what only a GEMM kernel's name says, and no cells.
+    pub(crate) const fn needs_build(&self) -> bool {
+        self.needs.build
+    }
+
     /// Whether there are features of our own among the columns, which need more of a pair.
     pub(crate) const fn needs_own(&self) -> bool {
         self.needs.own
@@ -265,14 +270,6 @@ impl Schema {
             },
             debug_assert!(false, "sides of another operation")
         );
-    }
-
-    /// The features of problem and kernel; none of a universal model.
-    pub(super) const fn picked(&self) -> Option<&Picked> {
-        match &self.columns {
-            Columns::Picked(picked) => Some(picked),
-            Columns::Universal(..) => None,
-        }
     }
 }
 
@@ -396,7 +393,7 @@ impl Extractor {
     }
 
     /// The threads of a workgroup with this many waves along each axis.
-    pub(super) fn threads(&self, wave: Mnk, arch: Option<Arch>) -> i64 {
+    pub(crate) fn threads(&self, wave: Mnk, arch: Option<Arch>) -> i64 {
         let waves = [wave.m, wave.n, wave.k]
             .iter()
             .fold(1i64, |product, &count| product.saturating_mul(count.into()));
@@ -404,7 +401,7 @@ impl Extractor {
     }
 
     /// The threads of a wave.
-    pub(super) fn wave_size(&self, arch: Option<Arch>) -> i64 {
+    pub(crate) fn wave_size(&self, arch: Option<Arch>) -> i64 {
         arch.or(self.arch).map_or(64, |arch| arch.wave_size())
     }
 

@@ -1,13 +1,10 @@
-//! What features know about a kernel, which each operation finds in its folder, and rows of both sides.
+//! What features know about a problem and a kernel, and rows of both.
 
 use ck_select_types::each_operation;
 use ck_select_types::field::Record;
 
-use super::FieldError;
-use super::claims::{Claims, claims};
 use super::operation::{KernelTerms, OperationTerms as _, ProblemTerms};
 use super::schema::{Extractor, SideError};
-use crate::cells::Fields;
 use crate::kernel::KernelKind;
 use crate::problem::{InvalidField, Problem};
 use crate::vocab::Op;
@@ -17,52 +14,8 @@ pub trait KernelFeatures: Record {
     /// What features know about a kernel.
     type Terms;
 
-    /// The cells of kernels whose values a name says besides those that upstream's engines read.
-    const BESIDE: &'static [&'static str];
-
-    /// The cells of problems whose values a name says, then those that upstream's engines do not look at.
-    const OF_PROBLEMS: [&'static [&'static str]; 2];
-
     /// What features know about this one.
     fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
-
-    /// What they know about the kernel of a row of cells that names none.
-    fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<Self::Terms, FieldError>;
-
-    /// Refuses a row whose cells contradict the name that one of them holds, where values have more than one
-    /// reading.
-    fn agree(&self, extractor: &Extractor, row: &dyn Fields, named: NameCell<'_>) -> Result<(), FieldError>;
-
-    /// What the name says about problems, by the place of [`OF_PROBLEMS`](Self::OF_PROBLEMS).
-    fn problem_claims(&self, place: usize) -> Claims {
-        claims(self, Self::OF_PROBLEMS[place])
-    }
-
-    /// What the name says about these cells, and about those that only it has.
-    fn kernel_claims<'c>(&self, cells: impl Iterator<Item = &'c &'static str>) -> Claims {
-        claims(self, &Self::BESIDE.iter().chain(cells).copied().collect::<Vec<_>>())
-    }
-
-    /// Cells of axes that its problems do not have, each with the number that has no effect.
-    fn absent_axes(&self) -> &'static [(&'static str, i64)] {
-        &[]
-    }
-
-    /// Cells that upstream's converters derive from the name besides.
-    fn converted(&self) -> Claims {
-        Claims::new()
-    }
-}
-
-/// The cell that names a row's kernel: its column and the name.
-#[derive(Clone, Copy)]
-pub struct NameCell<'a>(pub &'static str, pub &'a str);
-
-impl NameCell<'_> {
-    /// Who says what other cells must agree with.
-    pub(super) fn says(self) -> String {
-        format!("{} '{}' says", self.0, self.1)
-    }
 }
 
 impl Extractor {

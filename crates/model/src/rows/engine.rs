@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::entrance::Entrance;
 use super::model::{describe, make_spec};
 use super::{EngineChoice, RowModelError, RowModelOptions, RowsError, with_room};
 use crate::cells::Fields;
@@ -25,12 +26,12 @@ pub fn engine_features(
     extractor.rules.uncoded = options.uncoded.unwrap_or(extractor.rules.uncoded);
     extractor.hardware =
         extractor.hardware.overridden_by(&options.hardware).map_err(RowModelError::Hardware)?;
-    let width = extractor.schema.len();
+    let (width, entrance) = (extractor.schema.len(), Entrance::new(&extractor));
     let fill = || {
         let mut features = with_room(rows.len(), width)?;
         features.resize(rows.len() * width, 0.0);
         for ((row, cells), features) in rows.enumerate().zip(features.chunks_exact_mut(width.max(1))) {
-            let filled = extractor.fill_named(&cells, features);
+            let filled = entrance.fill_for(&cells, &extractor.hardware, |_| Ok(()), features);
             filled.map_err(|source| RowsError::Row { row, source })?;
         }
         Ok(features)

@@ -4,19 +4,28 @@
 //! forest with the features that upstream's predictor would compute for it; [`RowPool`] prepares it for the
 //! kernels of a table.
 
+mod conv;
 mod engine;
+mod entrance;
+mod fmha;
+mod gemm;
 mod model;
+mod name;
 mod object;
+mod operation;
 mod pool;
+mod upstream;
 
 pub use crate::table::{Cells, Column, Row, Table, TableError};
 pub use engine::{describe_engine, engine_features};
-pub use model::{EngineChoice, RowModel, RowModelError, RowModelOptions, describe_name, describe_spec};
+pub use entrance::Entrance;
+pub use model::{EngineChoice, RowModel, RowModelError, RowModelOptions, describe_spec};
+pub use name::{NAME_COLUMNS, describe_name};
 pub use object::{Object, ObjectError};
 pub use pool::RowPool;
 
-use crate::features::{FieldError, NAME_COLUMNS};
 use crate::listing::HeaderError;
+use crate::problem::InvalidField;
 use crate::scoring::SizeError;
 use crate::vocab::Op;
 
@@ -26,20 +35,20 @@ use crate::vocab::Op;
 pub enum RowsError {
     /// A cell of the problem.
     #[error("problem: {0}")]
-    Problem(FieldError),
+    Problem(InvalidField),
     /// A cell that is most likely misspelt.
     #[error("{0}")]
     Names(HeaderError),
     /// A cell of the kernel in question.
     #[error("kernel: {0}")]
-    Kernel(FieldError),
+    Kernel(InvalidField),
     /// A cell of a row.
     #[error("row {row}: {source}")]
     Row {
         /// The row, counted from 0.
         row: usize,
         /// What is wrong with it.
-        source: FieldError,
+        source: InvalidField,
     },
     /// An invalid table.
     #[error(transparent)]
@@ -63,7 +72,7 @@ pub enum RowsError {
 
 impl RowsError {
     /// A cell of a row with both problem and kernel; the cell's name tells which of them it belongs to.
-    fn from_field(op: Op, error: FieldError) -> Self {
+    fn from_field(op: Op, error: InvalidField) -> Self {
         // Of several cells, all are of one side.
         let field = error.field.split(", ").next().unwrap_or_default();
         if crate::inputs::of_kernel(op).contains(&field) || NAME_COLUMNS.contains(&field) {

@@ -1,24 +1,22 @@
 //! One forest with the features that upstream's predictor would compute for it.
 
-use std::fmt::Display;
 use std::io;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
 
 use serde_json::{Map, Value, json};
 
-use super::{Object, RowsError, with_room};
-use crate::cells::{Cell, Fields};
+use super::entrance::Entrance;
+use super::{NAME_COLUMNS, Object, RowsError, with_room};
+use crate::cells::Fields;
 use crate::directory::{FeatureSpec, Model, ModelError, SpecFile, Target, names_of, spec_bytes};
-use crate::features::{Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name};
+use crate::features::{Engine, Extractor, Schema, Uncoded};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::inputs;
-use crate::kernel::{Kernel, NameError};
 use crate::listing::check_names;
 use crate::problem::InvalidField;
 use crate::scoring::{RowMajor, RowScorer, Rows};
@@ -112,6 +110,7 @@ pub enum RowModelError {
 #[derive(Debug)]
 pub struct RowModel {
     model: Arc<Model>,
+    entrance: Entrance,
     forest: Arc<Forest>,
     scorer: RowScorer,
     target: Target,
@@ -136,12 +135,17 @@ impl RowModel {
         let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);
         let scorer = RowScorer::new(Arc::clone(&forest));
         let RowModelOptions { target, threads, .. } = *options;
-        Ok(Self { model: Arc::new(model), forest, scorer, target, threads })
+        let entrance = Entrance::new(model.extractor());
+        Ok(Self { model: Arc::new(model), entrance, forest, scorer, target, threads })
     }
 
     /// The model: this forest alone, with its spec.
     pub const fn model(&self) -> &Arc<Model> {
         &self.model
+    }
+
+    pub(super) const fn entrance(&self) -> &Entrance {
+        &self.entrance
     }
 
     pub(super) const fn forest(&self) -> &Arc<Forest> {
@@ -242,8 +246,9 @@ impl RowModel {
         features.resize(table.len() * width, 0.0);
         let share = self.share(table.len());
         let parts = (0..).step_by(share).zip(features.chunks_mut(share * width.max(1)));
-        let fill =
-            |model: &Self, row: &dyn Fields, part: &mut [f64]| model.model.extractor().fill_named(row, part);
+        let fill = |model: &Self, row: &dyn Fields, part: &mut [f64]| {
+            model.entrance.fill_for(row, &model.model.extractor().hardware, |_| Ok(()), part)
+        };
         in_threads(parts, |(first, part)| self.fill_rows(table, first, part, fill))?;
         Ok(features)
     }
@@ -264,13 +269,10 @@ impl RowModel {
 
     /// The features of a row, unless its cells or its kernel's name say that the model does not apply.
     fn fill_served(&self, row: &dyn Fields, features: &mut [f64]) -> Result<(), InvalidField> {
-        let extractor = self.model.extractor();
-        let named = Named::read(extractor, row)?;
-        match &named {
-            Some(named) => named.problem().over(row, |all| refuse_others(&self.model, all))?,
-            None => refuse_others(&self.model, row)?,
-        }
-        extractor.fill_cells(row, named, &extractor.hardware, features)
+        self.entrance.refuse_hardware(row)?;
+        let key = self.model.key();
+        let judge = |given: &_| self.entrance.refuse_others(given, &key);
+        self.entrance.fill_for(row, &self.model.extractor().hardware, judge, features)
     }
 }
 
@@ -295,47 +297,6 @@ pub(super) fn in_threads<P: Send, R: Send>(
             others.into_iter().map(|other| other?.join().unwrap_or_else(|panic| resume_unwind(panic)));
         [first].into_iter().chain(others).collect()
     })
-}
-
-/// Refuses a row that the model is not for. Whatever a row omits matches the model.
-pub(super) fn refuse_others(model: &Model, row: &dyn Fields) -> Result<(), InvalidField> {
-    let key = model.key();
-    if model.extractor().rules.uncoded == Uncoded::Error {
-        refuse_other("variant", key.direction, row)?;
-        refuse_other("dtype_in", key.dtype, row)?;
-        refuse_other("dtype_a", key.dtype, row)?;
-        let own = model.extractor().hardware;
-        for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
-            let Some(cell) = row.cell(column) else { continue };
-            let found = match cell {
-                Cell::Whole(value) => Some(value as f64),
-                Cell::Number(value) => Some(value),
-                Cell::Word(word) => word.parse().ok(),
-            };
-            let own = own.get(name).unwrap_or_default();
-            if found != Some(own as f64) {
-                let expected = format!("{own}, with which the model predicts");
-                return Err(InvalidField::new(column, cell, expected));
-            }
-        }
-    }
-    refuse_other("direction", key.direction, row)?;
-    refuse_other("dtype", key.dtype, row)?;
-    refuse_other("arch", key.arch, row)
-}
-
-fn refuse_other<T: FromStr + PartialEq + Display>(
-    name: &str,
-    own: Option<T>,
-    row: &dyn Fields,
-) -> Result<(), InvalidField> {
-    let (Some(own), Some(Cell::Word(word))) = (own, row.cell(name)) else { return Ok(()) };
-    // Words outside the vocabulary are left to the features.
-    if word.parse::<T>().is_ok_and(|found| found != own) {
-        let expected = format!("{own}, which the model is for, or a model that is forced");
-        return Err(InvalidField::new(name, format_args!("'{word}'"), expected));
-    }
-    Ok(())
 }
 
 /// What a program must know about a model directory before using it. Reads only the spec, not the forests.
@@ -376,14 +337,6 @@ pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
         inputs.extend(Hardware::COLUMNS);
     }
     inputs
-}
-
-/// The contents of a kernel's name, as cells of a row: with the name itself, because the other cells may have
-/// more than one reading.
-pub fn describe_name(name: &str) -> Result<Value, NameError> {
-    let cell = |(field, claim): (&str, NameClaim)| (field.to_owned(), claim.to_json());
-    let cells = cells_of_name(&Kernel::from_name(name)?.kind).into_iter().map(cell);
-    Ok(Value::Object(cells.chain([(NAME_COLUMNS[0].to_owned(), name.into())]).collect()))
 }
 
 /// Cells that features do not read, but with which a name must agree.

@@ -66,19 +66,6 @@ impl Object {
         Ok(Self { cells })
     }
 
-    /// Copies the cells of these names.
-    pub fn new(fields: &dyn Fields, names: &[&str]) -> Self {
-        let cell = |name: &&str| {
-            let cell = match fields.cell(name)? {
-                Cell::Whole(value) => OwnedCell::Whole(value),
-                Cell::Number(value) => OwnedCell::Number(value),
-                Cell::Word(word) => OwnedCell::Word(word.to_owned()),
-            };
-            Some(((*name).to_owned(), cell))
-        };
-        Self { cells: names.iter().filter_map(cell).collect() }
-    }
-
     /// The names of its cells.
     pub(super) fn names(&self) -> Vec<&str> {
         self.cells.iter().map(|(name, _)| name.as_str()).collect()
@@ -114,11 +101,6 @@ mod tests {
         assert_eq!((object.get("dtype"), object.cell("pad")), (Some("bf16"), Some(Cell::Whole(1))));
         assert_eq!((object.cell("none"), object.cell("empty"), object.cell("absent")), (None, None, None));
         assert_eq!(object.cell("N2"), Some(Cell::Number(9_223_372_036_854_775_808.0)));
-        let copied = Object::new(&object, &["dtype", "N", "absent"]);
-        assert_eq!(
-            (copied.cell("N"), copied.cell("C"), copied.cells.len()),
-            (Some(Cell::Whole(16)), None, 2)
-        );
     }
 
     #[test]

@@ -8,18 +8,15 @@ use ck_select_types::each_operation;
 use ck_select_types::operation::VariantOf;
 use ck_select_types::thread_scratch::ThreadScratch;
 
-use super::model::{in_threads, problem_inputs, refuse_others};
-use super::{Object, RowModel, RowsError, with_room};
+use super::entrance::{Entrance, RowProblem, RowValues};
+use super::model::in_threads;
+use super::operation::{GivenProblem, OperationRows as _};
+use super::{RowModel, RowsError, with_room};
 use crate::cells::Fields;
 use crate::directory::Model;
 use crate::estimate::{EstimatedKernels, Load};
-use crate::features::{
-    FieldError, KernelTerms, Named, NamedProblem, OperationTerms as _, Overlay, ProblemTerms, Uncoded,
-    asked_problem,
-};
-use crate::inputs;
+use crate::features::{KernelTerms, ProblemTerms};
 use crate::kernel::KernelKind;
-use crate::listing::StatedFields;
 use crate::problem::{InvalidField, Problem};
 use crate::ranking::Ranked;
 use crate::ranking::gpu::PerGpu;
@@ -49,29 +46,22 @@ enum PoolEvaluator {
     /// One problem per call for all kernels.
     Together(Box<Together>),
     /// Rows whose problem cells differ: each has a problem of its own.
-    Apart { kernels: Vec<(KernelTerms, Own)> },
+    Apart { kernels: Vec<(KernelTerms, RowProblem)> },
 }
 
 /// What a row says about the problems that its kernel can serve.
 #[derive(Debug)]
-struct Serves {
+enum Serves {
+    /// All.
+    Any,
     /// By its name.
-    kernel: Option<KernelKind>,
+    Kernel(KernelKind),
     /// By cells that problems have, too.
-    cells: Object,
+    Cells(Box<GivenProblem>),
 }
 
 fn served_by(op: Op) -> Option<&'static str> {
     each_operation!(op, Own => Own::SERVED_BY)
-}
-
-/// What a row says about the problem.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Own {
-    /// In cells.
-    cells: Object,
-    /// With its kernel's name.
-    named: NamedProblem,
 }
 
 #[derive(Debug)]
@@ -81,12 +71,7 @@ struct Together {
     scorer: OnceLock<PoolScorer>,
     calls: AtomicU32,
     /// What the rows say about the problem, which is the same for all.
-    own: Own,
-}
-
-/// A row's own cells, then the problem's: upstream merges the two, and the row takes precedence.
-const fn merged<'a>(own: &'a Object, problem: &'a dyn Fields) -> Overlay<'a> {
-    Overlay { first: own, then: problem }
+    own: Option<RowProblem>,
 }
 
 impl RowPool {
@@ -94,14 +79,13 @@ impl RowPool {
     /// and its cells must agree; columns that describe neither a kernel nor a problem are ignored.
     pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
         let extractor = model.model().extractor();
-        let inputs = table.among(problem_inputs(extractor));
         model.check_columns(table)?;
-        let shared = inputs::of_both(extractor.schema.op());
+        let entrance = model.entrance().of_kernels(|name| table.has(name));
         let (count, share) = (table.len(), model.share(table.len()));
         let parts = in_threads((0..count).step_by(share), |first| {
             let mut part = RowKernels::with_room(share.min(count - first))?;
             for row in first..count.min(first + share) {
-                let read = part.read(&model, &table.row(row), &inputs, &shared);
+                let read = part.read(&entrance, model.model(), &table.row(row));
                 read.map_err(|source| RowsError::Row { row, source })?;
             }
             Ok(part)
@@ -109,14 +93,14 @@ impl RowPool {
         let RowKernels { sides, mut owns, mut serves, named: named_kernels, measured } =
             parts.into_iter().reduce(RowKernels::and).unwrap_or_default();
         let evaluator = if owns.windows(2).all(|pair| pair[0] == pair[1]) {
-            let own = owns.pop().unwrap_or_default();
+            let own = owns.pop();
             let features = PoolFeatures::new(extractor, &sides).map_err(|_| RowsError::Mixed)?;
             let (scorer, calls) = (OnceLock::new(), AtomicU32::new(0));
             PoolEvaluator::Together(Box::new(Together { features, scorer, calls, own }))
         } else {
             PoolEvaluator::Apart { kernels: sides.into_iter().zip(owns).collect() }
         };
-        if serves.iter().all(|one| one.kernel.is_none() && one.cells.is_empty()) {
+        if serves.iter().all(|one| matches!(one, Serves::Any)) {
             serves.clear();
         }
         let ties = Ties::new(0..count, |row| measured[row], |_| 0);
@@ -165,60 +149,69 @@ impl RowPool {
         })
     }
 
-    /// Kernels that cannot serve the problem, such as plain ones for a batch, or ones of another mask,
-    /// have no score.
-    fn void_unfit(&self, problem: &dyn Fields, ranking: &mut [Ranked]) -> Result<(), RowsError> {
+    /// Kernels that cannot serve their problem, such as plain ones for a batch, or ones of another mask, have no
+    /// score. There is one problem for all rows, or one for each.
+    fn void_unfit(&self, asked: &GivenProblem, scratch: &mut RowScratch) -> Result<(), RowsError> {
         if self.serves.is_empty() {
             return Ok(());
         }
-        let signature = StatedFields::by(problem).signature;
-        let extractor = self.model.model().extractor();
-        let read = |own: &Own| self.problem(own, problem);
-        let mut asked = None;
+        let is_signed = each_operation!(asked, GivenProblem(given) as Own => Own::is_signed(given));
+        let RowScratch { ranking, problems, .. } = scratch;
         for ranked in &mut *ranking {
-            let Some(Serves { kernel, cells }) = self.serves.get(ranked.index) else { continue };
-            let own = match &self.evaluator {
-                PoolEvaluator::Together(together) => &together.own,
-                PoolEvaluator::Apart { kernels } => match kernels.get(ranked.index) {
-                    Some((_, own)) => own,
-                    None => continue,
-                },
-            };
-            let problem = match (asked, &self.evaluator) {
-                (Some(problem), PoolEvaluator::Together(_)) => problem,
-                _ => read(own)?,
-            };
-            asked = Some(problem);
-            let fits = each_operation!(&problem, Problem(asked) => {
-                asked.is_served_by(kernel.as_ref().and_then(VariantOf::of), cells, signature)
+            let problem = problems.get(ranked.index).or_else(|| problems.first());
+            let (Some(problem), Some(serves)) = (problem, self.serves.get(ranked.index)) else { continue };
+            let is_served = each_operation!(problem, Problem(problem) => match serves {
+                Serves::Any => true,
+                Serves::Kernel(kernel) => VariantOf::of(kernel)
+                    .is_none_or(|kernel| problem.is_served_by(Ok(kernel), is_signed)),
+                Serves::Cells(given) => VariantOf::of(given.as_ref())
+                    .is_none_or(|given| problem.is_served_by(Err(given), is_signed)),
             });
-            if !fits.map_err(RowsError::Problem)? {
+            if !is_served {
                 ranked.score = f64::NAN;
             }
         }
         if ranking.iter().any(|ranked| !ranked.score.is_nan()) {
             return Ok(());
         }
-        let expected = served_by(extractor.schema.op()).unwrap_or_default();
+        let expected = served_by(self.model.model().extractor().schema.op()).unwrap_or_default();
         Err(RowsError::Problem(InvalidField::new("kernels", "none that can serve the problem", expected)))
     }
 
-    /// A problem with what a row says about it.
-    fn problem(&self, own: &Own, problem: &dyn Fields) -> Result<Problem, RowsError> {
-        let extractor = self.model.model().extractor();
-        own.named
-            .over(&merged(&own.cells, problem), |all| asked_problem(extractor, all))
-            .map_err(RowsError::Problem)
+    /// What the cells of a problem say, which must not contradict the kernels' names.
+    fn asked(&self, cells: &dyn Fields) -> Result<GivenProblem, InvalidField> {
+        let entrance = self.model.entrance();
+        let agree =
+            |own: &RowProblem| entrance.agree(&own.by_name, cells, || "the kernels' names say".to_owned());
+        match &self.evaluator {
+            PoolEvaluator::Together(together) => together.own.iter().try_for_each(agree)?,
+            PoolEvaluator::Apart { kernels } => kernels.iter().try_for_each(|(_, own)| agree(own))?,
+        }
+        entrance.refuse_hardware(cells)?;
+        entrance.given(cells)
+    }
+
+    /// The problem for which a row is ranked, and what features know about it: upstream merges both, and the row
+    /// takes precedence.
+    fn problem(
+        &self,
+        own: &RowProblem,
+        asked: &GivenProblem,
+    ) -> Result<(Problem, ProblemTerms), InvalidField> {
+        let entrance = self.model.entrance();
+        let given = entrance.over(&entrance.over(&own.given, asked)?, &own.by_name)?;
+        entrance.refuse_others(&given, &self.model.model().key())?;
+        entrance.problem(&given)
     }
 
     /// The kernels on a problem's GPU, and the problem's side of their estimate; `None` if it has none.
-    fn estimated(&self, problem: &dyn Fields) -> Option<(&EstimatedKernels, Load)> {
-        let PoolEvaluator::Together(together) = &self.evaluator else { return None };
-        let (kernels, per_gpu) = self.estimated.as_ref()?;
-        let problem = self.problem(&together.own, problem).ok()?;
+    fn estimated(&self, problem: Option<&Problem>) -> Option<(&EstimatedKernels, Load)> {
+        let PoolEvaluator::Together(_) = &self.evaluator else { return None };
+        let ((kernels, per_gpu), problem) = (self.estimated.as_ref()?, problem?);
+        problem.validate().ok()?;
         let make = |device, _| EstimatedKernels::new(device, kernels.iter());
-        let estimated = per_gpu.get(&problem, None, make).ok()?;
-        Some((estimated, estimated.estimator().load(&problem)))
+        let estimated = per_gpu.get(problem, None, make).ok()?;
+        Some((estimated, estimated.estimator().load(problem)))
     }
 
     fn rank_with(&self, problem: &dyn Fields, scratch: &mut RowScratch) -> Result<(), RowsError> {
@@ -227,12 +220,16 @@ impl RowPool {
             return Ok(());
         }
         let (model, target) = (self.model.model(), self.model.target());
-        let RowScratch { values, scratch: pool_scratch, scores, features: rows, .. } = scratch;
+        let asked = self.asked(problem).map_err(RowsError::Problem)?;
+        let RowScratch { values, scratch: pool_scratch, scores, features: rows, problems, .. } = scratch;
+        problems.clear();
         scores.resize(self.kernels, 0.0);
         match &self.evaluator {
             PoolEvaluator::Together(together) => {
                 let Together { features, own, calls, .. } = together.as_ref();
-                let side = problem_side(model, own, problem)?;
+                let Some(own) = own else { return Ok(()) };
+                let (definite, side) = self.problem(own, &asked).map_err(RowsError::Problem)?;
+                problems.push(definite);
                 if together.scorer.get().is_none() && calls.fetch_add(1, Relaxed) > 0 {
                     self.prepare()?;
                 }
@@ -254,18 +251,20 @@ impl RowPool {
                 let width = model.extractor().schema.len().max(1);
                 let kernels = kernels.get(range).unwrap_or_default();
                 kernels.iter().zip(rows.chunks_exact_mut(width)).try_for_each(|((kernel, own), row)| {
-                    model.extractor().fill(&problem_side(model, own, problem)?, kernel, row);
+                    let (definite, side) = self.problem(own, &asked).map_err(RowsError::Problem)?;
+                    problems.push(definite);
+                    model.extractor().fill(&side, kernel, row);
                     Ok(())
                 })
             })?,
         }
         let ranked = |(index, &raw)| Ranked { index, split_k: 1, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
-        self.void_unfit(problem, &mut scratch.ranking)?;
-        let RowScratch { ranking, times, .. } = scratch;
+        self.void_unfit(&asked, scratch)?;
+        let RowScratch { ranking, times, problems, .. } = scratch;
         let estimated = OnceCell::new();
         self.ties.rank(ranking, usize::MAX, target.higher_is_better(), times, |tied, times| {
-            let estimated = estimated.get_or_init(|| self.estimated(problem));
+            let estimated = estimated.get_or_init(|| self.estimated(problems.first()));
             for &Ranked { index, .. } in tied {
                 times[index] = estimated.as_ref().map_or(0.0, |(kernels, load)| kernels.time(load, index));
             }
@@ -278,7 +277,7 @@ impl RowPool {
 #[derive(Default)]
 struct RowKernels {
     sides: Vec<KernelTerms>,
-    owns: Vec<Own>,
+    owns: Vec<RowProblem>,
     serves: Vec<Serves>,
     /// Of the rows with a kernel's name.
     named: Vec<KernelKind>,
@@ -290,28 +289,21 @@ impl RowKernels {
         Ok(Self { sides: with_room(rows, 1)?, owns: with_room(rows, 1)?, ..Self::default() })
     }
 
-    /// Adds a row. `inputs` are the cells of problems, `shared` those that a problem must share.
-    fn read(
-        &mut self,
-        model: &RowModel,
-        row: &dyn Fields,
-        inputs: &[&str],
-        shared: &[&str],
-    ) -> Result<(), FieldError> {
-        let (model, extractor) = (model.model(), model.model().extractor());
-        let named = Named::read(extractor, row)?;
-        let kernel = named.as_ref().map(|named| named.kernel().clone());
-        self.measured.push(is_measured(model, kernel.as_ref(), row));
-        if extractor.rules.uncoded == Uncoded::Error && served_by(extractor.schema.op()).is_some() {
-            let cells = if kernel.is_none() { Object::new(row, shared) } else { Object::default() };
-            self.serves.push(Serves { kernel: kernel.clone(), cells });
+    /// Adds a row.
+    fn read(&mut self, entrance: &Entrance, model: &Model, cells: &dyn Fields) -> Result<(), InvalidField> {
+        entrance.refuse_hardware(cells)?;
+        let RowValues { problem, kernel } = entrance.row(cells)?;
+        self.measured.push(is_measured(model, kernel.as_ref(), cells));
+        if !entrance.is_lenient() && served_by(model.spec().op()).is_some() {
+            self.serves.push(match &kernel {
+                Some(kernel) => Serves::Kernel(kernel.clone()),
+                None => {
+                    entrance.signature(cells)?.map_or(Serves::Any, |given| Serves::Cells(Box::new(given)))
+                }
+            });
         }
-        self.sides.push(match &named {
-            Some(named) => named.side(extractor)?,
-            None => KernelTerms::read_cells(extractor, row)?,
-        });
-        let named = named.map(Named::into_problem).unwrap_or_default();
-        self.owns.push(Own { cells: Object::new(row, inputs), named });
+        self.sides.push(entrance.kernel(kernel.as_ref(), cells)?);
+        self.owns.push(problem);
         self.named.extend(kernel);
         Ok(())
     }
@@ -337,20 +329,6 @@ fn is_measured(model: &Model, kernel: Option<&KernelKind>, row: &dyn Fields) -> 
     }
 }
 
-fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<ProblemTerms, RowsError> {
-    let Own { cells, named } = own;
-    let extractor = model.extractor();
-    let read = |fields: &dyn Fields| {
-        named.over(fields, |all| refuse_others(model, all))?;
-        named.complete(extractor, fields)
-    };
-    let side = || {
-        named.check(extractor, problem)?;
-        if cells.is_empty() { read(problem) } else { read(&merged(cells, problem)) }
-    };
-    side().map_err(RowsError::Problem)
-}
-
 /// Working memory for one call at a time.
 #[derive(Debug, Default)]
 struct RowScratch {
@@ -359,6 +337,7 @@ struct RowScratch {
     scores: Vec<f64>,
     features: Vec<f64>,
     ranking: Vec<Ranked>,
+    problems: Vec<Problem>,
     times: Vec<f64>,
 }
 

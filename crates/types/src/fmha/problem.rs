@@ -6,7 +6,7 @@ use super::{DTYPES, dtype_words};
 use crate::cells::Fields;
 use crate::defaults::ProblemDefaults;
 use crate::field::{self, Field, InvalidField, Kind, Record, fields, places, values};
-use crate::given::Given;
+use crate::given::{FieldName, Given};
 use crate::vocab::{
     Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
     FmhaRope,
@@ -383,7 +383,11 @@ fn is_of_signature(field: &Field) -> bool {
 impl Given<FmhaProblem> {
     /// Reads the fields that kernels are made for, and not only calls.
     pub fn signature(cells: &dyn Fields) -> Result<Self, InvalidField> {
-        Self::strict_some(cells, is_of_kernels)
+        let is_one = |one: &FieldName| {
+            field::place(FmhaProblem::FIELDS, one.name)
+                .is_some_and(|place| is_of_kernels(&FmhaProblem::FIELDS[place]))
+        };
+        Self::strict(cells, FieldName::all::<FmhaProblem>().filter(is_one))
     }
 
     /// The first of the fields that kernels are made for in which this differs from a signature

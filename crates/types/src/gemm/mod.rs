@@ -27,7 +27,8 @@ pub(crate) mod kernels {
 
 pub(crate) mod problems {
     pub use super::problem::GemmProblem;
-    pub use super::request::{GemmRequest, Group, Groups, MAX_GROUPS};
+    pub use super::request::GemmRequest;
+    pub use crate::groups::{Group, Groups, MAX_GROUPS};
 }
 
 use crate::defaults::{ProblemDefaults, StatedFields};

@@ -172,7 +172,6 @@ mod tests {
 
     use super::*;
     use crate::field::Kind;
-    use crate::given::Given;
     use crate::problem::{ConvProblem, FmhaProblem, GemmProblem, MAX_EXTENT};
     use crate::vocab::{Direction, Dtype};
     use crate::{conv, fmha, gemm};
@@ -359,10 +358,10 @@ mod tests {
             let pairs = Pairs::new(text.iter().map(|(name, value)| (*name, value.as_str())).collect());
             let defaults = ProblemDefaults::new(op);
             let problem = match op {
-                Op::Conv => settled(conv::of_given(Given::strict(&pairs).ok()?, &defaults).ok()?).into(),
-                Op::Gemm => gemm::of_given(Given::strict(&pairs).ok()?, &defaults).ok()?.into(),
+                Op::Conv => settled(conv::of_given(ConvProblem::given(&pairs).ok()?, &defaults).ok()?).into(),
+                Op::Gemm => gemm::of_given(GemmProblem::given(&pairs).ok()?, &defaults).ok()?.into(),
                 Op::Fmha => {
-                    let problem = fmha::of_given(Given::strict(&pairs).ok()?, &defaults).ok()?.settled();
+                    let problem = fmha::of_given(FmhaProblem::given(&pairs).ok()?, &defaults).ok()?.settled();
                     // Few random numbers of heads divide another.
                     let shared = problem.nhead_q % problem.nhead_k == 0;
                     Problem::from(FmhaProblem {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::inputs;
 use ck_select::operation::Operation;
+use ck_select::rows::Entrance;
 use ck_select::sheet::{Columns, Opened, Sheet};
 use ck_select::vocab::Op;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -87,10 +88,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
     let mut rows = StreamedTable::new(Format::Csv, out, header);
-    let mut row = vec![0.0; names.len()];
+    let (entrance, mut row) = (Entrance::new(&extractor), vec![0.0; names.len()]);
     let mut any = false;
     while sheet.next()? {
-        extractor.fill_row(&sheet.rows, &mut row).map_err(|error| sheet.fault(error))?;
+        entrance.fill(&sheet.rows, &mut row).map_err(|error| sheet.fault(error))?;
         rows.push(row.iter().copied().map(Cell::Real).collect())?;
         any = true;
     }

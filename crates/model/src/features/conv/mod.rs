@@ -5,7 +5,6 @@ mod engines;
 mod inputs;
 mod pair;
 mod terms;
-mod tile_cells;
 pub mod work;
 
 pub use pair::ConvPair;

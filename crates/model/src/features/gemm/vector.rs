@@ -28,8 +28,7 @@ pub(super) const fn access_bytes(dtype: Dtype) -> Option<i64> {
 }
 
 /// The types that [`access_bytes`] knows.
-pub(in crate::features) const ACCESS_DTYPES: &[&str] =
-    &["fp16", "bf16", "fp32", "fp64", "fp8", "bf8", "int8", "int32"];
+pub(crate) const ACCESS_DTYPES: &[&str] = &["fp16", "bf16", "fp32", "fp64", "fp8", "bf8", "int8", "int32"];
 
 /// The problem's part of the widths.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,0 +1,356 @@
+//! The one entrance of rows: what comes in as cells goes on as values.
+//!
+//! A row describes a problem, a kernel, or both. Its cells become a partial record of the problem, over which
+//! another one can be laid (the problem for which a pool of rows is ranked, what the kernel's name says), and
+//! the kernel: by its name, with which the other cells must agree, or by cells that describe it. Features see
+//! neither names of columns nor absent cells.
+//!
+//! ```text
+//! cells ──┬── given ── over(asked) ── over(by name) ── problem ── terms ──┐
+//!         └── named? ── kernel ─────────────────────────────── terms ──┴── features
+//! ```
+//!
+//! Strict rows ([`Uncoded::Error`]) are read as text is, say more than a problem in text needs to, and are
+//! checked as problems are everywhere. Lenient ones have upstream's defaults; see [`upstream`](super::upstream).
+
+use ck_select_types::each_operation;
+
+use super::name;
+use super::operation::{GivenProblem, KernelOf, OperationRows};
+use super::upstream::Upstream;
+use crate::cells::{Cell, Fields};
+use crate::directory::ModelKey;
+use crate::features::{
+    Engine, Extractor, KernelFeatures as _, KernelTerms, ProblemTerms, SideError, Uncoded,
+};
+use crate::given::{FieldName, Given};
+use crate::hardware::Hardware;
+use crate::inputs;
+use crate::kernel::KernelKind;
+use crate::operation::Operation;
+use crate::problem::{InvalidField, Problem, ProblemDefaults};
+
+/// Where rows become values, for the features of an extractor. The names under which cells are looked up are
+/// settled once.
+#[derive(Debug, Clone)]
+pub struct Entrance {
+    extractor: Extractor,
+    /// All names of a problem's fields, and those that rows have.
+    problem: [Vec<FieldName>; 2],
+    /// The names of the fields of a kernel without a name.
+    kernel: Vec<FieldName>,
+    /// The names of a problem's fields that say which kernel a row is, if rows are kernels alone.
+    shared: Vec<FieldName>,
+}
+
+/// A row as values.
+pub(super) struct RowValues {
+    pub(super) problem: RowProblem,
+    pub(super) kernel: Option<KernelKind>,
+}
+
+/// What a row says about its problem.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RowProblem {
+    /// In cells.
+    pub(super) given: GivenProblem,
+    /// With its kernel's name.
+    pub(super) by_name: GivenProblem,
+}
+
+impl Entrance {
+    /// The entrance to an extractor's features.
+    pub fn new(extractor: &Extractor) -> Self {
+        let is_lenient = extractor.rules.uncoded == Uncoded::Upstream;
+        each_operation!(extractor.schema.op(), Own => {
+            let problem: Vec<_> = if is_lenient {
+                FieldName::of_columns::<Own>(<Own as Upstream>::PROBLEM).collect()
+            } else {
+                FieldName::all::<Own>().collect()
+            };
+            let words = if is_lenient { &[] } else { <Own as Upstream>::KERNEL_WORDS };
+            let kernel = [<Own as Upstream>::KERNEL, words].into_iter();
+            let kernel = kernel.flat_map(FieldName::of_columns::<KernelOf<Own>>).collect();
+            Self { extractor: extractor.clone(), problem: [problem.clone(), problem], kernel, shared: Vec::new() }
+        })
+    }
+
+    /// The entrance of a table that has some columns, whose rows are kernels for a problem from elsewhere.
+    pub(super) fn of_kernels(&self, has: impl Fn(&str) -> bool) -> Self {
+        let of_kernels = inputs::of_kernel(self.extractor.schema.op());
+        let [all, _] = &self.problem;
+        let (shared, row) =
+            all.iter().filter(|one| has(one.name)).partition(|one| of_kernels.contains(&one.name));
+        let kernel = self.kernel.iter().filter(|one| has(one.name)).copied().collect();
+        Self { extractor: self.extractor.clone(), problem: [all.clone(), row], kernel, shared }
+    }
+
+    pub(super) fn is_lenient(&self) -> bool {
+        self.extractor.rules.uncoded == Uncoded::Upstream
+    }
+
+    /// Fills the features of a row of named cells. The hardware is the extractor's, overridden by `hw_*`
+    /// cells.
+    pub fn fill(&self, cells: &dyn Fields, features: &mut [f64]) -> Result<(), InvalidField> {
+        let hardware = self.hardware(cells)?;
+        self.fill_for(cells, &hardware, |_| Ok(()), features)
+    }
+
+    /// Fills the features of a row for a GPU with these constants, whatever cells say, unless what the row says
+    /// about its problem is refused.
+    pub(super) fn fill_for(
+        &self,
+        cells: &dyn Fields,
+        hardware: &Hardware,
+        judge: impl FnOnce(&GivenProblem) -> Result<(), InvalidField>,
+        features: &mut [f64],
+    ) -> Result<(), InvalidField> {
+        let row = self.row(cells)?;
+        let given = self.over(&row.problem.given, &row.problem.by_name)?;
+        judge(&given)?;
+        let (problem, terms) = self.problem(&given)?;
+        if let Some(kernel) = &row.kernel {
+            self.check_variant(&problem, kernel)?;
+        }
+        let kernel = self.kernel(row.kernel.as_ref(), cells)?;
+        self.extractor.schema.fill(&terms, &kernel, hardware, features);
+        Ok(())
+    }
+
+    /// What features know about the kernel of a row.
+    pub fn kernel_terms(&self, cells: &dyn Fields) -> Result<KernelTerms, InvalidField> {
+        let row = self.row(cells)?;
+        self.kernel(row.kernel.as_ref(), cells)
+    }
+
+    /// What a row says about its problem, and the kernel that it names. Cells that contradict the name are
+    /// errors.
+    pub(super) fn row(&self, cells: &dyn Fields) -> Result<RowValues, InvalidField> {
+        let Some((name, kernel)) = name::read(&self.extractor, cells)? else {
+            let given = self.read(cells, &self.problem[1])?;
+            let by_name = each_operation!(given, GivenProblem(_) as Own => Given::<Own>::default().into());
+            return Ok(RowValues { problem: RowProblem { given, by_name }, kernel: None });
+        };
+        name::check(&self.extractor, cells, name, &kernel)?;
+        let by_name = self.by_name(&kernel);
+        self.agree(&by_name, cells, || name.says())?;
+        let given = self.read(cells, &self.problem[1])?;
+        Ok(RowValues { problem: RowProblem { given, by_name }, kernel: Some(kernel) })
+    }
+
+    /// What cells say about a problem from elsewhere.
+    pub(super) fn given(&self, cells: &dyn Fields) -> Result<GivenProblem, InvalidField> {
+        self.read(cells, &self.problem[0])
+    }
+
+    /// What a row says about the kernels that a problem needs, if it names none.
+    pub(super) fn signature(&self, cells: &dyn Fields) -> Result<Option<GivenProblem>, InvalidField> {
+        if self.shared.is_empty() { Ok(None) } else { self.read(cells, &self.shared).map(Some) }
+    }
+
+    fn read(&self, cells: &dyn Fields, names: &[FieldName]) -> Result<GivenProblem, InvalidField> {
+        let (op, names) = (self.extractor.schema.op(), names.iter().copied());
+        let Operation { extra_keys, shared_keys, .. } = Operation::get(op);
+        if !self.is_lenient() {
+            check_op(op, cells)?;
+            return each_operation!(op, Own => {
+                Ok(Given::<Own>::strict(cells, names)?.with_beside(cells, extra_keys, shared_keys)?.into())
+            });
+        }
+        each_operation!(op, Own => {
+            // Vector widths need the words even where others have defaults.
+            if self.extractor.schema.needs_vector() {
+                let given = Given::<Own>::lenient(cells, names, None)?;
+                return Ok(given.with_beside::<&str>(cells, extra_keys, &[])?.into());
+            }
+            let given = Given::<Own>::lenient(cells, names, Some(&<Own as Upstream>::UNKNOWN))?;
+            Ok(given.with_words_beside(cells, extra_keys)?.into())
+        })
+    }
+
+    /// What a kernel's name says about problems: cells that may be left out, but must not differ.
+    fn by_name(&self, kernel: &KernelKind) -> GivenProblem {
+        let places = if self.is_lenient() { 1 } else { 2 };
+        each_operation!(kernel, KernelKind(kernel) as Own => {
+            let mut given = Given::<Own>::default();
+            let said = Own::SAID_BY_NAME[..places].concat();
+            let said = said.into_iter().filter_map(|name| Some((name, name::value(kernel, name)?.1)));
+            for (name, value) in said.chain(Own::absent_axes(kernel).iter().copied()) {
+                if let Some(field) = self.problem[0].iter().find(|field| field.name == name) {
+                    given.add(*field, value);
+                }
+            }
+            given.into()
+        })
+    }
+
+    /// Refuses cells of a problem that contradict what names of kernels say.
+    pub(super) fn agree(
+        &self,
+        by_name: &GivenProblem,
+        cells: &dyn Fields,
+        says: impl Fn() -> String,
+    ) -> Result<(), InvalidField> {
+        each_operation!(by_name, GivenProblem(by_name) as Own => {
+            name::agree(by_name.said(&self.problem[0]), cells, self.is_lenient(), Own::is_same, says)
+        })
+    }
+
+    /// What a model is for, of all that cells may say.
+    pub(super) fn of_model(&self, key: &ModelKey) -> GivenProblem {
+        each_operation!(self.extractor.schema.op(), Own => {
+            let mut given = Given::<Own>::default();
+            for (name, value) in [
+                ("direction", key.direction.map(|direction| direction as i64)),
+                ("dtype", key.dtype.map(|dtype| dtype as i64)),
+            ] {
+                if let Some(value) = value {
+                    given.or(name, value);
+                }
+            }
+            given.into()
+        })
+    }
+
+    /// Refuses a problem that the model is not for. Whatever a row leaves out matches the model, and words
+    /// outside of the vocabulary are left to the features.
+    pub(super) fn refuse_others(&self, given: &GivenProblem, key: &ModelKey) -> Result<(), InvalidField> {
+        let of_model = self.of_model(key);
+        let differs = each_operation!((given, &of_model), (GivenProblem(own), GivenProblem(other)) => {
+            let is_same = |field: &str, [own_value, other]: [i64; 2]| own_value == other || own.is_unknown(field);
+            own.differs(other, &self.problem[0], is_same)
+                .map(|(name, field, [own, other])| (name, field.text(own), field.text(other)))
+        }, None);
+        let arch = each_operation!(given, GivenProblem(given) => given.arch());
+        let other_arch = || match (arch, key.arch) {
+            (Some(arch), Some(own)) if arch != own => Some(("arch", arch.to_string(), own.to_string())),
+            _ => None,
+        };
+        let Some((name, found, own)) = differs.or_else(other_arch) else { return Ok(()) };
+        let expected = format!("{own}, which the model is for, or a model that is forced");
+        Err(InvalidField::new(name, format_args!("'{found}'"), expected))
+    }
+
+    /// Refuses constants of a GPU other than those with which the model predicts, where absent cells are errors.
+    pub(super) fn refuse_hardware(&self, cells: &dyn Fields) -> Result<(), InvalidField> {
+        if self.is_lenient() {
+            return Ok(());
+        }
+        for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
+            let Some(cell) = cells.cell(column) else { continue };
+            let own = self.extractor.hardware.get(name).unwrap_or_default();
+            if cell.number(column).ok() != Some(own as f64) {
+                return Err(InvalidField::new(column, cell, format!("{own}, with which the model predicts")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is given and, for the rest, what is given below.
+    pub(super) fn over(
+        &self,
+        given: &GivenProblem,
+        below: &GivenProblem,
+    ) -> Result<GivenProblem, InvalidField> {
+        each_operation!(
+            (given, below),
+            (GivenProblem(given), GivenProblem(below)) => Ok(given.over(below, self.is_lenient())?.into()),
+            Ok(given.clone())
+        )
+    }
+
+    /// The problem of which fields are given, and what features know about it. A strict one is read and validated
+    /// as everywhere else.
+    pub(super) fn problem(&self, given: &GivenProblem) -> Result<(Problem, ProblemTerms), InvalidField> {
+        each_operation!(given, GivenProblem(given) as Own => {
+            Own::check(&self.extractor, given)?;
+            if self.is_lenient() {
+                let problem = <Own as Upstream>::problem(&self.extractor, given);
+                let terms = crate::features::OperationTerms::terms(&problem, &self.extractor)?;
+                return Ok((problem.into(), terms.into()));
+            }
+            given.need(Own::needs(given))?;
+            let direction = self.extractor.direction;
+            let defaults = ProblemDefaults { direction, ..ProblemDefaults::new(self.extractor.schema.op()) };
+            let problem: Problem = ck_select_types::operation::OperationProblem::of_given(*given, &defaults)
+                .map(|problem: Own| problem.into())?;
+            let terms = self.extractor.problem_side(&problem).map_err(field_error)?;
+            Ok((problem, terms))
+        })
+    }
+
+    /// Refuses a kernel of another variant than the row's problem, if absent cells are errors.
+    fn check_variant(&self, problem: &Problem, kernel: &KernelKind) -> Result<(), InvalidField> {
+        let cells = each_operation!(kernel.op(), Own => <Own as OperationRows>::VARIANT);
+        match cells {
+            Some(cells) if !self.is_lenient() && !kernel.matches_request(problem) => {
+                let expected = format!("one for the row's {cells}");
+                Err(InvalidField::new(name::NAME_COLUMNS[0], "a kernel of another variant", expected))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What features know about a row's kernel: the one that it names, else the one that cells describe.
+    pub(super) fn kernel(
+        &self,
+        named: Option<&KernelKind>,
+        cells: &dyn Fields,
+    ) -> Result<KernelTerms, InvalidField> {
+        match named {
+            Some(kernel) => self.extractor.kernel_side(kernel).map_err(field_error),
+            None => each_operation!(self.extractor.schema.op(), Own => {
+                self.described::<Own>(cells).map(Into::into)
+            }),
+        }
+    }
+
+    fn described<P: OperationRows>(&self, cells: &dyn Fields) -> Result<P::KernelTerms, InvalidField> {
+        let (extractor, names) = (&self.extractor, self.kernel.iter().copied());
+        if self.is_lenient() {
+            let given = Given::lenient(cells, names, Some(&P::unknown_kernel()))?;
+            P::check_kernel(extractor, &given, cells)?;
+            return <P as Upstream>::kernel(extractor, &given, cells);
+        }
+        let given = Given::strict(cells, names)?;
+        P::check_kernel(extractor, &given, cells)?;
+        P::kernel_of_cells(extractor, &given, cells)?.terms(extractor)
+    }
+
+    /// The extractor's constants of the GPU, with those of cells.
+    fn hardware(&self, cells: &dyn Fields) -> Result<Hardware, InvalidField> {
+        let mut hardware = self.extractor.hardware;
+        let least = if self.is_lenient() { Engine::least_constant(self.extractor.schema.op()) } else { 1 };
+        for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
+            let Some(cell) = cells.cell(column) else { continue };
+            let value = if self.is_lenient() { cell.truncated(column) } else { cell.whole(column) }?;
+            let set = hardware.set_from(name, value, least);
+            set.map_err(|error| InvalidField { field: column.to_owned(), ..error })?;
+        }
+        Ok(hardware)
+    }
+}
+
+/// Why features cannot describe a value, as a fault of the cell that has it.
+fn field_error(error: SideError) -> InvalidField {
+    match error {
+        SideError::Field(error) => error,
+        SideError::Op { model, found, .. } => InvalidField::new(name::NAME_COLUMNS[0], found, model.as_str()),
+        SideError::Universal => InvalidField::new("features", "those of a universal model", "a pool"),
+    }
+}
+
+/// Refuses a row of another operation.
+fn check_op(op: crate::vocab::Op, cells: &dyn Fields) -> Result<(), InvalidField> {
+    for column in ["op_type", "op"] {
+        if let Some(Cell::Word(word)) = cells.cell(column)
+            && word.parse() != Ok(op)
+            // Upstream's converters write this word where they could not read a kernel's name.
+            && word != "grouped"
+        {
+            let expected = format!("{op}, as of the model");
+            return Err(InvalidField::new(column, format_args!("'{word}'"), expected));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Rows of attention and of its kernels.
+
+use super::name::NameCell;
+use super::operation::OperationRows;
+use super::upstream::Upstream as _;
+use crate::cells::Fields;
+use crate::features::{Extractor, Uncoded};
+use crate::given::{self, Given};
+use crate::kernel::FmhaKernel;
+use crate::problem::{FmhaProblem, InvalidField};
+
+impl OperationRows for FmhaProblem {
+    const SERVED_BY: Option<&'static str> =
+        Some("kernels that support its type, mask, bias, lengths and the like");
+    const BESIDE: &'static [&'static str] = &["dtype"];
+    const SEVERAL_READINGS: &'static [&'static str] = &["qscale"];
+    const SAID_BY_NAME: [&'static [&'static str]; 2] = [&["dtype"], &[]];
+    const CONVERTED: &'static [&'static str] = &[];
+
+    fn needs(_: &Given<Self>) -> &'static [&'static str] {
+        &["dtype", "batch", "seqlen_q", "seqlen_k", "nhead_q", "nhead_k", "hdim_q", "hdim_v"]
+    }
+
+    fn is_served_by(&self, kernel: Result<&FmhaKernel, &Given<Self>>, is_signed: bool) -> bool {
+        match kernel {
+            Ok(kernel) => kernel.supports(&if is_signed { *self } else { kernel.sign(self) }),
+            Err(given) => !is_signed || given.differs_from_signature(self).is_none(),
+        }
+    }
+
+    fn is_signed(given: &Given<Self>) -> bool {
+        given.has_signature()
+    }
+
+    fn check_kernel(
+        extractor: &Extractor,
+        given: &Given<FmhaKernel>,
+        _: &dyn Fields,
+    ) -> Result<(), InvalidField> {
+        if extractor.rules.uncoded == Uncoded::Upstream {
+            return Ok(());
+        }
+        let cells = Self::KERNEL.iter().chain(Self::KERNEL_WORDS).map(|names| names[0]);
+        let absent = cells.filter(|name| *name != "qscale" && given.get(name).is_none());
+        given::absent(absent, given::expected::<FmhaKernel>)
+    }
+
+    fn kernel_of_cells(
+        _: &Extractor,
+        given: &Given<FmhaKernel>,
+        _: &dyn Fields,
+    ) -> Result<FmhaKernel, InvalidField> {
+        Ok(given.complete(&FmhaKernel::USUAL))
+    }
+
+    fn agree(
+        extractor: &Extractor,
+        kernel: &FmhaKernel,
+        cells: &dyn Fields,
+        name: NameCell<'_>,
+    ) -> Result<(), InvalidField> {
+        if extractor.rules.uncoded == Uncoded::Error
+            && let Some(field) =
+                Given::signature(cells)?.differs_from_signature(&kernel.sign(&FmhaProblem::USUAL))
+        {
+            let expected = format!("the {field} of the row's cells");
+            return Err(InvalidField::new(name.0, format_args!("'{}'", name.1), expected));
+        }
+        Ok(())
+    }
+}

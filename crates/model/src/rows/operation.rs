@@ -1,0 +1,99 @@
+//! What rows of an operation's problems and kernels mean beside their fields.
+
+use super::name::NameCell;
+use super::upstream::Upstream;
+use crate::cells::Fields;
+use crate::features::{Extractor, OperationTerms};
+use crate::given::Given;
+use crate::operation::OperationProblem;
+use crate::problem::InvalidField;
+use ck_select_types::operation_enum;
+
+operation_enum! {
+    /// What cells say about a problem.
+    #[derive(Debug, Clone, PartialEq)]
+    #[allow(clippy::large_enum_variant, reason = "a pool of rows holds one")]
+    pub enum GivenProblem(Given);
+}
+
+/// The kernel of a problem's operation.
+pub(super) type KernelOf<P> = <P as OperationProblem>::Kernel;
+
+/// Problems of an operation, as rows describe them and their kernels.
+pub(super) trait OperationRows: OperationTerms + Upstream {
+    /// The kernels of rows that can serve a problem, in words; `None` if all can.
+    const SERVED_BY: Option<&'static str> = None;
+
+    /// The cells by which a row may ask for another variant than its kernel's, in words.
+    const VARIANT: Option<&'static str> = None;
+
+    /// The cells of kernels whose values a name says besides those that upstream's engines read.
+    const BESIDE: &'static [&'static str] = &[];
+
+    /// Cells of kernels with more than one reading, in which a name and a cell may differ.
+    const SEVERAL_READINGS: &'static [&'static str] = &[];
+
+    /// The cells of problems whose values a name says, then those that upstream's engines do not look at.
+    const SAID_BY_NAME: [&'static [&'static str]; 2];
+
+    /// The cells that upstream's converters derive from a name besides; those of problems are among them.
+    const CONVERTED: &'static [&'static str];
+
+    /// The cells that a strict row has, with which it says more than a problem in text needs to.
+    fn needs(given: &Given<Self>) -> &'static [&'static str];
+
+    /// Refuses what only some features cannot do without.
+    fn check(_extractor: &Extractor, _given: &Given<Self>) -> Result<(), InvalidField> {
+        Ok(())
+    }
+
+    /// Whether two values of a field mean the same.
+    fn is_same(_field: &str, values: [i64; 2]) -> bool {
+        values[0] == values[1]
+    }
+
+    /// Whether a row's kernel can serve this problem: by its name or, without one, by the row's cells that
+    /// problems have, too. Without more than sizes (`is_signed`), the problem is for any signature.
+    fn is_served_by(&self, _kernel: Result<&KernelOf<Self>, &Given<Self>>, _is_signed: bool) -> bool {
+        true
+    }
+
+    /// Whether cells say more of a problem than its sizes and type.
+    fn is_signed(_given: &Given<Self>) -> bool {
+        false
+    }
+
+    /// Refuses a row that names no kernel and lacks what describes one.
+    fn check_kernel(
+        extractor: &Extractor,
+        given: &Given<KernelOf<Self>>,
+        cells: &dyn Fields,
+    ) -> Result<(), InvalidField>;
+
+    /// The kernel of a strict row that names none. What no cell says is as usual, and no feature's value.
+    fn kernel_of_cells(
+        extractor: &Extractor,
+        given: &Given<KernelOf<Self>>,
+        cells: &dyn Fields,
+    ) -> Result<KernelOf<Self>, InvalidField>;
+
+    /// Refuses a row whose cells contradict a kernel's name, where values have more than one reading.
+    fn agree(
+        _extractor: &Extractor,
+        _kernel: &KernelOf<Self>,
+        _cells: &dyn Fields,
+        _name: NameCell<'_>,
+    ) -> Result<(), InvalidField> {
+        Ok(())
+    }
+
+    /// Cells of axes that the problems of a kernel do not have, each with the number that has no effect.
+    fn absent_axes(_kernel: &KernelOf<Self>) -> &'static [(&'static str, i64)] {
+        &[]
+    }
+
+    /// Cells that upstream's converters derive from a kernel's name and that are none of its fields.
+    fn converted(_kernel: &KernelOf<Self>) -> Vec<(&'static str, i64)> {
+        Vec::new()
+    }
+}
