@@ -48,7 +48,7 @@ fn find_in(models: &'static [EmbeddedModel], name: &str) -> Result<&'static Embe
 mod tests {
     use super::*;
 
-    static ONE: &[EmbeddedModel] = &[EmbeddedModel::new(c"conv_small", b"{}", &[])];
+    static ONE: &[EmbeddedModel] = &[EmbeddedModel::new(c"conv_small", b"{}", &[], None)];
 
     /// Bit by bit: the debug form of a forest has all of its numbers, and distinguishes the two zeros.
     #[test]

@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use super::pack::pack;
 
 const SPEC: &str = "feature_spec.json";
+const SURENESS: &str = "sureness.json";
 /// A forest's file, without `.gz`, and what it predicts.
 const FORESTS: [(&str, &str); 4] = [
     ("model_tflops.lgbm", "Tflops"),
@@ -66,7 +67,15 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
         if forests == 0 {
             return Err(fault(&directory, &"no forest, such as model_tflops.lgbm.gz"));
         }
-        source += "]),\n";
+        source += "], ";
+        let sureness = directory.join(SURENESS);
+        if sureness.is_file() {
+            let copy = format!("{name}.{SURENESS}");
+            fs::copy(&sureness, out.join(&copy)).map_err(|error| fault(&sureness, &error))?;
+            let _ = writeln!(source, "Some({})),", bytes(&copy));
+        } else {
+            source += "None),\n";
+        }
     }
     source += "]\n";
     Ok(source)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ck_select_model::directory::{Model, Target};
 use ck_select_model::ranking::{RankError, RankScratch, Ranked, Ranker};
+use ck_select_model::sureness::{Signs, Sure};
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::{FieldSet, Splits};
 use rayon::prelude::*;
@@ -24,6 +25,10 @@ pub struct Order {
     pub predicted: Vec<f64>,
     /// The fields in which the problem is outside the model's training range.
     pub outside: FieldSet,
+    /// What tells how sure the choice is, unless the ranking has no scores.
+    pub signs: Option<Signs>,
+    /// How sure it is, if that was learned.
+    pub sure: Option<Sure>,
 }
 
 /// A model, prepared for the kernels of some measurements, or for a whole pool, from which it may choose
@@ -128,6 +133,13 @@ impl Judge {
         let places = ranked.iter().filter_map(place).collect();
         let chosen = ranked.first().filter(|first| self.has_pool && place(first).is_none());
         let unmeasured = chosen.map(|first| problem.named(self.ranker.name(first.index), first.split_k));
+        let signs = if self.has_pool {
+            ranking.signs()
+        } else {
+            let kernels = ranked.iter().filter(|ranked| place(ranked).is_some());
+            ranking.signs_among(kernels.clone().count(), kernels)
+        };
+        let sure = signs.as_ref().and_then(|signs| ranking.sure_by(signs));
         let absolute = match &self.absolute {
             Some(absolute) => Some(absolute.ranking(checked, None, usize::MAX, scratch).map_err(fault)?),
             None => Some(ranking).filter(|_| self.ranker.model().spec().rank_by == Target::Tflops),
@@ -141,6 +153,6 @@ impl Judge {
                 }
             }
         }
-        Ok(Some(Order { places, unmeasured, predicted, outside }))
+        Ok(Some(Order { places, unmeasured, predicted, outside, signs, sure }))
     }
 }

@@ -15,7 +15,9 @@ pub mod predictions;
 pub mod survey;
 pub mod winners;
 
-pub use evaluation::{Baselines, Coverage, Evaluation, FieldCoverage, Outcome, Slice, SliceGroup};
+pub use evaluation::{
+    Baselines, Coverage, Evaluation, Expected, FieldCoverage, Losses, Outcome, Slice, SliceGroup,
+};
 
 use std::fmt::Display;
 

@@ -268,6 +268,8 @@ impl Predictions {
         };
         let unmeasured = places.first().filter(|first| find(first).is_none());
         Some(Order {
+            signs: None,
+            sure: None,
             places: places.iter().filter_map(find).collect(),
             unmeasured: unmeasured.map(|first| first.kernel.name.clone()),
             predicted: Vec::new(),

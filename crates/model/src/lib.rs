@@ -12,6 +12,7 @@
 //! - [`directory`]: a model's spec with its forests; [`ranking`]: rankings, predictions, comparisons
 //! - [`estimate`]: how long a kernel takes, without measurements; [`ties`]: the order of equal scores
 //! - [`hash`]: a fast one for maps
+//! - [`sureness`]: how much a choice is expected to lose, learned from judged choices
 //! - [`rows`]: problems and kernels as tables of named cells, as in upstream's Python tools
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -26,6 +27,7 @@ mod isa;
 pub mod ranking;
 pub mod rows;
 pub mod scoring;
+pub mod sureness;
 pub mod ties;
 
 use ck_select_types::{

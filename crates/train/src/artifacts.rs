@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use ck_select_model::directory::{FeatureSpec, Model, Target, TrainedOn, TrainedRange};
+use ck_select_model::sureness::Sureness;
 use ck_select_types::hardware::Hardware;
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ use super::objective::Objective;
 use super::plan::Plan;
 use super::trained::TrainedForest;
 use super::warm::WarmStart;
-use super::{card, out_of_fold};
+use super::{card, out_of_fold, sureness};
 
 /// A model directory in memory: names and contents of its files.
 #[derive(Debug)]
@@ -52,6 +53,11 @@ impl Directory {
             files.insert(target.file_name() + ".gz", compressed(one.forest.text())?);
             files.insert(format!("cv_metrics_{target}.json"), pretty(&folds));
             files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
+        }
+        if let Some(learned) = sureness::of_folds(measurements, plan, trained)? {
+            learned.read().map_err(TrainError::refused)?;
+            let learned = serde_json::to_value(learned).map_err(TrainError::refused)?;
+            files.insert(Sureness::FILE.to_owned(), pretty(&learned));
         }
         let directory = Self { files };
         directory.check(trained)?;

@@ -31,6 +31,7 @@ mod out_of_fold;
 mod params;
 mod plan;
 mod simulation;
+mod sureness;
 mod text_forest;
 mod trained;
 mod training;

@@ -36,6 +36,11 @@ impl Mode {
         }
     }
 
+    /// Whether losses are known: tables of winners only say which kernel won.
+    pub(super) const fn has_losses(self) -> bool {
+        !matches!(self, Self::Winners { .. })
+    }
+
     /// Whether a universal model is adapted to one GPU.
     pub(super) const fn adapts(self) -> bool {
         matches!(self, Self::Adapted { .. })

@@ -32,6 +32,14 @@ impl Objective {
         matches!(self, Self::Log1p | Self::Raw | Self::Relative)
     }
 
+    /// A prediction in the unit of the measurements; upstream clamps those below 0.
+    pub fn value(self, prediction: f64) -> f64 {
+        match self {
+            Self::Log1p => prediction.exp_m1().max(0.0),
+            _ => prediction.max(0.0),
+        }
+    }
+
     /// LightGBM's parameters for it.
     pub(super) const fn lightgbm(self) -> &'static str {
         if self.is_custom() { "objective=none metric=none" } else { "objective=regression metric=rmse,l1" }

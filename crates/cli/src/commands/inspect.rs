@@ -8,7 +8,7 @@ use ck_select::embedded;
 use ck_select::features::Engine;
 use ck_select::forest::{FeatureInfo, Forest};
 use ck_select::hardware::Hardware;
-use ck_select::vocab::Arch;
+use ck_select::vocab::{Arch, Op};
 use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
@@ -86,7 +86,7 @@ fn embedded_models() -> Result<Table, CliError> {
         let cell = |word: Option<String>| Cell::from(word);
         table.push(vec![
             format!("{}{}", EmbeddedModel::PREFIX, embedded.name()).into(),
-            spec.op().as_str().into(),
+            spec.extractor.ops().map(Op::as_str).collect::<Vec<_>>().join(", ").into(),
             cell(spec.direction.map(|word| word.to_string())),
             cell(spec.dtype.map(|word| word.to_string())),
             cell(spec.arch.map(|word| word.to_string())),

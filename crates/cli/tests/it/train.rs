@@ -88,6 +88,25 @@ mod trained {
         assert!(card.contains(&format!("$ ckselect {BASE} --output model {SMALL}\n")), "{card}");
     }
 
+    /// The folds of a hundred problems teach how sure choices are; fewer teach nothing, and nothing is stated.
+    #[test]
+    fn a_model_says_what_its_choices_are_expected_to_lose() {
+        let figures = |problems: usize| -> Value {
+            let folder = folder(&sweep(problems, "forward", "bf16"));
+            folder.good(&format!("{BASE} --output model {SMALL}"));
+            assert_eq!(folder.path("model/sureness.json").exists(), problems >= 100);
+            let line = "evaluate --model model --data sweep.csv --format json";
+            serde_json::from_str::<Value>(&folder.good(line)).unwrap()["global_metrics"].take()
+        };
+        assert_eq!(figures(24).get("expected_loss_mean"), None);
+        let figures = figures(120);
+        let figure = |name: &str| figures[name].as_f64().unwrap();
+        assert!((0.0..0.5).contains(&figure("expected_loss_mean")), "{figures}");
+        assert!((figure("loss_mean") + figure("efficiency_mean") - 1.0).abs() < 1e-9, "{figures}");
+        assert_eq!(figures["loss_by_thirds"].as_array().unwrap().len(), 3);
+        assert!(figure("sure_within_mean") >= 1.0, "{figures}");
+    }
+
     /// `tune --simulate` needed --arch, and did not know --run-id (a5221839).
     #[test]
     fn the_rows_of_a_run_say_operation_and_architecture() {

@@ -84,6 +84,12 @@ impl Evaluation {
             "trained_on": trained,
             "per_shape_efficiency": per_shape,
         });
+        if let Some(expected) = &self.expected
+            && let (Some(global), Value::Object(figures)) =
+                (value["global_metrics"].as_object_mut(), expected.figures())
+        {
+            global.extend(figures);
+        }
         for group in &self.slices {
             value[group.key] = slices(&group.slices);
         }

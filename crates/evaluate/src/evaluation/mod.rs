@@ -2,6 +2,7 @@
 
 mod conv;
 mod coverage;
+mod expected;
 mod json;
 mod slices;
 
@@ -9,9 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ck_select_model::directory::Model;
+use ck_select_model::sureness::WITHIN;
 use ck_select_types::pool::Pool;
 
 pub use coverage::{Coverage, FieldCoverage};
+pub use expected::{Expected, Losses};
 pub use slices::{Slice, SliceGroup};
 
 use crate::EvaluateError;
@@ -82,6 +85,8 @@ pub struct Evaluation {
     pub slices: Vec<SliceGroup>,
     /// How much of the measurements is inside the model's training range.
     pub coverage: Coverage,
+    /// Expected losses beside the observed ones, if the model has expectations.
+    pub expected: Option<Expected>,
     /// For each file of the measurements, whether the model was trained on it, so that its figures are too
     /// good.
     pub trained_files: Vec<bool>,
@@ -181,7 +186,9 @@ impl Evaluation {
     pub(crate) fn new(measurements: &Measurements, trials: Vec<Trial>, orders: Vec<Order>) -> Self {
         let outcomes: Vec<Outcome> =
             trials.iter().zip(&orders).map(|(trial, order)| Outcome::new(trial, order)).collect();
+        let is_within = |place: usize, first| is_within(&trials[place], &orders[place], first);
         Self {
+            expected: Expected::new(&outcomes, &orders, is_within),
             efficiency: Spread::new(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
             errors: errors(&trials, &orders),
             rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
@@ -221,6 +228,13 @@ impl Outcome {
     pub fn selected_tflops(&self) -> f64 {
         self.selected.map_or(0.0, |chosen| chosen.tflops)
     }
+}
+
+/// Whether the best of the first kernels is as good as the best of all.
+fn is_within(trial: &Trial, order: &Order, first: usize) -> bool {
+    let measured = first - usize::from(order.unmeasured.is_some());
+    let mut first = order.places.iter().take(measured);
+    first.any(|&place| trial.efficiency(place) >= 1.0 - WITHIN)
 }
 
 /// Errors of the predicted speeds, where there are any.

@@ -6,6 +6,8 @@ use crate::survey::tests::measured;
 
 fn order(places: &[usize]) -> Order {
     Order {
+        signs: None,
+        sure: None,
         unmeasured: None,
         places: places.to_vec(),
         predicted: Vec::new(),

@@ -11,7 +11,7 @@ use crate::evaluation::Evaluation;
 use crate::judge::Order;
 use ck_select_measurements::{Measurements, Row};
 
-use ck_select_train::{Objective, Plan, TrainedForest};
+use ck_select_train::{Plan, TrainedForest};
 
 /// Judges the choices by out-of-fold predictions. Each row is a candidate, as in the figures of the folds.
 /// `None` if the target that ranks does not choose, or if nothing was held out.
@@ -43,6 +43,8 @@ pub(crate) fn evaluation(
             unmeasured: None,
             predicted: predicted.collect(),
             outside: FieldSet::default(),
+            signs: None,
+            sure: None,
         });
         trials.push(trial);
     }
@@ -56,14 +58,6 @@ pub(crate) fn evaluation(
 fn speeds(one: &TrainedForest) -> HashMap<u32, f64> {
     let predictions = one.data.rows.iter().zip(&one.validation.predictions);
     predictions
-        .filter_map(|(&row, prediction)| Some((row, value(one.goal.objective, (*prediction)?))))
+        .filter_map(|(&row, prediction)| Some((row, one.goal.objective.value((*prediction)?))))
         .collect()
-}
-
-/// A prediction in the unit of the measurements; upstream clamps those below 0.
-fn value(objective: Objective, prediction: f64) -> f64 {
-    match objective {
-        Objective::Log1p => prediction.exp_m1().max(0.0),
-        _ => prediction.max(0.0),
-    }
 }

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use super::{FeatureSpec, Model, ModelError, Target};
+use crate::sureness::Sureness;
 
 /// A model whose files are part of the library.
 #[derive(Debug)]
@@ -11,20 +12,22 @@ pub struct EmbeddedModel {
     spec: &'static [u8],
     /// As `src/packed/mod.rs` makes them.
     forests: &'static [(Target, &'static [u8])],
+    sureness: Option<&'static [u8]>,
 }
 
 impl EmbeddedModel {
     /// Prefix of the names of embedded models where directories are accepted, too.
     pub const PREFIX: &'static str = "embedded:";
 
-    /// A model from its parts: its name in ASCII, its spec, and its forests as the build script of
-    /// `ck-select` packs them.
+    /// A model from its parts: its name in ASCII, its spec, its forests as the build script of `ck-select`
+    /// packs them, and what was learned about its choices.
     pub const fn new(
         name: &'static CStr,
         spec: &'static [u8],
         forests: &'static [(Target, &'static [u8])],
+        sureness: Option<&'static [u8]>,
     ) -> Self {
-        Self { name, spec, forests }
+        Self { name, spec, forests, sureness }
     }
 
     /// Its name, which is that of its directory.
@@ -52,13 +55,14 @@ impl EmbeddedModel {
     /// with `.packed` after their names.
     pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {
         let forests = self.forests.iter().map(|&(target, packed)| (target.file_name() + ".packed", packed));
-        std::iter::once((FeatureSpec::FILE.to_owned(), self.spec)).chain(forests)
+        let sureness = self.sureness.map(|bytes| (Sureness::FILE.to_owned(), bytes));
+        std::iter::once((FeatureSpec::FILE.to_owned(), self.spec)).chain(forests).chain(sureness)
     }
 
     /// Reads and checks it, as if it were loaded from its directory.
     pub fn load(&self) -> Result<Model, ModelError> {
         let label = self.label();
-        Model::from_packed(&label, self.spec()?, self.forests)
+        Model::from_packed(&label, self.spec()?, self.forests, self.sureness)
     }
 
     fn label(&self) -> String {

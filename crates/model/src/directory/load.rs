@@ -13,6 +13,7 @@ use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError, text_head};
 use crate::inflate::{self, Limited, TooMuch, inflated_to};
+use crate::sureness::Sureness;
 
 /// Largest forest in bytes, after decompression; upstream's default forest of 2000 x 255 leaves is about 40
 /// MB of text.
@@ -32,10 +33,11 @@ impl Model {
         let (file, bytes) = spec_bytes(directory)?;
         // A directory may be called by another name than its own (`.`, a link).
         let spec = FeatureSpec::from_json_of(&names_of(directory), &file, &bytes)?;
-        Self::assemble(label(directory), spec, |target| {
+        let model = Self::assemble(label(directory), spec, |target| {
             let Some(path) = Self::forest_file(directory, target)? else { return Ok(None) };
             Ok(Some((label(&path), Forest::load(path)?)))
-        })
+        })?;
+        Ok(model.with_sureness(sureness(directory)?))
     }
 
     /// The file of a directory that holds a target's forest: `model_<target>.lgbm`, or the same with `.gz` or
@@ -86,7 +88,7 @@ impl Model {
             "Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=0\nis_linear=0\nshrinkage=1\n\nend of trees\n";
         let forest = text_head(&names) + tree;
         let model = Self::from_bytes("estimate", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())])?;
-        Ok(model.on_device(device, None))
+        Ok(model.on_device(device, None).with_sureness(Sureness::of_estimate(op).cloned()))
     }
 
     /// A model whose forests the build script packed. The one that ranks is read at once.
@@ -94,6 +96,7 @@ impl Model {
         name: &str,
         spec: FeatureSpec,
         forests: &[(Target, &'static [u8])],
+        sureness: Option<&[u8]>,
     ) -> Result<Self, ModelError> {
         let mut later = [const { None }; Target::ALL.len()];
         let rank_by = spec.rank_by;
@@ -109,7 +112,9 @@ impl Model {
                 Err(source) => Err(ModelError::Forest { file, source: Box::new(source) }),
             }
         })?;
-        Ok(Self { later, ..model })
+        let file = || format!("{}/{}", model.name, Sureness::FILE);
+        let sureness = sureness.map(|bytes| read_sureness(&file(), bytes)).transpose()?;
+        Ok(Self { later, sureness, ..model })
     }
 
     /// A model of a spec and of what `read` finds for each target: a file and its forest.
@@ -140,8 +145,27 @@ impl Model {
             constants,
             forests,
             later: [const { None }; Target::ALL.len()],
+            sureness: None,
         })
     }
+}
+
+/// What a directory records about the model's choices.
+fn sureness(directory: &Path) -> Result<Option<Arc<Sureness>>, ModelError> {
+    let path = directory.join(Sureness::FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let (file, mut bytes) = (label(&path), Vec::new());
+    let limit = TooMuch { limit: MOST_SPEC_BYTES, inflated: false };
+    match files::open(&path).and_then(|text| Limited::new(text, limit).read_to_end(&mut bytes)) {
+        Ok(_) => read_sureness(&file, &bytes).map(Some),
+        Err(source) => Err(ModelError::Io { file, source }),
+    }
+}
+
+fn read_sureness(file: &str, bytes: &[u8]) -> Result<Arc<Sureness>, ModelError> {
+    Sureness::from_json(bytes).map(Arc::new).map_err(|reason| ModelError::invalid(file, reason))
 }
 
 /// A directory's spec: the file's name and its bytes.

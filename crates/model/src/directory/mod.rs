@@ -31,6 +31,7 @@ use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
 use crate::hardware::Hardware;
+use crate::sureness::Sureness;
 use crate::vocab::{Arch, Op};
 
 ck_select_types::vocabulary! {
@@ -76,6 +77,8 @@ pub struct Model {
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
     /// The forests of an embedded model that do not rank, which a selection does not need.
     later: [Option<Later>; Target::ALL.len()],
+    /// What was learned about its choices.
+    sureness: Option<Arc<Sureness>>,
 }
 
 /// An embedded forest that is read on first use.
@@ -121,9 +124,11 @@ impl Model {
 
     /// The same model, serving all problems of its operation, whatever its spec says. The quality of its
     /// predictions for other directions, types and architectures is unknown.
-    pub const fn forced(mut self) -> Self {
+    pub fn forced(mut self) -> Self {
         self.key = ModelKey::any(self.spec.op());
         self.forced = true;
+        // Its own choices were for other problems.
+        self.sureness = None;
         self
     }
 
@@ -203,12 +208,27 @@ impl Model {
         self.forest(self.spec.rank_by)
     }
 
+    /// What was learned about its choices: how much they are expected to lose. `None` for models that do not
+    /// record it.
+    pub const fn sureness(&self) -> Option<&Arc<Sureness>> {
+        self.sureness.as_ref()
+    }
+
+    /// The same model with what was learned about its choices.
+    pub fn with_sureness(mut self, sureness: Option<Arc<Sureness>>) -> Self {
+        self.sureness = sureness;
+        self
+    }
+
     /// The same model, ranking by another of its targets.
     pub fn ranking_by(mut self, target: Target) -> Result<Self, ModelError> {
         let Some(forest) = self.forest(target).cloned() else {
             return Err(ModelError::NoForest { model: self.name, file: target.file_name() });
         };
         self.forests[target as usize] = Some(forest);
+        if self.spec.rank_by != target {
+            self.sureness = None;
+        }
         self.spec.rank_by = target;
         Ok(self)
     }

@@ -7,7 +7,7 @@ use ck_select_types::operation::{OperationProblem, VariantOf};
 
 use super::device::{Device, Library};
 use super::shape::ShapeError;
-use super::terms::{Cause, Terms};
+use super::terms::Cause;
 use crate::column::Column;
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
@@ -83,8 +83,8 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
         self.cycles(Isa::Portable, shape, device).1
     }
 
-    /// The terms of the time.
-    fn terms(&self, shape: &Self::Shape, device: &Device) -> Terms;
+    /// Hands out the terms of the time, each with its name.
+    fn each_term(&self, shape: &Self::Shape, device: &Device, each: &mut dyn FnMut(&'static str, f64));
 
     /// The times of some kernels.
     fn times(&self, _isa: Isa, shapes: &[Self::Shape], device: &Device, times: &mut [f64]) {

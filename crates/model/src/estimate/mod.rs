@@ -151,11 +151,18 @@ impl Estimator {
 
     /// The terms of the time.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
+        let mut named = Vec::new();
+        self.each_term(load, shape, |name, value| named.push((name, value)));
+        Terms { named }
+    }
+
+    /// Hands out the terms of the time, each with its name: none for a kernel of a different operation.
+    pub fn each_term(&self, load: &Load, shape: &Shape, mut each: impl FnMut(&'static str, f64)) {
         each_operation!(
             (load, shape),
-            (Load(load), Shape(shape)) => load.terms(shape, &self.device),
-            Terms { named: term_names(load.op()).into_iter().map(|name| (name, f64::INFINITY)).collect() }
-        )
+            (Load(load), Shape(shape)) => load.each_term(shape, &self.device, &mut each),
+            ()
+        );
     }
 }
 

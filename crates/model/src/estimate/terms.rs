@@ -17,18 +17,22 @@ pub struct Terms {
 impl Terms {
     /// The terms of a time that is computed from `all`. It grows as the number of each cause is put in its
     /// place, where there is none at first.
-    pub(super) fn by_cause<C: Copy>(causes: &[Cause<C>], mut all: C, time: impl Fn(&C) -> f64) -> Self {
+    pub(super) fn by_cause<C: Copy>(
+        causes: &[Cause<C>],
+        mut all: C,
+        time: impl Fn(&C) -> f64,
+        each: &mut dyn FnMut(&'static str, f64),
+    ) {
         let mut parts = all;
         for (_, number) in causes {
             *number(&mut parts) = 0.0;
         }
         let mut known = 0.0;
-        let named = causes.iter().map(|&(name, number)| {
+        for &(name, number) in causes {
             *number(&mut parts) = *number(&mut all);
             let time = time(&parts);
-            (name, time - std::mem::replace(&mut known, time))
-        });
-        Self { named: named.collect() }
+            each(name, time - std::mem::replace(&mut known, time));
+        }
     }
 
     /// The sum of all terms, which is the time.
@@ -243,11 +247,12 @@ impl Cycles {
     ];
 
     /// The terms, which add up to the time, apart from rounding.
-    pub(super) fn terms(&self) -> Terms {
-        Terms::by_cause(Self::CAUSES, *self, |parts| {
+    pub(super) fn each_term(&self, each: &mut dyn FnMut(&'static str, f64)) {
+        let time = |parts: &Self| {
             let lacking = if parts.waits > 0.0 { self.lacking } else { 1.0 };
             Self { lacking, ..*parts }.time()
-        })
+        };
+        Terms::by_cause(Self::CAUSES, *self, time, each);
     }
 }
 

@@ -8,6 +8,7 @@ mod order;
 mod outside;
 mod prepare;
 mod segment;
+mod sure;
 mod targets;
 mod universal;
 

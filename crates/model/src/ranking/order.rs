@@ -12,7 +12,7 @@ use crate::vocab::Arch;
 /// if it is reached. If that fails, the error is the last item.
 #[derive(Debug)]
 pub struct Ranking<'r, 'w> {
-    ranker: &'r Ranker,
+    pub(super) ranker: &'r Ranker,
     pub(super) query: Query<'r>,
     scratch: &'w mut RankScratch,
     next: usize,

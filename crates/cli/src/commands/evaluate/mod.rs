@@ -8,7 +8,7 @@ use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
 use ck_select_evaluate::candidates::Candidate;
 use ck_select_evaluate::page;
-use ck_select_evaluate::{Baselines, Evaluation, Slice};
+use ck_select_evaluate::{Baselines, Evaluation, Expected, Slice};
 use ck_select_measurements::Measurements;
 use ck_select_measurements::figures::Spread;
 
@@ -252,6 +252,21 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     ] {
         if value.is_some() {
             row(name, &[Cell::Empty, value.into()]);
+        }
+    }
+    for (name, losses) in evaluation.expected.iter().flat_map(Expected::parts) {
+        let cells = [losses.choices.into(), losses.expected.into()];
+        row(&format!("expected loss, {name}"), &cells);
+        row(&format!("observed loss, {name}"), &[losses.choices.into(), losses.observed.into()]);
+    }
+    if let Some(Expected { all, .. }) = &evaluation.expected {
+        for (name, value) in [
+            ("expected within 2 % of the best", all.chance),
+            ("within 2 % of the best", all.within),
+            ("to measure for 90 % within 2 %", all.sure_within),
+            ("within 2 % after measuring as many", all.covered),
+        ] {
+            row(name, &[all.choices.into(), value.into()]);
         }
     }
     for field in &coverage.fields {

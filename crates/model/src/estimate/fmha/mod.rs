@@ -256,8 +256,8 @@ impl Formula for FmhaLoad {
         cycles.products_alone()
     }
 
-    fn terms(&self, shape: &FmhaShape, device: &Device) -> Terms {
-        Terms::by_cause(Self::CAUSES, FmhaCycles::new(self, shape, device), FmhaCycles::time)
+    fn each_term(&self, shape: &FmhaShape, device: &Device, each: &mut dyn FnMut(&'static str, f64)) {
+        Terms::by_cause(Self::CAUSES, FmhaCycles::new(self, shape, device), FmhaCycles::time, each);
     }
 }
 

@@ -6,7 +6,7 @@ use super::device::{Device, Library};
 use super::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 use super::load::{Load, TOGETHER, bytes_of, together};
 use super::shape::{Kernel, Shape, ShapeError};
-use super::terms::{self, Cause, Cycles, Terms};
+use super::terms::{self, Cause, Cycles};
 use crate::isa::Isa;
 use crate::kernel::{GemmKernel, GemmVariant, Quant};
 use crate::problem::GemmProblem;
@@ -79,8 +79,8 @@ impl Formula for Load {
         self.multiply_adds / (shape.macs * units)
     }
 
-    fn terms(&self, shape: &Shape, device: &Device) -> Terms {
-        Cycles::new(self, shape, device).terms()
+    fn each_term(&self, shape: &Shape, device: &Device, each: &mut dyn FnMut(&'static str, f64)) {
+        Cycles::new(self, shape, device).each_term(each);
     }
 
     fn times(&self, isa: Isa, shapes: &[Shape], device: &Device, times: &mut [f64]) {

@@ -197,6 +197,16 @@ impl Universal {
             .map_err(Clone::clone)
     }
 
+    /// The weight of the estimate on a problem's GPU.
+    pub(super) fn prior_on(&self, problem: &Problem, arch: Option<Arch>) -> Option<f64> {
+        Some(self.on(problem, arch).ok()?.prior)
+    }
+
+    /// Whether its forest has seen measurements of a problem's GPU and of the kernels' library.
+    pub(super) fn has_seen(&self, problem: &Problem, arch: Option<Arch>) -> Option<bool> {
+        Some(self.prior_on(problem, arch)? <= self.prior)
+    }
+
     /// Prepares the GPUs that another one was used on.
     pub(super) fn prepare_gpus_of(&self, other: &Self) {
         self.devices.make_those_of(&other.devices, |device, arch| self.make(device, arch));

@@ -1,0 +1,73 @@
+//! `sureness.json`.
+
+use serde::{Deserialize, Serialize};
+
+use super::signs::{MOST, Sign};
+use super::{Sureness, WITHIN};
+use crate::forest::Forest;
+
+/// The content of the file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SurenessFile {
+    /// [`SurenessFile::VERSION`].
+    pub version: u32,
+    /// Number of judged choices that it was learned from.
+    pub choices: usize,
+    /// Their mean loss.
+    pub mean_loss: f64,
+    /// Logarithm of time per unit of the model's score, if that has no unit of its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub log_time: Option<f64>,
+    /// Chances to be within 2 % of the best.
+    pub chances: Vec<Chance>,
+    /// LightGBM's text of the forest that expects the loss.
+    pub loss: String,
+}
+
+/// The chance that the best of the first kernels is as good as the pool's best.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chance {
+    /// How many kernels.
+    pub first: usize,
+    /// The logarithm of the odds where the expected loss is [`WITHIN`].
+    pub at_within: f64,
+    /// What each unit of the loss's logarithm adds.
+    pub slope: f64,
+}
+
+impl Chance {
+    /// The chance at an expected loss.
+    pub fn at(&self, expected_loss: f64) -> f64 {
+        let odds = self.at_within + self.slope * (expected_loss / WITHIN).ln();
+        1.0 / (1.0 + (-odds).exp())
+    }
+}
+
+impl SurenessFile {
+    /// The version of the format.
+    pub const VERSION: u32 = 1;
+
+    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+        let file: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if file.version != Self::VERSION {
+            return Err(format!("version {}, expected {}", file.version, Self::VERSION));
+        }
+        Ok(file)
+    }
+
+    /// What the file says, checked.
+    pub fn read(&self) -> Result<Sureness, String> {
+        let forest = Forest::parse(self.loss.as_bytes()).map_err(|error| format!("loss: {error}"))?;
+        let sign = |name: &String| Sign::named(name).ok_or_else(|| format!("loss: unknown column '{name}'"));
+        let columns: Vec<Sign> = forest.feature_names().iter().map(sign).collect::<Result<_, _>>()?;
+        if columns.len() > MOST {
+            return Err(format!("loss: {} columns, expected {MOST} at most", columns.len()));
+        }
+        if !self.chances.is_sorted_by(|one, next| one.first < next.first) {
+            return Err("chances: expected ascending numbers of kernels".to_owned());
+        }
+        Ok(Sureness { forest, columns, chances: self.chances.clone(), log_time: self.log_time })
+    }
+}

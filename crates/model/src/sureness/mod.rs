@@ -1,0 +1,181 @@
+//! Sureness: how much a choice is expected to lose against the best kernel of its pool.
+//!
+//! A ranking orders kernels and does not say how far to trust the order. What makes a choice doubtful can be seen
+//! when it is made: the next kernels are close behind, or the time of the chosen one consists of what the estimate
+//! knows badly. Choices that were judged by measurements teach what these signs are worth:
+//!
+//! ```text
+//! judged choices:  signs ── forest (LightGBM, Poisson) ──> expected loss
+//!                  expected loss, first k ── logistic curve a k ──> chance to be within 2 % of the best
+//! a new choice:    signs ──> expected loss ──> chance of the first; least k with a chance of 90 and 99 %
+//! ```
+//!
+//! The loss is 1 less the chosen kernel's share of the best speed. The forest has seen no choice by a forest that
+//! knew its problem, and the curves no loss whose expectation knew its table: both are learned out of fold. So
+//! what is stated is what was observed elsewhere, and `ckselect evaluate` prints both side by side.
+//!
+//! A model directory has its own in [`Sureness::FILE`]. A universal model on a GPU that it has never seen chooses
+//! about as well as the estimate, so that the estimate's, which is part of the library, is valid for it there.
+
+mod file;
+mod signs;
+
+use std::sync::{Arc, LazyLock};
+
+pub use file::{Chance, SurenessFile};
+pub use signs::{Signs, column_names};
+
+use crate::forest::Forest;
+use crate::vocab::Op;
+use signs::Sign;
+
+/// A choice is as good as the best within this loss.
+pub const WITHIN: f64 = 0.02;
+
+/// What was learned from judged choices.
+#[derive(Debug, Clone)]
+pub struct Sureness {
+    forest: Forest,
+    /// What each column of the forest is.
+    columns: Vec<Sign>,
+    /// By ascending number of kernels.
+    chances: Vec<Chance>,
+    /// Logarithm of time per unit of the score, for scores that have no unit of their own.
+    log_time: Option<f64>,
+}
+
+/// How sure a choice is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sure {
+    /// The expected loss of the first kernel, as a share of the best one's speed.
+    pub expected_loss: f64,
+    /// The chance that the first kernel is within [`WITHIN`] of the best.
+    pub chance: f64,
+    /// How many of the first kernels have to be measured for the fastest of them to be within [`WITHIN`] of the
+    /// best with a chance of 90 % and of 99 %.
+    pub sure_within: [usize; 2],
+}
+
+/// The chances of [`Sure::sure_within`].
+pub const LEVELS: [f64; 2] = [0.90, 0.99];
+
+impl Sureness {
+    /// The name of its file in a model directory.
+    pub const FILE: &str = "sureness.json";
+
+    /// Reads a file's text.
+    pub fn from_json(text: &[u8]) -> Result<Self, String> {
+        SurenessFile::parse(text)?.read()
+    }
+
+    /// That of the estimate for an operation, learned from choices on several GPUs (`docs/sureness.md`).
+    pub fn of_estimate(op: Op) -> Option<&'static Arc<Self>> {
+        static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
+            std::array::from_fn(|place| {
+                let text: &[u8] = match Op::ALL[place] {
+                    Op::Conv => include_bytes!("estimate/grouped_conv.json"),
+                    Op::Gemm => include_bytes!("estimate/gemm_universal.json"),
+                    Op::Fmha => include_bytes!("estimate/fmha.json"),
+                };
+                Sureness::from_json(text).ok().map(Arc::new)
+            })
+        });
+        OWN.get(op as usize)?.as_ref()
+    }
+
+    /// Logarithm of time per unit of the score of the model that it belongs to.
+    pub const fn log_time(&self) -> Option<f64> {
+        self.log_time
+    }
+
+    /// How sure the choice with these signs is.
+    pub fn of(&self, signs: &Signs) -> Sure {
+        let mut row = [f64::NAN; signs::MOST];
+        for (value, sign) in row.iter_mut().zip(&self.columns) {
+            *value = signs.get(*sign);
+        }
+        let row = row.get(..self.columns.len()).unwrap_or_default();
+        let expected_loss = self.forest.predict(row).map_or(f64::NAN, |loss| loss.clamp(1e-6, 1.0));
+        // Each curve was fitted alone, but to measure one more kernel does no harm.
+        let at_least = |least: &mut f64, chance: &Chance| {
+            *least = least.max(chance.at(expected_loss));
+            Some((chance.first, *least))
+        };
+        let chances = self.chances.iter().scan(0.0, at_least);
+        let kernels = signs.kernels();
+        let sure_within = LEVELS.map(|level| {
+            let reached = chances.clone().find(|(_, chance)| *chance >= level);
+            reached.map_or(kernels, |(first, _)| first.min(kernels))
+        });
+        let chance = chances.clone().next().map_or(f64::NAN, |(_, chance)| chance);
+        Sure { expected_loss, chance, sure_within }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Model;
+    use crate::estimate::Device;
+    use crate::pool::Pool;
+    use crate::problem::{ConvProblem, Problem};
+    use crate::ranking::{RankScratch, Ranker};
+    use crate::vocab::Arch;
+
+    fn file(chances: &str) -> Result<Sureness, String> {
+        let tree = "tree\\nversion=v4\\nnum_class=1\\nnum_tree_per_iteration=1\\nlabel_index=0\\nmax_feature_idx=0\\n\
+                    objective=poisson\\nfeature_names=behind_2\\nfeature_infos=[0:1]\\n\\nTree=0\\nnum_leaves=2\\nnum_cat=0\\n\
+                    split_feature=0\\nsplit_gain=1\\nthreshold=0.1\\ndecision_type=2\\nleft_child=-1\\nright_child=-2\\n\
+                    leaf_value=-3 -5\\ninternal_value=0\\nis_linear=0\\nshrinkage=1\\n\\nend of trees\\n";
+        let text = format!(
+            r#"{{"version":1,"choices":100,"mean_loss":0.05,"chances":[{chances}],"loss":"{tree}"}}"#
+        );
+        Sureness::from_json(text.as_bytes())
+    }
+
+    #[test]
+    fn a_close_kernel_is_a_reason_to_measure() {
+        let curve = |first: usize, at| format!(r#"{{"first":{first},"at_within":{at},"slope":-2.0}}"#);
+        let sureness = file(&[curve(1, 0.0), curve(2, 3.0), curve(5, 2.0)].join(",")).unwrap();
+        let [close, far] = [0.01, 0.5].map(|behind| sureness.of(&Signs::new(4, std::iter::once(behind))));
+        assert_eq!((close.expected_loss, far.expected_loss), ((-3.0_f64).exp(), (-5.0_f64).exp()));
+        assert!(close.chance < 0.2 && far.chance > 0.8, "{close:?} {far:?}");
+        // Five kernels are never worse than two; where no curve reaches a level, all have to be measured.
+        assert_eq!((close.sure_within, far.sure_within), ([4, 4], [2, 2]));
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused() {
+        assert_eq!(
+            Sureness::from_json(br#"{"version":2,"choices":1,"mean_loss":0,"chances":[],"loss":""}"#).err(),
+            Some("version 2, expected 1".to_owned())
+        );
+        let twice = r#"{"first":2,"at_within":0,"slope":0},{"first":2,"at_within":0,"slope":0}"#;
+        assert_eq!(file(twice).err(), Some("chances: expected ascending numbers of kernels".to_owned()));
+        let unknown = Sureness::from_json(br#"{"version":1,"surely":1}"#).err().unwrap();
+        assert!(unknown.contains("unknown field `surely`"), "{unknown}");
+    }
+
+    /// The estimate says of each operation how sure it is, of some problems more than of others.
+    #[test]
+    fn the_estimate_says_how_sure_it_is() {
+        assert!(Op::ALL.iter().all(|&op| Sureness::of_estimate(op).is_some()));
+        let configs = format!("{}/../../configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
+        let pool = Arc::new(Pool::read(configs).unwrap());
+        let arch: Arch = "gfx950".parse().unwrap();
+        let model = Model::from_estimate(Op::Conv, Device::for_arch(arch).unwrap()).unwrap();
+        let ranker = Ranker::new(Arc::new(model), Arc::clone(&pool)).unwrap();
+        let mut scratch = RankScratch::default();
+        let mut losses = [1, 8, 64].map(|n| {
+            let problem = ConvProblem { n, c: 512, k: 512, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+            let problem: Problem = problem.padded([1, 1]).into();
+            let problem = problem.checked().unwrap();
+            let ranking = ranker.ranking(problem, None, Ranker::LOOKED_AT, &mut scratch).unwrap();
+            let Sure { expected_loss, chance, sure_within: [few, more] } = ranking.sure().unwrap();
+            assert!((0.0..1.0).contains(&chance) && 1 <= few && few <= more && more <= pool.len());
+            expected_loss
+        });
+        losses.sort_by(f64::total_cmp);
+        assert!(0.0 < losses[0] && losses[0] < losses[2] && losses[2] < 0.3, "{losses:?}");
+    }
+}

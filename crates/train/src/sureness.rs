@@ -1,0 +1,275 @@
+//! How sure a model's choices are, learned from choices that were judged.
+//!
+//! Two fits, of which the second sees the first's expectations of choices that it did not learn from:
+//!
+//! ```text
+//! forest:  signs of a choice ──> its loss            Poisson, since a loss is positive and mostly small
+//! curves:  ln(expected loss) ──> chance that the best of the first k is within 2 %, one logistic curve a k
+//! ```
+//!
+//! Choices come in groups, such as the tables of a GPU. The forest that expects a choice's loss for the curves was
+//! fitted without the choice's group, so that the curves state what holds on data that nobody has seen.
+
+use std::borrow::Cow;
+
+use ck_select_measurements::Measurements;
+use ck_select_model::directory::Target;
+use ck_select_model::estimate::Estimator;
+use ck_select_model::forest::Forest;
+use ck_select_model::sureness::{Chance, Signs, SurenessFile, WITHIN, column_names};
+use ck_select_model::ties;
+
+use super::combine;
+use super::data::{Item, TrainingData};
+use super::error::TrainError;
+use super::plan::Plan;
+use super::trained::TrainedForest;
+use crate::lightgbm::{Booster, Matrix};
+
+/// A choice that was judged by measurements.
+#[derive(Debug, Clone)]
+struct JudgedChoice {
+    /// What was known when choosing.
+    signs: Signs,
+    /// The loss of the best of the first kernels: of one, of two, and so on.
+    losses: Vec<f64>,
+    /// Choices that have more in common than others, such as those of a table.
+    group: usize,
+}
+
+impl JudgedChoice {
+    /// Of efficiencies in the order of the ranking.
+    fn new(signs: Signs, efficiencies: impl Iterator<Item = f64>, group: usize) -> Self {
+        let best = |best: &mut f64, efficiency: f64| {
+            *best = best.max(efficiency);
+            Some((1.0 - *best).max(0.0))
+        };
+        Self { signs, losses: efficiencies.scan(0.0, best).collect(), group }
+    }
+
+    /// The loss of the best of the first kernels.
+    fn loss(&self, first: usize) -> f64 {
+        let place = first.min(self.losses.len()).saturating_sub(1);
+        self.losses.get(place).copied().unwrap_or(1.0)
+    }
+}
+
+/// Fewer choices teach nothing.
+const LEAST: usize = 100;
+/// Groups without which the forest is fitted in turn; with fewer, choices are dealt out.
+const GROUPS: usize = 4;
+/// The numbers of kernels that have a curve.
+const FIRST: [usize; 10] = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100];
+const TREES: usize = 40;
+
+/// What the choices teach; `None` if there are too few of them, or if none of them lost anything. `log_time` is
+/// what a unit of the model's score means, if its scores have no unit of their own.
+fn learn(choices: &[JudgedChoice], log_time: Option<f64>) -> Result<Option<SurenessFile>, TrainError> {
+    let mean_loss = choices.iter().map(|choice| choice.loss(1)).sum::<f64>() / choices.len().max(1) as f64;
+    if choices.len() < LEAST || mean_loss <= 0.0 {
+        return Ok(None);
+    }
+    let weights = weights(choices);
+    let all: Vec<usize> = (0..choices.len()).collect();
+    let expected = out_of_group(choices, &weights)?;
+    let chance = |first| chance(first, choices, &expected, &weights);
+    Ok(Some(SurenessFile {
+        version: SurenessFile::VERSION,
+        choices: choices.len(),
+        mean_loss,
+        log_time,
+        chances: FIRST.into_iter().map(chance).collect(),
+        loss: forest(choices, &weights, &all)?,
+    }))
+}
+
+/// A large group counts less than in proportion, or it would decide alone.
+fn weights(choices: &[JudgedChoice]) -> Vec<f64> {
+    let groups = choices.iter().map(|choice| choice.group).max().unwrap_or_default() + 1;
+    let mut sizes = vec![0_u32; groups];
+    choices.iter().for_each(|choice| sizes[choice.group] += 1);
+    choices.iter().map(|choice| f64::from(sizes[choice.group]).sqrt().recip()).collect()
+}
+
+/// The loss to expect of each choice, by a forest that has not seen its group.
+fn out_of_group(choices: &[JudgedChoice], weights: &[f64]) -> Result<Vec<f64>, TrainError> {
+    let mut groups: Vec<usize> = choices.iter().map(|choice| choice.group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let few = groups.len() < GROUPS;
+    let group = |place: usize| if few { place % (GROUPS + 1) } else { choices[place].group };
+    let mut expected = vec![0.0; choices.len()];
+    for left_out in if few { (0..=GROUPS).collect() } else { groups } {
+        let (held, rest): (Vec<usize>, Vec<usize>) =
+            (0..choices.len()).partition(|&place| group(place) == left_out);
+        let text = forest(choices, weights, &rest)?;
+        let forest = Forest::parse(text.as_bytes()).map_err(TrainError::refused)?;
+        for place in held {
+            let row = choices[place].signs.row();
+            expected[place] = forest.predict(&row).map_err(TrainError::refused)?.clamp(1e-6, 1.0);
+        }
+    }
+    Ok(expected)
+}
+
+/// LightGBM's text of a forest that expects the loss of some choices.
+fn forest(choices: &[JudgedChoice], weights: &[f64], some: &[usize]) -> Result<String, TrainError> {
+    let names = column_names();
+    let leaf = (some.len() / 12).clamp(10, 60);
+    let params = format!(
+        "objective=poisson num_leaves=8 learning_rate=0.1 min_data_in_leaf={leaf} lambda_l2=5 seed=3 \
+         bagging_fraction=0.7 bagging_freq=1 feature_fraction=0.5 deterministic=true force_row_wise=true"
+    );
+    let values: Vec<f64> = some.iter().flat_map(|&place| choices[place].signs.row()).collect();
+    let matrix = Matrix {
+        width: names.len(),
+        blocks: vec![Cow::Owned(values)],
+        labels: some.iter().map(|&place| choices[place].loss(1) as f32).collect(),
+        weights: some.iter().map(|&place| weights[place] as f32).collect(),
+        names,
+        ..Matrix::default()
+    };
+    let booster = Booster::train(&matrix, &params, TREES, None).map_err(TrainError::refused)?;
+    let text = booster.to_text().map_err(TrainError::refused)?;
+    combine::lean(&text).map_err(TrainError::refused)
+}
+
+/// The logistic curve of the chance that the best of the first kernels is within [`WITHIN`], by Newton's method
+/// with a small penalty, so that it has an end where all of them are.
+fn chance(first: usize, choices: &[JudgedChoice], expected: &[f64], weights: &[f64]) -> Chance {
+    const PENALTY: f64 = 0.5;
+    let (mut at_within, mut slope) = (0.0_f64, 0.0_f64);
+    for _ in 0..50 {
+        let (mut gradient, mut curvature) = ([0.0, -PENALTY * slope], [PENALTY, 0.0, PENALTY]);
+        for ((choice, loss), weight) in choices.iter().zip(expected).zip(weights) {
+            let x = (loss / WITHIN).ln();
+            let chance = 1.0 / (1.0 + (-(at_within + slope * x)).exp());
+            let error = weight * (f64::from(u8::from(choice.loss(first) <= WITHIN)) - chance);
+            let spread = weight * chance * (1.0 - chance);
+            gradient = [gradient[0] + error, gradient[1] + error * x];
+            curvature = [curvature[0] + spread, curvature[1] + spread * x, curvature[2] + spread * x * x];
+        }
+        let [a, b, c] = curvature;
+        let determinant = a * c - b * b;
+        let step = |value: f64| if value.is_finite() { value.clamp(-2.0, 2.0) } else { 0.0 };
+        at_within += step((c * gradient[0] - b * gradient[1]) / determinant);
+        slope += step((a * gradient[1] - b * gradient[0]) / determinant);
+    }
+    // More loss to expect never makes a choice better.
+    Chance { first, at_within, slope: slope.min(0.0) }
+}
+
+/// What a training's folds teach about the choices of the model. `None` without folds, and for winners of tables,
+/// which have no losses.
+pub(super) fn of_folds(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[TrainedForest],
+) -> Result<Option<SurenessFile>, TrainError> {
+    let Some(one) = plan.ranking(trained).filter(|_| plan.mode.has_losses()) else { return Ok(None) };
+    let runs: Vec<FoldChoice> =
+        one.data.problems.iter().filter_map(|item| FoldChoice::new(one, item)).collect();
+    let log_time = match (one.prior, one.goal.target) {
+        (Some(prior), _) => Some(prior.recip()),
+        (None, Target::Relative) => Some(unit(&one.data, &runs)),
+        (None, _) => None,
+    };
+    let mut choices = Vec::new();
+    for run in &runs {
+        choices.push(run.judged(measurements, one, log_time)?);
+    }
+    learn(&choices, log_time.filter(|_| one.prior.is_none()))
+}
+
+/// A problem of the folds with its rows, best first.
+struct FoldChoice<'t> {
+    item: &'t Item,
+    rows: Vec<usize>,
+    scores: Vec<f64>,
+}
+
+impl<'t> FoldChoice<'t> {
+    fn new(one: &TrainedForest, item: &'t Item) -> Option<Self> {
+        let score = |row: usize| one.validation.predictions[row];
+        let mut rows: Vec<(usize, f64)> =
+            item.span.clone().map(|row| Some((row, score(row)?))).collect::<Option<_>>()?;
+        let higher_is_better = one.goal.target.higher_is_better();
+        rows.sort_by(|a, b| ties::order(a.1, b.1, higher_is_better));
+        let (rows, scores) = rows.into_iter().unzip();
+        Some(Self { item, rows, scores })
+    }
+
+    fn judged(
+        &self,
+        measurements: &Measurements,
+        one: &TrainedForest,
+        log_time: Option<f64>,
+    ) -> Result<JudgedChoice, TrainError> {
+        let first = self.scores[0];
+        let value = |score: f64| one.goal.objective.value(score);
+        let behind = self.scores[1..].iter().map(|&score| match (log_time, one.goal.target) {
+            (Some(unit), _) => ((first - score) * unit).max(0.0),
+            (None, Target::Latency) => (value(score) / value(first)).ln().max(0.0),
+            (None, _) => (value(first) / value(score)).ln().max(0.0),
+        });
+        let mut signs = Signs::new(self.rows.len(), behind);
+        let row = &measurements.rows()[one.data.rows[self.rows[0]] as usize];
+        if let Some(arch) = self.item.arch
+            && let Ok(device) = measurements.device_of_file(self.item.file, arch)
+        {
+            let estimator = Estimator::new(device);
+            let kernel = &measurements.kernels()[row.kernel as usize].kind;
+            if let Ok(shape) = estimator.shape(kernel) {
+                let load = estimator.load(&measurements.problem_of(row));
+                signs = signs.with_estimate(&estimator, &load, &shape);
+            }
+        }
+        let efficiencies = self.rows.iter().map(|&row| one.data.efficiency[row]);
+        Ok(JudgedChoice::new(signs, efficiencies, self.item.file))
+    }
+}
+
+/// Logarithm of time per unit of a score, by the first kernels of each problem: the line through the first one.
+fn unit(data: &TrainingData, runs: &[FoldChoice]) -> f64 {
+    const LOOKED_AT: usize = 8;
+    let (mut xy, mut xx) = (0.0, 0.0);
+    for run in runs {
+        for (row, score) in run.rows.iter().zip(&run.scores).skip(1).take(LOOKED_AT) {
+            let behind = run.scores[0] - score;
+            let slower = (data.efficiency[run.rows[0]] / data.efficiency[*row]).ln();
+            (xy, xx) = (xy + behind * slower, xx + behind * behind);
+        }
+    }
+    if xx > 0.0 { (xy / xx).max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A choice whose second kernel is so far behind, and whose loss is what it should teach.
+    fn choice(place: usize) -> JudgedChoice {
+        let is_close = place % 2 == 0;
+        let behind = if is_close { 0.001 } else { 0.5 };
+        let signs = Signs::new(3, [behind, behind, behind].into_iter());
+        let first = if is_close && place % 4 == 0 { 0.8 } else { 1.0 };
+        JudgedChoice::new(signs, [first, 1.0, 0.5].into_iter(), place % 5)
+    }
+
+    #[test]
+    fn close_kernels_teach_doubt() {
+        let choices: Vec<JudgedChoice> = (0..600).map(choice).collect();
+        let sureness = learn(&choices, None).unwrap().unwrap().read().unwrap();
+        let [doubtful, sure] = [0, 1].map(|place| sureness.of(&choices[place].signs));
+        assert!((0.08..0.12).contains(&doubtful.expected_loss), "{doubtful:?}");
+        assert!(sure.expected_loss < 0.02, "{sure:?}");
+        assert!((0.3..0.7).contains(&doubtful.chance) && sure.chance > 0.9, "{doubtful:?} {sure:?}");
+        assert_eq!((doubtful.sure_within[0], sure.sure_within[0]), (2, 1));
+    }
+
+    #[test]
+    fn few_choices_teach_nothing() {
+        let choices: Vec<JudgedChoice> = (0..LEAST - 1).map(choice).collect();
+        assert!(learn(&choices, None).unwrap().is_none());
+    }
+}
