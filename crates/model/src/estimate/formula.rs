@@ -19,6 +19,8 @@ pub trait OperationEstimate:
 {
     /// The problem's side of the operation's formula.
     type Load: Formula;
+    /// How sure the estimate's choices are, as `sureness.json` has it.
+    const SURENESS: &'static [u8];
 
     /// What depends on the problem alone.
     fn load(&self) -> Self::Load;

@@ -87,6 +87,11 @@ pub fn term_names(op: Op) -> Vec<&'static str> {
     each_operation!(op, Own => <LoadFor<Own> as Formula>::CAUSES.iter().map(|(name, _)| *name).collect())
 }
 
+/// How sure the estimate's choices for an operation are, as `sureness.json` has it.
+pub(crate) fn sureness_of(op: Op) -> &'static [u8] {
+    each_operation!(op, Own => Own::SURENESS)
+}
+
 /// What tells the library of a kernel.
 pub(crate) fn library_marks(kernel: &KernelKind) -> Option<(GemmLibrary, bool)> {
     each_operation!(kernel, KernelKind(kernel) => kernel.library_marks())

@@ -25,6 +25,7 @@ use std::sync::{Arc, LazyLock};
 pub use file::{Chance, SurenessFile};
 pub use signs::{Signs, column_names};
 
+use crate::estimate::sureness_of;
 use crate::forest::Forest;
 use crate::vocab::Op;
 use signs::Sign;
@@ -72,11 +73,7 @@ impl Sureness {
     pub fn of_estimate(op: Op) -> Option<&'static Arc<Self>> {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
             std::array::from_fn(|place| {
-                let text: &[u8] = match Op::ALL[place] {
-                    Op::Conv => include_bytes!("estimate/grouped_conv.json"),
-                    Op::Gemm => include_bytes!("estimate/gemm_universal.json"),
-                    Op::Fmha => include_bytes!("estimate/fmha.json"),
-                };
+                let text = sureness_of(Op::ALL[place]);
                 Sureness::from_json(text).ok().map(Arc::new)
             })
         });

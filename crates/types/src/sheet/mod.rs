@@ -33,6 +33,7 @@ pub struct SheetError {
     /// The file's name.
     pub file: String,
     /// What is wrong.
+    #[source]
     pub fault: SheetFault,
 }
 
@@ -40,7 +41,7 @@ pub struct SheetError {
 #[derive(Debug, thiserror::Error)]
 pub enum SheetFault {
     /// It cannot be read.
-    #[error(transparent)]
+    #[error("{0}")]
     Unreadable(#[from] io::Error),
     /// It is something else than expected: what was found, and where.
     #[error("{0}")]

@@ -113,7 +113,9 @@ class _Overrides:
             chosen = inner._finalize_template_configs(
                 template_choices, kernel_inputs, templates, op_name, kwarg_overrides
             )
-            return chosen if problem is None else first(chosen, problem, self._ck_ranker, self._ck_settings.top)
+            if problem is None:
+                return chosen
+            return first(chosen, problem, self._ck_ranker, self._ck_settings.top, kernel_inputs.output_layout)
         except Exception as error:
             warn_once(error)
         told = kwarg_overrides or {}
@@ -122,7 +124,9 @@ class _Overrides:
         return listed
 
 
-def first(chosen: list[Any], problem: Problem, ranker: Ranker, top: int) -> list[Any]:
+def first(
+    chosen: list[Any], problem: Problem, ranker: Ranker, top: int, output_layout: Callable[..., Any]
+) -> list[Any]:
     """What is no candidate of Triton's, then the first of those that are, as far as they can be generated."""
     begin = time.perf_counter()
     others: list[Any] = []
@@ -139,14 +143,21 @@ def first(chosen: list[Any], problem: Problem, ranker: Ranker, top: int) -> list
     order = sorted(range(len(candidates)), key=places.__getitem__)
     took = (time.perf_counter() - begin) * 1e3
     kept: list[int] = []
+    # Triton's code is generated for a layout that no longer changes; Inductor fixes it after this.
+    layout = output_layout(flexible=False)
     for number in order:
         if len(kept) == top:
             break
-        if candidates[number][0].choice is not None:
+        if _is_generated(candidates[number][0], layout):
             kept.append(number)
     names = " ".join(candidates[number][1] for number in kept)
     LOG.info("ck_select: %s: %d of %d candidates in %.1f ms: %s", problem, len(kept), len(candidates), took, names)
     return others + [candidates[number][0] for number in kept]
+
+
+def _is_generated(candidate: Any, layout: Any) -> bool:
+    candidate.layout = layout
+    return candidate.choice is not None
 
 
 def _is_triton(template: Any) -> bool:

@@ -14,6 +14,7 @@ use crate::vocab::{Epilogue, GemmLayout, GemmLibrary, Major, QuantMode};
 
 impl OperationEstimate for GemmProblem {
     type Load = Load;
+    const SURENESS: &'static [u8] = include_bytes!("../../sureness/estimate/gemm_universal.json");
 
     fn load(&self) -> Load {
         let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, request, .. } = *self;
