@@ -39,12 +39,12 @@ struct JudgedChoice {
 
 impl JudgedChoice {
     /// Of efficiencies in the order of the ranking.
-    fn new(signs: Signs, efficiencies: impl Iterator<Item = f64>, group: usize) -> Self {
+    fn new(signs: &Signs, efficiencies: impl Iterator<Item = f64>, group: usize) -> Self {
         let best = |best: &mut f64, efficiency: f64| {
             *best = best.max(efficiency);
             Some((1.0 - *best).max(0.0))
         };
-        Self { signs, losses: efficiencies.scan(0.0, best).collect(), group }
+        Self { signs: *signs, losses: efficiencies.scan(0.0, best).collect(), group }
     }
 
     /// The loss of the best of the first kernels.
@@ -61,12 +61,14 @@ const GROUPS: usize = 4;
 /// The numbers of kernels that have a curve.
 const FIRST: [usize; 10] = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100];
 const TREES: usize = 40;
+/// Measurements say nothing about smaller losses.
+const LEAST_LOSS: f64 = 1e-3;
 
-/// What the choices teach; `None` if there are too few of them, or if none of them lost anything. `log_time` is
+/// What the choices teach; `None` if there are too few of them. `log_time` is
 /// what a unit of the model's score means, if its scores have no unit of their own.
 fn learn(choices: &[JudgedChoice], log_time: Option<f64>) -> Result<Option<SurenessFile>, TrainError> {
     let mean_loss = choices.iter().map(|choice| choice.loss(1)).sum::<f64>() / choices.len().max(1) as f64;
-    if choices.len() < LEAST || mean_loss <= 0.0 {
+    if choices.len() < LEAST {
         return Ok(None);
     }
     let weights = weights(choices);
@@ -87,7 +89,9 @@ fn learn(choices: &[JudgedChoice], log_time: Option<f64>) -> Result<Option<Suren
 fn weights(choices: &[JudgedChoice]) -> Vec<f64> {
     let groups = choices.iter().map(|choice| choice.group).max().unwrap_or_default() + 1;
     let mut sizes = vec![0_u32; groups];
-    choices.iter().for_each(|choice| sizes[choice.group] += 1);
+    for choice in choices {
+        sizes[choice.group] += 1;
+    }
     choices.iter().map(|choice| f64::from(sizes[choice.group]).sqrt().recip()).collect()
 }
 
@@ -124,7 +128,7 @@ fn forest(choices: &[JudgedChoice], weights: &[f64], some: &[usize]) -> Result<S
     let matrix = Matrix {
         width: names.len(),
         blocks: vec![Cow::Owned(values)],
-        labels: some.iter().map(|&place| choices[place].loss(1) as f32).collect(),
+        labels: some.iter().map(|&place| choices[place].loss(1).max(LEAST_LOSS) as f32).collect(),
         weights: some.iter().map(|&place| weights[place] as f32).collect(),
         names,
         ..Matrix::default()
@@ -174,10 +178,7 @@ pub(super) fn of_folds(
         (None, Target::Relative) => Some(unit(&one.data, &runs)),
         (None, _) => None,
     };
-    let mut choices = Vec::new();
-    for run in &runs {
-        choices.push(run.judged(measurements, one, log_time)?);
-    }
+    let choices: Vec<JudgedChoice> = runs.iter().map(|run| run.judged(measurements, one, log_time)).collect();
     learn(&choices, log_time.filter(|_| one.prior.is_none()))
 }
 
@@ -204,7 +205,7 @@ impl<'t> FoldChoice<'t> {
         measurements: &Measurements,
         one: &TrainedForest,
         log_time: Option<f64>,
-    ) -> Result<JudgedChoice, TrainError> {
+    ) -> JudgedChoice {
         let first = self.scores[0];
         let value = |score: f64| one.goal.objective.value(score);
         let behind = self.scores[1..].iter().map(|&score| match (log_time, one.goal.target) {
@@ -225,7 +226,7 @@ impl<'t> FoldChoice<'t> {
             }
         }
         let efficiencies = self.rows.iter().map(|&row| one.data.efficiency[row]);
-        Ok(JudgedChoice::new(signs, efficiencies, self.item.file))
+        JudgedChoice::new(&signs, efficiencies, self.item.file)
     }
 }
 
@@ -249,11 +250,11 @@ mod tests {
 
     /// A choice whose second kernel is so far behind, and whose loss is what it should teach.
     fn choice(place: usize) -> JudgedChoice {
-        let is_close = place % 2 == 0;
+        let is_close = place.is_multiple_of(2);
         let behind = if is_close { 0.001 } else { 0.5 };
         let signs = Signs::new(3, [behind, behind, behind].into_iter());
-        let first = if is_close && place % 4 == 0 { 0.8 } else { 1.0 };
-        JudgedChoice::new(signs, [first, 1.0, 0.5].into_iter(), place % 5)
+        let first = if is_close && place.is_multiple_of(4) { 0.8 } else { 1.0 };
+        JudgedChoice::new(&signs, [first, 1.0, 0.5].into_iter(), place % 5)
     }
 
     #[test]

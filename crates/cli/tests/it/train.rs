@@ -105,8 +105,7 @@ mod trained {
     fn a_model_says_what_its_choices_are_expected_to_lose() {
         let figures = |problems: usize| -> Value {
             let folder = folder(&filters(problems));
-            // Forests that rank lose nothing on this machine.
-            folder.good(&format!("{BASE} --output model {SMALL} --targets tflops"));
+            folder.good(&format!("{BASE} --output model {SMALL}"));
             assert_eq!(folder.path("model/sureness.json").exists(), problems >= 100);
             let line = "evaluate --model model --data sweep.csv --format json";
             serde_json::from_str::<Value>(&folder.good(line)).unwrap()["global_metrics"].take()
@@ -114,7 +113,8 @@ mod trained {
         assert_eq!(figures(24).get("expected_loss_mean"), None);
         let figures = figures(120);
         let figure = |name: &str| figures[name].as_f64().unwrap();
-        assert!((0.0..0.5).contains(&figure("expected_loss_mean")), "{figures}");
+        // Its choices lose nothing here, of which measurements cannot tell less than a thousandth.
+        assert!((0.0005..0.01).contains(&figure("expected_loss_mean")), "{figures}");
         assert!((figure("loss_mean") + figure("efficiency_mean") - 1.0).abs() < 1e-9, "{figures}");
         assert_eq!(figures["loss_by_thirds"].as_array().unwrap().len(), 3);
         assert!(figure("sure_within_mean") >= 1.0, "{figures}");

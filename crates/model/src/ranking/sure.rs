@@ -57,11 +57,11 @@ impl Ranking<'_, '_> {
         let first = places.next()?;
         let log_time = self.log_time()?;
         let signs = Signs::new(kernels, places.map(|one| log_time.behind(first.score, one.score)));
-        Some(self.with_estimate(signs, first).unwrap_or(signs))
+        Some(self.with_estimate(&signs, first).unwrap_or(signs))
     }
 
     /// Signs with what the estimate says of the first place, if it knows GPU and kernel.
-    fn with_estimate(&self, signs: Signs, first: &Ranked) -> Option<Signs> {
+    fn with_estimate(&self, signs: &Signs, first: &Ranked) -> Option<Signs> {
         let Query { problem, arch } = self.query;
         let (segment, place) = self.ranker.segment_of(first.index)?;
         let estimated = segment.estimated(&problem, arch)?;

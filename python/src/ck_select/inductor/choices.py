@@ -110,7 +110,7 @@ class _Overrides:
         inner = self._ck_inner
         try:
             problem = problem_of(kernel_inputs, op_name) if _autotunes() else None
-            chosen = inner._finalize_template_configs(
+            chosen: list[Any] = inner._finalize_template_configs(
                 template_choices, kernel_inputs, templates, op_name, kwarg_overrides
             )
             if problem is None:
