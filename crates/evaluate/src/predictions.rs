@@ -147,7 +147,7 @@ impl Reader {
     /// layout.
     fn problem(&self, kernel: &str) -> Result<Problem, DataError> {
         let (op, arch) = (self.op, self.arch);
-        let cells = self.problem.of(&self.sheet.rows).map_err(|error| self.fault(error))?;
+        let cells = self.problem.cells(&self.sheet.rows).map_err(|error| self.fault(error))?;
         let problem = match Kernel::from_name(kernel) {
             Ok(kernel) if kernel.op() == op => problem_of(&kernel, &cells, arch),
             _ => {

@@ -25,6 +25,7 @@ use super::error::TrainError;
 use super::plan::Plan;
 use super::trained::TrainedForest;
 use crate::lightgbm::{Booster, Matrix};
+use ck_select_types::vocab::Op;
 
 /// A choice that was judged by measurements.
 #[derive(Debug, Clone)]
@@ -64,16 +65,20 @@ const TREES: usize = 40;
 /// Measurements say nothing about smaller losses.
 const LEAST_LOSS: f64 = 1e-3;
 
-/// What the choices teach; `None` if there are too few of them. `log_time` is
+/// What choices of an operation teach; `None` if there are too few of them. `log_time` is
 /// what a unit of the model's score means, if its scores have no unit of their own.
-fn learn(choices: &[JudgedChoice], log_time: Option<f64>) -> Result<Option<SurenessFile>, TrainError> {
+fn learn(
+    op: Op,
+    choices: &[JudgedChoice],
+    log_time: Option<f64>,
+) -> Result<Option<SurenessFile>, TrainError> {
     let mean_loss = choices.iter().map(|choice| choice.loss(1)).sum::<f64>() / choices.len().max(1) as f64;
     if choices.len() < LEAST {
         return Ok(None);
     }
     let weights = weights(choices);
     let all: Vec<usize> = (0..choices.len()).collect();
-    let expected = out_of_group(choices, &weights)?;
+    let expected = out_of_group(op, choices, &weights)?;
     let chance = |first| chance(first, choices, &expected, &weights);
     Ok(Some(SurenessFile {
         version: SurenessFile::VERSION,
@@ -81,7 +86,7 @@ fn learn(choices: &[JudgedChoice], log_time: Option<f64>) -> Result<Option<Suren
         mean_loss,
         log_time,
         chances: FIRST.into_iter().map(chance).collect(),
-        loss: forest(choices, &weights, &all)?,
+        loss: forest(op, choices, &weights, &all)?,
     }))
 }
 
@@ -96,7 +101,7 @@ fn weights(choices: &[JudgedChoice]) -> Vec<f64> {
 }
 
 /// The loss to expect of each choice, by a forest that has not seen its group.
-fn out_of_group(choices: &[JudgedChoice], weights: &[f64]) -> Result<Vec<f64>, TrainError> {
+fn out_of_group(op: Op, choices: &[JudgedChoice], weights: &[f64]) -> Result<Vec<f64>, TrainError> {
     let mut groups: Vec<usize> = choices.iter().map(|choice| choice.group).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -106,25 +111,26 @@ fn out_of_group(choices: &[JudgedChoice], weights: &[f64]) -> Result<Vec<f64>, T
     for left_out in if few { (0..=GROUPS).collect() } else { groups } {
         let (held, rest): (Vec<usize>, Vec<usize>) =
             (0..choices.len()).partition(|&place| group(place) == left_out);
-        let text = forest(choices, weights, &rest)?;
+        let text = forest(op, choices, weights, &rest)?;
         let forest = Forest::parse(text.as_bytes()).map_err(TrainError::refused)?;
         for place in held {
-            let row = choices[place].signs.row();
-            expected[place] = forest.predict(&row).map_err(TrainError::refused)?.clamp(1e-6, 1.0);
+            let row = choices[place].signs.row(forest.num_features());
+            expected[place] = forest.predict(row).map_err(TrainError::refused)?.clamp(1e-6, 1.0);
         }
     }
     Ok(expected)
 }
 
 /// LightGBM's text of a forest that expects the loss of some choices.
-fn forest(choices: &[JudgedChoice], weights: &[f64], some: &[usize]) -> Result<String, TrainError> {
-    let names = column_names();
+fn forest(op: Op, choices: &[JudgedChoice], weights: &[f64], some: &[usize]) -> Result<String, TrainError> {
+    let names = column_names(op);
     let leaf = (some.len() / 12).clamp(10, 60);
     let params = format!(
         "objective=poisson num_leaves=8 learning_rate=0.1 min_data_in_leaf={leaf} lambda_l2=5 seed=3 \
          bagging_fraction=0.7 bagging_freq=1 feature_fraction=0.5 deterministic=true force_row_wise=true"
     );
-    let values: Vec<f64> = some.iter().flat_map(|&place| choices[place].signs.row()).collect();
+    let row = |&place: &usize| choices[place].signs.row(names.len()).iter().copied();
+    let values: Vec<f64> = some.iter().flat_map(row).collect();
     let matrix = Matrix {
         width: names.len(),
         blocks: vec![Cow::Owned(values)],
@@ -179,7 +185,7 @@ pub(super) fn of_folds(
         (None, _) => None,
     };
     let choices: Vec<JudgedChoice> = runs.iter().map(|run| run.judged(measurements, one, log_time)).collect();
-    learn(&choices, log_time.filter(|_| one.prior.is_none()))
+    learn(plan.extractor.schema.op(), &choices, log_time.filter(|_| one.prior.is_none()))
 }
 
 /// A problem of the folds with its rows, best first.
@@ -260,8 +266,8 @@ mod tests {
     #[test]
     fn close_kernels_teach_doubt() {
         let choices: Vec<JudgedChoice> = (0..600).map(choice).collect();
-        let sureness = learn(&choices, None).unwrap().unwrap().read().unwrap();
-        let [doubtful, sure] = [0, 1].map(|place| sureness.of(&choices[place].signs));
+        let sureness = learn(Op::Conv, &choices, None).unwrap().unwrap().read(Op::Conv).unwrap();
+        let [doubtful, sure] = [0, 1].map(|place| sureness.judge(&choices[place].signs));
         // Half of the close ones lose a fifth; 40 trees at a rate of 0.1 come near.
         assert!((0.06..0.11).contains(&doubtful.expected_loss), "{doubtful:?}");
         assert!(sure.expected_loss < doubtful.expected_loss / 2.0, "{sure:?}");
@@ -272,6 +278,6 @@ mod tests {
     #[test]
     fn few_choices_teach_nothing() {
         let choices: Vec<JudgedChoice> = (0..LEAST - 1).map(choice).collect();
-        assert!(learn(&choices, None).unwrap().is_none());
+        assert!(learn(Op::Conv, &choices, None).unwrap().is_none());
     }
 }

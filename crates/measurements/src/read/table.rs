@@ -163,7 +163,7 @@ impl<'a> Table<'a> {
             return Ok(RowOutcome::Other);
         }
         let Some(kernel) = self.rows.kernel(&kernel.name(row)?)? else { return Ok(RowOutcome::Other) };
-        let problem = self.rows.problem(&kernel, &columns.of(row)?);
+        let problem = self.rows.problem(&kernel, &columns.cells(row)?);
         let Some(problem) = problem.map_err(|fault| columns.own_name(fault))? else {
             return Ok(RowOutcome::Other);
         };

@@ -70,7 +70,7 @@ impl TunedRow<'_> {
         let TunedColumns { problem: columns, units: column, dtype, .. } = self.columns;
         let units = column.whole(self.row).map_err(text)?;
         let problem =
-            problem_of(kernel, &columns.of(self.row).map_err(text)?, arch_with(units, assumed.arch));
+            problem_of(kernel, &columns.cells(self.row).map_err(text)?, arch_with(units, assumed.arch));
         let mut problem = problem.map_err(|fault| columns.own_name(fault))?;
         if let Some(word) = dtype.text(self.row) {
             problem = of_type(problem, dtype.name, &word, kernel)?;

@@ -18,8 +18,8 @@ use crate::sureness::Sureness;
 /// Largest forest in bytes, after decompression; upstream's default forest of 2000 x 255 leaves is about 40
 /// MB of text.
 const MOST_FOREST_BYTES: u64 = 1 << 30;
-/// Largest spec in bytes.
-const MOST_SPEC_BYTES: u64 = 16 << 20;
+/// Largest file of JSON in bytes.
+const MOST_JSON_BYTES: u64 = 16 << 20;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 /// Packed forests of every version.
@@ -37,7 +37,8 @@ impl Model {
             let Some(path) = Self::forest_file(directory, target)? else { return Ok(None) };
             Ok(Some((label(&path), Forest::load(path)?)))
         })?;
-        Ok(model.with_sureness(sureness(directory)?))
+        let sureness = sureness(directory, model.spec.op())?;
+        Ok(model.with_sureness(sureness))
     }
 
     /// The file of a directory that holds a target's forest: `model_<target>.lgbm`, or the same with `.gz` or
@@ -113,7 +114,8 @@ impl Model {
             }
         })?;
         let file = || format!("{}/{}", model.name, Sureness::FILE);
-        let sureness = sureness.map(|bytes| read_sureness(&file(), bytes)).transpose()?;
+        let op = model.spec.op();
+        let sureness = sureness.map(|bytes| read_sureness(&file(), op, bytes)).transpose()?;
         Ok(Self { later, sureness, ..model })
     }
 
@@ -151,29 +153,29 @@ impl Model {
 }
 
 /// What a directory records about the model's choices.
-fn sureness(directory: &Path) -> Result<Option<Arc<Sureness>>, ModelError> {
+fn sureness(directory: &Path, op: Op) -> Result<Option<Arc<Sureness>>, ModelError> {
     let path = directory.join(Sureness::FILE);
     if !path.exists() {
         return Ok(None);
     }
-    let (file, mut bytes) = (label(&path), Vec::new());
-    let limit = TooMuch { limit: MOST_SPEC_BYTES, inflated: false };
-    match files::open(&path).and_then(|text| Limited::new(text, limit).read_to_end(&mut bytes)) {
-        Ok(_) => read_sureness(&file, &bytes).map(Some),
-        Err(source) => Err(ModelError::Io { file, source }),
-    }
+    let (file, bytes) = small_file(&path)?;
+    read_sureness(&file, op, &bytes).map(Some)
 }
 
-fn read_sureness(file: &str, bytes: &[u8]) -> Result<Arc<Sureness>, ModelError> {
-    Sureness::from_json(bytes).map(Arc::new).map_err(|reason| ModelError::invalid(file, reason))
+fn read_sureness(file: &str, op: Op, bytes: &[u8]) -> Result<Arc<Sureness>, ModelError> {
+    Sureness::from_json(op, bytes).map(Arc::new).map_err(|reason| ModelError::invalid(file, reason))
 }
 
 /// A directory's spec: the file's name and its bytes.
 pub(crate) fn spec_bytes(directory: &Path) -> Result<(String, Vec<u8>), ModelError> {
-    let path = directory.join(FeatureSpec::FILE);
-    let (file, mut bytes) = (label(&path), Vec::new());
-    let limit = TooMuch { limit: MOST_SPEC_BYTES, inflated: false };
-    match files::open(&path).and_then(|spec| Limited::new(spec, limit).read_to_end(&mut bytes)) {
+    small_file(&directory.join(FeatureSpec::FILE))
+}
+
+/// A file of JSON in a model directory: its name and its bytes.
+fn small_file(path: &Path) -> Result<(String, Vec<u8>), ModelError> {
+    let (file, mut bytes) = (label(path), Vec::new());
+    let limit = TooMuch { limit: MOST_JSON_BYTES, inflated: false };
+    match files::open(path).and_then(|text| Limited::new(text, limit).read_to_end(&mut bytes)) {
         Ok(_) => Ok((file, bytes)),
         Err(source) => Err(ModelError::Io { file, source }),
     }

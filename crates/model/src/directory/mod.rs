@@ -214,7 +214,7 @@ impl Model {
         self.sureness.as_ref()
     }
 
-    /// The same model with what was learned about its choices.
+    /// This model with another [`Sureness`], or with none: what its choices are expected to lose.
     pub fn with_sureness(mut self, sureness: Option<Arc<Sureness>>) -> Self {
         self.sureness = sureness;
         self

@@ -34,7 +34,7 @@ impl LogTime {
 impl Ranking<'_, '_> {
     /// How sure the choice with some signs is; `None` if nothing was learned about choices of this model.
     pub fn sure_by(&self, signs: &Signs) -> Option<Sure> {
-        Some(self.sureness()?.of(signs))
+        Some(self.sureness()?.judge(signs))
     }
 
     /// How sure the first place is; `None` if nothing was learned about choices of this model.

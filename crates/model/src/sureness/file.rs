@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::signs::{MOST, Sign};
-use super::{Sureness, WITHIN};
+use super::{Sureness, WITHIN, column_names};
 use crate::forest::Forest;
+use crate::vocab::Op;
 
 /// The content of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,17 +57,20 @@ impl SurenessFile {
         Ok(file)
     }
 
-    /// What the file says, checked.
-    pub fn read(&self) -> Result<Sureness, String> {
+    /// What the file says about choices of an operation, checked.
+    pub fn read(&self, op: Op) -> Result<Sureness, String> {
         let forest = Forest::parse(self.loss.as_bytes()).map_err(|error| format!("loss: {error}"))?;
-        let sign = |name: &String| Sign::named(name).ok_or_else(|| format!("loss: unknown column '{name}'"));
-        let columns: Vec<Sign> = forest.feature_names().iter().map(sign).collect::<Result<_, _>>()?;
-        if columns.len() > MOST {
-            return Err(format!("loss: {} columns, expected {MOST} at most", columns.len()));
+        let (names, expected) = (forest.feature_names(), column_names(op));
+        if names != expected {
+            return Err(format!(
+                "loss: found columns {}, expected {}",
+                names.join(", "),
+                expected.join(", ")
+            ));
         }
         if !self.chances.is_sorted_by(|one, next| one.first < next.first) {
             return Err("chances: expected ascending numbers of kernels".to_owned());
         }
-        Ok(Sureness { forest, columns, chances: self.chances.clone(), log_time: self.log_time })
+        Ok(Sureness { forest, chances: self.chances.clone(), log_time: self.log_time })
     }
 }

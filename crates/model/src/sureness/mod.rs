@@ -28,7 +28,6 @@ pub use signs::{Signs, column_names};
 use crate::estimate::sureness_of;
 use crate::forest::Forest;
 use crate::vocab::Op;
-use signs::Sign;
 
 /// A choice is as good as the best within this loss.
 pub const WITHIN: f64 = 0.02;
@@ -36,9 +35,8 @@ pub const WITHIN: f64 = 0.02;
 /// What was learned from judged choices.
 #[derive(Debug, Clone)]
 pub struct Sureness {
+    /// Of the columns that [`column_names`] names.
     forest: Forest,
-    /// What each column of the forest is.
-    columns: Vec<Sign>,
     /// By ascending number of kernels.
     chances: Vec<Chance>,
     /// Logarithm of time per unit of the score, for scores that have no unit of their own.
@@ -64,17 +62,17 @@ impl Sureness {
     /// The name of its file in a model directory.
     pub const FILE: &str = "sureness.json";
 
-    /// Reads a file's text.
-    pub fn from_json(text: &[u8]) -> Result<Self, String> {
-        SurenessFile::parse(text)?.read()
+    /// Reads the text of a file for an operation.
+    pub fn from_json(op: Op, text: &[u8]) -> Result<Self, String> {
+        SurenessFile::parse(text)?.read(op)
     }
 
     /// That of the estimate for an operation, learned from choices on several GPUs (`docs/sureness.md`).
     pub fn of_estimate(op: Op) -> Option<&'static Arc<Self>> {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
             std::array::from_fn(|place| {
-                let text = sureness_of(Op::ALL[place]);
-                Sureness::from_json(text).ok().map(Arc::new)
+                let op = Op::ALL[place];
+                Sureness::from_json(op, sureness_of(op)).ok().map(Arc::new)
             })
         });
         OWN.get(op as usize)?.as_ref()
@@ -86,12 +84,8 @@ impl Sureness {
     }
 
     /// How sure the choice with these signs is.
-    pub fn of(&self, signs: &Signs) -> Sure {
-        let mut row = [f64::NAN; signs::MOST];
-        for (value, sign) in row.iter_mut().zip(&self.columns) {
-            *value = signs.get(*sign);
-        }
-        let row = row.get(..self.columns.len()).unwrap_or_default();
+    pub fn judge(&self, signs: &Signs) -> Sure {
+        let row = signs.row(self.forest.num_features());
         let expected_loss = self.forest.predict(row).map_or(f64::NAN, |loss| loss.clamp(1e-6, 1.0));
         // Each curve was fitted alone, but to measure one more kernel does no harm.
         let at_least = |least: &mut f64, chance: &Chance| {
@@ -120,21 +114,26 @@ mod tests {
     use crate::vocab::Arch;
 
     fn file(chances: &str) -> Result<Sureness, String> {
-        let tree = "tree\\nversion=v4\\nnum_class=1\\nnum_tree_per_iteration=1\\nlabel_index=0\\nmax_feature_idx=0\\n\
-                    objective=poisson\\nfeature_names=behind_2\\nfeature_infos=[0:1]\\n\\nTree=0\\nnum_leaves=2\\nnum_cat=0\\n\
+        let names = column_names(Op::Conv).join(" ");
+        let infos = vec!["[0:1]"; column_names(Op::Conv).len()].join(" ");
+        let last = column_names(Op::Conv).len() - 1;
+        let tree = "tree\\nversion=v4\\nnum_class=1\\nnum_tree_per_iteration=1\\nlabel_index=0\\nmax_feature_idx={last}\\n\
+                    objective=poisson\\nfeature_names={names}\\nfeature_infos={infos}\\n\\nTree=0\\nnum_leaves=2\\nnum_cat=0\\n\
                     split_feature=0\\nsplit_gain=1\\nthreshold=0.1\\ndecision_type=2\\nleft_child=-1\\nright_child=-2\\n\
                     leaf_value=-3 -5\\ninternal_value=0\\nis_linear=0\\nshrinkage=1\\n\\nend of trees\\n";
+        let tree =
+            tree.replace("{names}", &names).replace("{infos}", &infos).replace("{last}", &last.to_string());
         let text = format!(
             r#"{{"version":1,"choices":100,"mean_loss":0.05,"chances":[{chances}],"loss":"{tree}"}}"#
         );
-        Sureness::from_json(text.as_bytes())
+        Sureness::from_json(Op::Conv, text.as_bytes())
     }
 
     #[test]
     fn a_close_kernel_is_a_reason_to_measure() {
         let curve = |first: usize, at| format!(r#"{{"first":{first},"at_within":{at},"slope":-2.0}}"#);
         let sureness = file(&[curve(1, 0.0), curve(2, 3.0), curve(5, 2.0)].join(",")).unwrap();
-        let [close, far] = [0.01, 0.5].map(|behind| sureness.of(&Signs::new(4, std::iter::once(behind))));
+        let [close, far] = [0.01, 0.5].map(|behind| sureness.judge(&Signs::new(4, std::iter::once(behind))));
         assert_eq!((close.expected_loss, far.expected_loss), ((-3.0_f64).exp(), (-5.0_f64).exp()));
         assert!(close.chance < 0.2 && far.chance > 0.8, "{close:?} {far:?}");
         // Five kernels are never worse than two; where no curve reaches a level, all have to be measured.
@@ -144,12 +143,16 @@ mod tests {
     #[test]
     fn a_wrong_file_is_refused() {
         assert_eq!(
-            Sureness::from_json(br#"{"version":2,"choices":1,"mean_loss":0,"chances":[],"loss":""}"#).err(),
+            Sureness::from_json(
+                Op::Conv,
+                br#"{"version":2,"choices":1,"mean_loss":0,"chances":[],"loss":""}"#
+            )
+            .err(),
             Some("version 2, expected 1".to_owned())
         );
         let twice = r#"{"first":2,"at_within":0,"slope":0},{"first":2,"at_within":0,"slope":0}"#;
         assert_eq!(file(twice).err(), Some("chances: expected ascending numbers of kernels".to_owned()));
-        let unknown = Sureness::from_json(br#"{"version":1,"surely":1}"#).err().unwrap();
+        let unknown = Sureness::from_json(Op::Conv, br#"{"version":1,"surely":1}"#).err().unwrap();
         assert!(unknown.contains("unknown field `surely`"), "{unknown}");
     }
 

@@ -1,116 +1,79 @@
-//! What is known about a choice when it is made, in columns of the forest that expects its loss.
+//! What is known about a choice when it is made, in the columns of the forest that expects its loss.
 
 use crate::estimate::{Estimator, Load, Shape, term_names};
 use crate::vocab::Op;
 
-/// Most columns of a forest: those of every operation.
-pub(super) const MOST: usize = 5 + TERMS;
-/// Most terms that the estimate has for an operation.
-const TERMS: usize = 16;
 /// How many kernels behind the first are looked at: a selection ranks few places.
 const BEHIND: usize = 3;
+/// The column of the number of kernels.
+const KERNELS: usize = BEHIND;
+/// The column of the logarithm of the estimate's microseconds.
+const LOG_TIME: usize = KERNELS + 1;
+/// The first column of the shares that terms have of those microseconds.
+const TERMS: usize = LOG_TIME + 1;
+/// Most columns that an operation has: the estimate knows twelve terms at most.
+const MOST: usize = TERMS + 12;
 
-/// A column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
-    /// Logarithm of time by which a kernel is behind the first, from the second on.
-    Behind(usize),
-    /// The number of kernels.
-    Kernels,
-    /// Logarithm of the microseconds that the estimate has for the first.
-    LogTime,
-    /// A term's share of them.
-    Share(&'static str),
+/// The names of the columns for an operation, in the order of [`Signs::row`].
+pub fn column_names(op: Op) -> Vec<String> {
+    let behind = (0..BEHIND).map(|place| format!("behind_{}", place + 2));
+    let own = ["kernels", "log_time"].map(str::to_owned);
+    let shares = term_names(op).into_iter().map(|term| format!("share_{term}"));
+    behind.chain(own).chain(shares).collect()
 }
 
-/// The names of all columns for some operations.
-pub fn column_names() -> Vec<String> {
-    all().map(Sign::name).collect()
-}
-
-/// All columns.
-fn all() -> impl Iterator<Item = Sign> {
-    let mut terms: Vec<&'static str> = Vec::new();
-    for name in Op::ALL.iter().flat_map(|&op| term_names(op)) {
-        if !terms.contains(&name) {
-            terms.push(name);
-        }
-    }
-    let places = (0..BEHIND).map(Sign::Behind);
-    places.chain([Sign::Kernels, Sign::LogTime]).chain(terms.into_iter().map(Sign::Share))
-}
-
-impl Sign {
-    fn name(self) -> String {
-        match self {
-            Self::Behind(place) => format!("behind_{}", place + 2),
-            Self::Kernels => "kernels".to_owned(),
-            Self::LogTime => "log_time".to_owned(),
-            Self::Share(term) => format!("share_{term}"),
-        }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        all().find(|sign| sign.name() == name)
-    }
-}
-
-/// The signs of a choice.
+/// The signs of a choice; NaN for what is not known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Signs {
-    behind: [f64; BEHIND],
-    kernels: usize,
-    log_time: f64,
-    shares: [(&'static str, f64); TERMS],
+    columns: [f64; MOST],
 }
 
 impl Signs {
     /// Of a choice among so many kernels; `behind` are the logarithms of time by which the next ones are behind
-    /// it, best first.
+    /// the chosen one, best first.
     pub fn new(kernels: usize, behind: impl Iterator<Item = f64>) -> Self {
-        let mut signs =
-            Self { behind: [f64::NAN; BEHIND], kernels, log_time: f64::NAN, shares: [("", f64::NAN); TERMS] };
-        for (value, behind) in signs.behind.iter_mut().zip(behind) {
-            *value = behind;
+        let mut columns = [f64::NAN; MOST];
+        columns[KERNELS] = kernels as f64;
+        for (column, behind) in columns.iter_mut().zip(behind.take(BEHIND)) {
+            *column = behind;
         }
-        signs
+        Self { columns }
     }
 
     /// With what the estimate says of the chosen kernel.
     pub fn with_estimate(mut self, estimator: &Estimator, load: &Load, shape: &Shape) -> Self {
-        let mut sum = 0.0;
-        let mut place = 0;
-        estimator.each_term(load, shape, |name, value| {
-            if let Some(share) = self.shares.get_mut(place) {
-                *share = (name, value);
-                sum += value;
-                place += 1;
+        let mut time = 0.0;
+        let mut shares = self.columns[TERMS..].iter_mut();
+        estimator.each_term(load, shape, |_, term| {
+            time += term;
+            if let Some(share) = shares.next() {
+                *share = term;
             }
         });
-        self.shares.iter_mut().for_each(|(_, value)| *value /= sum);
-        self.log_time = sum.ln();
+        self.columns[TERMS..].iter_mut().for_each(|share| *share /= time);
+        self.columns[LOG_TIME] = time.ln();
         self
     }
 
     /// The number of kernels.
     pub const fn kernels(&self) -> usize {
-        self.kernels
+        self.columns[KERNELS] as usize
     }
 
-    /// The values of all columns, in the order of [`column_names`].
-    pub fn row(&self) -> Vec<f64> {
-        all().map(|sign| self.get(sign)).collect()
+    /// The values of so many columns.
+    pub fn row(&self, width: usize) -> &[f64] {
+        self.columns.get(..width).unwrap_or(&self.columns)
     }
+}
 
-    pub(super) fn get(&self, sign: Sign) -> f64 {
-        match sign {
-            Sign::Behind(place) => self.behind.get(place).copied().unwrap_or(f64::NAN),
-            Sign::Kernels => self.kernels as f64,
-            Sign::LogTime => self.log_time,
-            Sign::Share(term) => {
-                let mut shares = self.shares.iter();
-                shares.find(|(name, _)| *name == term).map_or(f64::NAN, |(_, share)| *share)
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_column_for_each_term() {
+        for &op in Op::ALL {
+            assert!(column_names(op).len() <= MOST, "{op}");
         }
     }
 }

@@ -70,7 +70,7 @@ impl Number {
     }
 
     /// The number in the name of a kernel.
-    fn of(self, kernel: &GemmKernel) -> i64 {
+    fn value(self, kernel: &GemmKernel) -> i64 {
         let GemmKernel { tile, wave, warp_tile, vector, variant, .. } = kernel;
         let per = |all: u32, one: u32| i64::from(all / one.max(1));
         let scale = |group: fn(&Quant) -> Option<Mnk>, axis: fn(Mnk) -> u32| {
@@ -249,7 +249,7 @@ pub(super) fn write(kernel: &GemmKernel) -> String {
                 continue;
             }
             name += if *number == Version { "v" } else { "" };
-            name += &number.of(kernel).to_string();
+            name += &number.value(kernel).to_string();
         }
     }
     name

@@ -266,7 +266,7 @@ pub struct ProblemCells<'a> {
 
 impl ProblemColumns {
     /// The cells of a row.
-    pub fn of<'a>(&'a self, row: &'a dyn Row) -> Result<ProblemCells<'a>, InvalidField> {
+    pub fn cells<'a>(&'a self, row: &'a dyn Row) -> Result<ProblemCells<'a>, InvalidField> {
         let exponents = self.0.iter().find(|(_, column)| column.name == aiter::EXPONENTS);
         let parts = exponents.map_or(Ok(None), |(_, column)| column.parts(row))?;
         Ok(ProblemCells { columns: self, row, parts })

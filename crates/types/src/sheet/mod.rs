@@ -40,10 +40,10 @@ pub struct SheetError {
 /// What is wrong with a file of rows.
 #[derive(Debug, thiserror::Error)]
 pub enum SheetFault {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Unreadable(#[from] io::Error),
-    /// It is something else than expected: what was found, and where.
+    /// The file has something else than expected: what, and where.
     #[error("{0}")]
     Format(String),
 }

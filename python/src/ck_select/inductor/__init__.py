@@ -57,7 +57,8 @@ def enable(
 
     ``model`` is a model directory, or ``"estimate"``, in place of the universal model; ``arch`` the GPU, if it is not
     the one of the tensors. Whatever Inductor times is appended to the sweep ``record``, from which ``ckselect tune``
-    and ``train`` make a model of this GPU. A class of choices that is already there keeps what it decides besides.
+    and ``train`` make a model of this GPU. A subclass of ``InductorChoices`` that is already set goes on
+    deciding everything but the candidates of these operations.
     Works with or without ``with``.
     """
     settings = _settings(top, model, arch)
