@@ -16,7 +16,7 @@ use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
 use ck_select_model::estimate::Estimator;
 use ck_select_model::forest::Forest;
-use ck_select_model::sureness::{Chance, Signs, SurenessFile, WITHIN, column_names};
+use ck_select_model::sureness::{Chance, LogTime, Signs, SurenessFile, WITHIN, column_names};
 use ck_select_model::ties;
 
 use super::combine;
@@ -213,12 +213,14 @@ impl<'t> FoldChoice<'t> {
         log_time: Option<f64>,
     ) -> JudgedChoice {
         let first = self.scores[0];
-        let value = |score: f64| one.goal.objective.value(score);
-        let behind = self.scores[1..].iter().map(|&score| match (log_time, one.goal.target) {
-            (Some(unit), _) => ((first - score) * unit).max(0.0),
-            (None, Target::Latency) => (value(score) / value(first)).ln().max(0.0),
-            (None, _) => (value(first) / value(score)).ln().max(0.0),
-        });
+        // Scores that have a unit of their own are compared as they are.
+        let value = |score: f64| if log_time.is_some() { score } else { one.goal.objective.value(score) };
+        let unit = match (log_time, one.goal.target) {
+            (Some(unit), _) => LogTime::PerUnit(unit),
+            (None, Target::Latency) => LogTime::OfTime,
+            (None, _) => LogTime::OfSpeed,
+        };
+        let behind = self.scores[1..].iter().map(|&score| unit.behind(value(first), value(score)));
         let mut signs = Signs::new(self.rows.len(), behind);
         let row = &measurements.rows()[one.data.rows[self.rows[0]] as usize];
         if let Some(arch) = self.item.arch

@@ -6,30 +6,7 @@ use super::order::Query;
 use super::segment::Form;
 use super::{Ranked, Ranker, Ranking};
 use crate::directory::Target;
-use crate::sureness::{Signs, Sure, Sureness};
-
-/// What turns scores into logarithms of time.
-#[derive(Debug, Clone, Copy)]
-enum LogTime {
-    /// So much for each unit, less for a higher score.
-    PerUnit(f64),
-    /// The score is a speed.
-    OfSpeed,
-    /// The score is a time.
-    OfTime,
-}
-
-impl LogTime {
-    /// The logarithm of time by which a score is behind the first one.
-    fn behind(self, first: f64, score: f64) -> f64 {
-        let behind = match self {
-            Self::PerUnit(unit) => (first - score) * unit,
-            Self::OfSpeed => (first / score).ln(),
-            Self::OfTime => (score / first).ln(),
-        };
-        behind.max(0.0)
-    }
-}
+use crate::sureness::{LogTime, Signs, Sure, Sureness};
 
 impl Ranking<'_, '_> {
     /// How sure the choice with some signs is; `None` if nothing was learned about choices of this model.

@@ -18,11 +18,13 @@
 //! about as well as the estimate, so that the estimate's, which is part of the library, is valid for it there.
 
 mod file;
+mod log_time;
 mod signs;
 
 use std::sync::{Arc, LazyLock};
 
 pub use file::{Chance, SurenessFile};
+pub use log_time::LogTime;
 pub use signs::{Signs, column_names};
 
 use crate::estimate::sureness_of;
