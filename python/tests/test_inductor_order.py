@@ -43,7 +43,7 @@ def candidates() -> list[Candidate]:
 
 
 def test_a_candidate_is_generated_for_a_layout_that_is_fixed():
-    # On a GPU, layouts were still flexible: the assertion was a warning, and the stock list was taken (9193bab5).
+    # On a GPU, layouts were still flexible: the assertion was a warning, and the stock list was taken.
     assert len(kept(candidates(), 4)) == 4
 
 
