@@ -18,9 +18,10 @@
 
 use std::marker::PhantomData;
 
-use crate::cells::{self, Fields};
+use crate::cells::{self, Cell, Fields};
 use crate::field::{self, Field, InvalidField, Kind, MOST_FIELDS, Record, Value};
 use crate::groups::Groups;
+use crate::moe::Routing;
 use crate::vocab::Arch;
 
 /// The fields that cells give of a record.
@@ -36,12 +37,38 @@ pub struct Given<R> {
 }
 
 /// What cells say that is no field of the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Beside {
     arch: Option<Arch>,
     groups: Option<Groups>,
+    routing: Option<Routing>,
+    skew: Option<f64>,
     /// The numbers of [`Operation::shared_keys`](crate::operation::Operation::shared_keys).
     shared: [Option<i64>; 3],
+}
+
+impl Beside {
+    /// Reads the keys of an operation that are no fields.
+    fn read_extra(&mut self, cells: &dyn Fields, keys: &[&str]) -> Result<(), InvalidField> {
+        let cell = |key| if keys.contains(&key) { cells.cell(key) } else { None };
+        self.groups = cell("groups").map(|cell| cell.text("groups")?.parse()).transpose()?;
+        // The rows of a single expert are a number, as a skew is.
+        let text = |key| {
+            cell(key).map(|cell| match cell {
+                Cell::Word(text) => text.to_owned(),
+                number => number.to_string(),
+            })
+        };
+        self.routing = text("histogram").map(|rows| rows.parse()).transpose()?;
+        self.skew = text("skew").map(|power| skew(&power)).transpose()?;
+        Ok(())
+    }
+}
+
+/// A power that a distribution may have.
+fn skew(text: &str) -> Result<f64, InvalidField> {
+    let valid = text.parse().ok().filter(|skew| (0.0..=100.0).contains(skew));
+    valid.ok_or_else(|| InvalidField::new("skew", format_args!("'{text}'"), "0 (even) to 100"))
 }
 
 /// A name under which cells may give a field.
@@ -148,7 +175,7 @@ impl<R: Record> Given<R> {
     }
 
     /// Adds what cells say beside the fields: the architecture and, where the keys of an operation have them,
-    /// a list of GEMMs and numbers that several fields share.
+    /// a list of GEMMs, rows over experts and numbers that several fields share.
     pub fn with_beside<S>(
         mut self,
         cells: &dyn Fields,
@@ -158,21 +185,19 @@ impl<R: Record> Given<R> {
         for (value, (key, _)) in self.beside.shared.iter_mut().zip(shared_keys) {
             *value = cells::whole(cells, key)?;
         }
-        let groups = if extra_keys.contains(&"groups") { cells::text(cells, "groups")? } else { None };
-        self.beside.groups = groups.map(str::parse).transpose()?;
+        self.beside.read_extra(cells, extra_keys)?;
         self.beside.arch = cells::parsed(cells, "arch")?;
         Ok(self)
     }
 
-    /// Adds what upstream's tools read beside the fields: a list of GEMMs, and an architecture, which may be any
-    /// word.
+    /// Adds what upstream's tools read beside the fields: what an operation's keys have, and an architecture,
+    /// which may be any word.
     pub fn with_words_beside(
         mut self,
         cells: &dyn Fields,
         extra_keys: &[&str],
     ) -> Result<Self, InvalidField> {
-        let groups = if extra_keys.contains(&"groups") { cells::text(cells, "groups")? } else { None };
-        self.beside.groups = groups.map(str::parse).transpose()?;
+        self.beside.read_extra(cells, extra_keys)?;
         self.beside.arch = cells.get("arch").and_then(|word| word.parse().ok());
         Ok(self)
     }
@@ -200,6 +225,8 @@ impl<R: Record> Given<R> {
         let (own, other) = (&mut both.beside, &below.beside);
         own.arch = own.arch.or(other.arch);
         own.groups = own.groups.or(other.groups);
+        own.routing = own.routing.or(other.routing);
+        own.skew = own.skew.or(other.skew);
         for (own, other) in own.shared.iter_mut().zip(other.shared) {
             *own = own.or(other);
         }
@@ -273,6 +300,16 @@ impl<R: Record> Given<R> {
     /// The list of GEMMs.
     pub const fn groups(&self) -> Option<Groups> {
         self.beside.groups
+    }
+
+    /// The rows over experts.
+    pub const fn routing(&self) -> Option<Routing> {
+        self.beside.routing
+    }
+
+    /// How uneven the rows over experts are: the power with which an expert's share falls with its rank.
+    pub const fn skew(&self) -> Option<f64> {
+        self.beside.skew
     }
 
     /// The number of each key that stands for several fields, by its place among those of the operation.

@@ -40,6 +40,7 @@ pub mod json;
 pub mod kernel;
 mod limits;
 pub mod listing;
+pub mod moe;
 pub mod nearest;
 pub mod operation;
 mod operation_list;

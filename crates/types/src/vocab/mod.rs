@@ -94,8 +94,10 @@ macro_rules! vocabulary {
 }
 
 mod fmha;
+mod moe;
 
 pub use fmha::*;
+pub use moe::*;
 
 vocabulary! {
     /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five

@@ -1,0 +1,137 @@
+//! Kernels of mixtures of experts: one of Triton's configurations, or one of CK's two-stage kernels.
+
+use super::{MoeProblem, name};
+use crate::field::{self, InvalidField, fields};
+use crate::limits::{Judged, ProductLimits, Refusal};
+use crate::shape::Mnk;
+use crate::valid::{MAX_KERNEL_EXTENT, MAX_SMALL, element};
+use crate::vocab::{Arch, Dtype, GemmLibrary, MoeActivation, MoeEpilogue, MoeQuant, MoeStage};
+
+fields! {
+    /// A kernel that multiplies the rows of each expert with its weights: what its name says.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    MoeKernel by moe_kernel {
+        stage: Option<MoeStage> = None, 0, ["stage"],
+            "The product that it computes; absent for one of Triton's kernels, which computes either.";
+        dtype_a: Dtype = Dtype::Bf16, 0, ["dtype_a" | "dtype"], "Element type of rows.";
+        dtype_b: Dtype = Dtype::Bf16, 0, ["dtype_b"], "Element type of weights.";
+        tile: Mnk = Mnk::new(64, 64, 32), 1 to MAX_KERNEL_EXTENT, ["tile_m", "tile_n", "tile_k"],
+            "Result tile of a workgroup, whose rows are of one expert, and depth of one step.";
+        wave: [u8; 2] = [4, 1], 1 to MAX_SMALL, ["wave_m" | "num_warps", "wave_n"],
+            "Waves of a workgroup along rows and columns; of Triton's kernels, all along rows.";
+        group_m: u16 = 1, 1, ["group_m"],
+            "Rows of tiles that one of Triton's kernels computes side by side, for the same columns.";
+        stages: u8 = 0, 0, ["stages" | "num_stages"], "Steps of one of Triton's kernels that are loaded ahead.";
+        waves_per_eu: u8 = 0, 0 to 16, ["waves_per_eu"],
+            "Waves for which one of Triton's kernels is compiled to share a SIMD of an AMD GPU; 0 for any.";
+        nonkdim: u8 = 0, 0 to 64, ["nonkdim" | "matrix_instr_nonkdim"],
+            "Rows and columns of an instruction of one of Triton's kernels on an AMD GPU; 0 for any.";
+        kpack: u8 = 0, 0 to 16, ["kpack"],
+            "Depth of a fragment that one of Triton's kernels reads at once on an AMD GPU, in instructions; 0 for 1.";
+        split_k: u8 = 1, 1, ["split_k"], "Parts into which one of Triton's kernels splits the depth.";
+        tma: bool = false, 0, ["tma"], "Loads by tensor descriptors: one of Triton's kernels.";
+        version: u8 = 0, 0 to 9, ["version"], "Version of the pipeline of one of CK's kernels.";
+        epilogue: Option<MoeEpilogue> = None, 0, ["epilogue"], "What one of CK's kernels does to its results.";
+        nswizzle: bool = false, 0, ["nswizzle"], "One of CK's kernels swizzles along columns.";
+        quant: Option<MoeQuant> = None, 0, ["quant"],
+            "What shares a scale in one of CK's kernels; Triton's read scales as they are launched.";
+        weighted: bool = false, 0, ["weighted"], "One of CK's kernels multiplies by the routing's weights.";
+        activation: Option<MoeActivation> = None, 0, ["activation"],
+            "The function that stage 1 of CK's kernels ends with.";
+        dtype_c: Dtype = Dtype::Bf16, 0, ["dtype_c"], "Element type of results of one of CK's kernels.";
+    }
+    nested {}
+    beside {
+        library: GemmLibrary = GemmLibrary::Triton, "Who builds it: `triton`, or `aiter` for CK's two-stage kernels.";
+        arch: Option<Arch> = None, "The architecture that it was built for, when known.";
+    }
+}
+
+impl MoeKernel {
+    /// Whether it computes what the problem asks for. One of Triton's configurations serves either stage and
+    /// both of them; a step of it may not go beyond the elements that share a scale.
+    pub fn matches_request(&self, problem: &MoeProblem) -> bool {
+        self.misfit(problem).is_none()
+    }
+
+    /// Why it does not compute the problem, apart from its types.
+    pub(crate) fn misfit(&self, problem: &MoeProblem) -> Option<String> {
+        if let Some(own) = self.stage
+            && own != problem.stage
+        {
+            return Some(format!("it computes stage {own}"));
+        }
+        if self.library == GemmLibrary::Triton {
+            let step = self.tile.k;
+            let is_whole = u32::from(problem.block_k) % step == 0;
+            return (problem.quant == MoeQuant::Block && !is_whole)
+                .then(|| format!("its step of {step} goes beyond block_k, whose elements share a scale"));
+        }
+        if self.quant.is_some_and(|own| own != problem.quant) {
+            return self.quant.map(|own| format!("its operands have other scales (quant={own})"));
+        }
+        if self.weighted != (problem.weighted_first == (problem.stage == MoeStage::One)) {
+            let own = if self.weighted { "multiplies" } else { "does not multiply" };
+            return Some(format!("it {own} by the routing's weights (weighted_first)"));
+        }
+        let other = self.activation.filter(|own| *own != problem.activation);
+        other.map(|own| format!("it ends with another function (activation={own})"))
+    }
+
+    /// No refusal: Triton's kernels mask what their tiles do not divide, and of CK's nothing is known.
+    #[allow(clippy::unused_self, reason = "one call for every operation")]
+    pub(crate) const fn refusal(&self, _: Option<&ProductLimits>, _: &MoeProblem) -> Option<Refusal> {
+        None
+    }
+
+    /// How the kernel is judged.
+    #[allow(clippy::unused_self, reason = "one call for every operation")]
+    pub(crate) const fn judged(&self) -> Judged {
+        Judged::Never
+    }
+
+    /// Rows are not split into parts that a problem asks for.
+    #[allow(clippy::unused_self, reason = "one call for every operation")]
+    pub(crate) const fn refusal_of_parts(&self, _: &MoeProblem) -> Option<Refusal> {
+        None
+    }
+
+    /// Whether its types are the problem's.
+    pub fn matches_types(&self, problem: &MoeProblem) -> bool {
+        (self.dtype_a, self.dtype_b) == (problem.dtype_a, problem.dtype_b)
+    }
+
+    /// The element type of its first input.
+    pub(crate) const fn dtype(&self) -> Dtype {
+        self.dtype_a
+    }
+
+    /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
+    pub(crate) const fn step(&self) -> Mnk {
+        self.tile
+    }
+
+    /// See [`KernelKind`](crate::kernel::KernelKind).
+    pub(crate) fn needs_scaled_instructions(&self) -> bool {
+        self.quant == Some(MoeQuant::Mx)
+    }
+
+    /// Waves of a workgroup.
+    pub fn waves(&self) -> u32 {
+        u32::from(self.wave[0]) * u32::from(self.wave[1])
+    }
+
+    /// Checks the numbers, and that a kernel has nothing that only another library's have.
+    pub fn validate(&self) -> Result<(), InvalidField> {
+        element("dtype_a", self.dtype_a)?;
+        element("dtype_b", self.dtype_b)?;
+        element("dtype_c", self.dtype_c)?;
+        field::validate_numbers(self)?;
+        name::validate(self)
+    }
+
+    /// What it has besides types, shapes and pipeline.
+    pub(crate) fn suffixes(&self) -> Vec<String> {
+        name::words(self)
+    }
+}
