@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "until the list of operations has it")]
 
+pub mod engine;
 mod kernel;
 mod name;
 mod problem;

@@ -1,0 +1,208 @@
+//! A table: a configuration for each token count, read strictly and written as the engines write it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::config::TritonConfig;
+use super::key::whole;
+use crate::invalid::InvalidField;
+use crate::{files, json};
+
+/// The key beside the token counts that vLLM's tables have.
+const TRITON_VERSION: &str = "triton_version";
+
+/// A table's configurations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigTable {
+    /// The version of Triton that compiled the configurations, if the table says it.
+    pub triton: Option<String>,
+    /// The configuration of each token count.
+    pub rows: BTreeMap<u32, TritonConfig>,
+}
+
+/// A table that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The file cannot be read, or is no JSON object.
+    #[error("{file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// A key or a value is not one of a table.
+    #[error("{file}: {fault}")]
+    Invalid {
+        /// The file.
+        file: String,
+        /// The key, what it holds and what it may hold.
+        fault: InvalidField,
+    },
+}
+
+impl ConfigTable {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, TableError> {
+        let file = path.display().to_string();
+        let unreadable = |reason: String| TableError::Unreadable { file: file.clone(), reason };
+        let bytes = files::read(path).map_err(|error| unreadable(error.to_string()))?;
+        let object = json::object(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        Self::from_json(&object).map_err(|fault| TableError::Invalid { file, fault })
+    }
+
+    /// Reads the object of a file.
+    fn from_json(object: &serde_json::Map<String, Value>) -> Result<Self, InvalidField> {
+        let mut table = Self::default();
+        for (key, value) in object {
+            match (whole(key), value) {
+                (None, Value::String(version)) if key == TRITON_VERSION => {
+                    table.triton = Some(version.clone());
+                }
+                (None, _) => {
+                    let expected = format!("token counts such as \"64\", and perhaps {TRITON_VERSION}");
+                    return Err(InvalidField::new("key", format_args!("'{key}'"), expected));
+                }
+                (Some(tokens), entry) => {
+                    let config = TritonConfig::from_json(entry).map_err(|fault| InvalidField {
+                        field: format!("{key}: {}", fault.field),
+                        ..fault
+                    })?;
+                    table.rows.insert(tokens, config);
+                }
+            }
+        }
+        if table.rows.is_empty() {
+            return Err(InvalidField::new("keys", "no token count", "at least one"));
+        }
+        Ok(table)
+    }
+
+    /// The file's text, as the engines' tuners write it.
+    pub fn to_text(&self) -> String {
+        let version = self
+            .triton
+            .iter()
+            .map(|version| format!("    \"{TRITON_VERSION}\": {}", Value::from(version.as_str())));
+        let entries = self.rows.iter().map(|(tokens, config)| {
+            let keys: Vec<String> =
+                config.entries().map(|(key, value)| format!("        \"{key}\": {value}")).collect();
+            format!("    \"{tokens}\": {{\n{}\n    }}", keys.join(",\n"))
+        });
+        let all: Vec<String> = version.chain(entries).collect();
+        format!("{{\n{}\n}}\n", all.join(",\n"))
+    }
+
+    /// The token count, and its configuration, that engines take for another: the nearest, of two the lower.
+    pub fn nearest(&self, tokens: u32) -> Option<(u32, &TritonConfig)> {
+        let nearest = self.rows.iter().min_by_key(|(key, _)| key.abs_diff(tokens));
+        nearest.map(|(&key, config)| (key, config))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ConfigKey, Engine, TableKey};
+    use super::*;
+
+    const ENTRY: &str = r#""BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 1"#;
+
+    fn parse(text: &str) -> Result<ConfigTable, String> {
+        let object = json::object(text.as_bytes()).map_err(|error| error.to_string())?;
+        ConfigTable::from_json(&object).map_err(|error| error.to_string())
+    }
+
+    /// As SGLang's tuner wrote it.
+    #[test]
+    fn a_table_is_written_as_it_was_read() {
+        let text = "{\n    \"1\": {\n        \"BLOCK_SIZE_M\": 16,\n        \"BLOCK_SIZE_N\": 64,\n        \
+            \"BLOCK_SIZE_K\": 128,\n        \"GROUP_SIZE_M\": 16,\n        \"num_warps\": 4,\n        \
+            \"num_stages\": 3,\n        \"USE_TMA\": true\n    },\n    \"24\": {\n        \"BLOCK_SIZE_M\": 16,\n        \
+            \"BLOCK_SIZE_N\": 64,\n        \"BLOCK_SIZE_K\": 128,\n        \"GROUP_SIZE_M\": 1,\n        \
+            \"num_warps\": 4,\n        \"num_stages\": 2,\n        \"waves_per_eu\": 0,\n        \
+            \"matrix_instr_nonkdim\": 16,\n        \"kpack\": 2\n    }\n}\n";
+        let table = parse(text).unwrap();
+        assert_eq!(table.to_text(), text);
+        assert_eq!(table.rows[&24].get(ConfigKey::Kpack), Some(2));
+        let versioned = text.replacen("{\n", "{\n    \"triton_version\": \"3.6.0\",\n", 1);
+        let table = parse(&versioned).unwrap();
+        assert_eq!((table.triton.as_deref(), table.to_text()), (Some("3.6.0"), versioned));
+    }
+
+    #[test]
+    fn the_nearest_key_answers_and_of_two_the_lower() {
+        let table = parse(&format!("{{\"8\": {{{ENTRY}}}, \"16\": {{{ENTRY}}}}}")).unwrap();
+        let nearest = |tokens| table.nearest(tokens).unwrap().0;
+        assert_eq!([1, 12, 13, 900].map(nearest), [8, 8, 16, 16]);
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_by_its_key() {
+        for (text, expected) in [
+            (
+                r#"{"version": {"cutedsl": "4.6"}}"#.to_owned(),
+                "key: found 'version', expected token counts such as \"64\"",
+            ),
+            ("{}".to_owned(), "keys: found no token count, expected at least one"),
+            (r#"{"triton_version": "3.6.0"}"#.to_owned(), "keys: found no token count"),
+            (format!("{{\"08\": {{{ENTRY}}}}}"), "key: found '08'"),
+            (format!("{{\"8\": {{{ENTRY}}}, \"8\": {{{ENTRY}}}}}"), "the key '8' appears twice"),
+            (r#"{"8": 64}"#.to_owned(), "8: entry: found 64, expected an object"),
+            (r#"{"8": {"block_size": 448}}"#.to_owned(), "8: key: found 'block_size', expected a known one"),
+            (
+                r#"{"8": {"BLOCK_SIZE_M": 16}}"#.to_owned(),
+                "8: BLOCK_SIZE_N: found nothing, expected a number",
+            ),
+            (
+                format!("{{\"8\": {{{ENTRY}, \"num_warps\": 3}}}}"),
+                "8: num_warps: found 3, expected 1, 2, 4, 8, 16 or 32",
+            ),
+            (format!("{{\"8\": {{{ENTRY}, \"num_warps\": 4.0}}}}"), "8: num_warps: found 4.0, expected 1, 2"),
+            (
+                format!("{{\"8\": {{{ENTRY}, \"USE_TMA\": 1}}}}"),
+                "8: USE_TMA: found 1, expected true or false",
+            ),
+            (format!("{{\"8\": {{{ENTRY}, \"kpack\": true}}}}"), "8: kpack: found true, expected 1 or 2"),
+            (
+                format!("{{\"8\": {{{}}}}}", ENTRY.replace("16", "48")),
+                "8: BLOCK_SIZE_M: found 48, expected a power of two",
+            ),
+        ] {
+            let error = parse(&text).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn entries_that_an_engine_would_take_otherwise_are_refused() {
+        let check = |name: &str, engine, more: &str| {
+            let (_, key) = TableKey::of_path(Path::new(name)).unwrap();
+            let table = parse(&format!("{{\"8\": {{{ENTRY}{more}}}}}")).unwrap();
+            key.check(engine, &table).map_err(|error| error.to_string())
+        };
+        let nvidia = "E=8,N=64,device_name=NVIDIA_H200.json";
+        let amd = "E=8,N=64,device_name=AMD_Instinct_MI300X.json";
+        let blocks = "E=8,N=64,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[64,64].json";
+        for engine in [Engine::Vllm, Engine::Sglang] {
+            assert_eq!(check(nvidia, engine, ", \"num_warps\": 4"), Ok(()));
+            assert_eq!(check(amd, engine, ", \"waves_per_eu\": 0"), Ok(()));
+            let error = check(nvidia, engine, ", \"waves_per_eu\": 0").unwrap_err();
+            assert_eq!(error, "8: waves_per_eu: found 0, expected none: only AMD's GPUs have it");
+            let error = check(blocks, engine, "").unwrap_err();
+            assert_eq!(
+                error,
+                "8: BLOCK_SIZE_K: found 128, expected a divisor of 64, the depth of a block of weights"
+            );
+        }
+        assert!(check(nvidia, Engine::Vllm, ", \"USE_TMA\": true").unwrap_err().contains("USE_TMA: found 1"));
+        assert!(check(nvidia, Engine::Sglang, ", \"SPLIT_K\": 1").unwrap_err().contains("SPLIT_K: found 1"));
+        let (_, key) = TableKey::of_path(Path::new(nvidia)).unwrap();
+        let table = ConfigTable {
+            triton: Some("3.6.0".to_owned()),
+            ..parse(&format!("{{\"8\": {{{ENTRY}}}}}")).unwrap()
+        };
+        assert!(key.check(Engine::Sglang, &table).unwrap_err().to_string().starts_with("triton_version: "));
+    }
+}
