@@ -100,7 +100,7 @@ impl Reader {
         let has = |name: &str| columns.has(name);
         let required = Operation::get(op).required.iter();
         let has_problems = required.into_iter().any(|name| Operation::has_column(op, name, &has));
-        let unknown = columns.finish(op)?;
+        let unknown = columns.finish(Some(op))?;
         if !has_problems {
             columns.need(label)?;
         }

@@ -7,7 +7,6 @@ use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::{CONV_COLUMNS, ConvProblem, ProblemDefaults};
 
 use crate::operation::OperationData;
-use crate::read::json::OperationResults;
 
 impl OperationData for ConvProblem {
     const TABLE: &'static [&'static [&'static str]] = &[
@@ -42,8 +41,6 @@ impl OperationData for ConvProblem {
         read.map_err(|error| error.to_string())
     }
 }
-
-impl OperationResults for ConvProblem {}
 
 #[cfg(test)]
 mod tests {

@@ -7,8 +7,8 @@ use ck_select_types::json::Strict;
 use serde_json::Value;
 
 use super::DataError;
-use super::problems::{OwnedCells, number_columns, plain};
-use super::record::{Counts, Figures};
+use super::objects::{Objects, flat};
+use super::record::Counts;
 use super::rows::{Fault, FileRows, RowOutcome};
 
 /// Longest object.
@@ -19,7 +19,7 @@ const LONGEST: u64 = 2 << 20;
 /// Reads all objects.
 pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
     let file = rows.file;
-    let mut log = Log { rows, shape: None, open: None };
+    let mut log = Log { objects: Objects::new(rows), shape: None, open: None };
     let mut bytes = Vec::new();
     let mut number = 0;
     loop {
@@ -34,7 +34,7 @@ pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Count
     if let Some(open) = log.open.take() {
         log.cut_off(&open, "the file ends inside the object")?;
     }
-    Ok(log.rows.counts)
+    Ok(log.objects.rows.counts)
 }
 
 /// The number of bytes of the next line, which is truncated where no line of a log ends.
@@ -82,7 +82,7 @@ impl Depth {
 }
 
 struct Log<'a> {
-    rows: FileRows<'a>,
+    objects: Objects<'a>,
     /// The extents of the last header.
     shape: Option<[i64; 3]>,
     open: Option<PartialObject>,
@@ -132,49 +132,26 @@ impl Log<'_> {
     }
 
     fn cut_off(&mut self, open: &PartialObject, reason: &str) -> Result<(), DataError> {
-        self.rows.reject(format!("line {}", open.line), reason.to_owned())
+        self.objects.rows.reject(format!("line {}", open.line), reason.to_owned())
     }
 
     fn object(&mut self, open: &PartialObject) -> Result<(), DataError> {
         let row = match serde_json::from_str::<Strict>(&open.text) {
-            Ok(Strict(value)) => self.row(&value),
+            Ok(Strict(object)) => self.row(&object),
             Err(error) => Err(Fault::Row(format!("no JSON object: {error}"))),
         };
-        self.rows.count(row, || format!("line {}", open.line))
+        self.objects.rows.count(row, || format!("line {}", open.line))
     }
 
     fn row(&mut self, object: &Value) -> Result<RowOutcome, Fault> {
-        if !self.rows.is_of_run(None) {
-            return Ok(RowOutcome::OtherRun);
-        }
-        let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(kernel) = self.rows.kernel(name)? else { return Ok(RowOutcome::Other) };
-        let mut cells = OwnedCells::default();
-        for (axis, name) in ["m", "n", "k"].into_iter().enumerate() {
-            let text = match object.pointer(&format!("/problem/{name}")) {
-                Some(value) => plain(value),
-                None => self.shape.map(|shape| shape[axis].to_string()).unwrap_or_default(),
-            };
-            cells.0.push((name, text));
-        }
-        let is_extent = |name: &&str| ["m", "n", "k"].iter().any(|extent| extent.eq_ignore_ascii_case(name));
-        let others = number_columns(kernel.op()).filter(|name| !is_extent(name)).chain(["arch"]);
-        for name in others {
-            if let Some(value) = object.pointer(&format!("/problem/{name}")) {
-                cells.0.push((name, plain(value)));
+        let mut row = flat(object)?;
+        let shape = self.shape.iter().flat_map(|shape| ["m", "n", "k"].into_iter().zip(shape));
+        for (extent, &value) in shape {
+            if !row.contains_key(extent) {
+                row.insert(extent.to_owned(), value.into());
             }
         }
-        // Upstream's reader takes 0 for a missing figure.
-        let figure = |key: &str| match object.get("perf_result").and_then(|figures| figures.get(key)) {
-            None | Some(Value::Null) => Ok(0.0),
-            Some(value) => {
-                value.as_f64().ok_or_else(|| format!("perf_result: {key}: found {value}, expected a number"))
-            }
-        };
-        self.rows.object(&kernel, &cells, |problem| {
-            let (tflops, latency) = (figure("tflops(TFlops)")?, figure("latency(ms)")?);
-            Ok((Figures::judge(tflops, latency, figure("bandwidth(GB/s)")?, None, None, problem)?, None))
-        })
+        self.objects.take(&row)
     }
 }
 

@@ -1,14 +1,14 @@
 //! Measurements: distinct problems, distinct kernels, and a row for each measured pair.
 
 mod collect;
-mod csv;
 mod failures;
-pub(crate) mod json;
+mod json;
 mod log;
+mod objects;
 mod parquet;
 mod problems;
 mod record;
-pub(crate) mod rows;
+mod rows;
 mod source;
 mod sweeps;
 mod table;

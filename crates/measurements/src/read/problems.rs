@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::cells::Fields;
 use ck_select_types::each_operation;
 use ck_select_types::field::{Field, place};
 use ck_select_types::kernel::{Kernel, KernelKind};
@@ -10,9 +10,7 @@ use ck_select_types::operation::Operation;
 use ck_select_types::problem::{Problem, ProblemDefaults};
 use ck_select_types::sheet::SheetError;
 use ck_select_types::vocab::{Arch, Op};
-use serde_json::Value;
 
-use super::DataError;
 use crate::operation::OperationData as _;
 
 /// Columns that describe problems, under all their names. Direction, types and layout are words of the
@@ -24,7 +22,7 @@ pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
 }
 
 /// Columns of an operation's problems that are no words: numbers under all their names, and lists.
-pub(super) fn number_columns(op: Op) -> impl Iterator<Item = &'static str> {
+fn number_columns(op: Op) -> impl Iterator<Item = &'static str> {
     let Operation { problem, columns, optional_columns, .. } = Operation::get(op);
     let columns = columns.iter().chain(optional_columns.iter().copied().flatten());
     columns.flat_map(|&name| {
@@ -47,11 +45,11 @@ pub(super) fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
 }
 
 /// Refuses a table without the columns that every problem needs.
-pub(crate) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
+pub(crate) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), SheetError> {
     // A kernel's name says how many dimensions there are.
     let has = |name: &str| name == "ndim" || columns.iter().any(|column| column == name);
     match Operation::missing_column(op_of(columns, wanted), &has) {
-        Some(column) => Err(SheetError::no_column(file, column, columns).into()),
+        Some(column) => Err(SheetError::no_column(file, column, columns)),
         None => Ok(()),
     }
 }
@@ -72,26 +70,6 @@ pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Re
             Err(format!("{GFX_NAME}: found {found}, expected {expected} as in arch"))
         }
         _ => Ok(problem),
-    }
-}
-
-/// A few cells with their own texts.
-#[derive(Debug, Default)]
-pub(super) struct OwnedCells(pub(super) Vec<(&'static str, String)>);
-
-impl Fields for OwnedCells {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let (_, text) = self.0.iter().find(|(known, _)| *known == name)?;
-        Cell::from_text(text)
-    }
-}
-
-/// A value as text of a cell.
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 

@@ -9,8 +9,8 @@ use ck_select_types::problem::{InvalidField, Problem};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 use super::DataError;
-use super::problems::{OwnedCells, problem_of};
-use super::record::{Counts, Figures, MeasuredRow, Sink};
+use super::problems::problem_of;
+use super::record::{Counts, MeasuredRow, Sink};
 
 /// What to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -131,28 +131,6 @@ impl<'a> FileRows<'a> {
             *self.counts.other_arches.entry(other).or_default() += 1;
         }
         Ok(Some(problem).filter(|_| !is_elsewhere))
-    }
-
-    /// Takes the row of an object: its kernel, the cells of its problem, and `read`, which returns its
-    /// figures and, if it has none, the reason.
-    pub(super) fn object(
-        &mut self,
-        kernel: &Kernel,
-        cells: &OwnedCells,
-        read: impl FnOnce(&Problem) -> Result<(Figures, Option<String>), Fault>,
-    ) -> Result<RowOutcome, Fault> {
-        let Some(problem) = self.problem(kernel, cells)? else { return Ok(RowOutcome::Other) };
-        let (figures, error) = read(&problem)?;
-        let row = MeasuredRow {
-            kernel,
-            problem: &problem,
-            figures,
-            non_zero: None,
-            problem_idx: None,
-            run_id: None,
-            error: error.as_deref(),
-        };
-        self.take(&row)
     }
 
     /// Takes a row.

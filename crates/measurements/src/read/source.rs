@@ -11,7 +11,8 @@ use ck_select_types::vocab::{Arch, Dtype, Op};
 
 use super::record::{Counts, MeasuredRow, Sink};
 use super::rows::{FileRows, Filter};
-use super::{DataError, csv, json, log, parquet};
+use super::table::read_csv;
+use super::{DataError, json, log, parquet};
 use crate::sidecar::{archs_beside, check_archs};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub(crate) fn read_text(
 
 fn read_as(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
     match format(&opened)? {
-        Format::Csv => csv::read(opened, rows),
+        Format::Csv => read_csv(opened, rows),
         Format::Json => json::read(opened.text(), rows),
         Format::Log => log::read(&mut opened.text(), rows),
     }

@@ -6,12 +6,15 @@ use std::collections::BTreeSet;
 
 use ck_select_types::hardware::Hardware;
 use ck_select_types::problem::{InvalidField, Problem};
-use ck_select_types::sheet::{Column, Columns, KernelColumns, ProblemColumns, Row, SPEEDS, TIMES};
+use ck_select_types::sheet::csv::UNCLOSED;
+use ck_select_types::sheet::{
+    Column, Columns, CsvFault, KernelColumns, Opened, ProblemColumns, Row, SPEEDS, Sheet, SheetError, TIMES,
+};
 use ck_select_types::vocab::Dtype;
 
 use super::DataError;
 use super::problems::{columns as problem_columns, need_columns, op_of};
-use super::record::{Figures, MeasuredRow, verdict};
+use super::record::{Counts, Figures, MeasuredRow, verdict};
 use super::rows::{Fault, FileRows, Filter, RowOutcome};
 
 /// The columns that give a row's kernel.
@@ -23,7 +26,7 @@ enum KernelSource {
 }
 
 impl KernelSource {
-    fn new(columns: &mut Columns<'_>, file: &str, dtype: Option<Dtype>) -> Result<Self, DataError> {
+    fn new(columns: &mut Columns<'_>, file: &str, dtype: Option<Dtype>) -> Result<Self, SheetError> {
         let names = columns.kernel();
         let tile = || ["tile_m", "tile_n", "tile_k", "pipeline"];
         if names.first().is_there() || !tile().iter().chain(&["Hi"]).all(|name| columns.has(name)) {
@@ -32,7 +35,7 @@ impl KernelSource {
         let dtype = dtype.ok_or_else(|| {
             let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
                           and no column says their type: give --where dtype=fp16 or dtype=bf16";
-            DataError::format(file, reason)
+            SheetError::format(file, reason)
         })?;
         Ok(Self::Tile(tile().map(|name| columns.find(name)), dtype))
     }
@@ -53,12 +56,22 @@ impl KernelSource {
 }
 
 /// The columns that are read.
-struct Header {
+pub(super) struct Header {
     kernel: KernelSource,
     figures: FigureColumns,
     /// Columns of constants of the GPU, with their names without `hw_`.
     hardware: Vec<(&'static str, Column)>,
     problem: ProblemColumns,
+    absence: Absence,
+}
+
+/// What a figure is that a row lacks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// Not a number, as in tables, whose header has all figures.
+    Unknown,
+    /// Zero, as upstream reads null in JSON, whose rows lack the key only if they failed.
+    Zero,
 }
 
 struct FigureColumns {
@@ -85,21 +98,21 @@ impl FigureColumns {
             is_valid: columns.find("is_valid"),
             run_id: columns.find("run_id"),
             error: columns.find("error_msg"),
-            status: columns
-                .has("seqlen_q")
-                .then(|| columns.find("status"))
-                .filter(|status| status.is_there()),
+            status: columns.has("seqlen_q").then(|| columns.find("status")),
         }
     }
 
-    /// The validity that the row records.
+    /// The validity that the row records: what says that it failed counts.
     fn recorded(&self, row: &dyn Row) -> Result<Option<bool>, InvalidField> {
-        match self.status {
-            // Whatever else the row has.
-            _ if self.error.cell(row).is_some() => Ok(Some(false)),
-            Some(status) if !self.is_valid.is_there() => status.cell(row).map(verdict).transpose(),
-            _ => self.is_valid.flag(row),
-        }
+        let status = self.status.and_then(|status| status.cell(row)).map(verdict).transpose()?;
+        let verdicts = [self.error.cell(row).map(|_| false), status, self.is_valid.flag(row)?];
+        Ok(verdicts.into_iter().flatten().reduce(|one, other| one && other))
+    }
+
+    /// Why the row has no time, if it says so.
+    fn error<'r>(&self, row: &'r dyn Row, recorded: Option<bool>) -> Option<Cow<'r, str>> {
+        let status = self.status.filter(|_| recorded == Some(false));
+        self.error.text(row).or_else(|| status?.text(row))
     }
 
     fn read(
@@ -108,12 +121,114 @@ impl FigureColumns {
         recorded: Option<bool>,
         non_zero: Option<i64>,
         problem: &Problem,
+        absence: Absence,
     ) -> Result<Figures, Fault> {
-        let bandwidth = self.bandwidth.figure(row)?;
-        let tflops = self.speed.figure(row)?;
         let latency = self.time.time(row)? * if self.time.has_microseconds() { 1e-3 } else { 1.0 };
+        let figures = [self.speed.figure(row)?, latency, self.bandwidth.figure(row)?];
+        let figures = match absence {
+            Absence::Unknown => figures,
+            Absence::Zero => self.with_zeros(figures, recorded == Some(false), problem)?,
+        };
+        let [tflops, latency, bandwidth] = figures;
         Ok(Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?)
     }
+
+    /// TFLOPS, milliseconds and GB/s as upstream's converter of JSON has them: the bandwidth is computed where it
+    /// can be, and a GEMM that failed has none of them.
+    fn with_zeros(
+        &self,
+        [tflops, latency, bandwidth]: [f64; 3],
+        failed: bool,
+        problem: &Problem,
+    ) -> Result<[f64; 3], InvalidField> {
+        let zero = |figure: f64| if figure.is_nan() { 0.0 } else { figure };
+        let bytes = problem.bytes();
+        if failed && bytes.is_some() {
+            return Ok([0.0; 3]);
+        }
+        if let Some(missing) = [self.speed, self.time].iter().find(|column| !failed && !column.is_there()) {
+            return Err(InvalidField::new(missing.name, "nothing", "a number"));
+        }
+        let of_bytes = |bytes: f64| if latency > 0.0 { bytes / 1e9 / (latency / 1000.0) } else { 0.0 };
+        let computed = bytes.map_or(f64::NAN, of_bytes);
+        Ok([zero(tflops), zero(latency), if bandwidth.is_nan() { computed } else { bandwidth }])
+    }
+}
+
+impl Header {
+    /// Checks the names of columns. Also returns those that are not known.
+    pub(super) fn new(
+        mut columns: Columns<'_>,
+        names: &[String],
+        rows: &FileRows<'_>,
+        absence: Absence,
+    ) -> Result<(Self, Known), SheetError> {
+        let Filter { op, dtype, .. } = rows.filter;
+        let kernel = KernelSource::new(&mut columns, rows.file, dtype);
+        let figures = FigureColumns::new(&mut columns);
+        let constants = Hardware::NAMES.into_iter().zip(Hardware::COLUMNS);
+        let constants = constants.map(|(name, column)| (name, columns.named_by_aiter(column)));
+        let hardware = constants.filter(|(_, column)| column.is_there()).collect();
+        let problem = columns.problem(problem_columns());
+        let unknown = columns.finish(Some(op_of(names, op)))?;
+        let header = Self { kernel: kernel?, figures, hardware, problem, absence };
+        if absence == Absence::Unknown {
+            header.need(&columns)?;
+            need_columns(rows.file, names, op)?;
+        }
+        Ok((header, Known { unknown, used: columns.used() }))
+    }
+
+    /// Refuses a table without a column that every row needs.
+    fn need(&self, columns: &Columns<'_>) -> Result<(), SheetError> {
+        if let KernelSource::Name(names) = &self.kernel {
+            columns.need(names.first())?;
+        }
+        columns.need(self.figures.time)?;
+        columns.need(self.figures.speed).map(drop)
+    }
+
+    /// Takes a row.
+    pub(super) fn row(&self, rows: &mut FileRows<'_>, row: &dyn Row) -> Result<RowOutcome, Fault> {
+        let Self { kernel, figures, hardware, problem: columns, absence } = self;
+        let run_id = figures.run_id.text(row);
+        if !rows.is_of_run(run_id.as_deref()) {
+            return Ok(RowOutcome::OtherRun);
+        }
+        if kernel.is_elsewhere(row) {
+            return Ok(RowOutcome::Other);
+        }
+        let Some(kernel) = rows.kernel(&kernel.name(row)?)? else { return Ok(RowOutcome::Other) };
+        let problem = rows.problem(&kernel, &columns.cells(row)?);
+        let Some(problem) = problem.map_err(|fault| columns.own_name(fault))? else {
+            return Ok(RowOutcome::Other);
+        };
+        for &(name, column) in hardware {
+            if let Some(value) = column.whole(row)? {
+                rows.sink.hardware(rows.file, name, value)?;
+            }
+        }
+        let recorded = figures.recorded(row)?;
+        let non_zero = figures.non_zero.whole(row)?;
+        let error = figures.error(row, recorded);
+        let measured = MeasuredRow {
+            kernel: &kernel,
+            problem: &problem,
+            figures: figures.read(row, recorded, non_zero, &problem, *absence)?,
+            non_zero,
+            problem_idx: figures.problem_idx.whole(row)?,
+            run_id: run_id.as_deref(),
+            error: error.as_deref(),
+        };
+        rows.take(&measured)
+    }
+}
+
+/// The columns of a table beside those that are read.
+pub(super) struct Known {
+    unknown: Vec<String>,
+    /// The places of the columns that are read.
+    used: BTreeSet<usize>,
 }
 
 /// Takes the rows of a table.
@@ -127,64 +242,37 @@ pub(super) struct Table<'a> {
 impl<'a> Table<'a> {
     /// Checks the names of a table's columns.
     pub(super) fn new(names: &[String], mut rows: FileRows<'a>) -> Result<Self, DataError> {
-        let (file, Filter { op, dtype, .. }) = (rows.file, rows.filter);
-        let mut columns = Columns::new(file, names);
-        let kernel = KernelSource::new(&mut columns, file, dtype);
-        let figures = FigureColumns::new(&mut columns);
-        let constants = Hardware::NAMES.into_iter().zip(Hardware::COLUMNS);
-        let constants = constants.map(|(name, column)| (name, columns.named_by_aiter(column)));
-        let hardware = constants.filter(|(_, column)| column.is_there()).collect();
-        let problem = columns.problem(problem_columns());
-        rows.counts.unknown = columns.finish(op_of(names, op))?;
-        let kernel = kernel?;
-        if let KernelSource::Name(names) = &kernel {
-            columns.need(names.first())?;
-        }
-        columns.need(figures.time)?;
-        columns.need(figures.speed)?;
-        need_columns(file, names, op)?;
-        let header = Header { kernel, figures, hardware, problem };
-        Ok(Self { header, used: columns.used(), rows })
+        let columns = Columns::new(rows.file, names);
+        let (header, Known { unknown, used }) = Header::new(columns, names, &rows, Absence::Unknown)?;
+        rows.counts.unknown = unknown;
+        Ok(Self { header, used, rows })
     }
 
     /// Takes a row.
     pub(super) fn take(&mut self, row: &dyn Row, place: impl FnOnce() -> String) -> Result<(), DataError> {
-        let taken = self.row(row);
+        let taken = self.header.row(&mut self.rows, row);
         self.rows.count(taken, place)
     }
+}
 
-    fn row(&mut self, row: &dyn Row) -> Result<RowOutcome, Fault> {
-        let Header { kernel, figures, hardware, problem: columns } = &self.header;
-        let run_id = figures.run_id.text(row);
-        if !self.rows.is_of_run(run_id.as_deref()) {
-            return Ok(RowOutcome::OtherRun);
-        }
-        if kernel.is_elsewhere(row) {
-            return Ok(RowOutcome::Other);
-        }
-        let Some(kernel) = self.rows.kernel(&kernel.name(row)?)? else { return Ok(RowOutcome::Other) };
-        let problem = self.rows.problem(&kernel, &columns.cells(row)?);
-        let Some(problem) = problem.map_err(|fault| columns.own_name(fault))? else {
-            return Ok(RowOutcome::Other);
-        };
-        for &(name, column) in hardware {
-            if let Some(value) = column.whole(row)? {
-                self.rows.sink.hardware(self.rows.file, name, value)?;
+/// Reads all rows of a benchmark CSV.
+pub(super) fn read_csv(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
+    let mut csv = Sheet::with_header(opened)?.rows;
+    let mut table = Table::new(csv.header(), rows)?;
+    loop {
+        match csv.next() {
+            Ok(true) => table.take(&csv, || format!("line {}", csv.line()))?,
+            Ok(false) => break,
+            Err(CsvFault::Row { line, reason }) => table.rows.reject(format!("line {line}"), reason)?,
+            Err(CsvFault::Unclosed(line)) => {
+                table.rows.reject(format!("line {line}"), UNCLOSED.to_owned())?;
             }
+            Err(fault) => return Err(SheetError::csv(table.rows.file, fault).into()),
         }
-        let recorded = figures.recorded(row)?;
-        let non_zero = figures.non_zero.whole(row)?;
-        let status = figures.status.filter(|_| recorded == Some(false) && !figures.error.is_there());
-        let error = status.unwrap_or(figures.error).text(row);
-        let measured = MeasuredRow {
-            kernel: &kernel,
-            problem: &problem,
-            figures: figures.read(row, recorded, non_zero, &problem)?,
-            non_zero,
-            problem_idx: figures.problem_idx.whole(row)?,
-            run_id: run_id.as_deref(),
-            error: error.as_deref(),
-        };
-        self.rows.take(&measured)
     }
+    let FileRows { file, counts, .. } = table.rows;
+    if counts.rows + counts.other + counts.other_runs + counts.rejected == 0 {
+        return Err(DataError::format(file, "found no row below the header, expected at least one"));
+    }
+    Ok(counts)
 }

@@ -45,7 +45,7 @@ impl TunedColumns {
             dtype: columns.one_of(&["q_dtype_w", "dtype"]),
             is_valid: columns.find("is_valid"),
         };
-        let ignored = columns.finish(op)?;
+        let ignored = columns.finish(Some(op))?;
         need_columns(file, names, Some(op))?;
         columns.need(own.kernel.first())?;
         Ok((own, ignored))
@@ -89,9 +89,8 @@ impl TunedRow<'_> {
     /// Microseconds, from the speed if the table has no times; NaN if it has neither, or the row failed.
     fn us(&self, problem: &Problem) -> Result<f64, String> {
         let TunedColumns { time, speed, is_valid, .. } = self.columns;
-        let (column, value) =
-            if time.is_there() { (time, time.time(self.row)) } else { (speed, speed.figure(self.row)) };
-        let value = value.map_err(text)?;
+        let figures = [time.time(self.row).map_err(text)?, speed.figure(self.row).map_err(text)?];
+        let (column, value) = if time.is_there() { (time, figures[0]) } else { (speed, figures[1]) };
         if is_valid.flag(self.row).map_err(text)? == Some(false) || value.is_nan() {
             return Ok(f64::NAN);
         }

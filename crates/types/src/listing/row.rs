@@ -10,7 +10,7 @@ use crate::json::Strict;
 use crate::kernel::Kernel;
 use crate::operation::Operation;
 use crate::problem::{Problem, text_keys};
-use crate::sheet::json::{JsonFault, JsonText, Object};
+use crate::sheet::json::{JsonFault, JsonText, Object, columns_of};
 use crate::sheet::{
     Column, Columns, CsvRows, KERNELS, KernelColumns, Opened, Text, aiter, check_columns, check_names,
 };
@@ -163,14 +163,9 @@ impl<'a> ProblemObjects<'a> {
             return Ok(true);
         }
         self.keys = object.0.keys().cloned().collect();
-        // Names of fields stand together, so that a key that sorts between two is not taken for a third.
-        let known = text_keys(op);
-        let is_field = |name: &&str| known.contains(name);
-        let (mut names, others): (Vec<&str>, Vec<&str>) =
-            object.0.keys().map(String::as_str).partition(is_field);
-        names.extend(others);
+        let names = columns_of(&object.0, op);
         let is_ignored = |name: &&str| hardware.is_none() && is_constant(name);
-        let unknown = check_names(op, &names, known).map_err(ProblemLineFault::Header)?;
+        let unknown = check_names(op, &names, text_keys(op)).map_err(ProblemLineFault::Header)?;
         let ignored = names.into_iter().filter(is_ignored).map(str::to_owned);
         for name in unknown.into_iter().chain(ignored) {
             if !passed.unknown.contains(&name) {

@@ -47,7 +47,7 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
         )
         .line(rows.line()));
     }
-    columns.finish_kernels().map_err(|error| PoolError::from(error.fault).line(rows.line()))?;
+    columns.finish(None).map_err(|error| PoolError::from(error.fault).line(rows.line()))?;
     let mut found: Vec<(Kernel, Option<Arch>, u64)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     while rows.next()? {
@@ -61,9 +61,8 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
         }
         let name = names.name(&rows).map_err(in_cell)?.unwrap_or_default();
         let is_there = parsed(arch_of_row).unwrap_or_default().is_none_or(|own| Some(own) == arch);
-        // What cannot be read was not measured.
-        let is_figure = |figure: f64| figure > 0.0 && figure.is_finite();
-        let has_time = time.time(&rows).is_ok_and(is_figure) || speed.figure(&rows).is_ok_and(is_figure);
+        let figures = [time.time(&rows).map_err(in_cell)?, speed.figure(&rows).map_err(in_cell)?];
+        let has_time = figures.iter().any(|figure| *figure > 0.0 && figure.is_finite());
         if is_there && has_time && !builder.measured.contains(&*name) {
             builder.measured.insert(name.clone().into_owned());
         }

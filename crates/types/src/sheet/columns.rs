@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use super::SheetError;
 use super::aiter;
 use super::csv::CsvRows;
-use super::header::{check_names, check_twice, plain};
+use super::header::{check_alike, check_names};
 use crate::cells::{Cell, Fields};
 use crate::field::InvalidField;
 use crate::vocab::Op;
@@ -110,6 +110,8 @@ impl Column {
 /// The names of a table's columns, and which of them were asked for.
 pub struct Columns<'a> {
     file: &'a str,
+    /// What the names are, as errors begin: the header of a table, or nothing for the keys of an object.
+    place: &'static str,
     names: &'a [String],
     asked: Vec<&'static str>,
     used: BTreeSet<usize>,
@@ -120,7 +122,12 @@ pub struct Columns<'a> {
 impl<'a> Columns<'a> {
     /// The columns of a file.
     pub const fn new(file: &'a str, names: &'a [String]) -> Self {
-        Self { file, names, asked: Vec::new(), used: BTreeSet::new(), conflict: None }
+        Self { file, place: "header: ", names, asked: Vec::new(), used: BTreeSet::new(), conflict: None }
+    }
+
+    /// The keys of an object in a file.
+    pub fn of_keys(file: &'a str, names: &'a [String]) -> Self {
+        Self { place: "", ..Self::new(file, names) }
     }
 
     /// A column by its name.
@@ -183,36 +190,21 @@ impl<'a> Columns<'a> {
     }
 
     /// Refuses columns that are probably misspelt, and two for one thing. Returns those that are not known.
-    pub fn finish(&self, op: Op) -> Result<Vec<String>, SheetError> {
+    /// Without an operation, problems do not matter, and what differs from an asked column in case or punctuation
+    /// alone is misspelt.
+    pub fn finish(&self, op: Option<Op>) -> Result<Vec<String>, SheetError> {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let unknown = check_names(op, &names, &self.asked);
-        let unknown = unknown.map_err(|error| self.fault(error))?;
-        self.check_conflict().map(|()| unknown)
-    }
-
-    /// Refuses columns that differ from those that were asked for in case or punctuation alone, and two for one
-    /// thing: for a reader of kernels, to whom problems do not matter.
-    pub fn finish_kernels(&self) -> Result<(), SheetError> {
-        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        check_twice(&names).map_err(|error| self.fault(error))?;
-        for name in names.iter().filter(|name| !self.asked.contains(name)) {
-            if let Some(meant) = self.asked.iter().find(|asked| plain(asked) == plain(name)) {
-                return Err(self.fault(format_args!("unknown column '{name}', expected {meant}")));
+        let checked = match op {
+            Some(op) => check_names(op, &names, &self.asked),
+            None => check_alike(&names, &self.asked),
+        };
+        let unknown = match (checked, self.conflict) {
+            (Ok(_), Some([one, other])) => {
+                Err(format!("columns '{one}' and '{other}' are the same figure, expected one of them"))
             }
-        }
-        self.check_conflict()
-    }
-
-    fn check_conflict(&self) -> Result<(), SheetError> {
-        self.conflict.map_or(Ok(()), |[one, other]| {
-            Err(self.fault(format_args!(
-                "columns '{one}' and '{other}' are the same figure, expected one of them"
-            )))
-        })
-    }
-
-    fn fault(&self, error: impl std::fmt::Display) -> SheetError {
-        SheetError::format(self.file, format_args!("header: {error}"))
+            (checked, _) => checked.map_err(|error| error.to_string()),
+        };
+        unknown.map_err(|error| SheetError::format(self.file, format_args!("{}{error}", self.place)))
     }
 
     /// The places of the columns that were asked for.

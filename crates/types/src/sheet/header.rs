@@ -183,13 +183,24 @@ fn check_line(op: Op, columns: &[&str]) -> Result<(), HeaderError> {
 }
 
 /// Refuses names that stand twice.
-pub(super) fn check_twice(columns: &[&str]) -> Result<(), HeaderError> {
+fn check_twice(columns: &[&str]) -> Result<(), HeaderError> {
     for (place, name) in columns.iter().enumerate() {
         if !name.is_empty() && columns[..place].contains(name) {
             return other(format!("column '{name}' appears twice"));
         }
     }
     Ok(())
+}
+
+/// Refuses names that stand twice, and those that differ from an asked one in case or punctuation alone.
+pub(super) fn check_alike(columns: &[&str], asked: &[&'static str]) -> Result<Vec<String>, HeaderError> {
+    check_twice(columns)?;
+    for name in columns.iter().filter(|name| !asked.contains(name)) {
+        if let Some(meant) = asked.iter().find(|asked| plain(asked) == plain(name)) {
+            return other(format!("unknown column '{name}', expected {meant}"));
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// The columns of a table that is read for problems of an operation.
@@ -309,7 +320,7 @@ fn stem(name: &str) -> Option<&'static [&'static str]> {
 }
 
 /// A name without case and punctuation, which people write differently.
-pub(super) fn plain(name: &str) -> String {
+fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

@@ -12,8 +12,10 @@ use std::io::{self, BufRead as _, Read};
 use serde::de::DeserializeOwned;
 use serde_json::{Deserializer, Map, Value};
 
-use super::Text;
+use super::{Row, Text};
 use crate::cells::{Cell, Fields};
+use crate::problem::text_keys;
+use crate::vocab::Op;
 
 /// A text of JSON, read up to some place.
 pub struct JsonText<'a> {
@@ -180,6 +182,22 @@ impl Object {
 impl Fields for Object {
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         cell(self.0.get(name)?)
+    }
+}
+
+/// The keys of an object in the order of a table's columns: names of fields stand together, so that a key that
+/// sorts between two of them is not taken for a third.
+pub fn columns_of(object: &Map<String, Value>, op: Op) -> Vec<&str> {
+    let known = text_keys(op);
+    let is_field = |name: &&str| known.contains(name);
+    let (mut names, others): (Vec<&str>, Vec<&str>) = object.keys().map(String::as_str).partition(is_field);
+    names.extend(others);
+    names
+}
+
+impl Row for Vec<&Value> {
+    fn at(&self, column: usize) -> Option<Cell<'_>> {
+        cell(self.get(column)?)
     }
 }
 

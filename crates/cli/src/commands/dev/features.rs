@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     for cell in [&inputs::of_problem(op)[..], inputs::of_kernel(op), &["kernel", "kernel_name"]].concat() {
         columns.find(cell);
     }
-    say_ignored(&name, &columns.finish(op)?);
+    say_ignored(&name, &columns.finish(Some(op))?);
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
