@@ -1,6 +1,6 @@
 //! Feature rows of many measurements at once, by the library's own engines.
 
-use ck_select_model::features::{Extractor, KernelTerms, SideError};
+use ck_select_model::features::{Extractor, KernelTerms, TermsError};
 use ck_select_types::kernel::Kernel;
 use rayon::prelude::*;
 
@@ -13,7 +13,7 @@ pub struct FeatureError {
     /// The problem or the kernel's name.
     pub what: String,
     /// Why.
-    pub source: SideError,
+    pub source: TermsError,
 }
 
 /// Rows that a thread computes at a time: 1,024 rows of a hundred features fit in its cache.
@@ -26,7 +26,7 @@ pub fn rows(
     extractor: &Extractor,
     rows: &[u32],
 ) -> Result<Vec<f64>, FeatureError> {
-    let kernels = kernel_sides(measurements, extractor)?;
+    let kernels = kernel_terms(measurements, extractor)?;
     let width = extractor.schema.len();
     let row = |index: &u32| &measurements.rows()[*index as usize];
     // Adjacent rows of one problem share what depends on it.
@@ -35,11 +35,11 @@ pub fn rows(
         for same in rows.chunk_by(|a, b| (row(a).problem, row(a).split_k) == (row(b).problem, row(b).split_k))
         {
             let problem = &measurements.problem_of(row(&same[0]));
-            let side = extractor
-                .problem_side(problem)
+            let terms = extractor
+                .problem_terms(problem)
                 .map_err(|source| FeatureError { what: problem.to_string(), source })?;
             for (index, cells) in same.iter().zip(&mut cells) {
-                extractor.fill(&side, &kernels[row(index).kernel as usize], cells);
+                extractor.fill(&terms, &kernels[row(index).kernel as usize], cells);
             }
         }
         Ok(())
@@ -50,15 +50,15 @@ pub fn rows(
 }
 
 /// What the features know about each kernel.
-fn kernel_sides(
+fn kernel_terms(
     measurements: &Measurements,
     extractor: &Extractor,
 ) -> Result<Vec<KernelTerms>, FeatureError> {
-    let side = |kernel: &Kernel| {
+    let terms = |kernel: &Kernel| {
         let named = |source| FeatureError { what: kernel.name.clone(), source };
-        extractor.kernel_side(&kernel.kind).map_err(named)
+        extractor.kernel_terms(&kernel.kind).map_err(named)
     };
-    measurements.kernels().iter().map(side).collect()
+    measurements.kernels().iter().map(terms).collect()
 }
 
 #[cfg(test)]

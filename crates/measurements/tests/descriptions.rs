@@ -111,7 +111,7 @@ fn every_description_of_a_kernel_is_of_that_kernel() {
         unnamed.remove("kernel_name");
         let named = Map::from_iter([("kernel_name".to_owned(), name.as_str().into())]);
         for (who, extractor) in extractors.iter().filter(|(_, one)| one.schema.op() == kernel.kind.op()) {
-            let Ok(expected) = extractor.kernel_side(&kernel.kind) else {
+            let Ok(expected) = extractor.kernel_terms(&kernel.kind) else {
                 // A word without a code.
                 assert!([&named, &dictionary, &unnamed].iter().all(|cells| side(extractor, cells).is_err()));
                 continue;
@@ -185,7 +185,7 @@ fn upstreams_shortest_dictionaries_are_those_of_short_names() {
             for pipeline in ["compv3", "compv4", "mem"] {
                 let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile}_{pipeline}"));
                 let cells = Map::from_iter([("pipeline".to_owned(), pipeline.into())]);
-                let expected = extractor.kernel_side(&kernel.unwrap().kind).unwrap();
+                let expected = extractor.kernel_terms(&kernel.unwrap().kind).unwrap();
                 assert_eq!(side(extractor, &with_tile(cells, &numbers)), Ok(expected), "{who}");
             }
         }

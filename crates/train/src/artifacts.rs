@@ -163,7 +163,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[TrainedForest], inp
     log_targets.sort_unstable();
     // Upstream's key has one set of parameters: that of the forest that ranks.
     let ranking = plan.ranking(trained);
-    targets.sort_by_key(|&target| target != plan.rank_by.as_str());
+    targets.sort_by_key(|&target| target != plan.rank_by().as_str());
     let mut spec = json!({
         "op_type": plan.extractor.schema.op().as_str(),
         "dtype": inputs.dtype,
@@ -209,7 +209,7 @@ fn extension(
 ) -> Value {
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
-        object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
+        object.insert("rank_by".to_owned(), json!(plan.rank_by().as_str()));
         if measurements.chooses_split() {
             object.insert("choose".to_owned(), json!("split_k"));
         }

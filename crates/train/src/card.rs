@@ -63,7 +63,7 @@ pub(super) fn text(
         inputs.name,
         purpose(plan, inputs),
         facts::library(measurements).map_or_else(String::new, |own| format!(" Only kernels of {own}.")),
-        plan.rank_by,
+        plan.rank_by(),
         env!("CARGO_PKG_VERSION"),
     );
     data(out, measurements, plan, inputs);
@@ -172,8 +172,7 @@ fn validation(out: &mut String, plan: &Plan, trained: &[TrainedForest]) {
         out.push_str("None: there were too few problems, or it was not asked for.\n");
         return;
     }
-    let (what, stop, apart) =
-        (held_out_text(trained), stopping(plan.stop), plan.group_by.promise(plan.holdout.is_some()));
+    let (what, stop, apart) = (held_out_text(trained), stopping(plan.stop), plan.promise());
     let _ = writeln!(
         out,
         "{what}; {apart}. {stop}\n\
@@ -251,7 +250,7 @@ fn limits(out: &mut String, plan: &Plan, trained: &[TrainedForest], trained_on: 
         return;
     }
     out.push_str(&trained::limits(plan.extractor.schema.op(), trained_on));
-    if plan.rank_by == Target::Relative {
+    if plan.rank_by() == Target::Relative {
         out.push_str("\nScores of `relative` only order the kernels of one problem; they are no TFLOPS.\n");
     }
 }

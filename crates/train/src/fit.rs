@@ -18,7 +18,7 @@ use super::metrics::Choice;
 use super::objective::{Lists, Objective};
 use super::params::Params;
 use super::text_forest::TextForest;
-use super::{combine, metrics, tune};
+use super::{adapt, combine, metrics};
 
 /// The data and the settings of a training.
 #[derive(Clone)]
@@ -126,8 +126,8 @@ impl<'a> Task<'a> {
         }
         let wrong = |message: String| TrainError::forest(self.target, message);
         let alone = Self { start: None, prior: None, adapts: false, ..self.clone() };
-        let params = tune::alone_params();
-        let share = tune::share_of_alone(problems.len(), self.prior.unwrap_or(1.0) / params.sharpness());
+        let params = adapt::alone_params();
+        let share = adapt::share_of_alone(problems.len(), self.prior.unwrap_or(1.0) / params.sharpness());
         let alone = alone.text(problems, &Recipe { params, weights: recipe.weights.clone() })?;
         combine::sum(&[(&continued, 1.0), (&alone, 1.0 / share)]).map_err(wrong)
     }
@@ -309,7 +309,7 @@ impl<'a> Task<'a> {
     /// The weight of the estimate in selections on a GPU, after training on so many of its problems.
     pub(super) fn adapted_prior(&self, prior: f64, arch: Option<Arch>, problems: usize) -> f64 {
         let had_seen = self.seen.is_empty() || arch.is_some_and(|arch| self.seen.contains(&arch));
-        if self.adapts { tune::adapted_prior(prior, had_seen, problems) } else { prior }
+        if self.adapts { adapt::adapted_prior(prior, had_seen, problems) } else { prior }
     }
 
     /// How well a forest chooses among the kernels of each of these problems.

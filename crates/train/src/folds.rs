@@ -26,7 +26,7 @@ vocabulary! {
 impl GroupBy {
     /// What is not on both sides of a fold, as a sentence. Whoever holds out a device, direction, type or
     /// file promises no more than that.
-    pub const fn promise(self, holds_out: bool) -> &'static str {
+    pub(super) const fn promise(self, holds_out: bool) -> &'static str {
         match self {
             Self::Sizes | Self::Pair | Self::Upstream if holds_out => Self::Problem.promise(false),
             Self::Problem => "no problem is on both sides",

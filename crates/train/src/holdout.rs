@@ -1,8 +1,10 @@
-//! Leaves out a device, a direction, a type or a file, to judge a model on kinds that it has not seen.
+//! What a training leaves out to be judged: folds of problems, or a device, a direction, a type or a file, to
+//! judge a model on kinds that it has not seen.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use ck_select_types::problem::Problem;
 
@@ -10,6 +12,34 @@ use ck_select_measurements::Measurements;
 
 use super::data::Item;
 use super::error::TrainError;
+
+/// The parts into which the problems of a training are divided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Folds {
+    /// So many of about the same size; fewer than 2 for none.
+    Count(usize),
+    /// One for each value of what is left out: each is left out once, while training on all others.
+    Each(Holdout),
+}
+
+impl FromStr for Folds {
+    type Err = String;
+
+    /// Reads a number, `device`, `direction`, `dtype` or the path of a file.
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word.parse() {
+            Ok(count @ 1..=100) => return Ok(Self::Count(count)),
+            _ if word.parse::<f64>().is_ok() => return Err("expected 1 to 100 folds".to_owned()),
+            _ => {}
+        }
+        Ok(Self::Each(match word {
+            "device" => Holdout::Device,
+            "direction" => Holdout::Direction,
+            "dtype" => Holdout::Dtype,
+            file => Holdout::File(PathBuf::from(file)),
+        }))
+    }
+}
 
 /// What is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,16 +64,6 @@ pub(super) struct HoldoutFolds {
 }
 
 impl Holdout {
-    /// Reads `device`, `direction`, `dtype` or the path of a file.
-    pub fn from_word(word: &str) -> Self {
-        match word {
-            "device" => Self::Device,
-            "direction" => Self::Direction,
-            "dtype" => Self::Dtype,
-            file => Self::File(PathBuf::from(file)),
-        }
-    }
-
     fn value(&self, problem: &Problem, file: usize, measurements: &Measurements) -> String {
         let unknown = || "none".to_owned();
         match self {
@@ -154,11 +174,10 @@ mod tests {
     #[test]
     fn each_value_is_left_out_once() {
         let (measurements, items) = measured(TWO);
-        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items).unwrap();
-        let left_out = folds("direction");
+        let left_out = Holdout::Direction.folds(&measurements, &items).unwrap();
         assert_eq!(left_out.fold_of, [Some(1), Some(0), Some(1)]);
         assert_eq!(left_out.names, ["bwd_data", "forward"]);
-        let left_out = folds("b.csv");
+        let left_out = Holdout::File("b.csv".into()).folds(&measurements, &items).unwrap();
         assert_eq!(left_out.fold_of, [None, None, Some(0)]);
         assert_eq!(left_out.names, ["b.csv"]);
     }
@@ -168,7 +187,7 @@ mod tests {
         let files: [(&str, &[(&str, u32)]); 2] =
             [("a/x.csv", &[("forward", 16)]), ("b/x.csv", &[("forward", 32)])];
         let (measurements, items) = measured(&files);
-        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
+        let folds = |file: &str| Holdout::File(file.into()).folds(&measurements, &items);
         assert_eq!(folds("b/x.csv").unwrap().fold_of, [None, Some(0)]);
         let error = folds("x.csv").unwrap_err().to_string();
         assert!(error.contains("found 2 files of the name x.csv, expected the path of one"), "{error}");

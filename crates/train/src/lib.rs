@@ -11,6 +11,7 @@
 //! behind a safe interface.
 #![cfg(feature = "lightgbm")]
 
+mod adapt;
 mod artifacts;
 mod card;
 mod combine;
@@ -35,11 +36,11 @@ mod sureness;
 mod text_forest;
 mod trained;
 mod training;
-mod tune;
 mod validate;
 mod warm;
 mod watcher;
 
+pub use adapt::{own_params, spread_order};
 pub use artifacts::Directory;
 pub use card::{CardInputs, CurvePoint};
 pub use card::{held_out_text, part, purpose, stopping};
@@ -48,7 +49,7 @@ pub use error::TrainError;
 pub use fit::Rounds;
 pub use folds::{GroupBy, group_k_fold};
 pub use goal::Goal;
-pub use holdout::Holdout;
+pub use holdout::{Folds, Holdout};
 pub use metrics::{Efficiency, FoldMetrics};
 pub use mode::Mode;
 pub use objective::Objective;
@@ -58,7 +59,6 @@ pub use simulation::{Draw, Method, PromisingRows, Simulation};
 pub use text_forest::TextForest;
 pub use trained::TrainedForest;
 pub use training::train;
-pub use tune::{own_params, spread_order};
 pub use validate::Validation;
 pub use warm::WarmStart;
 pub use watcher::Watcher;

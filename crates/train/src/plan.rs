@@ -8,7 +8,7 @@ use ck_select_types::vocabulary;
 use super::error::TrainError;
 use super::folds::GroupBy;
 use super::goal::Goal;
-use super::holdout::Holdout;
+use super::holdout::Folds;
 use super::mode::Mode;
 use super::warm::WarmStart;
 
@@ -32,14 +32,10 @@ pub struct Plan {
     pub extractor: Extractor,
     /// Columns that are categories.
     pub categories: Vec<String>,
-    /// The forests, each for a different target.
+    /// The forests, each for a different target; the first ranks.
     pub goals: Vec<Goal>,
-    /// The target that ranks.
-    pub rank_by: Target,
-    /// Folds of the cross-validation; fewer than 2 for none.
-    pub folds: usize,
-    /// What is left out instead of folds: each of its values once, while training on all others.
-    pub holdout: Option<Holdout>,
+    /// What is left out to judge the forests.
+    pub folds: Folds,
     /// What is learned from.
     pub mode: Mode,
     /// Which problems stay together.
@@ -64,6 +60,16 @@ impl Plan {
         self.warm_start
             .iter()
             .try_for_each(|warm| warm.check(&self.extractor, &self.categories, &self.goals, dtype))
+    }
+
+    /// The target that ranks.
+    pub fn rank_by(&self) -> Target {
+        self.goals.first().map_or(Target::Relative, |goal| goal.target)
+    }
+
+    /// What is not on both sides of a fold, as a sentence.
+    pub const fn promise(&self) -> &'static str {
+        self.group_by.promise(matches!(self.folds, Folds::Each(_)))
     }
 
     /// Whether a file is only trained on.

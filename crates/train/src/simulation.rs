@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use ck_select_measurements::Measurements;
 use ck_select_measurements::figures::mean;
 
+use super::adapt::{own_params, spread_order};
 use super::data::{ItemIndex, TrainingData};
 use super::error::TrainError;
 use super::fit::{Recipe, Task};
@@ -23,7 +24,6 @@ use super::metrics::{Choice, Efficiency};
 use super::objective::Objective;
 use super::params::Params;
 use super::text_forest::TextForest;
-use super::tune::{own_params, spread_order};
 use super::warm::WarmStart;
 
 /// Folds in which measured problems are held out by default, to predict the quality on others.

@@ -28,6 +28,6 @@ pub struct TrainedForest {
 impl Plan {
     /// The forest that ranks.
     pub fn ranking<'t>(&self, trained: &'t [TrainedForest]) -> Option<&'t TrainedForest> {
-        trained.iter().find(|one| one.goal.target == self.rank_by)
+        trained.iter().find(|one| one.goal.target == self.rank_by())
     }
 }

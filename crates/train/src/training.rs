@@ -8,6 +8,7 @@ use super::data::{Item, ItemIndex, TrainingData};
 use super::error::TrainError;
 use super::fit::{Recipe, Task};
 use super::goal::Goal;
+use super::holdout::Folds;
 use super::mode::Mode;
 use super::plan::{Plan, Stop};
 use super::text_forest::TextForest;
@@ -41,13 +42,12 @@ fn one(
 ) -> Result<TrainedForest, TrainError> {
     let task = first_task(measurements, plan, goal, &data);
     let given = first_recipe(plan, goal, &data);
-    let (fold_of, names) = match &plan.holdout {
-        Some(holdout) => {
+    let (fold_of, names) = match &plan.folds {
+        Folds::Each(holdout) => {
             let left_out = holdout.folds(measurements, &data.problems)?;
             (Some(left_out.fold_of), left_out.names)
         }
-        None if plan.folds < 2 => (None, Vec::new()),
-        None => (validate::assign(&task, plan.folds, plan.fold_seed), Vec::new()),
+        &Folds::Count(count) => (validate::assign(&task, count, plan.fold_seed), Vec::new()),
     };
     let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
     watcher.begins(goal.target, (folds + 1) * (1 + decide::trainings(plan.hard_rounds)));

@@ -142,7 +142,7 @@ fn forest_title(page: &mut Page, one: &TrainedForest) {
 }
 
 fn folds(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
-    let apart = plan.group_by.promise(plan.holdout.is_some());
+    let apart = plan.promise();
     page.text(&format!("{}; {apart}. {}", held_out_text(trained), stopping(plan.stop)));
     for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
         forest_title(page, one);

@@ -33,7 +33,7 @@ impl Model {
     pub fn load_bare(path: impl AsRef<Path>, spec: &Value) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let label = path.display().to_string();
-        let spec = FeatureSpec::from_json(&label, spec.to_string().as_bytes())?;
+        let spec = FeatureSpec::from_document(&label, spec)?;
         let file =
             if path.is_dir() { Self::forest_file(path, Target::Tflops)? } else { Some(path.to_owned()) };
         let no_forest = || ModelError::NoForest { model: label, file: Target::Tflops.file_name() };

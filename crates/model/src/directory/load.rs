@@ -5,6 +5,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use serde_json::json;
+
 use crate::estimate::{Device, universal_columns};
 use crate::vocab::Op;
 
@@ -83,12 +85,16 @@ impl Model {
     /// The estimate for a GPU as a model: a universal model without training, whose scores are logarithms of
     /// times.
     pub fn from_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
-        let spec = format!(r#"{{"op_type":"{op}","ck_select":{{"prior":1,"rank_by":"relative"}}}}"#);
+        let spec = json!({ "op_type": op.as_str(), "ck_select": { "prior": 1, "rank_by": "relative" } });
+        let spec = FeatureSpec::from_document("estimate", &spec)?;
         let names: Vec<&str> = universal_columns(op).iter().map(|column| column.name).collect();
         let tree =
             "Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=0\nis_linear=0\nshrinkage=1\n\nend of trees\n";
-        let forest = text_head(&names) + tree;
-        let model = Self::from_bytes("estimate", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())])?;
+        let text = text_head(&names) + tree;
+        let model = Self::assemble("estimate".to_owned(), spec, |target| {
+            let forest = || read_forest("estimate", text.as_bytes(), text.len() as u64);
+            (target == Target::Relative).then(|| Ok(("estimate".to_owned(), forest()?))).transpose()
+        })?;
         Ok(model.on_device(device, None).with_sureness(Sureness::of_estimate(op).cloned()))
     }
 

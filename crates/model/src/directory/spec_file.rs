@@ -87,6 +87,12 @@ impl FeatureSpec {
         Self::from_json_of(&name.map(str::to_owned).into_iter().collect::<Vec<_>>(), file, text)
     }
 
+    /// The spec of a document that no file holds; `name` is its name in errors.
+    pub(super) fn from_document(name: &str, document: &Value) -> Result<Self, ModelError> {
+        let keys = SpecFile::deserialize(document).map_err(Into::into);
+        keys.and_then(|keys| keys.spec(&[])).map_err(|error| ModelError::invalid(name, error))
+    }
+
     /// Reads the spec of a model that has these names.
     pub(crate) fn from_json_of(names: &[String], file: &str, text: &[u8]) -> Result<Self, ModelError> {
         let read = SpecFile::parse(text).and_then(|keys| keys.spec(names));

@@ -58,9 +58,9 @@ mod tests {
                 let schema = Schema::by_names(op, names).unwrap();
                 let arch = Some("gfx950".parse().unwrap());
                 let extractor = Extractor { schema, hardware, arch, ..Extractor::of_engine(engine) };
-                let side = extractor.problem_side(&problem).unwrap();
+                let terms = extractor.problem_terms(&problem).unwrap();
                 let mut row = vec![0.0; names.len()];
-                extractor.fill(&side, &extractor.kernel_side(&kernel.kind).unwrap(), &mut row);
+                extractor.fill(&terms, &extractor.kernel_terms(&kernel.kind).unwrap(), &mut row);
                 row
             };
             let (one, other) = (row(1), row(7));

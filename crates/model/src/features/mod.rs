@@ -23,7 +23,7 @@ mod operation;
 mod pairs;
 mod rules;
 mod schema;
-mod sides;
+mod terms;
 
 pub(crate) use block::BLOCK;
 pub(crate) use block::InBlocks;
@@ -39,8 +39,8 @@ pub(crate) use operation::{KernelTermsOf, TermsOf};
 pub use pairs::PairValue;
 pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};
 pub use rules::{ElementBytes, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
-pub use schema::{Extractor, Schema, SchemaError, SideError};
-pub use sides::KernelFeatures;
+pub use schema::{Extractor, Schema, SchemaError, TermsError};
+pub use terms::KernelFeatures;
 
 use crate::hardware::Hardware;
 use axis::{Axis, AxisBlock};
@@ -48,7 +48,7 @@ use axis::{Axis, AxisBlock};
 /// What pair features read of a kernel, as numbers; zeros behind the last one.
 pub type PairInputs = [i64; 17];
 
-/// The problem side of features, for a kernel side `K`.
+/// What features know about a problem, beside what they know about a kernel, `K`.
 pub trait PairWith<K> {
     /// Values of problem, kernel and hardware together that several pair features start from.
     type Pair: InBlocks;

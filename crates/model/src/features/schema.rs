@@ -43,7 +43,7 @@ pub enum SchemaError {
 
 /// Why a model's features cannot describe a problem or a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SideError {
+pub enum TermsError {
     /// A field with a value that the features do not know.
     #[error(transparent)]
     Field(#[from] InvalidField),
@@ -268,7 +268,7 @@ impl Schema {
             (Picked(features), ProblemTerms(problem), KernelTerms(kernel)) => {
                 features.fill(problem, kernel, hardware, self.needs.own, row);
             },
-            debug_assert!(false, "sides of another operation")
+            debug_assert!(false, "terms of another operation")
         );
     }
 }
@@ -435,10 +435,10 @@ mod tests {
         let schema = Schema::by_names(Op::Gemm, &["K", "M"]).unwrap();
         assert_eq!((schema.names(), schema.scopes()), (vec!["K", "M"], vec!["problem", "problem"]));
         let extractor = Extractor { schema, ..Extractor::of_engine(Engine::Gemm72) };
-        let side = extractor.problem_side(&GemmProblem::new(1, 2, 3).into()).unwrap();
-        assert!(matches!(side, ProblemTerms::Gemm(_)));
+        let terms = extractor.problem_terms(&GemmProblem::new(1, 2, 3).into()).unwrap();
+        assert!(matches!(terms, ProblemTerms::Gemm(_)));
         let conv = ConvProblem::new_2d([8, 8], [1, 1]);
-        let error = extractor.problem_side(&conv.into()).unwrap_err();
+        let error = extractor.problem_terms(&conv.into()).unwrap_err();
         assert_eq!(error.to_string(), "the model is for gemm_universal, the problem is for grouped_conv");
     }
 
@@ -477,12 +477,12 @@ mod tests {
     fn words_without_a_number_matter_only_to_models_that_ask() {
         let fp64 = GemmProblem::new(8, 8, 8).of(crate::vocab::Dtype::Fp64);
         let extractor = Extractor::of_engine(Engine::Gemm72);
-        let error = extractor.problem_side(&fp64.into()).unwrap_err().to_string();
+        let error = extractor.problem_terms(&fp64.into()).unwrap_err().to_string();
         let expected = "dtype: found 'fp64', expected one of fp32, fp16, bf16, fp8, bf8, int8, int4, pk_fp4";
         assert_eq!(error, expected);
         let odd = GemmProblem { layout: "rcc".parse().unwrap(), ..GemmProblem::new(8, 8, 8) };
-        assert!(extractor.problem_side(&odd.into()).is_err());
+        assert!(extractor.problem_terms(&odd.into()).is_err());
         let narrow = Extractor { schema: Schema::by_names(Op::Gemm, &["M"]).unwrap(), ..extractor };
-        assert!(narrow.problem_side(&odd.into()).is_ok());
+        assert!(narrow.problem_terms(&odd.into()).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::directory::{Misfit, ModelKey, listed};
 use crate::estimate::DeviceError;
-use crate::features::SideError;
+use crate::features::TermsError;
 use crate::forest::RowError;
 use crate::problem::InvalidField;
 use crate::scoring::{MixedPool, PoolError, SizeError};
@@ -23,7 +23,7 @@ pub enum RankError {
     },
     /// The model's features cannot describe the problem.
     #[error("problem: {0}")]
-    ProblemTerms(SideError),
+    ProblemTerms(TermsError),
     /// The model is for other problems.
     #[error(
         "the model is for {}, not for this problem: {}; use a model for it, the universal model or the \
@@ -115,7 +115,7 @@ pub struct LeftOut {
 pub enum LeftOutReason {
     /// Its features cannot describe it.
     #[error(transparent)]
-    Undescribed(SideError),
+    Undescribed(TermsError),
     /// The model does not serve it.
     #[error("{}", listed(.0))]
     NotFor(Vec<Misfit>),

@@ -163,7 +163,7 @@ impl Ranker {
             }
             Form::Trained { features, scorer, .. } => {
                 scorer.fetch();
-                features.fill(&self.problem_side(&problem)?, &mut values.own);
+                features.fill(&self.problem_terms(&problem)?, &mut values.own);
                 // Made before the first equal scores, so that these do not allocate.
                 let _ = segment.estimated(&problem, arch);
             }

@@ -137,8 +137,8 @@ impl Ranker {
         self.pool.get(index).map_or("", |kernel| kernel.name.as_str())
     }
 
-    fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, RankError> {
-        self.model.extractor().problem_side(problem).map_err(RankError::ProblemTerms)
+    fn problem_terms(&self, problem: &Problem) -> Result<ProblemTerms, RankError> {
+        self.model.extractor().problem_terms(problem).map_err(RankError::ProblemTerms)
     }
 
     /// Every target's prediction for one kernel of the pool.
@@ -162,7 +162,7 @@ impl Ranker {
         problem.check_split()?;
         match &self.first_segment().form {
             Form::Universal(_) => self.universal_row(problem, index).map(|(row, own)| (row, Some(own))),
-            Form::Trained { .. } => Ok((self.row(&self.problem_side(&problem)?, index)?, None)),
+            Form::Trained { .. } => Ok((self.row(&self.problem_terms(&problem)?, index)?, None)),
         }
     }
 
@@ -192,11 +192,11 @@ impl Ranker {
     }
 
     fn row(&self, problem: &ProblemTerms, index: usize) -> Result<Vec<f64>, RankError> {
-        let side = self.segment_of(index).and_then(|(segment, place)| match &segment.form {
-            Form::Trained { sides, .. } => sides.get(place.get()),
+        let terms = self.segment_of(index).and_then(|(segment, place)| match &segment.form {
+            Form::Trained { terms, .. } => terms.get(place.get()),
             Form::Universal(_) => None,
         });
-        let kernel = side.ok_or_else(|| self.not_ranked(index))?;
+        let kernel = terms.ok_or_else(|| self.not_ranked(index))?;
         let mut row = vec![0.0; self.model.extractor().schema.len()];
         self.model.extractor().fill(problem, kernel, &mut row);
         Ok(row)

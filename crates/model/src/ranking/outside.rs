@@ -99,7 +99,7 @@ impl Ranker {
         let problem = if problem.chooses_split() { problem.with_split(1) } else { *problem };
         let mut values = [Values::default()];
         if let Form::Trained { features, .. } = &self.first_segment().form {
-            features.fill(&self.problem_side(&problem)?, &mut values[0].own);
+            features.fill(&self.problem_terms(&problem)?, &mut values[0].own);
         }
         Ok(self.known.describe(&problem, arch, self.uniform(&values)))
     }

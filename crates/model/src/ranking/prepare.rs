@@ -101,20 +101,20 @@ impl Ranker {
             None => &Some(extractor.clone()),
         };
         let trained = model.spec().trained_on.as_ref();
-        let (mut ranked, mut kernels, mut sides) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ranked, mut kernels, mut terms) = (Vec::new(), Vec::new(), Vec::new());
         for index in indices.clone() {
             let Some(kernel) = pool.kernels().get(index) else { break };
             let unmeasured_parts = trained.and_then(|trained| trained.unmeasured(&kernel.kind));
             unmeasured.push(unmeasured_parts.unwrap_or_default());
-            let side = if key.fits_kernel(kernel) {
-                let side = own.as_ref().map(|own| own.kernel_side(&kernel.kind));
-                side.transpose().map_err(LeftOutReason::Undescribed)
+            let own_terms = if key.fits_kernel(kernel) {
+                let terms = own.as_ref().map(|own| own.kernel_terms(&kernel.kind));
+                terms.transpose().map_err(LeftOutReason::Undescribed)
             } else {
                 Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
             };
-            match side {
-                Ok(side) => {
-                    sides.extend(side);
+            match own_terms {
+                Ok(own_terms) => {
+                    terms.extend(own_terms);
                     ranked.push(index);
                     kernels.push(Arc::clone(kernel));
                 }
@@ -134,7 +134,7 @@ impl Ranker {
             return Ok(());
         }
         let first = segments.first().map(AsRef::as_ref);
-        let segment = Segment::new(model, described, (indices, ranked), kernels.into(), sides, first)?;
+        let segment = Segment::new(model, described, (indices, ranked), kernels.into(), terms, first)?;
         segments.push(Arc::new(segment));
         Ok(())
     }

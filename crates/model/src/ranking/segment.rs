@@ -38,7 +38,7 @@ pub(super) struct Segment {
 pub(super) enum Form {
     /// With columns that are the same on every GPU.
     Trained {
-        sides: Vec<KernelTerms>,
+        terms: Vec<KernelTerms>,
         features: PoolFeatures,
         scorer: PoolScorer,
     },
@@ -62,7 +62,7 @@ impl Segment {
         described: Option<GpuOverride>,
         (indices, ranked): (Range<usize>, Vec<usize>),
         kernels: Arc<[Arc<Kernel>]>,
-        sides: Vec<KernelTerms>,
+        terms: Vec<KernelTerms>,
         first: Option<&Self>,
     ) -> Result<Self, RankError> {
         let estimated = match first {
@@ -70,13 +70,13 @@ impl Segment {
             None => PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch())),
         };
         let form = match first.map(|first| &first.form) {
-            Some(Form::Universal(first)) => Form::Universal(first.beside(&kernels, sides)),
+            Some(Form::Universal(first)) => Form::Universal(first.beside(&kernels, terms)),
             _ if model.extractor().schema.universal_columns().is_some() => {
-                Form::Universal(Universal::new(model, described, &kernels, sides)?)
+                Form::Universal(Universal::new(model, described, &kernels, terms)?)
             }
-            None => compile(model, sides, PoolScorer::deferred)?,
+            None => compile(model, terms, PoolScorer::deferred)?,
             // Few kernels have their forest walked as it was read.
-            Some(_) => compile(model, sides, PoolScorer::as_read)?,
+            Some(_) => compile(model, terms, PoolScorer::as_read)?,
         };
         let limits = kernels.iter().map(|kernel| kernel.kind.limits()).collect();
         let segment = Self { indices, ranked, kernels, limits, form, estimated };
@@ -135,13 +135,13 @@ impl Segment {
 /// Compiles a model for kernels.
 fn compile(
     model: &Model,
-    sides: Vec<KernelTerms>,
+    terms: Vec<KernelTerms>,
     scorer: fn(&Arc<Forest>, &PoolTable<'_>) -> Result<PoolScorer, PoolError>,
 ) -> Result<Form, RankError> {
     let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
-    let features = PoolFeatures::new(model.extractor(), &sides)?;
+    let features = PoolFeatures::new(model.extractor(), &terms)?;
     let scorer = scorer(forest, &features.table())?;
-    Ok(Form::Trained { sides, features, scorer })
+    Ok(Form::Trained { terms, features, scorer })
 }
 
 #[cfg(test)]
@@ -156,10 +156,10 @@ mod tests {
         let golden = |name: &str| format!("{}/../../tests/golden/models/{name}", env!("CARGO_MANIFEST_DIR"));
         let [conv, gemm] = ["conv_small", "gemm_small"].map(|name| Model::load(golden(name)).unwrap());
         let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
-        let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
-        let sides: Vec<KernelTerms> = pool.iter().map(side).collect();
-        assert!(compile(&gemm, sides.clone(), PoolScorer::deferred).is_ok());
-        let error = compile(&conv, sides, PoolScorer::deferred).err().unwrap();
+        let of = |kernel: &Kernel| gemm.extractor().kernel_terms(&kernel.kind).unwrap();
+        let terms: Vec<KernelTerms> = pool.iter().map(of).collect();
+        assert!(compile(&gemm, terms.clone(), PoolScorer::deferred).is_ok());
+        let error = compile(&conv, terms, PoolScorer::deferred).err().unwrap();
         assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));
         assert_eq!(error.to_string(), "kernel 0 is for another operation than the features");
     }

@@ -47,9 +47,9 @@ impl Ranker {
             let kernels = kernels.iter().map(|(_, kernel)| *kernel);
             match &self.first_segment().form {
                 Form::Trained { .. } => {
-                    let side = self.problem_side(&problem)?;
+                    let terms = self.problem_terms(&problem)?;
                     for kernel in kernels {
-                        rows.extend(self.row(&side, kernel)?);
+                        rows.extend(self.row(&terms, kernel)?);
                     }
                 }
                 Form::Universal(_) => self.universal_rows(problem, kernels, &mut rows)?,

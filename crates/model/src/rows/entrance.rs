@@ -21,7 +21,7 @@ use super::upstream::Upstream;
 use crate::cells::{Cell, Fields};
 use crate::directory::ModelKey;
 use crate::features::{
-    Engine, Extractor, KernelFeatures as _, KernelTerms, ProblemTerms, SideError, Uncoded,
+    Engine, Extractor, KernelFeatures as _, KernelTerms, ProblemTerms, TermsError, Uncoded,
 };
 use crate::given::{FieldName, Given};
 use crate::hardware::Hardware;
@@ -274,7 +274,7 @@ impl Entrance {
             let defaults = ProblemDefaults { direction, ..ProblemDefaults::new(self.extractor.schema.op()) };
             let problem: Problem = ck_select_types::operation::OperationProblem::of_given(*given, &defaults)
                 .map(|problem: Own| problem.into())?;
-            let terms = self.extractor.problem_side(&problem).map_err(field_error)?;
+            let terms = self.extractor.problem_terms(&problem).map_err(field_error)?;
             Ok((problem, terms))
         })
     }
@@ -298,7 +298,7 @@ impl Entrance {
         cells: &dyn Fields,
     ) -> Result<KernelTerms, InvalidField> {
         match named {
-            Some(kernel) => self.extractor.kernel_side(kernel).map_err(field_error),
+            Some(kernel) => self.extractor.kernel_terms(kernel).map_err(field_error),
             None => each_operation!(self.extractor.schema.op(), Own => {
                 self.described::<Own>(cells).map(Into::into)
             }),
@@ -332,11 +332,13 @@ impl Entrance {
 }
 
 /// Why features cannot describe a value, as a fault of the cell that has it.
-fn field_error(error: SideError) -> InvalidField {
+fn field_error(error: TermsError) -> InvalidField {
     match error {
-        SideError::Field(error) => error,
-        SideError::Op { model, found, .. } => InvalidField::new(name::NAME_COLUMNS[0], found, model.as_str()),
-        SideError::Universal => InvalidField::new("features", "those of a universal model", "a pool"),
+        TermsError::Field(error) => error,
+        TermsError::Op { model, found, .. } => {
+            InvalidField::new(name::NAME_COLUMNS[0], found, model.as_str())
+        }
+        TermsError::Universal => InvalidField::new("features", "those of a universal model", "a pool"),
     }
 }
 

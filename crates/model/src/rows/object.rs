@@ -1,6 +1,7 @@
 //! One row as a JSON object.
 
-use serde_json::Value;
+use ck_select_types::sheet;
+use serde_json::{Map, Value};
 
 use crate::cells::{Cell, Fields};
 use crate::json;
@@ -19,71 +20,39 @@ pub enum ObjectError {
 
 /// A row from a JSON object. Values are numbers, words, `true` and `false`, or `null` for an absent cell.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Object {
-    cells: Vec<(String, OwnedCell)>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum OwnedCell {
-    Whole(i64),
-    Number(f64),
-    Word(String),
-}
-
-impl OwnedCell {
-    /// `None` for an absent cell.
-    fn from_json(name: &str, value: Value) -> Result<Option<Self>, InvalidField> {
-        Ok(match value {
-            Value::Null => None,
-            Value::Bool(flag) => Some(Self::Whole(flag.into())),
-            Value::String(word) => Some(Self::Word(word)),
-            Value::Number(number) => match number.as_i64() {
-                Some(whole) => Some(Self::Whole(whole)),
-                None => number.as_f64().map(Self::Number),
-            },
-            value => return Err(InvalidField::new(name, value, "a number, a word, true, false or null")),
-        })
-    }
-
-    fn borrowed(&self) -> Cell<'_> {
-        match self {
-            Self::Whole(value) => Cell::Whole(*value),
-            Self::Number(value) => Cell::Number(*value),
-            Self::Word(word) => Cell::Word(word),
-        }
-    }
-}
+pub struct Object(Map<String, Value>);
 
 impl Object {
     /// Reads a row, in which each name appears once.
     pub fn from_json(text: &[u8]) -> Result<Self, ObjectError> {
-        let mut cells = Vec::new();
-        for (name, value) in json::object(text)? {
-            if let Some(cell) = OwnedCell::from_json(&name, value)? {
-                cells.push((name, cell));
+        let mut cells = json::object(text)?;
+        cells.retain(|_, value| !value.is_null());
+        match cells.iter().find(|(_, value)| value.is_array() || value.is_object()) {
+            Some((name, value)) => {
+                Err(InvalidField::new(name, value, "a number, a word, true, false or null").into())
             }
+            None => Ok(Self(cells)),
         }
-        Ok(Self { cells })
     }
 
     /// The names of its cells.
     pub(super) fn names(&self) -> Vec<&str> {
-        self.cells.iter().map(|(name, _)| name.as_str()).collect()
+        self.0.keys().map(String::as_str).collect()
     }
 
     /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.0.is_empty()
     }
 }
 
 impl Fields for Object {
+    /// As in Python, `true` is 1; a word that stands for no value in files is a word.
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let (_, cell) = self.cells.iter().find(|(have, _)| have == name)?;
-        match cell.borrowed() {
-            Cell::Word("") => None,
-            Cell::Number(value) if value.is_nan() => None,
-            cell => Some(cell),
+        match self.0.get(name)? {
+            Value::Bool(flag) => Some(Cell::Whole((*flag).into())),
+            Value::String(word) => (!word.is_empty()).then_some(Cell::Word(word)),
+            number => sheet::json::cell(number),
         }
     }
 }

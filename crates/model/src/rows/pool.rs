@@ -90,15 +90,15 @@ impl RowPool {
             }
             Ok(part)
         })?;
-        let RowKernels { sides, mut owns, mut serves, named: named_kernels, measured } =
+        let RowKernels { terms, mut owns, mut serves, named: named_kernels, measured } =
             parts.into_iter().reduce(RowKernels::and).unwrap_or_default();
         let evaluator = if owns.windows(2).all(|pair| pair[0] == pair[1]) {
             let own = owns.pop();
-            let features = PoolFeatures::new(extractor, &sides).map_err(|_| RowsError::Mixed)?;
+            let features = PoolFeatures::new(extractor, &terms).map_err(|_| RowsError::Mixed)?;
             let (scorer, calls) = (OnceLock::new(), AtomicU32::new(0));
             PoolEvaluator::Together(Box::new(Together { features, scorer, calls, own }))
         } else {
-            PoolEvaluator::Apart { kernels: sides.into_iter().zip(owns).collect() }
+            PoolEvaluator::Apart { kernels: terms.into_iter().zip(owns).collect() }
         };
         if serves.iter().all(|one| matches!(one, Serves::Any)) {
             serves.clear();
@@ -228,12 +228,12 @@ impl RowPool {
             PoolEvaluator::Together(together) => {
                 let Together { features, own, calls, .. } = together.as_ref();
                 let Some(own) = own else { return Ok(()) };
-                let (definite, side) = self.problem(own, &asked).map_err(RowsError::Problem)?;
+                let (definite, terms) = self.problem(own, &asked).map_err(RowsError::Problem)?;
                 problems.push(definite);
                 if together.scorer.get().is_none() && calls.fetch_add(1, Relaxed) > 0 {
                     self.prepare()?;
                 }
-                features.fill(&side, values);
+                features.fill(&terms, values);
                 if let Some(scorer) = together.scorer.get() {
                     scorer.score(&values.uniform, &values.pair, pool_scratch, scores)?;
                     for score in &mut *scores {
@@ -251,9 +251,9 @@ impl RowPool {
                 let width = model.extractor().schema.len().max(1);
                 let kernels = kernels.get(range).unwrap_or_default();
                 kernels.iter().zip(rows.chunks_exact_mut(width)).try_for_each(|((kernel, own), row)| {
-                    let (definite, side) = self.problem(own, &asked).map_err(RowsError::Problem)?;
+                    let (definite, terms) = self.problem(own, &asked).map_err(RowsError::Problem)?;
                     problems.push(definite);
-                    model.extractor().fill(&side, kernel, row);
+                    model.extractor().fill(&terms, kernel, row);
                     Ok(())
                 })
             })?,
@@ -276,7 +276,7 @@ impl RowPool {
 /// What rows say, one after the other.
 #[derive(Default)]
 struct RowKernels {
-    sides: Vec<KernelTerms>,
+    terms: Vec<KernelTerms>,
     owns: Vec<RowProblem>,
     serves: Vec<Serves>,
     /// Of the rows with a kernel's name.
@@ -286,7 +286,7 @@ struct RowKernels {
 
 impl RowKernels {
     fn with_room(rows: usize) -> Result<Self, RowsError> {
-        Ok(Self { sides: with_room(rows, 1)?, owns: with_room(rows, 1)?, ..Self::default() })
+        Ok(Self { terms: with_room(rows, 1)?, owns: with_room(rows, 1)?, ..Self::default() })
     }
 
     /// Adds a row.
@@ -302,7 +302,7 @@ impl RowKernels {
                 }
             });
         }
-        self.sides.push(entrance.kernel(kernel.as_ref(), cells)?);
+        self.terms.push(entrance.kernel(kernel.as_ref(), cells)?);
         self.owns.push(problem);
         self.named.extend(kernel);
         Ok(())
@@ -310,7 +310,7 @@ impl RowKernels {
 
     /// These rows, then others.
     fn and(mut self, mut others: Self) -> Self {
-        self.sides.append(&mut others.sides);
+        self.terms.append(&mut others.terms);
         self.owns.append(&mut others.owns);
         self.serves.append(&mut others.serves);
         self.named.append(&mut others.named);

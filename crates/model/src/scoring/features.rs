@@ -258,7 +258,7 @@ mod tests {
         let (tile, third) = (number % 41, number / 41);
         let word = ["compv3", "mem", "compv4", "mem_dsb"][(tile + third / 2) % 4];
         let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_64x32x64_{word}")).unwrap();
-        let Ok(KernelTerms::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!("{word}") };
+        let Ok(KernelTerms::Conv(kernel)) = extractor.kernel_terms(&kernel.kind) else { panic!("{word}") };
         let kernel = ConvKernelTerms { gemm_m_per_block: 8 + tile as i64, ..kernel };
         if third != 1 {
             return KernelTerms::Conv(kernel);
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(features.class_count, CLASSES);
         let mut call = CallValues::default();
         for problem in problems {
-            let problem = extractor.problem_side(problem).unwrap();
+            let problem = extractor.problem_terms(problem).unwrap();
             features.fill(&problem, &mut call);
             // From the second kernel's second row on.
             let (filled, kernels) = (features.filled(&call, 1..kernels.len()), &kernels[2..]);

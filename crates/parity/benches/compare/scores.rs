@@ -74,7 +74,7 @@ struct Inputs {
     setting: Setting,
     booster: Booster,
     forest: Arc<Forest>,
-    sides: Vec<KernelTerms>,
+    terms: Vec<KernelTerms>,
     features: PoolFeatures,
     scorer: PoolScorer,
     ranker: Ranker,
@@ -97,33 +97,33 @@ impl Inputs {
         let booster = Booster::from_text(&text).expect("LightGBM reads its own model");
         let forest = Arc::clone(model.ranking_forest().expect("a forest"));
         let pool: Vec<Kernel> = setting.pool[..case.kernels].to_vec();
-        let side = |kernel: &Kernel| setting.extractor.kernel_side(&kernel.kind).expect("a described kernel");
-        let sides: Vec<KernelTerms> = pool.iter().map(side).collect();
-        let features = PoolFeatures::new(&setting.extractor, &sides).expect("kernels of one operation");
+        let of = |kernel: &Kernel| setting.extractor.kernel_terms(&kernel.kind).expect("a described kernel");
+        let terms: Vec<KernelTerms> = pool.iter().map(of).collect();
+        let features = PoolFeatures::new(&setting.extractor, &terms).expect("kernels of one operation");
         let scorer = PoolScorer::compile(&forest, &features.table()).expect("a pool that fits");
         let pool = Arc::new(Pool::new(pool).expect("a pool"));
         let ranker = Ranker::new(model, pool).expect("a pool that the model describes");
         let mut random = Random(77);
         let problems = (0..PROBLEMS).map(|_| (setting.problem)(&mut random)).collect();
-        Inputs { setting, booster, forest, sides, features, scorer, ranker, problems }
+        Inputs { setting, booster, forest, terms, features, scorer, ranker, problems }
     }
 
-    fn side(&self, problem: &Problem) -> ProblemTerms {
-        self.setting.extractor.problem_side(problem).expect("a described problem")
+    fn terms(&self, problem: &Problem) -> ProblemTerms {
+        self.setting.extractor.problem_terms(problem).expect("a described problem")
     }
 
     fn values(&self, problem: &Problem) -> CallValues {
         let mut values = CallValues::default();
-        self.features.fill(&self.side(problem), &mut values);
+        self.features.fill(&self.terms(problem), &mut values);
         values
     }
 
     fn matrix(&self, problem: &Problem) -> Vec<f64> {
         let width = self.forest.num_features();
-        let side = self.side(problem);
-        let mut rows = vec![0.0; self.sides.len() * width];
-        for (row, kernel) in rows.chunks_exact_mut(width).zip(&self.sides) {
-            self.setting.extractor.fill(&side, kernel, row);
+        let terms = self.terms(problem);
+        let mut rows = vec![0.0; self.terms.len() * width];
+        for (row, kernel) in rows.chunks_exact_mut(width).zip(&self.terms) {
+            self.setting.extractor.fill(&terms, kernel, row);
         }
         rows
     }
@@ -134,7 +134,7 @@ impl Inputs {
         let mut rank = |problem: &Problem, count| {
             self.ranker.ranking(problem.checked()?, None, count, &mut rank_scratch).map(drop)
         };
-        let mut scores = vec![0.0; self.sides.len()];
+        let mut scores = vec![0.0; self.terms.len()];
         let mut times = Times::default();
         let mut exact = true;
         let mut next = 0;

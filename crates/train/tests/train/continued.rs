@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use ck_select_model::directory::Target;
-use ck_select_train::{CardInputs, Directory, Objective, Plan, TrainError, TrainedForest, WarmStart, train};
+use ck_select_train::{
+    CardInputs, Directory, Folds, Objective, Plan, TrainError, TrainedForest, WarmStart, train,
+};
 use ck_select_types::vocab::Dtype;
 
 use crate::sweep::inputs;
@@ -15,7 +17,7 @@ fn base(folder: &Path, trees: &str) -> (Plan, Vec<TrainedForest>) {
     let measurements = measurements(25);
     let mut plan = plan(vec![goal(Target::Tflops, Objective::Log1p, &[("n_estimators", trees)])]);
     plan.categories = Vec::new();
-    plan.folds = 1;
+    plan.folds = Folds::Count(1);
     let trained = train(&measurements, &plan, &()).unwrap();
     let inputs: CardInputs = inputs(&measurements);
     Directory::new(&measurements, &plan, &trained, &inputs)

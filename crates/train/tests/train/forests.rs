@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ck_select_model::directory::Target;
 use ck_select_train::lightgbm::{Booster, Output};
-use ck_select_train::{Objective, Stop, TrainedForest, train};
+use ck_select_train::{Folds, Objective, Stop, TrainedForest, train};
 use ck_select_types::vocab::Op;
 
 use crate::sweep::{csv, goal, measurements, plan, read};
@@ -60,7 +60,7 @@ fn a_problem_may_have_more_than_ten_thousand_kernels() {
     }
     let measurements = read(Op::Conv, &[("sweep.csv", &text)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Lambdarank, &[("n_estimators", "1")])]);
-    plan.folds = 1;
+    plan.folds = Folds::Count(1);
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
     assert_eq!((one.data.rows.len(), one.forest.trees().len()), (10_001, 1));
 }
@@ -226,7 +226,7 @@ fn a_problem_that_was_measured_five_times_decides_nothing() {
     let text = lines[0].to_owned() + "\n" + &again.collect::<String>();
     let measurements = read(Op::Conv, &[("again.csv", &text)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Listwise, &[("n_estimators", "3")])]);
-    (plan.folds, plan.hard_rounds, plan.stop) = (2, 1, Stop::Inner);
+    (plan.folds, plan.hard_rounds, plan.stop) = (Folds::Count(2), 1, Stop::Inner);
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
     assert_eq!((one.data.problems.len(), one.validation.rounds), (10, vec![None, None]));
 }

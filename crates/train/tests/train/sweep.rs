@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use ck_select_measurements::{Measurements, RowScope};
 use ck_select_model::directory::Target;
 use ck_select_model::features::{Extractor, Rules, Schema};
-use ck_select_train::{CardInputs, Goal, GroupBy, Mode, Objective, Params, Plan, Stop, TrainedForest, train};
+use ck_select_train::{
+    CardInputs, Folds, Goal, GroupBy, Mode, Objective, Params, Plan, Stop, TrainedForest, train,
+};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::vocab::{Direction, Dtype, Op};
 
@@ -91,14 +93,12 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
             is_ours: true,
         },
         categories: Vec::new(),
-        rank_by: goals[0].target,
         goals,
-        folds: 3,
+        folds: Folds::Count(3),
         group_by: GroupBy::Problem,
         fold_seed: None,
         stop: Stop::Never,
         hard_rounds: 0,
-        holdout: None,
         mode: Mode::Sweeps { prior: None },
         seed: 42,
         only_trains: Vec::new(),

@@ -23,6 +23,8 @@ mod training;
 #[cfg(feature = "train")]
 mod tuned;
 #[cfg(feature = "train")]
+use ck_select_train::Folds;
+#[cfg(feature = "train")]
 pub(super) use run::{card, run};
 
 const EXAMPLES: &str = "Examples:
@@ -116,7 +118,7 @@ pub(crate) struct Args {
     params: Vec<String>,
     /// Folds of the cross-validation, 1 for none; or what is held out instead: each device, each direction,
     /// each type, or the problems of one file of --data
-    #[arg(long, value_name = "COUNT|device|direction|dtype|FILE", default_value = "5", value_parser = folds)]
+    #[arg(long, value_name = "COUNT|device|direction|dtype|FILE", default_value = "5")]
     folds: Folds,
     /// Add trees to this model: a directory or embedded:NAME, but not a universal one. --params n_estimators
     /// says how many (default 500)
@@ -127,21 +129,8 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// What is held out.
-#[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "train"), allow(dead_code))]
-enum Folds {
-    Count(u8),
-    Each(String),
-}
-
-fn folds(text: &str) -> Result<Folds, String> {
-    match text.parse() {
-        Ok(count @ 1..=100) => Ok(Folds::Count(count)),
-        _ if text.parse::<f64>().is_ok() => Err("expected 1 to 100 folds".to_owned()),
-        _ => Ok(Folds::Each(text.to_owned())),
-    }
-}
+#[cfg(not(feature = "train"))]
+type Folds = String;
 
 fn prior_weight(text: &str) -> Result<f64, String> {
     let weight = text.parse::<f64>().ok().filter(|weight| (0.0..=1000.0).contains(weight));

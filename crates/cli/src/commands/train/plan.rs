@@ -14,8 +14,7 @@ const WARM_TREES: &str = "500";
 
 pub(super) fn plan(training: &Training<'_>, common: &Common<'_>) -> Result<Plan, CliError> {
     let goals = goals(training, common)?;
-    let rank_by = goals[0].target;
-    let extractor = extractor(training, common, rank_by)?;
+    let extractor = extractor(training, common, goals[0].target)?;
     let names = extractor.schema.names();
     if let Training::Sweeps { chooses_split: true, .. } = training
         && extractor.schema.universal_columns().is_none()
@@ -31,9 +30,7 @@ pub(super) fn plan(training: &Training<'_>, common: &Common<'_>) -> Result<Plan,
     let settings = &common.settings;
     Ok(Plan {
         categories: categories.map(|&name| name.to_owned()).collect(),
-        rank_by,
-        folds: common.folds,
-        holdout: common.holdout.clone(),
+        folds: common.args.folds.clone(),
         mode: training.mode(&goals[0].params),
         group_by: settings.group_by.unwrap_or(training.defaults().group_by),
         fold_seed: settings.fold_seed,

@@ -6,7 +6,6 @@ use ck_select::estimate::GpuOverride;
 use ck_select::hardware::Hardware;
 use ck_select::problem::Problem;
 use ck_select_measurements::{Measurements, ReadOptions};
-use ck_select_train::Plan;
 
 use super::super::data::{check_choice, look_over};
 use super::training::{Common, Training};
@@ -90,27 +89,23 @@ fn check_described(measurements: &Measurements) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Gives the features of sweeps the constants of a file, else those that the data records, else those of the
-/// architecture's profile, which the plan has. In other trainings, each row has those of its own GPU.
-pub(super) fn adopt_hardware(
-    plan: &mut Plan,
+/// The constants with which features of sweeps are computed: those of a file, else those that the data records,
+/// else `usual`. In other trainings, each row has those of its own GPU.
+pub(super) fn hardware(
+    usual: Hardware,
     measurements: &Measurements,
     training: &Training<'_>,
-) -> Result<(), CliError> {
-    let Training::Sweeps { gpu, prior, warm_start, .. } = training else { return Ok(()) };
+) -> Result<Hardware, CliError> {
+    let Training::Sweeps { gpu, prior, warm_start, .. } = training else { return Ok(usual) };
     if let (Some(arch), Some(_)) = (gpu.arch, prior) {
-        plan.extractor.hardware = match gpu.described()? {
-            Some(gpu) => gpu.device.hardware,
-            None => measurements.device(arch)?.hardware,
-        };
-        return Ok(());
+        let device = gpu.described()?.map_or_else(|| measurements.device(arch), |gpu| Ok(gpu.device))?;
+        return Ok(device.hardware);
     }
     if gpu.is_described() {
-        plan.extractor.hardware = gpu.hardware_over(plan.extractor.hardware)?;
-        return Ok(());
+        return gpu.hardware_over(usual);
     }
     match (measurements.hardware(), gpu.arch) {
-        (Some(hardware), _) => plan.extractor.hardware = hardware,
+        (Some(hardware), _) => Ok(hardware),
         (None, Some(arch)) if warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
             let known = Hardware::PROFILES.join(", ");
             fail!(
@@ -118,7 +113,6 @@ pub(super) fn adopt_hardware(
                  of the GPU: give --arch a file (docs/estimate.md)"
             );
         }
-        _ => {}
+        _ => Ok(usual),
     }
-    Ok(())
 }

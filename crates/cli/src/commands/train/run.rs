@@ -7,13 +7,15 @@ use ck_select::directory::Target;
 use ck_select::vocab::{Direction, Dtype};
 use ck_select_evaluate::page;
 use ck_select_measurements::Measurements;
-use ck_select_train::{CardInputs, Directory, Efficiency, Plan, TrainError, TrainedForest, Watcher, train};
+use ck_select_train::{
+    CardInputs, Directory, Efficiency, Folds, Plan, TrainError, TrainedForest, Watcher, train,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::winners;
 use super::Args;
 use super::plan::plan;
-use super::rows::{TrainingRows, adopt_hardware, check};
+use super::rows::{TrainingRows, check, hardware};
 use super::training::{Common, Training};
 use crate::error::CliError;
 use crate::output::file_name;
@@ -29,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let rows = TrainingRows::read(&training, &common)?;
     let measurements = rows.measurements();
     check(measurements, &training, &common)?;
-    adopt_hardware(&mut plan, measurements, &training)?;
+    plan.extractor.hardware = hardware(plan.extractor.hardware, measurements, &training)?;
     let (direction, dtype) = training.direction_and_dtype(measurements)?;
     let mut inputs = card(&args.output, measurements, direction, dtype)?;
     plan.check_warm_start(inputs.dtype)?;
@@ -63,7 +65,7 @@ fn train_in_threads(
 }
 
 fn say_if_unjudged(plan: &Plan, inputs: &CardInputs) {
-    if inputs.places.is_empty() && plan.folds > 1 {
+    if inputs.places.is_empty() && plan.folds != Folds::Count(1) {
         let group = plan.group_by;
         say!(
             "ckselect: no winner was held out, so there are no figures: these need marked winners, and two \

@@ -22,19 +22,17 @@ use ck_select::estimate::ops_like;
 use ck_select::pool::Pool;
 use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_measurements::{Measurements, files_of};
-use ck_select_train::{GroupBy, Holdout, Mode, Objective, Params, WarmStart};
+use ck_select_train::{Folds, GroupBy, Mode, Objective, Params, WarmStart};
 
 use super::super::gpu::Gpu;
 use super::super::{warm_start_of, winners};
+use super::Args;
 use super::params::{Param, Settings, params};
-use super::{Args, Folds};
 use crate::error::CliError;
 
 /// The command line, with its words as values where they mean the same in every way to train.
 pub(super) struct Common<'a> {
     pub(super) args: &'a Args,
-    pub(super) folds: usize,
-    pub(super) holdout: Option<Holdout>,
     pub(super) targets: Option<Vec<Target>>,
     pub(super) objective: Option<Objective>,
     pub(super) settings: Settings,
@@ -44,21 +42,16 @@ pub(super) struct Common<'a> {
 impl<'a> Common<'a> {
     pub(super) fn new(args: &'a Args) -> Result<Self, CliError> {
         let settings = Settings::read(&args.params)?;
-        let (folds, holdout) = match &args.folds {
-            Folds::Count(count) => (usize::from(*count), None),
-            Folds::Each(_) if settings.fold_seed.is_some() || settings.group_by.is_some() => {
-                refuse!("--params: fold_seed and group_by are for a number of --folds")
-            }
-            Folds::Each(word) => (5, Some(Holdout::from_word(word))),
-        };
+        let is_grouped = settings.fold_seed.is_some() || settings.group_by.is_some();
+        if is_grouped && matches!(args.folds, Folds::Each(_)) {
+            refuse!("--params: fold_seed and group_by are for a number of --folds");
+        }
         let target =
             |word: &String| word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")));
         let objective =
             |word: &String| word.parse().map_err(|error| CliError::usage(format!("--objective: {error}")));
         Ok(Self {
             args,
-            folds,
-            holdout,
             objective: args.objective.as_ref().map(objective).transpose()?,
             targets: args.targets.as_ref().map(|list| list.iter().map(target).collect()).transpose()?,
             settings,
@@ -166,8 +159,8 @@ impl<'a> Training<'a> {
     }
 
     fn winners(args: &'a Args) -> Result<Self, CliError> {
-        if let Folds::Each(word) = &args.folds {
-            refuse!("--folds: found {word}, expected a number with --winners");
+        if let Folds::Each(holdout) = &args.folds {
+            refuse!("--folds: found {holdout}, expected a number with --winners");
         }
         if args.choose.is_given() {
             refuse!(

@@ -10,7 +10,7 @@ use ck_select_evaluate::page;
 use ck_select_measurements::Measurements;
 use ck_select_measurements::figures::Spread;
 use ck_select_train::{
-    CardInputs, CurvePoint, Directory, Draw, Efficiency, Goal, GroupBy, Method, Objective, Plan, Stop,
+    CardInputs, CurvePoint, Directory, Draw, Efficiency, Folds, Goal, GroupBy, Method, Objective, Plan, Stop,
     own_params, train,
 };
 
@@ -101,7 +101,7 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
 /// Refuses kernels, before they are measured, that the features of the model to be cannot describe.
 fn check_features(kernels: &Pool, extractor: &Extractor) -> Result<(), CliError> {
     let Some(features) = extractor.for_own_features(&extractor.hardware) else { return Ok(()) };
-    kernels.iter().try_for_each(|kernel| match features.kernel_side(&kernel.kind) {
+    kernels.iter().try_for_each(|kernel| match features.kernel_terms(&kernel.kind) {
         Ok(_) => Ok(()),
         Err(error) => fail!("{}: its features cannot be learned from: {error}", kernel.name),
     })
@@ -171,9 +171,7 @@ fn write(
         extractor: Extractor { schema: base.extractor().schema.clone(), ..of.extractor.clone() },
         categories: Vec::new(),
         goals: vec![Goal { target: Target::Relative, objective: Objective::Listwise, params }],
-        rank_by: Target::Relative,
-        folds: 1,
-        holdout: None,
+        folds: Folds::Count(1),
         mode: base.adapted()?,
         group_by: GroupBy::Problem,
         fold_seed: None,

@@ -2,7 +2,7 @@
 
 use super::super::operation::OperationTerms;
 use super::super::rules::coded_element_bytes;
-use super::super::sides::KernelFeatures;
+use super::super::terms::KernelFeatures;
 use super::super::{ElementBytes, Extractor, Feature, KTile, KernelMapping, Rules, Uncoded};
 use super::{ConvKernelTerms, ConvTerms, PipelineFlags};
 use crate::kernel::ConvKernel;

@@ -3,7 +3,7 @@
 use super::{FEATURES, FmhaKernelTerms, FmhaTerms};
 use crate::features::operation::OperationTerms;
 use crate::features::rules::{coded_or, coded_word};
-use crate::features::sides::KernelFeatures;
+use crate::features::terms::KernelFeatures;
 use crate::features::{Extractor, Feature, FmhaEncoding};
 use crate::kernel::FmhaKernel;
 use crate::problem::{FmhaProblem, InvalidField};

@@ -41,7 +41,7 @@ impl FmhaTerms {
         let [sq, sk] = [problem.seqlen_q, problem.seqlen_k].map(whole);
         let [hq, hk] = [problem.nhead_q, problem.nhead_k].map(whole);
         let [dq, dv] = [problem.hdim_q, problem.hdim_v].map(whole);
-        let mut side = Self {
+        let mut terms = Self {
             batch: whole(problem.batch),
             sq,
             sk,
@@ -55,12 +55,12 @@ impl FmhaTerms {
             ops: 0.0,
             intensity: 0.0,
         };
-        let Self { batch, hk, .. } = side;
-        side.ops = 2.0 * float(batch) * float(hq) * float(sq) * float(sk) * float(dq.saturating_add(dv));
+        let Self { batch, hk, .. } = terms;
+        terms.ops = 2.0 * float(batch) * float(hq) * float(sq) * float(sk) * float(dq.saturating_add(dv));
         let tensors = [[batch, hq, sq, dq], [batch, hk, sk, dq], [batch, hk, sk, dv], [batch, hq, sq, dv]];
-        let bytes = side.sum(tensors) * element_bytes;
-        side.intensity = side.ops / bytes.max(1.0);
-        side
+        let bytes = terms.sum(tensors) * element_bytes;
+        terms.intensity = terms.ops / bytes.max(1.0);
+        terms
     }
 
     /// A product of numbers in the encoding's arithmetic.

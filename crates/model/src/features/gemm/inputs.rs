@@ -4,7 +4,7 @@ use super::super::hardware::halves_lds;
 use super::super::operation::OperationTerms;
 use super::super::rules::{coded_element_bytes, coded_word};
 use super::super::schema::SCHEDULERS;
-use super::super::sides::KernelFeatures;
+use super::super::terms::KernelFeatures;
 use super::super::{ElementBytes, Extractor, Feature, MemPads, Rules, Uncoded};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{GemmBuild, GemmKernelTerms, GemmTerms};

@@ -251,10 +251,10 @@ mod tests {
     fn intensity_uses_exact_byte_counts() {
         let big = 3_037_000_499;
         let problem = GemmProblem::new(big, big, big).of(Dtype::Fp8);
-        let side = problem.terms(&Extractor::of_engine(Engine::Gemm72)).unwrap();
+        let terms = problem.terms(&Extractor::of_engine(Engine::Gemm72)).unwrap();
         let square = i128::from(big) * i128::from(big);
         assert_eq!(
-            side.arithmetic_intensity,
+            terms.arithmetic_intensity,
             2.0 * big as f64 * big as f64 * big as f64 / (3 * square) as f64
         );
     }

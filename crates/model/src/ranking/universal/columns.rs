@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::RankError;
 use crate::column::Column;
 use crate::estimate::{ClassIndex, Estimator, Place, UniversalPool};
-use crate::features::{Extractor, KernelTerms, Schema, SideError};
+use crate::features::{Extractor, KernelTerms, Schema, TermsError};
 use crate::forest::Forest;
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
@@ -64,15 +64,15 @@ impl Columns {
         estimator: Estimator,
         extractor: &Extractor,
         kernels: impl Iterator<Item = &'k KernelKind> + Clone,
-        sides: &[KernelTerms],
-    ) -> Result<Self, SideError> {
+        terms: &[KernelTerms],
+    ) -> Result<Self, TermsError> {
         let columns = extractor.schema.universal_columns().unwrap_or_default();
         let own = extractor.for_own_features(&estimator.device().hardware);
-        let own = own.map(|own| match PoolFeatures::new(&own, sides) {
+        let own = own.map(|own| match PoolFeatures::new(&own, terms) {
             Ok(features) => Ok((features, own)),
             Err(MixedPool { kernel }) => {
                 let found = kernels.clone().nth(kernel).map_or(own.schema.op(), KernelKind::op);
-                Err(SideError::Op { model: own.schema.op(), what: "kernel", found })
+                Err(TermsError::Op { model: own.schema.op(), what: "kernel", found })
             }
         });
         let own = own.transpose()?;
@@ -104,7 +104,7 @@ impl Columns {
         problem: &Problem,
         counts: impl Fn(Place) -> bool,
         values: &mut Values,
-    ) -> Result<(), SideError> {
+    ) -> Result<(), TermsError> {
         let Values { own, pair, log_times, of_classes, .. } = values;
         let columns = schema.universal_columns().unwrap_or_default();
         self.pool.fill(columns, problem, counts, pair, (log_times, of_classes));
@@ -112,7 +112,7 @@ impl Columns {
             own.uniform.clear();
             return Ok(());
         };
-        features.fill(&extractor.problem_side(problem)?, own);
+        features.fill(&extractor.problem_terms(problem)?, own);
         for column in own.pair.chunks_exact(features.classes().max(1)) {
             pair.extend(self.members.iter().map(|own| column[class_of[first_of(own).get()] as usize]));
         }

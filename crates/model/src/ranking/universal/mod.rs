@@ -9,7 +9,7 @@ use super::RankError;
 use super::gpu::PerGpu;
 use crate::directory::{Model, TrainedOn};
 use crate::estimate::{Device, Estimator, GpuOverride, Place, library_marks};
-use crate::features::{Extractor, KernelTerms, SideError};
+use crate::features::{Extractor, KernelTerms, TermsError};
 use crate::forest::{Forest, Transform};
 use crate::kernel::{Kernel, KernelKind};
 use crate::problem::Problem;
@@ -38,7 +38,7 @@ pub(super) struct Universal {
     kernels: Arc<[Arc<Kernel>]>,
     /// Those of the first segment, whose libraries are those of all.
     first: Arc<[Arc<Kernel>]>,
-    sides: Vec<KernelTerms>,
+    terms: Vec<KernelTerms>,
     devices: PerGpu<Result<OnDevice, RankError>>,
 }
 
@@ -73,12 +73,12 @@ pub fn most_of_forest(prior: f64) -> f64 {
 }
 
 impl Universal {
-    /// `sides` are those of the kernels, if features follow the model's columns.
+    /// `terms` are those of the kernels, if features follow the model's columns.
     pub(super) fn new(
         model: &Model,
         described: Option<GpuOverride>,
         kernels: &Arc<[Arc<Kernel>]>,
-        sides: Vec<KernelTerms>,
+        terms: Vec<KernelTerms>,
     ) -> Result<Self, RankError> {
         let prior = model.spec().prior.unwrap_or_default();
         let forest = model.ranking_forest().map(Arc::clone).ok_or(RankError::NoForest)?;
@@ -96,12 +96,12 @@ impl Universal {
             devices: PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch())),
             kernels: Arc::clone(kernels),
             first: Arc::clone(kernels),
-            sides,
+            terms,
         })
     }
 
     /// The model for few other kernels, of the same libraries.
-    pub(super) fn beside(&self, kernels: &Arc<[Arc<Kernel>]>, sides: Vec<KernelTerms>) -> Self {
+    pub(super) fn beside(&self, kernels: &Arc<[Arc<Kernel>]>, terms: Vec<KernelTerms>) -> Self {
         Self {
             trained_on: self.trained_on.clone(),
             rows: Arc::clone(&self.rows),
@@ -110,7 +110,7 @@ impl Universal {
             devices: self.devices.emptied(),
             kernels: Arc::clone(kernels),
             first: Arc::clone(&self.first),
-            sides,
+            terms,
             ..*self
         }
     }
@@ -231,7 +231,7 @@ impl Universal {
         let estimator = Estimator::new(device);
         let libraries = self.first.iter().map(|kernel| &kernel.kind);
         let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, libraries);
-        let columns = Columns::new(estimator, &self.extractor, kernels(), &self.sides)
+        let columns = Columns::new(estimator, &self.extractor, kernels(), &self.terms)
             .map_err(RankError::ProblemTerms)?;
         // A forest is not compiled again for kernels that were added.
         let few = (1..=FEW).contains(&columns.pool.distinct()) && Arc::ptr_eq(&self.kernels, &self.first);
@@ -273,11 +273,11 @@ pub fn universal_rows<'k>(
     estimator: Estimator,
     problem: &Problem,
     kernels: impl Iterator<Item = &'k KernelKind> + Clone,
-) -> Result<(Vec<f64>, Vec<f64>), SideError> {
+) -> Result<(Vec<f64>, Vec<f64>), TermsError> {
     let own = extractor.for_own_features(&estimator.device().hardware);
-    let sides = own.iter().flat_map(|own| kernels.clone().map(|kernel| own.kernel_side(kernel)));
-    let sides: Vec<KernelTerms> = sides.collect::<Result<_, _>>()?;
-    let columns = Columns::new(estimator, extractor, kernels, &sides)?;
+    let terms = own.iter().flat_map(|own| kernels.clone().map(|kernel| own.kernel_terms(kernel)));
+    let terms: Vec<KernelTerms> = terms.collect::<Result<_, _>>()?;
+    let columns = Columns::new(estimator, extractor, kernels, &terms)?;
     let mut values = Values::default();
     columns.fill(&extractor.schema, problem, |_| true, &mut values)?;
     let rows =

@@ -4,7 +4,7 @@ use ck_select_types::each_operation;
 use ck_select_types::field::Record;
 
 use super::operation::{KernelTerms, OperationTerms as _, ProblemTerms};
-use super::schema::{Extractor, SideError};
+use super::schema::{Extractor, TermsError};
 use crate::kernel::KernelKind;
 use crate::problem::{InvalidField, Problem};
 use crate::vocab::Op;
@@ -20,31 +20,31 @@ pub trait KernelFeatures: Record {
 
 impl Extractor {
     /// The feature row of one problem and one kernel.
-    pub fn row(&self, problem: &Problem, kernel: &KernelKind) -> Result<Vec<f64>, SideError> {
-        let (problem, kernel) = (self.problem_side(problem)?, self.kernel_side(kernel)?);
+    pub fn row(&self, problem: &Problem, kernel: &KernelKind) -> Result<Vec<f64>, TermsError> {
+        let (problem, kernel) = (self.problem_terms(problem)?, self.kernel_terms(kernel)?);
         let mut row = vec![0.0; self.schema.len()];
         self.fill(&problem, &kernel, &mut row);
         Ok(row)
     }
 
     /// Refuses what the features are not for.
-    fn expect(&self, what: &'static str, found: Op) -> Result<(), SideError> {
+    fn expect(&self, what: &'static str, found: Op) -> Result<(), TermsError> {
         match self.schema.op() {
-            _ if self.schema.universal_columns().is_some() => Err(SideError::Universal),
-            model if model != found => Err(SideError::Op { model, what, found }),
+            _ if self.schema.universal_columns().is_some() => Err(TermsError::Universal),
+            model if model != found => Err(TermsError::Op { model, what, found }),
             _ => Ok(()),
         }
     }
 
     /// What the features know about a problem. Nothing is validated beyond what they need.
-    pub fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, SideError> {
+    pub fn problem_terms(&self, problem: &Problem) -> Result<ProblemTerms, TermsError> {
         self.expect("problem", problem.op())?;
         problem.check_split()?;
         Ok(each_operation!(problem, Problem(problem) => problem.terms(self)?.into()))
     }
 
     /// What the features know about a kernel.
-    pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelTerms, SideError> {
+    pub fn kernel_terms(&self, kernel: &KernelKind) -> Result<KernelTerms, TermsError> {
         self.expect("kernel", kernel.op())?;
         Ok(each_operation!(kernel, KernelKind(kernel) => kernel.terms(self)?.into()))
     }
