@@ -399,3 +399,57 @@ def test_what_is_timed_is_a_sweep(tmp_path, monkeypatch):
     with ours.enable(top=3, record=sweep):
         autotunes(SHAPE)
     assert sweep.read_text().splitlines() == lines
+
+
+@pytest.fixture
+def instances():
+    """Choices with the instances of CK Tile in this torch that take bf16 in rcr."""
+    from torch._inductor.codegen.rocm.ck_tile_universal_gemm_template import ops
+
+    return [
+        SimpleNamespace(
+            info_kwargs={"op": instance, "kBatch": parts},
+            bmreq=SimpleNamespace(extra_args=[*SHAPE, 1, 1, 1, parts]),
+            template=SimpleNamespace(),
+            layout=SimpleNamespace(device=DEVICE),
+        )
+        for instance in ops()
+        if (instance.datatype_a, instance.layout_b) == ("BF16", "Col")
+        for parts in (1, 2, 4)
+        if instance.epilogue == "CShuffle" or parts == 1
+    ]
+
+
+def preprocessed(choices):
+    """What Inductor would compile of choices."""
+    for function in select_algorithm.get_algorithm_selector_cache().preprocessing_fns:
+        if function is seam.few_instances:
+            choices = function(choices)
+    return choices
+
+
+def test_the_first_instances_of_ck_are_compiled(instances, caplog):
+    assert len(instances) > 100
+    choices = [SimpleNamespace(name="mm"), *instances]
+    with ours.enable(top=4, arch="gfx942"), caplog.at_level(logging.INFO, "torch._inductor.ck_select"):
+        candidates([mm.aten_mm, mm.mm_template], "mm", *SHAPE)
+        few = preprocessed(choices)
+        assert len(few) == 5 and few[0] is choices[0] and set(map(id, few)) <= set(map(id, choices))
+        assert preprocessed(few) == few
+    assert f"4 of {len(instances)} instances of CK: gemm_universal_bf16_rcr_" in caplog.messages[-1]
+    assert preprocessed(choices) == choices
+    # It is asked once, however often a product is compiled.
+    known = select_algorithm.get_algorithm_selector_cache().preprocessing_fns
+    assert known.count(seam.few_instances) == 1
+
+
+def test_an_error_with_instances_is_a_warning_and_all_of_them(instances, monkeypatch, caplog):
+    def fails(*_):
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr(seam.ck, "first", fails)
+    with ours.enable(top=4, arch="gfx942"):
+        candidates([mm.aten_mm, mm.mm_template], "mm", *SHAPE)
+        assert preprocessed(instances) == preprocessed(instances) == instances
+    (warning,) = [each for each in caplog.records if each.name == "ck_select"]
+    assert "all instances of CK are tried: RuntimeError: broken on purpose" in warning.getMessage()

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import _library
+from . import ck
 from .problem import Problem, Ranker, name_of, parameters, problem_of
 
 # Below torch's own logger, so that TORCH_LOGS=inductor shows a line for each shape.
@@ -109,6 +110,7 @@ class _Overrides:
         """The first of Triton's candidates, and all others."""
         inner = self._ck_inner
         try:
+            _listen()
             problem = problem_of(kernel_inputs, op_name) if _autotunes() else None
             chosen: list[Any] = inner._finalize_template_configs(
                 template_choices, kernel_inputs, templates, op_name, kwarg_overrides
@@ -153,6 +155,33 @@ def first(
     names = " ".join(candidates[number][1] for number in kept)
     LOG.info("ck_select: %s: %d of %d candidates in %.1f ms: %s", problem, len(kept), len(candidates), took, names)
     return others + [candidates[number][0] for number in kept]
+
+
+def _listen() -> None:
+    """Inductor has no way to take one of several functions back, so ours stays, and does nothing without a handler."""
+    from torch._inductor import select_algorithm
+
+    known = getattr(select_algorithm.get_algorithm_selector_cache(), "preprocessing_fns", None)
+    if known is not None and few_instances not in known:
+        select_algorithm.add_preprocessing_fn(few_instances)
+
+
+def few_instances(choices: list[Any]) -> list[Any]:
+    """Called by Inductor with what it would compile: of CK's instances the first stay."""
+    from torch._inductor.virtualized import V
+
+    handler = V.choices
+    if not isinstance(handler, _Overrides):
+        return choices
+    try:
+        few, names = ck.first(choices, handler._ck_ranker, handler._ck_settings.top)
+    except Exception as error:
+        warn_once(error, "all instances of CK are tried")
+        return choices
+    if names:
+        dropped = len(choices) - len(few)
+        LOG.info("ck_select: %d of %d instances of CK: %s", len(names), len(names) + dropped, " ".join(names))
+    return few
 
 
 def _is_generated(candidate: Any, layout: Any) -> bool:

@@ -9,7 +9,7 @@ from .. import _names
 from ..errors import InvalidInputError
 from ..triton import device as _device
 from ..triton.configs import cells, kernel_of, names_of
-from ..triton.kernels import Kernels
+from ..triton.kernels import ESTIMATE, Kernels
 
 OPERATIONS = {"mm": False, "addmm": False, "scaled_mm": False, "int_mm": False, "bmm": True, "baddbmm": True}
 """Inductor's operations, and whether they are of batches. Others are left alone."""
@@ -82,6 +82,17 @@ def name_of(choice: Any, config: dict[str, Any], problem: Problem) -> str:
     return kernel.name
 
 
+class Place(NamedTuple):
+    """Where a kernel comes in an order, and what it costs: of each, the less the better."""
+
+    place: float
+    cost: float
+
+
+LAST = Place(float("inf"), float("inf"))
+"""Of a kernel that cannot compute the problem."""
+
+
 class Ranker:
     """The order of candidates. Kernels are kept for each type, layout and device, and prepared when they are new."""
 
@@ -90,10 +101,10 @@ class Ranker:
         self._kernels: dict[Any, Kernels] = {}
         self._lock = threading.Lock()
 
-    def places(self, problem: Problem, names: list[str]) -> list[float]:
-        """Each kernel's place in the order, the least first; infinite without one."""
+    def places(self, problem: Problem, names: list[str], parts: int = 1) -> list[Place]:
+        """Each kernel's place in the order, with K divided into as many parts."""
         gpu = _device.gpu(problem.device, self._arch)
-        whole = {"dtype": problem.dtype, "layout": problem.layout, "batch": min(problem.batch, 1)}
+        whole = {"dtype": problem.dtype, "layout": problem.layout, "batch": min(problem.batch, 1), "split_k": parts}
         with self._lock:
             key = (gpu, *whole.values())
             if key not in self._kernels:
@@ -101,5 +112,8 @@ class Ranker:
             kernels = self._kernels[key]
             own = kernels.add(names)
             ranked = kernels.rank(problem.m, problem.n, problem.k, problem.batch)
-        place_of = {kernel: place for place, (kernel, *_) in enumerate(ranked)}
-        return [place_of.get(kernel, float("inf")) for kernel in own]
+        place_of = {
+            kernel: Place(place, score if source == ESTIMATE else -score)
+            for place, (kernel, score, _, source) in enumerate(ranked)
+        }
+        return [place_of.get(kernel, LAST) for kernel in own]

@@ -37,8 +37,11 @@ def gpu(device: Any = None, arch: str | int | Gpu | None = None) -> Gpu:
     """The GPU of an architecture (``"sm_90"``, ``90``, ``"gfx942"``, ``"MI300X"``), else a device of torch's."""
     if arch is None:
         return _of_torch(device)
-    if isinstance(arch, Gpu):
-        return arch
+    return arch if isinstance(arch, Gpu) else _of_name(arch)
+
+
+@lru_cache(maxsize=64)
+def _of_name(arch: str | int) -> Gpu:
     word = f"sm_{arch}" if isinstance(arch, int) else arch.split(":")[0]
     # Triton and CUDA call what runs on this architecture alone sm_90a.
     if word.startswith("sm") and word.endswith(("a", "f")):
