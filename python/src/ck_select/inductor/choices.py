@@ -168,12 +168,12 @@ def _listen() -> None:
 
 def few_instances(choices: list[Any]) -> list[Any]:
     """Called by Inductor with what it would compile: of CK's instances the first stay."""
-    from torch._inductor.virtualized import V
-
-    handler = V.choices
-    if not isinstance(handler, _Overrides):
-        return choices
     try:
+        from torch._inductor.virtualized import V
+
+        handler = V.choices
+        if not isinstance(handler, _Overrides):
+            return choices
         few, names = ck.first(choices, handler._ck_ranker, handler._ck_settings.top)
     except Exception as error:
         warn_once(error, "all instances of CK are tried")
