@@ -2,7 +2,8 @@
 
     python3 gpu/inductor/transformer.py --settings stock 4 8 --output transformer.csv
 
-A step is forward and backward, in bf16. Each setting compiles in a fresh cache. Needs torch, triton and ck_select.
+A step is forward and backward, in bf16. Each setting compiles in a fresh cache. ``max-autotune`` tunes more than
+products, which takes minutes either way; ``--products`` tunes these alone. Needs torch, triton and ck_select.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def measured(setting: str, options: argparse.Namespace) -> dict[str, Any]:
     ours = ck_select.inductor.enable(top=int(setting)) if setting.isdigit() else contextlib.nullcontext()
     # Within a setting, Inductor's cache knows the products of equal layers.
     with fresh_cache(), ours:
-        run = torch.compile(model, mode="max-autotune-no-cudagraphs", dynamic=False)
+        tuned: Any = {"mode": "max-autotune-no-cudagraphs"}
+        if options.products:
+            tuned = {"options": {"max_autotune_gemm": True}}
+        run = torch.compile(model, dynamic=False, **tuned)
         begin = time.perf_counter()
         step(run)
         torch.cuda.synchronize()
@@ -82,6 +86,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--settings", nargs="+", default=["stock", "4", "8"], help="stock, or how many candidates")
     for name, usual in {"layers": 4, "width": 2048, "inner": 5504, "batch": 4, "length": 1024, "steps": 30}.items():
         parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--products", action="store_true", help="tune nothing but products")
     parser.add_argument("--output", default="transformer.csv")
     options = parser.parse_args(arguments)
     # What the first compilation of a process takes is nobody's.

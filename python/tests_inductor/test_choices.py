@@ -277,6 +277,24 @@ def test_a_class_that_is_there_keeps_its_say(monkeypatch):
         assert V.choices is others and config.inductor_choices_class is Others
 
 
+class Sealed(torch_choices.InductorChoices):
+    """A class that no other can be derived from."""
+
+    def __init_subclass__(cls):
+        raise TypeError("sealed")
+
+    def uuid(self):
+        return "sealed"
+
+
+def test_a_class_that_cannot_be_wrapped_stays_alone(caplog):
+    plain = V.set_choices_handler(torch_choices.InductorChoices())
+    with config.patch(inductor_choices_class=Sealed), plain, ours.enable(top=2):
+        # As another thread makes its handler.
+        assert type(config.inductor_choices_class()) is Sealed
+    assert "Inductor's own candidates are taken: TypeError: sealed" in caplog.text
+
+
 @pytest.mark.skipif(not hasattr(torch_choices, "register_inductor_choices"), reason="torch 2.15 and later")
 def test_registered_classes_keep_their_say():
     torch_choices.register_inductor_choices("others", Others)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -55,13 +55,21 @@ class Factory:
         # Since 2.15 several classes can be registered.
         create = getattr(choices, "create_inductor_choices", None)
         inner = create(self.before) if create else (self.before or choices.InductorChoices)()
-        return wrapped(inner, self.settings)
+        try:
+            return wrapped(inner, self.settings)
+        except Exception as error:
+            warn_once(error)
+            return inner
 
 
 @lru_cache(maxsize=8)
+def _ranker_of(model: str | None, arch: str | None, digest: str) -> Ranker:
+    return Ranker(model, arch)
+
+
 def _ranker(settings: Settings) -> Ranker:
     """Kernels are prepared once, whoever asks and for however many candidates."""
-    return Ranker(settings.model, settings.arch)
+    return _ranker_of(settings.model, settings.arch, settings.digest)
 
 
 def wrapped(inner: Any, settings: Settings) -> Any:
@@ -71,7 +79,7 @@ def wrapped(inner: Any, settings: Settings) -> Any:
     vars(made).update(vars(inner))
     own = {name: getattr(_Overrides, name).__get__(made) for name in ("get_ktc", "_finalize_template_configs")}
     # Classes that dispatch by themselves look here first.
-    vars(made).update(own, _ck_inner=inner, _ck_settings=settings, _ck_ranker=_ranker(replace(settings, top=1)))
+    vars(made).update(own, _ck_inner=inner, _ck_settings=settings, _ck_ranker=_ranker(settings))
     return made
 
 
@@ -169,12 +177,13 @@ def _listen() -> None:
 def few_instances(choices: list[Any]) -> list[Any]:
     """Called by Inductor with what it would compile: of CK's instances the first stay."""
     try:
-        from torch._inductor.virtualized import V
+        from torch._inductor import config
 
-        handler = V.choices
-        if not isinstance(handler, _Overrides):
+        # Of all threads: the handler of one may be a composition with ours within.
+        factory = config.inductor_choices_class
+        if not isinstance(factory, Factory):
             return choices
-        few, names = ck.first(choices, handler._ck_ranker, handler._ck_settings.top)
+        few, names = ck.first(choices, _ranker(factory.settings), factory.settings.top)
     except Exception as error:
         warn_once(error, "all instances of CK are tried")
         return choices
