@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _library
 from . import ck
-from .problem import Problem, Ranker, name_of, parameters, problem_of
+from .problem import Problem, Ranker, name_of, parameters, problem_of, spills
 
 # Below torch's own logger, so that TORCH_LOGS=inductor shows a line for each shape.
 LOG = logging.getLogger("torch._inductor.ck_select")
@@ -140,17 +140,19 @@ def first(
     """What is no candidate of Triton's, then the first of those that are, as far as they can be generated."""
     begin = time.perf_counter()
     others: list[Any] = []
-    candidates: list[tuple[Any, str]] = []
+    candidates: list[tuple[Any, str, bool]] = []
+    arch = ranker.gpu(problem).arch
     for choice in chosen:
         config = parameters(choice)
         if config is None:
             others.append(choice)
         else:
-            candidates.append((choice, name_of(choice, config, problem)))
+            candidates.append((choice, name_of(choice, config, problem), spills(config, problem, arch)))
     if not candidates:
         return chosen
-    places = ranker.places(problem, [name for _, name in candidates])
-    order = sorted(range(len(candidates)), key=places.__getitem__)
+    places = ranker.places(problem, [name for _, name, _ in candidates])
+    # What the names do not say comes first: the model has seen no kernel that spills.
+    order = sorted(range(len(candidates)), key=lambda number: (candidates[number][2], places[number]))
     took = (time.perf_counter() - begin) * 1e3
     kept: list[int] = []
     # Triton's code is generated for a layout that no longer changes; Inductor fixes it after this.

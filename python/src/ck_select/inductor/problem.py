@@ -82,6 +82,18 @@ def name_of(choice: Any, config: dict[str, Any], problem: Problem) -> str:
     return kernel.name
 
 
+def spills(config: dict[str, Any], problem: Problem, arch: str) -> bool:
+    """Whether a kernel of 8 bits lacks registers for its results.
+
+    Without ``USE_FAST_ACCUM``, Hopper's kernels add up the products of each step apart, and have every result twice. On
+    an H200, kernels with 128 results a thread took 2 to 5 times as long as the best, for every shape that was measured.
+    """
+    if arch != "sm_90" or problem.dtype not in ("fp8", "bf8") or config.get("USE_FAST_ACCUM", True):
+        return False
+    threads = 32 * int(config.get("num_warps") or 4)
+    return int(config["BLOCK_M"]) * int(config["BLOCK_N"]) >= 128 * threads
+
+
 class Place(NamedTuple):
     """Where a kernel comes in an order, and what it costs: of each, the less the better."""
 
@@ -101,9 +113,13 @@ class Ranker:
         self._kernels: dict[Any, Kernels] = {}
         self._lock = threading.Lock()
 
+    def gpu(self, problem: Problem) -> _device.Gpu:
+        """The GPU of a problem's tensors, unless another one was named."""
+        return _device.gpu(problem.device, self._arch)
+
     def places(self, problem: Problem, names: list[str], parts: int = 1) -> list[Place]:
         """Each kernel's place in the order, with K divided into as many parts."""
-        gpu = _device.gpu(problem.device, self._arch)
+        gpu = self.gpu(problem)
         whole = {"dtype": problem.dtype, "layout": problem.layout, "batch": min(problem.batch, 1), "split_k": parts}
         with self._lock:
             key = (gpu, *whole.values())
