@@ -1,6 +1,8 @@
 //! Rows with a cell for each field of a problem: of a table, or objects of JSON.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
 
 use super::{Fault, ListedProblem, ProblemLineFault, ReadProblem, Request, Skipped, StatedFields};
 use crate::cells::{Cell, Fields};
@@ -10,18 +12,47 @@ use crate::json::Strict;
 use crate::kernel::Kernel;
 use crate::operation::Operation;
 use crate::problem::{Problem, text_keys};
-use crate::sheet::json::{JsonFault, JsonText, Object, columns_of};
+use crate::sheet::json::{JsonFault, JsonText, columns_of};
 use crate::sheet::{
-    Column, Columns, CsvRows, KERNELS, KernelColumns, Opened, Text, aiter, check_columns, check_names,
+    Columns, CsvRows, KernelColumns, Opened, ProblemColumns, Row, Text, check_columns, check_names,
 };
 use crate::vocab::{Op, UnknownWord};
+
+/// The columns of rows that are problems.
+struct ProblemHeader {
+    kernel: KernelColumns,
+    problem: ProblemColumns,
+}
+
+impl ProblemHeader {
+    fn new(mut columns: Columns<'_>) -> Self {
+        let (of_ops, beside) =
+            (Op::ALL.iter().flat_map(|&op| text_keys(op)), ["op", "op_type", "problem_idx"]);
+        let names: BTreeSet<&'static str> =
+            of_ops.chain(&beside).chain(&Hardware::COLUMNS).copied().collect();
+        Self { kernel: columns.kernel(), problem: columns.problem(names.into_iter()) }
+    }
+
+    /// The problem of a row; `None` for one of another operation.
+    fn read(
+        &self,
+        row: &dyn Row,
+        request: &Request,
+        line: u64,
+    ) -> Result<Option<ReadProblem>, ProblemLineFault> {
+        let kernel = self.kernel.name(row).map_err(ProblemLineFault::Cells)?;
+        let cells = self.problem.cells(row).map_err(ProblemLineFault::Cells)?;
+        read(&cells, kernel.as_deref(), request, line).map_err(|fault| match fault {
+            ProblemLineFault::Cells(wrong) => ProblemLineFault::Cells(self.problem.of_column(wrong)),
+            fault => fault,
+        })
+    }
+}
 
 /// A table, and the row that was read last.
 pub(super) struct ProblemTable<'a> {
     rows: CsvRows<Text<'a>>,
-    kernel: KernelColumns,
-    /// AITER's column of splits.
-    exponents: Column,
+    header: ProblemHeader,
     /// Whether rows are measurements, so that a problem occurs once for each kernel.
     pub(super) has_kernels: bool,
 }
@@ -41,10 +72,9 @@ impl<'a> ProblemTable<'a> {
     pub(super) fn new(text: Text<'a>) -> Result<Self, Fault> {
         let mut rows = CsvRows::new(text);
         rows.read_header().map_err(ProblemLineFault::at)?;
-        let mut columns = Columns::new("", rows.header());
-        let (kernel, exponents) = (columns.kernel(), columns.find(aiter::EXPONENTS));
-        let has_kernels = kernel.first().is_there();
-        Ok(Self { rows, kernel, exponents, has_kernels })
+        let header = ProblemHeader::new(Columns::new("", rows.header()));
+        let has_kernels = header.kernel.first().is_there();
+        Ok(Self { rows, header, has_kernels })
     }
 
     pub(super) fn next(
@@ -54,43 +84,12 @@ impl<'a> ProblemTable<'a> {
     ) -> Result<Option<ReadProblem>, Fault> {
         while self.rows.next().map_err(ProblemLineFault::at)? {
             let line = self.rows.line();
-            match self.read(request, line).map_err(|fault| (Some(line), fault))? {
+            match self.header.read(&self.rows, request, line).map_err(|fault| (Some(line), fault))? {
                 Some(read) => return Ok(Some(read)),
                 None => passed.others += 1,
             }
         }
         Ok(None)
-    }
-
-    fn read(&self, request: &Request, line: u64) -> Result<Option<ReadProblem>, ProblemLineFault> {
-        let parts = self.exponents.parts(&self.rows).map_err(ProblemLineFault::Cells)?;
-        let kernel = self.kernel.name(&self.rows).map_err(ProblemLineFault::Cells)?;
-        let read = read(&TableRow { rows: &self.rows, parts }, kernel.as_deref(), request, line);
-        // A field that only AITER's column has is called as the file calls it.
-        read.map_err(|fault| match fault {
-            ProblemLineFault::Cells(wrong) if self.rows.column(&wrong.field).is_none() => {
-                let field = aiter::alias(&wrong.field)
-                    .filter(|alias| self.rows.column(alias).is_some())
-                    .map_or(wrong.field.clone(), str::to_owned);
-                ProblemLineFault::Cells(InvalidField { field, ..wrong })
-            }
-            fault => fault,
-        })
-    }
-}
-
-/// A row, whose columns may have AITER's names.
-struct TableRow<'a, R> {
-    rows: &'a CsvRows<R>,
-    parts: Option<i32>,
-}
-
-impl<R> Fields for TableRow<'_, R> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.rows.cell(name).or_else(|| match aiter::alias(name)? {
-            aiter::EXPONENTS => self.parts.map(|parts| Cell::Whole(parts.into())),
-            alias => self.rows.cell(alias),
-        })
     }
 }
 
@@ -98,13 +97,14 @@ impl<R> Fields for TableRow<'_, R> {
 pub(super) struct ProblemObjects<'a> {
     json: JsonText<'a>,
     is_in_list: bool,
-    /// The keys of the last object that were checked; usually all have the same.
+    /// The keys of the last object of the operation, in the order of columns; usually all have the same.
     keys: Vec<String>,
+    header: Option<ProblemHeader>,
 }
 
 impl<'a> ProblemObjects<'a> {
     pub(super) fn new(text: Text<'a>) -> Self {
-        Self { json: JsonText::new(text), is_in_list: false, keys: Vec::new() }
+        Self { json: JsonText::new(text), is_in_list: false, keys: Vec::new(), header: None }
     }
 
     pub(super) fn into_rest(self) -> (Text<'a>, u64) {
@@ -117,11 +117,7 @@ impl<'a> ProblemObjects<'a> {
         passed: &mut Skipped,
     ) -> Result<Option<ReadProblem>, Fault> {
         while let Some((line, value)) = self.next_value().map_err(ProblemLineFault::in_json)? {
-            let read = object(value).and_then(|object| {
-                let is_of_op = self.check_keys(&object, request, passed)?;
-                let name = KERNELS.iter().find_map(|column| object.get(column));
-                if is_of_op { read(&object, name, request, line) } else { Ok(None) }
-            });
+            let read = object(value).and_then(|object| self.read(&object, request, line, passed));
             match read.map_err(|fault| (Some(line), fault))? {
                 Some(read) => return Ok(Some(read)),
                 None => passed.others += 1,
@@ -146,48 +142,54 @@ impl<'a> ProblemObjects<'a> {
         Ok(Some((line, value)))
     }
 
-    /// Whether an object may be a problem of the operation. Refuses keys that are probably misspelt.
-    fn check_keys(
+    /// The problem of an object; `None` for one of another operation. Keys that are probably misspelt are refused.
+    fn read(
         &mut self,
-        object: &Object,
+        object: &Map<String, Value>,
         request: &Request,
+        line: u64,
         passed: &mut Skipped,
-    ) -> Result<bool, ProblemLineFault> {
+    ) -> Result<Option<ReadProblem>, ProblemLineFault> {
         let Request { op, hardware, .. } = *request;
-        let has = |name: &str| object.0.contains_key(name);
+        let has = |name: &str| object.contains_key(name);
         let is_of = |op: Op| Operation::missing_column(op, &has).is_none();
         if !is_of(op) && Op::ALL.iter().any(|&other| is_of(other)) {
-            return Ok(false);
+            return Ok(None);
         }
-        if object.0.keys().eq(&self.keys) {
-            return Ok(true);
-        }
-        self.keys = object.0.keys().cloned().collect();
-        let names = columns_of(&object.0, op);
-        let is_ignored = |name: &&str| hardware.is_none() && is_constant(name);
-        let unknown = check_names(op, &names, text_keys(op)).map_err(ProblemLineFault::Header)?;
-        let ignored = names.into_iter().filter(is_ignored).map(str::to_owned);
-        for name in unknown.into_iter().chain(ignored) {
-            if !passed.unknown.contains(&name) {
-                passed.unknown.push(name);
+        let names = columns_of(object, op);
+        if !names.iter().eq(&self.keys) {
+            self.keys.clear();
+            let is_ignored = |name: &&str| hardware.is_none() && is_constant(name);
+            let unknown = check_names(op, &names, text_keys(op)).map_err(ProblemLineFault::Header)?;
+            let ignored = names.iter().copied().filter(is_ignored).map(str::to_owned);
+            for name in unknown.into_iter().chain(ignored) {
+                if !passed.unknown.contains(&name) {
+                    passed.unknown.push(name);
+                }
             }
+            self.keys = names.iter().map(|&name| name.to_owned()).collect();
+            self.header = None;
         }
-        Ok(true)
+        let header = || ProblemHeader::new(Columns::of_keys("", &self.keys));
+        let row: Vec<&Value> = names.iter().filter_map(|&name| object.get(name)).collect();
+        self.header.get_or_insert_with(header).read(&row, request, line)
     }
 }
 
-fn object(value: Value) -> Result<Object, ProblemLineFault> {
+/// The fields of a row, none of which has more than a cell may hold.
+fn object(value: Value) -> Result<Map<String, Value>, ProblemLineFault> {
     let fault = |reason| Err(ProblemLineFault::Row(reason));
-    let object = match value {
-        Value::Object(fields) => Object(fields),
+    let is_more = |value: &Value| value.is_array() || value.is_object();
+    let fields = match value {
+        Value::Object(fields) => fields,
         other => {
             let found = if other.is_array() { "an array".to_owned() } else { other.to_string() };
             return fault(format!("found {found}, expected an object with the fields of a problem"));
         }
     };
-    match object.odd() {
+    match fields.iter().find(|(_, value)| is_more(value)) {
         Some((name, value)) => fault(format!("{name}: found {value}, expected a number, a word or a flag")),
-        None => Ok(object),
+        None => Ok(fields),
     }
 }
 

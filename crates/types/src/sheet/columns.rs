@@ -264,6 +264,12 @@ impl ProblemColumns {
         Ok(ProblemCells { columns: self, row, parts })
     }
 
+    /// A fault of a field as one of its column.
+    pub fn of_column(&self, fault: InvalidField) -> InvalidField {
+        let column = self.0.iter().find(|(field, _)| **field == fault.field);
+        column.map_or(fault.clone(), |(_, column)| InvalidField { field: column.name.to_owned(), ..fault })
+    }
+
     /// A fault that begins with a field's name, with the column's instead.
     pub fn own_name(&self, fault: String) -> String {
         let renamed = |(field, column): &(&str, Column)| {

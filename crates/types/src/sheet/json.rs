@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Deserializer, Map, Value};
 
 use super::{Row, Text};
-use crate::cells::{Cell, Fields};
+use crate::cells::Cell;
 use crate::problem::text_keys;
 use crate::vocab::Op;
 
@@ -165,23 +165,6 @@ impl<'a> JsonText<'a> {
     /// What was not read yet, and how many lines are before it.
     pub(crate) fn into_rest(self) -> (Text<'a>, u64) {
         (self.bytes.text, self.bytes.line - 1)
-    }
-}
-
-/// An object as a row: its keys are columns.
-pub struct Object(pub Map<String, Value>);
-
-impl Object {
-    /// The first value that no cell can have.
-    pub fn odd(&self) -> Option<(&str, &Value)> {
-        let odd = |value: &Value| value.is_array() || value.is_object();
-        self.0.iter().find(|(_, value)| odd(value)).map(|(key, value)| (key.as_str(), value))
-    }
-}
-
-impl Fields for Object {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        cell(self.0.get(name)?)
     }
 }
 
