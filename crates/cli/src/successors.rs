@@ -18,8 +18,6 @@ evaluate rank: --model_dir --model-dir: --model
 evaluate: --oracle-csv: --data
 rank: --top_k: --top
 rank: -m --m -n --n -k --k: is part of the problem: --problem M=…,N=…,K=…
-predict: --model_dir --pool --problem --problems -m --m -n --n -k --k: is for `ckselect rank --model DIR \
-    --pool FILE --problem M=…,N=…,K=…`: predict takes rows of features
 convert: --op-type --op_type: --where op=OP
 convert: --capture-hw --capture_hw: is removed: --arch gpu.json where the GPU matters
 convert: --merge-with --merge_with: is not needed: `ckselect convert FILE OTHER --output FILE`

@@ -245,7 +245,6 @@ fn manifest(
             "problems": one.data.problems.len(),
             "trees": one.forest.trees().len(),
             "continued_trees": one.continued,
-            "hard_problems": one.hard_problems,
             "cross_validation": one.validation.efficiency,
         });
         (one.goal.target.as_str().to_owned(), figures)

@@ -155,15 +155,6 @@ fn forests(out: &mut String, trained: &[TrainedForest]) {
         let _ =
             writeln!(out, "\nThe forest of {} continues one of {} trees.", one.goal.target, one.continued);
     }
-    for one in trained.iter().filter(|one| one.hard_problems > 0) {
-        let _ = writeln!(
-            out,
-            "\n{} of {} problems count more for {}, because they were chosen badly.",
-            one.hard_problems,
-            one.data.problems.len(),
-            one.goal.target
-        );
-    }
 }
 
 fn validation(out: &mut String, plan: &Plan, trained: &[TrainedForest]) {

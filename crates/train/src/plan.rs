@@ -44,8 +44,6 @@ pub struct Plan {
     pub fold_seed: Option<u64>,
     /// When trainings stop.
     pub stop: Stop,
-    /// Number of rounds of searching for problems with bad choices.
-    pub hard_rounds: usize,
     /// The seed.
     pub seed: u64,
     /// By file, whether its problems are only trained on, never held out; no, beyond the end.

@@ -21,8 +21,6 @@ pub struct TrainedForest {
     pub prior: Option<f64>,
     /// Number of trees of the forest that it continues.
     pub continued: usize,
-    /// Number of problems with more weight after the search for hard ones.
-    pub hard_problems: usize,
 }
 
 impl Plan {

@@ -4,6 +4,7 @@ use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
 use ck_select_model::ranking::most_of_forest;
 
+use super::combine;
 use super::data::{Item, ItemIndex, TrainingData};
 use super::error::TrainError;
 use super::fit::{Recipe, Task};
@@ -16,7 +17,6 @@ use super::trained::TrainedForest;
 use super::validate::{self, Validation};
 use super::warm::WarmStart;
 use super::watcher::Watcher;
-use super::{combine, decide};
 
 /// Trains every goal of a plan.
 pub fn train(
@@ -50,11 +50,11 @@ fn one(
         &Folds::Count(count) => (validate::assign(&task, count, plan.fold_seed), Vec::new()),
     };
     let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
-    watcher.begins(goal.target, (folds + 1) * (1 + decide::trainings(plan.hard_rounds)));
+    watcher.begins(goal.target, folds + 1);
 
     // The old forest has seen the problems that are held out here, so it is not continued.
     let validated = || match &fold_of {
-        Some(fold_of) => validate::validate(&task, fold_of, &given, plan.hard_rounds, plan.stop, watcher),
+        Some(fold_of) => validate::validate(&task, fold_of, &given, plan.stop, watcher),
         None => Ok(Validation::none(data.rows.len())),
     };
     let everything: Vec<ItemIndex> = data.items().collect();
@@ -62,7 +62,7 @@ fn one(
     let seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
     let whole = Task { start, seen, adapts: plan.mode.adapts(), ..task.clone() };
     let last = |trees: Option<usize>| -> Result<(Recipe, TextForest), TrainError> {
-        let mut recipe = decide::decide(&task, &everything, &given, plan.hard_rounds, watcher)?;
+        let mut recipe = given.clone();
         if let Some(trees) = trees {
             recipe.params = recipe.params.with_trees(trees);
         }
@@ -91,9 +91,8 @@ fn one(
     }
     let prior = whole.prior.map(|prior| whole.adapted_prior(prior, plan.extractor.arch, everything.len()));
     let continued = whole.start.map_or(0, |start| start.trees().len());
-    let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
     let goal = Goal { params: recipe.params, ..goal.clone() };
-    Ok(TrainedForest { goal, forest, validation, data, prior, continued, hard_problems })
+    Ok(TrainedForest { goal, forest, validation, data, prior, continued })
 }
 
 /// The training of a goal, from no forest.

@@ -74,7 +74,6 @@ pub(super) fn validate(
     task: &Task<'_>,
     fold_of: &[Option<usize>],
     recipe: &Recipe,
-    hard_rounds: usize,
     stop: Stop,
     watcher: &dyn Watcher,
 ) -> Result<Validation, TrainError> {
@@ -84,7 +83,7 @@ pub(super) fn validate(
         let (mut held, trained): (Vec<_>, Vec<_>) = task.data.items().partition(is_held);
         held.retain(|&problem| !task.data.item(problem).only_trains);
         // All decisions here are made without the held-out problems.
-        let mut recipe = decide::decide(task, &trained, recipe, hard_rounds, watcher)?;
+        let mut recipe = recipe.clone();
         let rounds = match stop {
             Stop::Never => None,
             Stop::HeldOut => Some(task.best_trees(&trained, &held, &recipe)?),

@@ -63,7 +63,6 @@ const OFFLINE: &[Record] = &[
     record!(Learn "tune" tune, "simulate runner pool problems arch work budget measure output"),
     record!(Learn "evaluate" evaluate, "model pool data arch against require output"),
     record!(Developer "features" dev::features, "engine model data output list"),
-    record!(Developer "predict" dev::predict),
     record!(Developer "pack" dev::pack),
     record!(Developer "completions" dev::completions),
     record!(Developer "man" dev::man),

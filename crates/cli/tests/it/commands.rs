@@ -79,9 +79,7 @@ fn wrong_use_is_2_and_failure_is_1() {
         rank {model} --pool no.txt --problem '{RESNET}'
             1: no.txt
         {RANK} --problem '{RESNET},direction=bwd_data'
-            1: none of the 30 kernels computes a 2D bwd_data
-        dev predict {model} --data no.csv
-            1: no.csv: No such file"
+            1: none of the 30 kernels computes a 2D bwd_data"
     ));
 }
 
@@ -121,61 +119,6 @@ fn features_are_listed_with_their_meaning() {
     assert_eq!(folder.good("dev features --engine conv_superset --list --output @features.csv"), "");
     let csv = folder.read("features.csv");
     assert!(csv.contains("tile_volume,kernel,volume of the tile\n"), "{csv}");
-}
-
-#[test]
-fn predict_finds_columns_by_name_or_by_order() {
-    let folder = Folder::new();
-    folder.write(
-        "rows.csv",
-        "m,n,k,dtype,layout,tile_m,tile_n,tile_k,warp_m,warp_n,warp_k,warp_tile_m,warp_tile_n,\
-         warp_tile_k,pipeline,scheduler,epilogue,pad_m,pad_n,pad_k,persistent,split_k\n\
-         128,1536,7168,fp8,rcr,128,128,64,2,2,1,32,32,16,compv4,intrawave,cshuffle,1,1,1,0,1\n",
-    );
-    let model = "tests/golden/models/gemm_small";
-    let named = folder.good(&format!("dev features --model {model} --data @rows.csv"));
-    let (header, values) = named.split_once('\n').unwrap();
-    let columns: Vec<(&str, &str)> = header.split(',').zip(values.trim().split(',')).collect();
-    let reversed: (Vec<&str>, Vec<&str>) = columns.iter().rev().copied().unzip();
-    let predict = |text: &str, more: &str| {
-        folder.write("matrix.csv", text);
-        folder.run(&format!("dev predict --model {model} --data @matrix.csv {more}"))
-    };
-    let expected = predict(&named, "").stdout;
-    assert_eq!((expected.lines().next(), expected.lines().count()), (Some("raw,value"), 2));
-    assert_eq!(predict(values, "").stdout, expected, "without a header");
-    assert_eq!(
-        predict(&format!("{}\n{}\n", reversed.0.join(","), reversed.1.join(",")), "").stdout,
-        expected
-    );
-    let cells: Vec<f64> =
-        expected.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
-    assert_eq!(cells[0].exp_m1().to_bits(), cells[1].to_bits());
-    // A file of LightGBM alone has neither names of targets nor a transform.
-    let bare = format!("dev predict --model {model}/model_tflops.lgbm.gz --data @matrix.csv");
-    folder.write("matrix.csv", values);
-    let raw = expected.lines().nth(1).unwrap().split(',').next().unwrap();
-    assert_eq!(folder.good(&bare), format!("raw,value\n{raw},{raw}\n"));
-    let latency = predict(&named, "--target latency").stdout;
-    let cells: Vec<&str> = latency.lines().nth(1).unwrap().split(',').collect();
-    assert_eq!(cells[0].parse::<f64>().unwrap().max(0.0), cells[1].parse::<f64>().unwrap());
-
-    for (text, message) in [
-        ("1,2,3\n", "line 1: 3 cells, the forest has 72 features"),
-        (&named.replacen("f:tile_m", "f:tile_q", 1), "line 1: no column for tile_m"),
-        (
-            &format!("{named}{}", values.replacen("128.0", "many", 1)),
-            "matrix.csv: line 3: column 1: found 'many', expected a number",
-        ),
-        // Up to 9b343f37 it was taken for a header, and not predicted.
-        (
-            &values.replacen("128.0", "many", 1),
-            "matrix.csv: line 1: column 1: found 'many', expected a number",
-        ),
-    ] {
-        let said = predict(text, "").bad(message, 1);
-        assert!(said.contains(message), "{said}");
-    }
 }
 
 #[test]

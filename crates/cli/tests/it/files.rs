@@ -148,7 +148,7 @@ fn no_output_replaces_what_is_read_or_another_output() {
     refuse(
         &format!(
             "{evaluate} --output @measured.csv
-            dev predict --model {MODEL} --data @matrix.csv --output @matrix.csv
+            dev features --engine gemm72 --data @matrix.csv --output @matrix.csv
             evaluate --against {MODEL} --model {MODEL} --data @measured.csv --output @measured.csv"
         ),
         "read, as --data",
@@ -161,7 +161,7 @@ fn no_output_replaces_what_is_read_or_another_output() {
     files.refuses(&format!(
         "{rank} --arch @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json
             2: as --arch
-        dev predict --model {MODEL} --data @model/matrix.csv --output @model
+        dev features --engine gemm72 --data @model/matrix.csv --output @model
             2: this folder contains --data
         rank --model @model --pool {POOL} --problem {PROBLEM} --output @model/feature_spec.json
             2: this file is part of --model"
@@ -264,7 +264,6 @@ fn only_regular_files_are_read() {
         "rank --model @model --pool {POOL} --problem {PROBLEM}
         rank --model @forest --pool {POOL} --problem {PROBLEM}
         rank --model {MODEL} --pool @pipe --problem {PROBLEM}
-        dev predict --model @pipe --data @matrix.csv
         inspect --model @model
         inspect --model @forest
         evaluate --model {MODEL} --data @pipe

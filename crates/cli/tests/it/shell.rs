@@ -156,8 +156,6 @@ fn upstreams_words_name_their_successor() {
             2: upstream's --variant is --direction
         convert --input a.csv
             2: --input is not needed: `ckselect convert FILE --output FILE`
-        dev predict --model m -k 64
-            2: -k is for `ckselect rank --model DIR --pool FILE --problem
         train --tune 3
             2: --tune is not needed: --params sets parameters
         doctor --n_splits 5

@@ -203,7 +203,7 @@ fn a_held_out_problem_has_no_say_in_its_own_prediction() {
         let measurements = read(Op::Conv, &[("sweep.csv", text)]);
         let mut plan =
             plan(vec![goal(Target::Relative, Objective::Listwise, &[("early_stopping_rounds", "3")])]);
-        (plan.hard_rounds, plan.stop) = (1, stop);
+        plan.stop = stop;
         let one = train(&measurements, &plan, &()).unwrap().remove(0);
         one.validation.predictions[..12].iter().map(|p| p.unwrap().to_bits()).collect::<Vec<_>>()
     };
@@ -226,17 +226,7 @@ fn a_problem_that_was_measured_five_times_decides_nothing() {
     let text = lines[0].to_owned() + "\n" + &again.collect::<String>();
     let measurements = read(Op::Conv, &[("again.csv", &text)]);
     let mut plan = plan(vec![goal(Target::Relative, Objective::Listwise, &[("n_estimators", "3")])]);
-    (plan.folds, plan.hard_rounds, plan.stop) = (Folds::Count(2), 1, Stop::Inner);
+    (plan.folds, plan.stop) = (Folds::Count(2), Stop::Inner);
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
     assert_eq!((one.data.problems.len(), one.validation.rounds), (10, vec![None, None]));
-}
-
-#[test]
-fn looking_for_hard_problems_changes_the_forest() {
-    let measurements = measurements(30);
-    let mut plan = plan(vec![goal(Target::Relative, Objective::Listwise, &[("n_estimators", "5")])]);
-    let plain = train(&measurements, &plan, &()).unwrap().remove(0);
-    plan.hard_rounds = 2;
-    let hard = train(&measurements, &plan, &()).unwrap().remove(0);
-    assert!(hard.hard_problems > 0 && hard.forest.text() != plain.forest.text());
 }

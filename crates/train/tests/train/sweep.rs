@@ -98,7 +98,6 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
         group_by: GroupBy::Problem,
         fold_seed: None,
         stop: Stop::Never,
-        hard_rounds: 0,
         mode: Mode::Sweeps { prior: None },
         seed: 42,
         only_trains: Vec::new(),

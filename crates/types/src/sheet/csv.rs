@@ -166,11 +166,6 @@ impl<R> CsvRows<R> {
         self.header.iter().position(|column| column == name)
     }
 
-    /// The texts of the row.
-    pub const fn record(&self) -> &StringRecord {
-        &self.record
-    }
-
     /// The text of a cell; one that the row lacks is empty.
     pub fn text(&self, column: usize) -> &str {
         self.record.get(column).unwrap_or_default()
@@ -211,7 +206,7 @@ mod tests {
         let mut all = vec![(rows.line(), rows.header().to_vec())];
         loop {
             match rows.next() {
-                Ok(true) => all.push((rows.line(), rows.record().iter().map(str::to_owned).collect())),
+                Ok(true) => all.push((rows.line(), rows.record.iter().map(str::to_owned).collect())),
                 Ok(false) => return Ok(all),
                 Err(CsvFault::Row { line, reason }) => all.push((line, vec![reason])),
                 Err(CsvFault::Unclosed(line)) => all.push((line, vec![UNCLOSED.to_owned()])),

@@ -81,17 +81,12 @@ pub struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    /// A table without a header.
-    pub fn new(opened: Opened<'a>) -> Self {
-        Self { file: opened.name.clone(), rows: CsvRows::new(opened.text()) }
-    }
-
     /// A table whose first row is its header.
     pub fn with_header(opened: Opened<'a>) -> Result<Self, SheetError> {
         if opened.format == Format::Objects {
             return Err(SheetError::format(&opened.name, "found JSON, expected a table with commas"));
         }
-        let mut sheet = Self::new(opened);
+        let mut sheet = Self { file: opened.name.clone(), rows: CsvRows::new(opened.text()) };
         match sheet.rows.read_header() {
             Ok(true) => Ok(sheet),
             Ok(false) => Err(SheetError::format(&sheet.file, "no header: the file is empty")),

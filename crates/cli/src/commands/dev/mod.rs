@@ -4,4 +4,3 @@ pub(super) mod completions;
 pub(super) mod features;
 pub(super) mod man;
 pub(super) mod pack;
-pub(super) mod predict;

@@ -110,8 +110,7 @@ pub(crate) struct Args {
     features: Option<String>,
     /// Parameters of LightGBM and of the training. Those of LightGBM default to the objective's; the
     /// training's are seed=42, fold_seed (shuffles groups of equal size among the folds), threads (folds at a
-    /// time), hard_examples (rounds of more weight for badly chosen problems), early_stopping=inner, held-out
-    /// or off (which problems decide when to stop), and group_by, what stays on one side of a fold: problem,
+    /// time), early_stopping=inner, held-out or off (which problems decide when to stop), and group_by, what stays on one side of a fold: problem,
     /// sizes (whatever their direction, type and architecture), pair (GEMMs of the same N and K) or upstream
     /// (its keys, which pool strides and padding)
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]

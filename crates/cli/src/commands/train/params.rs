@@ -46,14 +46,12 @@ pub(super) struct Settings {
     pub(super) fold_seed: Option<u64>,
     /// Folds to train at the same time; 0: one per processor.
     pub(super) threads: usize,
-    pub(super) hard_examples: u8,
     pub(super) stop: Option<Stop>,
     pub(super) group_by: Option<GroupBy>,
 }
 
 impl Settings {
-    pub(super) const NAMES: [&str; 6] =
-        ["seed", "fold_seed", "threads", "hard_examples", "early_stopping", "group_by"];
+    pub(super) const NAMES: [&str; 5] = ["seed", "fold_seed", "threads", "early_stopping", "group_by"];
 
     pub(super) fn read(words: &[String]) -> Result<Self, CliError> {
         let is_ours =
@@ -64,7 +62,6 @@ impl Settings {
             seed: params.get("seed", whole(0..=1_000_000_000))?.unwrap_or(42),
             fold_seed: params.get("fold_seed", whole(0..=u64::MAX))?,
             threads: params.get("threads", whole(0..=1 << 16))?.unwrap_or(0),
-            hard_examples: params.get("hard_examples", whole(0..=20))?.unwrap_or(0),
             stop: params.get("early_stopping", word)?,
             group_by: params.get("group_by", word)?,
         })

@@ -176,7 +176,6 @@ fn write(
         group_by: GroupBy::Problem,
         fold_seed: None,
         stop: Stop::Never,
-        hard_rounds: 0,
         seed: args.settings.seed,
         only_trains: Vec::new(),
         warm_start: Some(base),
