@@ -27,8 +27,6 @@ pub struct Sidecar {
     pub of: PathBuf,
     /// The processes that wrote it.
     pub sessions: Vec<Session>,
-    /// How many rows it is to have, if it is the log of one sweep.
-    pub planned: Option<u64>,
     /// Details beyond its rows.
     pub details: Option<Details>,
 }
@@ -150,12 +148,12 @@ impl Sidecar {
         let details = path_of_details.is_file().then(|| files::open(&path_of_details).and_then(details));
         let details = details.transpose().map_err(|error| DataError::io(path_of_details.display(), error))?;
         let (details, times) = details.unzip();
-        let (planned, is_one_log) = (meta.plan.as_ref().map(|plan| plan.pairs), meta.parts.is_empty());
+        let is_one_log = meta.parts.is_empty();
         let mut sessions = meta.sessions();
         if let Some(times) = times.filter(|_| is_one_log) {
             credit(&mut sessions, &times);
         }
-        Ok(Self { of: path.to_owned(), planned, sessions, details })
+        Ok(Self { of: path.to_owned(), sessions, details })
     }
 
     /// Reads only the processes that wrote a file.
@@ -216,14 +214,8 @@ fn with(path: &Path, ending: &str) -> PathBuf {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Meta {
-    plan: Option<PlanSize>,
     sessions: Vec<Session>,
     parts: Vec<Part>,
-}
-
-#[derive(Debug, Deserialize)]
-struct PlanSize {
-    pairs: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]

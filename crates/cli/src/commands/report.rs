@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::Arch;
-use ck_select_evaluate::page::{self, Progress};
+use ck_select_evaluate::page;
 use ck_select_evaluate::survey::{Keep, Survey};
-use ck_select_measure::sidecar;
 use ck_select_measurements::sidecar::Sidecar;
 use ck_select_measurements::{Measurements, files_of};
 
@@ -51,9 +50,6 @@ pub(crate) struct Args {
     /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
     #[arg(long, value_name = "COUNT|PERCENT%", requires = "output", value_parser = keep)]
     keep: Option<Keep>,
-    /// The sweep is still running: the page shows its progress
-    #[arg(long, hide = true)]
-    running: bool,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -76,14 +72,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let files: Vec<PathBuf> = args.sweeps.iter().map(|file| Sidecar::measurements(file)).collect();
     let measurements = read(args, &files)?;
     let survey = survey(&measurements, &files)?;
-    let progress = if args.running { progress(&survey, measurements.rows().len()) } else { None };
     for path in &args.output {
         if output::suffix(path) == "txt" {
             prune(args, path, &survey, &measurements)?;
             continue;
         }
         let made = super::provenance(None, &measurements)?;
-        output::write_file(path, &page::sweep(&survey, &measurements, &made, progress))?;
+        output::write_file(path, &page::sweep(&survey, &measurements, &made))?;
     }
     figures(&survey, &measurements).print(args.format)
 }
@@ -107,18 +102,6 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
     Survey::new(measurements, sidecars).ok_or_else(|| {
         let rows = measurements.rows().len();
         CliError::failed(format!("nothing to report: none of {rows} rows has a time"))
-    })
-}
-
-/// How far the sweep of a log is, by its sidecar.
-fn progress(survey: &Survey, rows: usize) -> Option<Progress> {
-    let [Sidecar { sessions, planned, .. }] = survey.sidecars.as_slice() else { return None };
-    let (now, earlier) = sessions.split_last()?;
-    let seconds = sidecar::now().saturating_sub(now.began?);
-    let own = (rows as u64).saturating_sub(earlier.iter().map(|session| session.rows).sum());
-    Some(Progress {
-        planned: usize::try_from((*planned)?).ok()?,
-        rate: (seconds > 0).then(|| own as f64 / seconds as f64),
     })
 }
 

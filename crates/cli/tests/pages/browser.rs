@@ -77,8 +77,7 @@ onload = async () => {
 
 /// Opens a page in a window of some width and runs a script on it; what it returns comes back.
 pub(crate) fn drive(browser: &str, html: &Path, width: u32, script: &str) -> Value {
-    // A page of a sweep that runs would be loaded again.
-    let page = fs::read_to_string(html).unwrap().replace("http-equiv=\"refresh\"", "name=\"refresh\"");
+    let page = fs::read_to_string(html).unwrap();
     let page = page.replace('&', "&amp;").replace('"', "&quot;");
     let folder = TempDir::new().unwrap();
     let frame = folder.path().join("frame.html");

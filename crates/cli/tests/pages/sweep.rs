@@ -1,5 +1,4 @@
-//! The page of a sweep: of `ckselect report`, sorted, filtered, pointed at and clicked, and of `ckselect
-//! bench` while the sweep runs.
+//! The page of a sweep, sorted, filtered, pointed at and clicked.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::browser::{browser, drive, look, open};
 use crate::common::{Folder, kernels};
-use crate::{absolute, check_alone, leap_day};
+use crate::{check_alone, leap_day};
 
 /// Channels of the problems.
 const CHANNELS: [usize; 12] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
@@ -232,27 +231,9 @@ fn a_problem_that_was_measured_again_is_counted_as_two_runs() {
     }
 }
 
+/// The map once looked for a table that was not there, and never drew (00c34c59).
 #[test]
-fn the_page_of_a_sweep_says_how_far_it_came() {
-    let folder = Folder::new();
-    let problems = [64, 128, 256].map(|c| format!("N=4,C={c},K={c},Hi=28,Wi=28,Y=3,X=3\n"));
-    folder.write("problems.txt", problems.concat());
-    folder.good(
-        "bench --pool configs/forward_bf16.txt --problems @problems.txt --simulate analytic --output \
-         @sweep.csv --output @sweep.html",
-    );
-    let html = folder.path("sweep.html");
-    let page = folder.read("sweep.html");
-    assert!(page.contains("<dd id=\"num_rows\">90</dd>"), "{page}");
-    assert!(!page.contains("http-equiv=\"refresh\"") && page.contains("completed"), "{page}");
-
-    let browser = browser();
-    look(browser, &html);
-}
-
-/// Its map once looked for a table that only `report` had, and never drew (00c34c59).
-#[test]
-fn the_page_of_a_sweep_that_runs_has_a_map() {
+fn a_sweep_that_runs_has_a_page() {
     let folder = Folder::inside();
     let names = kernels();
     let [first, second] = [&names[0], &names[1]];
@@ -264,22 +245,7 @@ fn the_page_of_a_sweep_that_runs_has_a_map() {
     folder.write("sweep.csv", log);
     let meta = json!({"plan": {"pairs": 30}, "sessions": [{"began": 1_700_000_000, "ended": null}]});
     folder.write("sweep.csv.meta.json", meta.to_string());
-    folder.good("report sweep.csv --running --output page.html");
-    let page = folder.read("page.html");
-    assert!(page.contains("http-equiv=\"refresh\"") && page.contains("3 of 30"), "{page}");
-    let browser = browser();
-    look(browser, &folder.path("page.html"));
-}
-
-/// A page that cannot be written was reported only after the sweep (d776b778).
-#[test]
-fn a_page_without_a_folder_is_an_error_before_anything_is_measured() {
-    let folder = Folder::inside();
-    folder.write("problems.txt", "N=4,C=64,K=64,Hi=28,Wi=28,Y=3,X=3\n");
-    let pool = absolute("configs/forward_bf16.txt");
-    folder.refuses(&format!(
-        "bench --problems problems.txt --simulate analytic --output sweep.csv none/page.html --pool {pool}
-            1: none/page.html"
-    ));
-    assert!(!folder.path("sweep.csv").exists());
+    folder.good("report sweep.csv --output page.html");
+    assert!(folder.read("page.html").contains("killed, or runs"));
+    look(browser(), &folder.path("page.html"));
 }

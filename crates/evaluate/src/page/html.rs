@@ -53,12 +53,6 @@ impl Page {
         Self { head, body: String::new(), sections: Vec::new() }
     }
 
-    /// Makes the browser reload the page after some seconds.
-    pub(super) fn again(&mut self, seconds: u64) {
-        let at = self.head.find("<title>").unwrap_or_default();
-        self.head.insert_str(at, &format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
-    }
-
     pub(super) fn section(&mut self, title: &str, fill: impl FnOnce(&mut Self)) {
         let id: String = title
             .chars()

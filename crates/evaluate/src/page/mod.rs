@@ -11,7 +11,6 @@ mod explanation;
 mod held_out;
 mod html;
 mod map;
-mod progress;
 mod provenance;
 mod sweep;
 mod text;
@@ -22,7 +21,6 @@ mod winners;
 pub use comparison::{Side, comparison};
 pub use evaluation::evaluation;
 pub use explanation::{Explanation, explanation};
-pub use progress::{Progress, empty};
 pub use provenance::{ModelPlace, Provenance};
 pub use sweep::sweep;
 #[cfg(feature = "train")]

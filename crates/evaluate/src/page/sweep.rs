@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::{Figure, Page};
 use super::map::Excerpt;
-use super::progress::{self, Progress};
 use super::provenance::{self, Provenance};
 use super::text::{Rounding, brief, code, count, duration, escape, name, number, percent, short};
 use crate::candidates::{Trial, counted_as};
@@ -18,21 +17,13 @@ const POINTS: usize = 2000;
 const LISTED: usize = 100;
 
 /// Writes the page.
-pub fn sweep(
-    survey: &Survey,
-    measurements: &Measurements,
-    made: &Provenance,
-    progress: Option<Progress>,
-) -> String {
+pub fn sweep(survey: &Survey, measurements: &Measurements, made: &Provenance) -> String {
     let name = match measurements.sources() {
         [one] => one.file_name(),
         more => format!("{} files", more.len()),
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
     provenance::line(&mut page, &made.at);
-    if let Some(progress) = progress {
-        progress::write(&mut page, progress, measurements);
-    }
     headline(&mut page, survey, measurements);
     let shown = Excerpt::new(survey);
     page.section("Kernels by problems", |page| {
@@ -47,7 +38,7 @@ pub fn sweep(
     page.section("Roofline", |page| roofline(page, survey, measurements, &shown));
     page.section("Noise", |page| noise(page, survey, measurements));
     page.section("Failures", |page| failures(page, survey));
-    page.section("Time spent", |page| time(page, survey, progress.is_some()));
+    page.section("Time spent", |page| time(page, survey));
     page.section("Data", |page| made.data(page, measurements));
     page.finish()
 }
@@ -344,7 +335,7 @@ fn failures(page: &mut Page, survey: &Survey) {
     );
 }
 
-fn time(page: &mut Page, survey: &Survey, runs: bool) {
+fn time(page: &mut Page, survey: &Survey) {
     page.text(&format!(
         "One run of each row that has a time takes {} on the device, {} of it the slowest tenth of the rows. \
          The table of kernels has each one's part.",
@@ -360,11 +351,10 @@ fn time(page: &mut Page, survey: &Survey, runs: bool) {
         page.text("There is no FILE.meta.json beside the data: how long measuring took is not known.");
         return;
     }
-    page.text("The time of a run that was killed is that until its last row.");
-    let last = sessions.len() - 1;
+    page.text("The time of a run that was killed, or that still runs, is that until its last row.");
     page.table(
         &["data", "devices", "rows", "time", "rows a second", "ended"],
-        sessions.into_iter().enumerate().map(|(place, (sidecar, session))| {
+        sessions.into_iter().map(|(sidecar, session)| {
             let mut gpus: BTreeMap<&str, usize> = BTreeMap::new();
             session.devices().for_each(|device| *gpus.entry(device.name()).or_default() += 1);
             let gpus: Vec<String> =
@@ -373,7 +363,6 @@ fn time(page: &mut Page, survey: &Survey, runs: bool) {
                 .seconds()
                 .filter(|seconds| *seconds > 0)
                 .map(|seconds| session.rows as f64 / seconds as f64);
-            let without_end = if runs && place == last { "runs" } else { "killed" };
             // Only the details of a log tell what a run wrote before it was killed.
             let is_known = session.ended.is_some() || sidecar.details.is_some();
             vec![
@@ -382,7 +371,7 @@ fn time(page: &mut Page, survey: &Survey, runs: bool) {
                 if is_known { count(session.rows as usize) } else { number(f64::NAN) },
                 duration(session.seconds().map_or(f64::NAN, |seconds| seconds as f64 * 1e3)),
                 short(rate.map_or(f64::NAN, |rate| (rate * 10.0).round() / 10.0)),
-                escape(session.end.as_deref().unwrap_or(without_end)),
+                escape(session.end.as_deref().unwrap_or("killed, or runs")),
             ]
         }),
     );

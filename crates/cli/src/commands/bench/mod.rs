@@ -7,7 +7,6 @@ mod records;
 mod runner;
 mod signals;
 mod summary;
-mod watch;
 pub(super) mod worker;
 
 use std::path::{Path, PathBuf};
@@ -29,7 +28,6 @@ use ck_select_measure::sweep::{Start, Summary, Sweep, check_free};
 use super::gpu::Gpu as NamedGpu;
 use super::{Params, duration, whole, word};
 use crate::error::CliError;
-use crate::output::suffix;
 use crate::table::Format;
 use order::{Order, factor};
 
@@ -46,8 +44,6 @@ const EXAMPLES: &str = "Examples:
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
       --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
-      --output sweep.csv sweep.html
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json \\
       --shard 3/16 --output part3.csv --resume
 
@@ -69,10 +65,9 @@ pub(crate) struct Args {
     /// CK_SELECT_CAPTURE writes it
     #[arg(long, value_name = "FILE")]
     pub(super) problems: PathBuf,
-    /// The log of the measurements. A second name, which ends in .html, is a page of the running sweep that
-    /// is kept up to date: progress, time left, failures, the best so far
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
-    pub(super) output: Vec<PathBuf>,
+    /// The log of the measurements, which `ckselect report` reads while the sweep runs, too
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: PathBuf,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
     /// of include/ck_select_bench.h; the configuration has a library for each kernel, or a program that
@@ -160,17 +155,6 @@ impl Args {
         })
     }
 
-    /// The log, and the page of the running sweep.
-    fn outputs(&self) -> Result<(&Path, Option<&Path>), CliError> {
-        let is_page = |path: &&PathBuf| suffix(path) == "html";
-        let (pages, logs): (Vec<_>, Vec<_>) = self.output.iter().partition(is_page);
-        match (&logs[..], &pages[..]) {
-            ([log], []) => Ok((log, None)),
-            ([log], [page]) => Ok((log, Some(page))),
-            _ => refuse!("--output: expected one log, and at most one page, whose name ends in .html"),
-        }
-    }
-
     const fn start(&self) -> Start {
         match (&self.resume, self.overwrite) {
             (Some(_), _) => Start::Resume,
@@ -224,7 +208,6 @@ struct CheckedSweep<'a> {
     runner: Box<dyn Runner>,
     gpus: Vec<Gpu>,
     log: &'a Path,
-    page: Option<&'a Path>,
 }
 
 impl<'a> CheckedSweep<'a> {
@@ -244,12 +227,12 @@ impl<'a> CheckedSweep<'a> {
         let runner = runner::open(args, pool, |answers| summary::say_kept(&whole, &all, answers))?;
         let environment = |name: &str| std::env::var(name).ok();
         let gpus = Gpu::choose(args.gpus.as_deref(), environment).map_err(CliError::usage)?;
-        let (log, page) = args.outputs()?;
+        let log = args.output.as_path();
         if log == Path::new("-") {
             refuse!("--output: found '-', expected a file: a sweep keeps a log that can be resumed");
         }
         let plan = args.shard.of(&whole, cost, settings.batch);
-        Ok(Self { args, settings, cost, plan, runner, gpus, log, page })
+        Ok(Self { args, settings, cost, plan, runner, gpus, log })
     }
 
     /// Prints what would be measured.
@@ -275,13 +258,9 @@ impl<'a> CheckedSweep<'a> {
             retry: self.args.resume.as_deref().unwrap_or_default(),
             gpus: &self.gpus,
         };
-        let watch = watch::start(self.page, self.log)?;
         let bar = Bar::new(&self.plan);
         let ran = sweep.run(&*self.runner, context, &|event| bar.tell(event));
         bar.progress.end();
-        if let Some(watch) = watch {
-            watch.finish();
-        }
         Ok(ran?)
     }
 }

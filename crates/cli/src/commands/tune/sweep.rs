@@ -86,7 +86,7 @@ impl<'a> Sweep<'a> {
         let bench = bench::Args {
             pool: self.pool.to_owned(),
             problems: list.to_owned(),
-            output: vec![file.to_owned()],
+            output: file.to_owned(),
             runner: args.runner.clone(),
             simulate: None,
             resume: Some(if all_failed { FailureClass::ALL.to_vec() } else { Vec::new() }),
