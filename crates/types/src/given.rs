@@ -174,31 +174,21 @@ impl<R: Record> Given<R> {
         Ok(given)
     }
 
-    /// Adds what cells say beside the fields: the architecture and, where the keys of an operation have them,
-    /// a list of GEMMs, rows over experts and numbers that several fields share.
+    /// Adds what cells say beside an operation's fields: the architecture and, where the operation has them, a
+    /// list of GEMMs, rows over experts and numbers that several fields share. Upstream's tools, which are not
+    /// strict, share no numbers, and take any word for an architecture.
     pub fn with_beside<S>(
         mut self,
         cells: &dyn Fields,
-        extra_keys: &[&str],
-        shared_keys: &[(&str, S)],
+        (extra_keys, shared_keys): (&[&str], &[(&str, S)]),
+        is_strict: bool,
     ) -> Result<Self, InvalidField> {
-        for (value, (key, _)) in self.beside.shared.iter_mut().zip(shared_keys) {
+        for (value, (key, _)) in self.beside.shared.iter_mut().zip(shared_keys).filter(|_| is_strict) {
             *value = cells::whole(cells, key)?;
         }
         self.beside.read_extra(cells, extra_keys)?;
-        self.beside.arch = cells::parsed(cells, "arch")?;
-        Ok(self)
-    }
-
-    /// Adds what upstream's tools read beside the fields: what an operation's keys have, and an architecture,
-    /// which may be any word.
-    pub fn with_words_beside(
-        mut self,
-        cells: &dyn Fields,
-        extra_keys: &[&str],
-    ) -> Result<Self, InvalidField> {
-        self.beside.read_extra(cells, extra_keys)?;
-        self.beside.arch = cells.get("arch").and_then(|word| word.parse().ok());
+        let arch = cells::parsed(cells, "arch");
+        self.beside.arch = if is_strict { arch? } else { arch.unwrap_or_default() };
         Ok(self)
     }
 

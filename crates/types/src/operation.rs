@@ -26,7 +26,7 @@ pub trait OperationProblem: Record + Copy {
     fn given_in(cells: &dyn Fields, is_read: impl Fn(&str) -> bool) -> Result<Given<Self>, InvalidField> {
         let Operation { extra_keys, shared_keys, .. } = Self::OPERATION;
         let names = FieldName::all::<Self>().filter(|one| is_read(one.name));
-        Given::strict(cells, names)?.with_beside(cells, extra_keys, shared_keys)
+        Given::strict(cells, names)?.with_beside(cells, (extra_keys, shared_keys), true)
     }
 
     /// Reads a problem from named cells and checks it.

@@ -23,7 +23,7 @@ use crate::directory::ModelKey;
 use crate::features::{
     Engine, Extractor, KernelFeatures as _, KernelTerms, ProblemTerms, TermsError, Uncoded,
 };
-use crate::given::{FieldName, Given};
+use crate::given::{self, FieldName, Given};
 use crate::hardware::Hardware;
 use crate::inputs;
 use crate::kernel::KernelKind;
@@ -150,21 +150,20 @@ impl Entrance {
 
     fn read(&self, cells: &dyn Fields, names: &[FieldName]) -> Result<GivenProblem, InvalidField> {
         let (op, names) = (self.extractor.schema.op(), names.iter().copied());
-        let Operation { extra_keys, shared_keys, .. } = Operation::get(op);
+        let Operation { extra_keys, shared_keys, .. } = *Operation::get(op);
+        // Vector widths need the words even where others have defaults.
+        let needs_words = !self.is_lenient() || self.extractor.schema.needs_vector();
         if !self.is_lenient() {
             check_op(op, cells)?;
-            return each_operation!(op, Own => {
-                Ok(Given::<Own>::strict(cells, names)?.with_beside(cells, extra_keys, shared_keys)?.into())
-            });
         }
         each_operation!(op, Own => {
-            // Vector widths need the words even where others have defaults.
-            if self.extractor.schema.needs_vector() {
-                let given = Given::<Own>::lenient(cells, names, None)?;
-                return Ok(given.with_beside::<&str>(cells, extra_keys, &[])?.into());
-            }
-            let given = Given::<Own>::lenient(cells, names, Some(&<Own as Upstream>::UNKNOWN))?;
-            Ok(given.with_words_beside(cells, extra_keys)?.into())
+            let given = if self.is_lenient() {
+                let unknown = <Own as Upstream>::UNKNOWN;
+                Given::<Own>::lenient(cells, names, Some(&unknown).filter(|_| !needs_words))?
+            } else {
+                Given::<Own>::strict(cells, names)?
+            };
+            Ok(given.with_beside(cells, (extra_keys, shared_keys), needs_words)?.into())
         })
     }
 
@@ -307,13 +306,18 @@ impl Entrance {
 
     fn described<P: OperationRows>(&self, cells: &dyn Fields) -> Result<P::KernelTerms, InvalidField> {
         let (extractor, names) = (&self.extractor, self.kernel.iter().copied());
+        let given = if self.is_lenient() {
+            Given::lenient(cells, names, Some(&P::unknown_kernel()))
+        } else {
+            Given::strict(cells, names)
+        }?;
+        let is_absent = |name: &&str| given.get(name).is_none() && cells.cell(name).is_none();
+        let needed = P::needs_of_kernel(extractor)?.into_iter().filter(is_absent);
+        given::absent(needed, given::expected::<KernelOf<P>>)?;
+        P::check_kernel(extractor, &given, cells)?;
         if self.is_lenient() {
-            let given = Given::lenient(cells, names, Some(&P::unknown_kernel()))?;
-            P::check_kernel(extractor, &given, cells)?;
             return <P as Upstream>::kernel(extractor, &given, cells);
         }
-        let given = Given::strict(cells, names)?;
-        P::check_kernel(extractor, &given, cells)?;
         P::kernel_of_cells(extractor, &given, cells)?.terms(extractor)
     }
 

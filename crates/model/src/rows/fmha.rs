@@ -5,7 +5,7 @@ use super::operation::OperationRows;
 use super::upstream::Upstream as _;
 use crate::cells::Fields;
 use crate::features::{Extractor, Uncoded};
-use crate::given::{self, Given};
+use crate::given::Given;
 use crate::kernel::FmhaKernel;
 use crate::problem::{FmhaProblem, InvalidField};
 
@@ -32,17 +32,10 @@ impl OperationRows for FmhaProblem {
         given.has_signature()
     }
 
-    fn check_kernel(
-        extractor: &Extractor,
-        given: &Given<FmhaKernel>,
-        _: &dyn Fields,
-    ) -> Result<(), InvalidField> {
-        if extractor.rules.uncoded == Uncoded::Upstream {
-            return Ok(());
-        }
+    fn needs_of_kernel(extractor: &Extractor) -> Result<Vec<&'static str>, InvalidField> {
         let cells = Self::KERNEL.iter().chain(Self::KERNEL_WORDS).map(|names| names[0]);
-        let absent = cells.filter(|name| *name != "qscale" && given.get(name).is_none());
-        given::absent(absent, given::expected::<FmhaKernel>)
+        let is_strict = extractor.rules.uncoded == Uncoded::Error;
+        Ok(cells.filter(|name| is_strict && *name != "qscale").collect())
     }
 
     fn kernel_of_cells(

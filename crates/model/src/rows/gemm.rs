@@ -5,7 +5,7 @@ use super::operation::OperationRows;
 use super::upstream::Upstream as _;
 use crate::cells::{self, Fields};
 use crate::features::{ACCESS_DTYPES, Extractor, Uncoded};
-use crate::given::{self, Given};
+use crate::given::Given;
 use crate::kernel::GemmKernel;
 use crate::problem::{GemmProblem, InvalidField};
 use crate::vocab::{Dtype, Epilogue, GemmLayout, Pipeline};
@@ -57,33 +57,31 @@ impl OperationRows for GemmProblem {
         kernel.is_ok_and(|kernel| kernel.matches_request(self)) || kernel.is_err()
     }
 
-    fn check_kernel(
-        extractor: &Extractor,
-        given: &Given<GemmKernel>,
-        cells: &dyn Fields,
-    ) -> Result<(), InvalidField> {
+    fn needs_of_kernel(extractor: &Extractor) -> Result<Vec<&'static str>, InvalidField> {
         if extractor.schema.needs_build() {
             let expected = "the kernel's name, which says what no cells say";
             return Err(InvalidField::new("kernel", "nothing", expected));
         }
         let (with_vector, is_strict) =
             (extractor.schema.needs_vector(), extractor.rules.uncoded == Uncoded::Error);
-        if with_vector || is_strict {
-            let is_needed = |name: &&str| match *name {
-                // The engine with vector widths never had defaults for tiles.
-                "pipeline" | "scheduler" | "persistent" | "pad_m" | "pad_n" | "pad_k" => is_strict,
-                name => with_vector || !name.starts_with("vec_"),
-            };
-            let needed = Self::KERNEL.iter().map(|names| names[0]).filter(is_needed);
-            given::absent(needed.filter(|name| given.get(name).is_none()), |name| match name {
-                "vec_a" | "vec_b" | "vec_c" => "0 (native) or a width",
-                name => given::expected::<GemmKernel>(name),
-            })?;
-        }
+        let is_needed = |name: &&str| match *name {
+            // The engine with vector widths never had defaults for tiles.
+            "pipeline" | "scheduler" | "persistent" | "pad_m" | "pad_n" | "pad_k" => is_strict,
+            name if name.starts_with("vec_") => with_vector,
+            _ => with_vector || is_strict,
+        };
+        Ok(Self::KERNEL.iter().map(|names| names[0]).filter(is_needed).collect())
+    }
+
+    fn check_kernel(
+        extractor: &Extractor,
+        given: &Given<GemmKernel>,
+        cells: &dyn Fields,
+    ) -> Result<(), InvalidField> {
         let epilogue = given.value::<Epilogue>("epilogue").filter(|_| !given.is_unknown("epilogue"));
         let is_known = matches!(epilogue, Some(Epilogue::Default | Epilogue::CShuffle | Epilogue::Tdm));
         match cells::text(cells, "epilogue")? {
-            Some(word) if with_vector && !is_known => {
+            Some(word) if extractor.schema.needs_vector() && !is_known => {
                 let expected = "one of default, cshuffle, tdm";
                 Err(InvalidField::new("epilogue", format_args!("'{word}'"), expected))
             }

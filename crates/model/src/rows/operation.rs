@@ -63,12 +63,17 @@ pub(super) trait OperationRows: OperationTerms + Upstream {
         false
     }
 
-    /// Refuses a row that names no kernel and lacks what describes one.
+    /// The cells that a row has that names no kernel; an error where only a name says what features need.
+    fn needs_of_kernel(extractor: &Extractor) -> Result<Vec<&'static str>, InvalidField>;
+
+    /// Refuses words of a row that names no kernel, which some features cannot do without.
     fn check_kernel(
-        extractor: &Extractor,
-        given: &Given<KernelOf<Self>>,
-        cells: &dyn Fields,
-    ) -> Result<(), InvalidField>;
+        _extractor: &Extractor,
+        _given: &Given<KernelOf<Self>>,
+        _cells: &dyn Fields,
+    ) -> Result<(), InvalidField> {
+        Ok(())
+    }
 
     /// The kernel of a strict row that names none. What no cell says is as usual, and no feature's value.
     fn kernel_of_cells(

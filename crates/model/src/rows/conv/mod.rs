@@ -6,7 +6,7 @@ use super::name::NameCell;
 use super::operation::OperationRows;
 use crate::cells::Fields;
 use crate::features::{Extractor, KernelMapping, Uncoded};
-use crate::given::{self, Given};
+use crate::given::Given;
 use crate::kernel::{ConvKernel, Mnk};
 use crate::problem::{ConvProblem, InvalidField};
 use crate::vocab::ConvLayout;
@@ -32,17 +32,9 @@ impl OperationRows for ConvProblem {
         values[0] == values[1] || field == "layout" && order(values[0]) == order(values[1])
     }
 
-    fn check_kernel(
-        extractor: &Extractor,
-        given: &Given<ConvKernel>,
-        cells: &dyn Fields,
-    ) -> Result<(), InvalidField> {
-        if extractor.rules.uncoded == Uncoded::Upstream {
-            return Ok(());
-        }
-        let tile = TILE_CELLS[..3].iter().copied().filter(|name| cells.cell(name).is_none());
-        let pipeline = given.get("pipeline").is_none().then_some("pipeline");
-        given::absent(tile.chain(pipeline), given::expected::<ConvKernel>)
+    fn needs_of_kernel(extractor: &Extractor) -> Result<Vec<&'static str>, InvalidField> {
+        let cells = TILE_CELLS[..3].iter().copied().chain(["pipeline"]);
+        Ok(cells.filter(|_| extractor.rules.uncoded == Uncoded::Error).collect())
     }
 
     fn kernel_of_cells(
