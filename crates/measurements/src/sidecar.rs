@@ -158,7 +158,7 @@ impl Sidecar {
 
     /// Reads only the processes that wrote a file.
     pub(crate) fn sessions_beside(path: &Path) -> Result<Vec<Session>, DataError> {
-        Ok(sessions(Self::meta_beside(path)?))
+        Ok(Meta::or_empty(Self::meta_beside(path)?).sessions())
     }
 
     /// The sidecar of a file as it is; `None` without one.
@@ -235,11 +235,6 @@ impl Meta {
         let parts = self.parts.into_iter().filter(|part| part.rows != Some(0)).filter_map(|part| part.meta);
         self.sessions.into_iter().chain(parts.flat_map(Self::sessions)).collect()
     }
-}
-
-/// The sessions of a sidecar.
-fn sessions(meta: Option<Value>) -> Vec<Session> {
-    Meta::or_empty(meta).sessions()
 }
 
 /// A line of the details; other fields are ignored.
@@ -419,7 +414,8 @@ mod tests {
         let none = serde_json::json!({"rows": 0, "meta": one("Z")});
         let meta =
             serde_json::json!({"parts": [{"meta": inner}, {"meta": null}, {}, {"meta": one("Y")}, none]});
-        let names: Vec<String> = sessions(Some(meta))
+        let names: Vec<String> = Meta::or_empty(Some(meta))
+            .sessions()
             .iter()
             .flat_map(|one| one.devices().map(|gpu| gpu.name().to_owned()))
             .collect();
