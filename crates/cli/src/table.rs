@@ -15,7 +15,7 @@ use crate::output::{Output, Screen};
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns, cut to the width of a terminal
+    /// Aligned columns; in a terminal, long text is cut, but no name of a ranked kernel
     Table,
     /// A table for a page or an issue
     Markdown,
@@ -31,6 +31,8 @@ pub(crate) enum Cell {
     Text(String),
     Count(u64),
     Real(f64),
+    /// A number with its unit, for people.
+    Figure(String),
     Empty,
 }
 
@@ -77,7 +79,7 @@ impl Cell {
     fn push_exact(&self, to: &mut String) {
         // Writing to a string cannot fail.
         let _ = match self {
-            Self::Text(text) => to.write_str(text),
+            Self::Text(text) | Self::Figure(text) => to.write_str(text),
             Self::Count(count) => write!(to, "{count}"),
             Self::Real(value) => write!(to, "{value:?}"),
             Self::Empty => Ok(()),
@@ -86,7 +88,7 @@ impl Cell {
 
     fn json(&self) -> Value {
         match self {
-            Self::Text(text) => Value::String(text.clone()),
+            Self::Text(text) | Self::Figure(text) => Value::String(text.clone()),
             Self::Count(count) => Value::from(*count),
             // JSON can represent neither NaN nor infinity.
             Self::Real(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
@@ -95,7 +97,7 @@ impl Cell {
     }
 
     const fn is_number(&self) -> bool {
-        matches!(self, Self::Count(_) | Self::Real(_))
+        matches!(self, Self::Count(_) | Self::Real(_) | Self::Figure(_))
     }
 }
 
@@ -110,22 +112,32 @@ fn short_number(value: f64) -> String {
     }
 }
 
+/// What becomes of text that is wider than a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// The middle of long cells is cut out.
+    Cut,
+    /// Long cells go on in a next line.
+    Wrap,
+    /// Nothing: the terminal breaks lines.
+    Whole,
+}
+
 /// Rows with a header.
 pub(crate) struct Table {
     header: Vec<String>,
     rows: Vec<Vec<Cell>>,
-    /// Whether long text goes on in a next line instead of being cut.
-    wraps: bool,
+    fit: Fit,
 }
 
 impl Table {
     pub(crate) fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
-        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new(), wraps: false }
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new(), fit: Fit::Cut }
     }
 
     /// The table with its long cells on several lines: sentences are read as a whole.
     pub(crate) fn wrapped(self) -> Self {
-        Self { wraps: true, ..self }
+        Self { fit: Fit::Wrap, ..self }
     }
 
     pub(crate) fn push(&mut self, row: Vec<Cell>) {
@@ -162,7 +174,7 @@ impl Table {
 
     pub(crate) fn write(&self, format: Format, out: &mut Output) -> io::Result<()> {
         let mut layout = Layout::new(format, self.header.clone(), out.screen());
-        layout.wraps = self.wraps;
+        layout.fit = self.fit;
         layout.write(&self.rows, out.exact())?;
         layout.finish(out.exact())
     }
@@ -184,7 +196,7 @@ struct Layout {
     widths: Vec<usize>,
     numeric: Vec<bool>,
     screen: Screen,
-    wraps: bool,
+    fit: Fit,
 }
 
 impl Layout {
@@ -196,7 +208,7 @@ impl Layout {
         };
         let widths: Vec<usize> = header.iter().map(|name| name.chars().count()).collect();
         let numeric = vec![false; header.len()];
-        Self { format, header, started: false, rows: 0, widths, numeric, screen, wraps: false }
+        Self { format, header, started: false, rows: 0, widths, numeric, screen, fit: Fit::Cut }
     }
 
     /// Writes the next rows, after the header if they are the first.
@@ -268,7 +280,11 @@ impl Layout {
                 *width = text.chars().count().max(*width);
             }
         }
-        let room = self.screen.width.or(self.wraps.then_some(WRAPPED));
+        let room = match self.fit {
+            Fit::Cut => self.screen.width,
+            Fit::Wrap => Some(self.screen.width.unwrap_or(WRAPPED)),
+            Fit::Whole => None,
+        };
         let shown = room.map_or_else(|| self.widths.clone(), |room| self.narrowed(room));
         let line = |cells: &[String]| {
             let mut text = String::new();
@@ -289,7 +305,7 @@ impl Layout {
                 writeln!(out, "{header}")?;
             }
         }
-        if !self.wraps {
+        if self.fit != Fit::Wrap {
             return texts.iter().try_for_each(|row| writeln!(out, "{}", line(row)));
         }
         for row in &texts {
@@ -397,6 +413,12 @@ impl StreamedTable {
         Self { out, layout, block: Vec::new() }
     }
 
+    /// The table with all text whole.
+    pub(crate) fn whole(mut self) -> Self {
+        self.layout.fit = Fit::Whole;
+        self
+    }
+
     pub(crate) fn push(&mut self, row: Vec<Cell>) -> Result<(), CliError> {
         debug_assert_eq!(row.len(), self.layout.header.len());
         self.block.push(row);
@@ -464,7 +486,7 @@ mod tests {
                 vec!["found".into(), "effect".into()],
                 Screen { width, ..Screen::default() },
             );
-            layout.wraps = true;
+            layout.fit = Fit::Wrap;
             let mut bytes = Vec::new();
             layout.write(&rows, &mut bytes).unwrap();
             let text = String::from_utf8(bytes).unwrap();

@@ -16,7 +16,7 @@ pub mod survey;
 pub mod winners;
 
 pub use evaluation::{
-    Baselines, Coverage, Evaluation, Expected, FieldCoverage, Losses, Outcome, Slice, SliceGroup,
+    Baselines, Coverage, Evaluation, Expected, FieldCoverage, Losses, Outcome, Refined, Slice, SliceGroup,
 };
 
 use std::fmt::Display;

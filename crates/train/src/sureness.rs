@@ -16,7 +16,7 @@ use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
 use ck_select_model::estimate::Estimator;
 use ck_select_model::forest::Forest;
-use ck_select_model::sureness::{Chance, LogTime, Signs, SurenessFile, WITHIN, column_names};
+use ck_select_model::sureness::{Chance, LogTime, Signs, SurenessFile, TimeFit, WITHIN, column_names};
 use ck_select_model::ties;
 
 use super::combine;
@@ -34,18 +34,25 @@ struct JudgedChoice {
     signs: Signs,
     /// The loss of the best of the first kernels: of one, of two, and so on.
     losses: Vec<f64>,
+    /// The logarithm of the chosen kernel's time over what was predicted for it, if anything was.
+    log_time_error: Option<f64>,
     /// Choices that have more in common than others, such as those of a table.
     group: usize,
 }
 
 impl JudgedChoice {
     /// Of efficiencies in the order of the ranking.
-    fn new(signs: &Signs, efficiencies: impl Iterator<Item = f64>, group: usize) -> Self {
+    fn new(
+        signs: &Signs,
+        efficiencies: impl Iterator<Item = f64>,
+        log_time_error: Option<f64>,
+        group: usize,
+    ) -> Self {
         let best = |best: &mut f64, efficiency: f64| {
             *best = best.max(efficiency);
             Some((1.0 - *best).max(0.0))
         };
-        Self { signs: *signs, losses: efficiencies.scan(0.0, best).collect(), group }
+        Self { signs: *signs, losses: efficiencies.scan(0.0, best).collect(), log_time_error, group }
     }
 
     /// The loss of the best of the first kernels.
@@ -85,9 +92,15 @@ fn learn(
         choices: choices.len(),
         mean_loss,
         log_time,
+        times: TimeFit::new(choices.iter().zip(&weights).filter_map(time_error)),
         chances: FIRST.into_iter().map(chance).collect(),
         loss: forest(op, choices, &weights, &all)?,
     }))
+}
+
+/// How far off the time of a choice was, with the choice's weight.
+fn time_error((choice, weight): (&JudgedChoice, &f64)) -> Option<(f64, f64)> {
+    Some((choice.log_time_error.filter(|error| error.is_finite())?, *weight))
 }
 
 /// A large group counts less than in proportion, or it would decide alone.
@@ -217,8 +230,7 @@ impl<'t> FoldChoice<'t> {
         let value = |score: f64| if log_time.is_some() { score } else { one.goal.objective.value(score) };
         let unit = match (log_time, one.goal.target) {
             (Some(unit), _) => LogTime::PerUnit(unit),
-            (None, Target::Latency) => LogTime::OfTime,
-            (None, _) => LogTime::OfSpeed,
+            (None, target) => LogTime::of_target(target).unwrap_or(LogTime::OfBandwidth),
         };
         let behind = self.scores[1..].iter().map(|&score| unit.behind(value(first), value(score)));
         let mut signs = Signs::new(self.rows.len(), behind);
@@ -233,8 +245,11 @@ impl<'t> FoldChoice<'t> {
                 signs = signs.with_estimate(&estimator, &load, &shape);
             }
         }
+        let flops = measurements.problem_of(row).flops();
+        let expected = unit.time_us(value(first), flops).map_or_else(|| signs.log_time(), f64::ln);
+        let error = Some((flops / (row.tflops * 1e6)).ln() - expected);
         let efficiencies = self.rows.iter().map(|&row| one.data.efficiency[row]);
-        JudgedChoice::new(&signs, efficiencies, self.item.file)
+        JudgedChoice::new(&signs, efficiencies, error, self.item.file)
     }
 }
 
@@ -262,13 +277,19 @@ mod tests {
         let behind = if is_close { 0.001 } else { 0.5 };
         let signs = Signs::new(3, [behind, behind, behind].into_iter());
         let first = if is_close && place.is_multiple_of(4) { 0.8 } else { 1.0 };
-        JudgedChoice::new(&signs, [first, 1.0, 0.5].into_iter(), place % 5)
+        // Half of the times are as predicted, the others twice as long.
+        let error = if is_close { 0.0 } else { 2.0_f64.ln() };
+        JudgedChoice::new(&signs, [first, 1.0, 0.5].into_iter(), Some(error), place % 5)
     }
 
     #[test]
     fn close_kernels_teach_doubt() {
         let choices: Vec<JudgedChoice> = (0..600).map(choice).collect();
-        let sureness = learn(Op::Conv, &choices, None).unwrap().unwrap().read(Op::Conv).unwrap();
+        let file = learn(Op::Conv, &choices, None).unwrap().unwrap();
+        let half = 2.0_f64.ln() / 2.0;
+        let TimeFit { log_bias, log_spread } = file.times.unwrap();
+        assert!((log_bias - half).abs() < 1e-12 && (log_spread - half).abs() < 1e-12, "{:?}", file.times);
+        let sureness = file.read(Op::Conv).unwrap();
         let [doubtful, sure] = [0, 1].map(|place| sureness.judge(&choices[place].signs));
         // Half of the close ones lose a fifth; 40 trees at a rate of 0.1 come near.
         assert!((0.06..0.11).contains(&doubtful.expected_loss), "{doubtful:?}");

@@ -2,10 +2,9 @@
 
 #[cfg(feature = "offline")]
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use ck_select::directory::Model;
-use ck_select::estimate::{EstimateScratch, Estimator, GpuOverride, PoolEstimate, Terms};
+use ck_select::estimate::{GpuOverride, Terms};
 use ck_select::nearest::Hint;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::ranking::{Comparison, RankScratch, Ranked, Ranker};
@@ -69,8 +68,9 @@ struct Choice {
     ranker: Ranker,
     problem: Problem,
     ranking: Vec<Ranked>,
-    /// The estimate, if it ranks.
-    estimate: Option<PoolEstimate>,
+    /// Who ranks, and how sure.
+    heading: String,
+    is_estimate: bool,
 }
 
 /// Why one kernel is before another.
@@ -89,6 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         crate::output::write_file(path, &choice.page(args, kernels, &reasons)?)?;
     }
     if args.format == Format::Table {
+        say!("ckselect: {}", choice.heading);
         let [first, second] = kernels.map(|ranked| choice.name(&ranked));
         say!("first:  {first}\nsecond: {second}");
     }
@@ -111,11 +112,9 @@ impl Choice {
         let (ranker, defaults) = args.ranker.load(Some(&args.problem))?;
         let problem = super::parse_problem(ranker.model().spec().op(), &args.problem, &defaults)?;
         args.ranker.arch.check_known(ranker.model(), std::iter::once(&problem), ranker.pool().iter())?;
-        let mut scratch = RankScratch::default();
-        let asked = problem.checked()?.among(args.splits.list());
-        let ranking = ranker.ranking(asked, None, usize::MAX, &mut scratch)?.places().to_vec();
-        super::say_out_of_range(&ranker, &problem)?;
-        Ok(Self { ranker, problem, ranking, estimate: None })
+        let choice = Self::new(args, ranker, problem, false)?;
+        super::say_out_of_range(&choice.ranker, &problem)?;
+        Ok(choice)
     }
 
     fn by_estimate(args: &Args) -> Result<Self, CliError> {
@@ -124,14 +123,17 @@ impl Choice {
         pool.set_defaults(&mut defaults, true, true);
         let problem = super::parse_problem(pool.op(), &args.problem, &defaults)?;
         let GpuOverride { arch, device } = args.ranker.arch.device_for(Some(&problem), pool.iter())?;
-        let problem = problem.on(Some(arch));
         let model = Model::from_estimate(pool.op(), device)?.for_arch(arch);
-        let (ranker, _) = super::ranker(model, pool)?;
-        let estimate = PoolEstimate::new(Estimator::new(device), Arc::clone(ranker.pool()));
-        let mut scratch = EstimateScratch::default();
-        estimate.rank(problem.checked()?.among(args.splits.list()), &mut scratch)?;
-        let ranking = scratch.ranking().to_vec();
-        Ok(Self { ranker, problem, ranking, estimate: Some(estimate) })
+        Self::new(args, super::ranker(model, pool)?.0, problem.on(Some(arch)), true)
+    }
+
+    fn new(args: &Args, ranker: Ranker, problem: Problem, is_estimate: bool) -> Result<Self, CliError> {
+        let mut scratch = RankScratch::default();
+        let ranked =
+            ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
+        let heading = ranked.outlook().map_or_else(String::new, |outlook| ranked.heading(&outlook));
+        let ranking = ranked.places().to_vec();
+        Ok(Self { ranker, problem, ranking, heading, is_estimate })
     }
 
     fn name(&self, ranked: &Ranked) -> String {
@@ -158,13 +160,13 @@ impl Choice {
     fn reasons(&self, kernels: [Ranked; 2]) -> Result<Reasons, CliError> {
         let [of_first, of_second] = kernels.map(|ranked| self.problem.with_split(ranked.split_k));
         let [first, second] = kernels;
-        let Some(estimate) = &self.estimate else {
+        if !self.is_estimate {
             let comparison = self.ranker.compare((&of_first, first.index), (&of_second, second.index))?;
             return Ok(Reasons::Features(comparison));
-        };
+        }
         let terms = |problem: &Problem, ranked: &Ranked| {
             let unknown = || format!("{}: the estimate does not know such a kernel", self.name(ranked));
-            estimate.terms(problem, ranked.index).ok_or_else(|| CliError::Failed(unknown()))
+            self.ranker.terms(problem, ranked.index).ok_or_else(|| CliError::Failed(unknown()))
         };
         Ok(Reasons::Terms([terms(&of_first, &first)?, terms(&of_second, &second)?]))
     }

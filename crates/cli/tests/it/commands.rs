@@ -15,7 +15,13 @@ const RANK: &str = "rank --model tests/golden/models/conv_small --pool configs/f
 fn rank_says_the_same_in_every_format() {
     let asked = format!("{RANK} --problem '{RESNET}'");
     let csv = good(&format!("{asked} --format csv"));
-    assert_eq!(csv.lines().next(), Some("rank,kernel,score,tie,unmeasured,out_of_range"));
+    assert_eq!(
+        csv.lines().next(),
+        Some(
+            "rank,kernel,time_us,slower,loss,score,tie,unmeasured,out_of_range,chance,sure_within_90,\
+             sure_within_99"
+        )
+    );
     let (kernels, scores) = (column(&csv, "kernel"), column(&csv, "score"));
     assert_eq!((kernels.len(), &*kernels[0]), (30, "grouped_conv_forward_bf16_2d_128x128x64_compv5"));
     let json = Folder::new().json(&format!("{asked} --top 2"));
@@ -25,7 +31,8 @@ fn rank_says_the_same_in_every_format() {
     let table = good(&format!("{asked} --top 1"));
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 2);
-    assert!(lines[0].starts_with("rank  kernel") && lines[1].contains(&kernels[0]), "{table}");
+    assert!(lines[0].starts_with("rank ") && lines[1].contains(&kernels[0]), "{table}");
+    assert!(!lines[0].contains("score") && good(&format!("{asked} --scores")).contains(" score "), "{table}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     let expected = "not what the model was trained with: num_cus 60 instead of 256, \
                     lds_capacity 32768 instead of 163840";
     assert!(said("@gpu.json").contains(expected), "{}", said("@gpu.json"));
-    assert_eq!(said("gfx950"), "", "what the model was trained with is no news");
+    assert!(!said("gfx950").contains("trained with"), "what the model was trained with is no news");
 }
 
 #[test]

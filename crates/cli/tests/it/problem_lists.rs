@@ -88,7 +88,7 @@ fn rows_are_written_while_problems_are_read() {
             in_time
         });
         let header = lines.next().unwrap().unwrap();
-        assert!(header.starts_with("problem,rank,kernel,score,"), "{header}");
+        assert!(header.starts_with("problem,rank,kernel,time_us,"), "{header}");
         let first = lines.next().unwrap().unwrap();
         assert!(first.starts_with("0,1,grouped_conv_forward_bf16_2d_"), "{first}");
         let _ = seen.send(());

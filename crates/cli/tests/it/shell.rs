@@ -116,17 +116,20 @@ fn on_terminal(columns: u32, variables: &[(&str, &str)], arguments: &str) -> Str
 }
 
 #[test]
-fn tables_fit_a_terminal_and_nothing_else_is_cut() {
+fn tables_fit_a_terminal_but_kernels_keep_their_names() {
     let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");
     let asked = format!(
         "rank --model estimate --arch gfx942 --pool {pool} --top 2 --problem C=64,K=64,Hi=56,Wi=56,Y=3,X=3"
     );
     let plain = good(&asked);
     assert!(plain.contains("grouped_conv_forward_bf16_2d_") && !plain.contains(['…', '\u{1b}']), "{plain}");
-    let narrow = on_terminal(100, &[], &asked);
+    let unstyled = |text: &str| text.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+    let narrow = on_terminal(40, &[], &asked);
+    assert!(narrow.starts_with("\u{1b}[1m") && unstyled(&narrow) == plain, "{narrow}");
+    let listed = "inspect --model embedded:";
     let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
-    assert!(narrow.starts_with("\u{1b}[1m") && narrow.contains('…'), "{narrow}");
-    assert!(widest(&narrow.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "")) < widest(&plain), "{narrow}");
+    let cut = on_terminal(80, &[], listed);
+    assert!(cut.contains('…') && widest(&unstyled(&cut)) < widest(&good(listed)), "{cut}");
     // With room for all, and without colours, it is what a file gets.
     for plain_by in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         assert_eq!(on_terminal(400, &[plain_by], &asked), plain, "{plain_by:?}");

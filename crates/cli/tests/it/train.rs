@@ -27,7 +27,7 @@ mod trained {
     use serde_json::Value;
 
     use super::*;
-    use crate::common::{column, good, kill, root};
+    use crate::common::{column, kill, root};
 
     const SMALL: &str =
         "--params n_estimators=12 num_leaves=7 min_child_samples=5 early_stopping=off --folds 3";
@@ -81,7 +81,13 @@ mod trained {
         let rank = "rank --model model --pool sweep.csv --top 2 --format csv --problem";
         let ranked = folder.good(&format!("{rank} {problem}"));
         let mut lines = ranked.lines();
-        assert_eq!(lines.next(), Some("rank,kernel,score,tflops,tie,unmeasured,out_of_range"));
+        assert_eq!(
+            lines.next(),
+            Some(
+                "rank,kernel,time_us,slower,loss,score,tflops,tie,unmeasured,out_of_range,chance,\
+                 sure_within_90,sure_within_99"
+            )
+        );
         assert!(lines.next().unwrap().starts_with("1,grouped_conv_forward_bf16_2d_"));
         let card = folder.read("model/MODEL_CARD.md");
         assert!(card.contains(&format!("$ ckselect {BASE} --output model {SMALL}\n")), "{card}");
@@ -252,7 +258,7 @@ mod trained {
         let rank = "rank --model model --pool sweep.csv --problem M=512,N=512,K=512 --top 1 --format csv";
         let ranked = folder.good(rank);
         assert!(
-            ranked.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
+            ranked.starts_with("rank,kernel,time_us,slower,loss,score,latency_ms,bandwidth_gb_s,tie,"),
             "{ranked}"
         );
         assert!(ranked.contains("_256x128x64_"), "{ranked}");
@@ -352,7 +358,8 @@ mod trained {
     fn the_first_command_prints_what_stands_below_it() {
         let block = &blocks()[0];
         let (line, printed) = block.strip_prefix("$ ckselect ").unwrap().split_once('\n').unwrap();
-        assert_eq!(good(line), printed);
+        let (out, said) = Folder::new().both(line);
+        assert_eq!(said + &out, printed);
     }
 
     /// There is no GPU here: invented times stand for the runner's, and few trees for the default's.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Outcome;
 use crate::judge::Order;
+use ck_select_model::sureness::WITHIN;
 
 /// Expected losses beside those that were observed, of the choices that had an expectation.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +14,41 @@ pub struct Expected {
     pub thirds: Vec<Losses>,
     /// By tenths of it.
     pub tenths: Vec<Losses>,
+    /// What measuring as many kernels as each choice asks for brings.
+    pub refined: Refined,
+}
+
+/// Measuring the first kernels of each choice until it is sure (`refine=auto`), beside a fixed number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Refined {
+    /// Mean number of measured kernels; none where the choice is sure.
+    pub measured: f64,
+    /// Mean loss afterwards.
+    pub loss: f64,
+    /// The fixed number of the first kernels that loses as much, between two numbers in proportion.
+    pub fixed: f64,
+}
+
+impl Refined {
+    /// Of choices with the best efficiency among the first one, two and so on, as means over all problems.
+    fn new(choices: &[Judged], top_k: &[f64]) -> Self {
+        let mean = |value: fn(&Judged) -> f64| choices.iter().map(value).sum::<f64>() / choices.len() as f64;
+        let measured = mean(|one| if one.sure_within > 1 { one.sure_within.into() } else { 0.0 });
+        let loss = mean(|one| one.loss_after);
+        let losses: Vec<f64> = top_k.iter().map(|efficiency| 1.0 - efficiency).collect();
+        let enough = losses.iter().position(|&fixed| fixed <= loss);
+        let fixed = match enough {
+            None => losses.len() as f64,
+            Some(0) => 0.0,
+            Some(after) => {
+                let [before, at] = [losses[after - 1], losses[after]];
+                // One kernel alone needs no measurement.
+                let least = if after == 1 { 0.0 } else { after as f64 };
+                least + (after as f64 + 1.0 - least) * (before - loss) / (before - at)
+            }
+        };
+        Self { measured, loss, fixed }
+    }
 }
 
 /// Means over some choices.
@@ -40,32 +75,26 @@ struct Judged {
     expected: f64,
     observed: f64,
     chance: f64,
-    within: bool,
-    sure_within: usize,
-    covered: bool,
+    sure_within: u32,
+    loss_after: f64,
 }
 
 impl Expected {
-    /// Of judged choices; `within` is the loss of the best of the first kernels of each. `None` if none of them
-    /// had an expectation.
-    pub(super) fn new(
-        outcomes: &[Outcome],
-        orders: &[Order],
-        is_within: impl Fn(usize, usize) -> bool,
-    ) -> Option<Self> {
-        let judged = |(place, (outcome, order)): (usize, (&Outcome, &Order))| {
+    /// Of judged choices: `top_k` are the mean efficiencies of the best of the first kernels, `loss` is what those of one
+    /// choice lose. `None` if none of them had an expectation.
+    pub(super) fn new(orders: &[Order], top_k: &[f64], loss: impl Fn(usize, usize) -> f64) -> Option<Self> {
+        let judged = |(place, order): (usize, &Order)| {
             let sure = order.sure?;
             let [sure_within, _] = sure.sure_within;
             Some(Judged {
-                expected: sure.expected_loss,
-                observed: 1.0 - outcome.efficiency,
-                chance: sure.chance,
-                within: is_within(place, 1),
+                expected: sure.expected_loss.into(),
+                observed: loss(place, 1),
+                chance: sure.chance.into(),
                 sure_within,
-                covered: is_within(place, sure_within),
+                loss_after: loss(place, sure_within as usize),
             })
         };
-        let mut all: Vec<Judged> = outcomes.iter().zip(orders).enumerate().filter_map(judged).collect();
+        let mut all: Vec<Judged> = orders.iter().enumerate().filter_map(judged).collect();
         if all.is_empty() {
             return None;
         }
@@ -77,7 +106,8 @@ impl Expected {
             };
             (0..count).map(part).filter(|losses| losses.choices > 0).collect()
         };
-        Some(Self { all: Losses::mean(&all), thirds: parts(3), tenths: parts(10) })
+        let refined = Refined::new(&all, top_k);
+        Some(Self { all: Losses::mean(&all), thirds: parts(3), tenths: parts(10), refined })
     }
 
     /// All choices, and their thirds, each with its name.
@@ -96,8 +126,16 @@ impl Expected {
             "within_2_percent": self.all.within,
             "sure_within_mean": self.all.sure_within,
             "sure_within_observed": self.all.covered,
+            "refined_measured_mean": self.refined.measured,
+            "refined_loss_mean": self.refined.loss,
+            "fixed_for_refined_loss": self.refined.fixed,
         })
     }
+}
+
+/// 1 for a loss that does not count.
+fn is_within(loss: f64) -> f64 {
+    f64::from(u8::from(1.0 - loss >= 1.0 - WITHIN))
 }
 
 impl Losses {
@@ -108,9 +146,9 @@ impl Losses {
             expected: mean(|one| one.expected),
             observed: mean(|one| one.observed),
             chance: mean(|one| one.chance),
-            within: mean(|one| f64::from(u8::from(one.within))),
-            sure_within: mean(|one| one.sure_within as f64),
-            covered: mean(|one| f64::from(u8::from(one.covered))),
+            within: mean(|one| is_within(one.observed)),
+            sure_within: mean(|one| one.sure_within.into()),
+            covered: mean(|one| is_within(one.loss_after)),
         }
     }
 }

@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ck_select_model::directory::Model;
-use ck_select_model::sureness::WITHIN;
 use ck_select_types::pool::Pool;
 
 pub use coverage::{Coverage, FieldCoverage};
-pub use expected::{Expected, Losses};
+pub use expected::{Expected, Losses, Refined};
 pub use slices::{Slice, SliceGroup};
 
 use crate::EvaluateError;
@@ -186,13 +185,14 @@ impl Evaluation {
     pub(crate) fn new(measurements: &Measurements, trials: Vec<Trial>, orders: Vec<Order>) -> Self {
         let outcomes: Vec<Outcome> =
             trials.iter().zip(&orders).map(|(trial, order)| Outcome::new(trial, order)).collect();
-        let is_within = |place: usize, first| is_within(&trials[place], &orders[place], first);
+        let loss = |place: usize, first| loss(&trials[place], &orders[place], first);
+        let top_k = best_of_each_top(&trials, &orders);
         Self {
-            expected: Expected::new(&outcomes, &orders, is_within),
+            expected: Expected::new(&orders, &top_k, loss),
             efficiency: Spread::new(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
             errors: errors(&trials, &orders),
             rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
-            top_k: best_of_each_top(&trials, &orders),
+            top_k,
             baselines: Baselines::new(&trials),
             problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
             problems_without_choice: 0,
@@ -230,11 +230,11 @@ impl Outcome {
     }
 }
 
-/// Whether the best of the first kernels is as good as the best of all.
-fn is_within(trial: &Trial, order: &Order, first: usize) -> bool {
+/// What the best of the first kernels loses against the best of all.
+fn loss(trial: &Trial, order: &Order, first: usize) -> f64 {
     let measured = first - usize::from(order.unmeasured.is_some());
-    let mut first = order.places.iter().take(measured);
-    first.any(|&place| trial.efficiency(place) >= 1.0 - WITHIN)
+    let first = order.places.iter().take(measured);
+    1.0 - first.map(|&place| trial.efficiency(place)).fold(0.0, f64::max)
 }
 
 /// Errors of the predicted speeds, where there are any.

@@ -8,7 +8,7 @@ use super::html::{Figure, Page};
 use super::provenance::{self, Provenance};
 use super::text::{Rounding, brief, code, count, escape, number, percent};
 use crate::candidates::counted_as;
-use crate::evaluation::{Evaluation, SliceGroup};
+use crate::evaluation::{Evaluation, Expected, Losses, Refined, SliceGroup};
 use ck_select_measurements::Measurements;
 use ck_select_measurements::figures::Spread;
 
@@ -51,6 +51,9 @@ pub fn evaluation(
             shown.into_iter().map(|k| vec![count(k), percent(evaluation.top_k[k - 1])]),
         );
     });
+    if let Some(expected) = &evaluation.expected {
+        page.section("How sure it is", |page| sureness(page, expected));
+    }
     page.section("Kinds of problems", |page| slices(page, &evaluation.slices));
     page.section("Worst problems", |page| worst(page, evaluation, measurements));
     if let Some(model) = model {
@@ -154,6 +157,40 @@ pub(super) fn regret(page: &mut Page, evaluation: &Evaluation) {
     let problems = evaluation.outcomes.len() as f64;
     let x = Axis::new("problem, from the worst choice to the best", Unit::Count, [0.5, problems + 0.5]);
     page.raw(&chart::series("regret by problem, largest first", &x, ("regret", Unit::Share), &all));
+}
+
+/// Expected beside observed losses.
+fn sureness(page: &mut Page, expected: &Expected) {
+    page.text(
+        "Choices in tenths, from the surest to the least sure, by the loss that was expected of them when they were \
+         made. Where both lines agree, the expectation can be trusted.",
+    );
+    let line = |name: &str, loss: fn(&Losses) -> f64| {
+        Series::new(name, Mark::Line, (1..).map(f64::from).zip(expected.tenths.iter().map(loss)))
+    };
+    let all = [line("expected", |tenth| tenth.expected), line("observed", |tenth| tenth.observed)];
+    let x = Axis::new("tenth of the choices", Unit::Count, [1.0, expected.tenths.len() as f64]);
+    page.raw(&chart::series(
+        "expected and observed loss by tenths of sureness",
+        &x,
+        ("loss", Unit::Share),
+        &all,
+    ));
+    page.table(
+        &["choices", "number", "expected loss", "observed loss", "expected within 2 %", "within 2 %"],
+        expected.parts().map(|(name, part)| {
+            let shares = [part.expected, part.observed, part.chance, part.within].map(percent);
+            [name.to_owned(), count(part.choices)].into_iter().chain(shares).collect::<Vec<_>>()
+        }),
+    );
+    let Refined { measured, loss, fixed } = expected.refined;
+    page.text(&format!(
+        "Measuring as many of the first kernels as each choice asks for (refine=auto) takes {} measurements a \
+         problem and leaves a loss of {}; the same number for each problem would have to be {}.",
+        number(measured),
+        percent(loss),
+        number(fixed)
+    ));
 }
 
 pub(super) fn slices(page: &mut Page, slices: &[SliceGroup]) {

@@ -143,7 +143,7 @@ impl Model {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
         let key = ModelKey::new(&spec);
-        let constants = spec.own_hardware.filter(|_| spec.prior.is_some());
+        let constants = spec.own_hardware;
         Ok(Self {
             name,
             spec,

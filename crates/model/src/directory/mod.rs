@@ -72,7 +72,7 @@ pub struct Model {
     forced: bool,
     /// The GPU of a universal model, if it is not the profile of an architecture.
     device: Option<(Device, Option<Arch>)>,
-    /// The constants of [`Model::with_hardware`], or of an adapted model's spec.
+    /// The constants of [`Model::with_hardware`], or of the spec.
     constants: Option<Hardware>,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
     /// The forests of an embedded model that do not rank, which a selection does not need.

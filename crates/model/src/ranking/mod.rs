@@ -3,8 +3,10 @@
 mod compare;
 mod error;
 pub(crate) mod gpu;
+mod heading;
 mod list;
 mod order;
+mod outlook;
 mod outside;
 mod prepare;
 mod segment;
@@ -16,6 +18,7 @@ pub use crate::ties::Ranked;
 pub use compare::{Comparison, Term};
 pub use error::{LeftOut, LeftOutReason, RankError};
 pub use order::{RankScratch, Ranking};
+pub use outlook::Outlook;
 pub use outside::OutOfRange;
 pub use targets::TargetScorer;
 pub use universal::{most_of_forest, universal_prior, universal_rows, universal_score};

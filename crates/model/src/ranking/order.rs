@@ -15,7 +15,7 @@ pub struct Ranking<'r, 'w> {
     pub(super) ranker: &'r Ranker,
     pub(super) query: Query<'r>,
     scratch: &'w mut RankScratch,
-    next: usize,
+    pub(super) next: usize,
 }
 
 /// A problem, and the architecture that the caller names for problems without one.

@@ -105,6 +105,7 @@ impl Segment {
 
     /// Compiles what was postponed.
     pub(super) fn prepare(&self) {
+        self.estimated.each(|device, _| self.estimated_on(device), |_| ());
         match &self.form {
             Form::Trained { scorer, .. } => scorer.prepare(),
             Form::Universal(universal) => universal.prepare(),

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::order::Query;
 use super::segment::Form;
 use super::{Ranked, Ranker, Ranking};
-use crate::directory::Target;
+use crate::estimate::{Estimator, Shape};
+use crate::problem::Problem;
 use crate::sureness::{LogTime, Signs, Sure, Sureness};
+use crate::vocab::Arch;
 
 impl Ranking<'_, '_> {
     /// How sure the choice with some signs is; `None` if nothing was learned about choices of this model.
@@ -14,15 +16,18 @@ impl Ranking<'_, '_> {
         Some(self.sureness()?.judge(signs))
     }
 
-    /// How sure the first place is; `None` if nothing was learned about choices of this model.
+    /// How sure the last place is that the iterator gave, or the first one before it gave any: that of a caller who
+    /// takes the first kernel that suits. `None` if nothing was learned about choices of this model.
     pub fn sure(&self) -> Option<Sure> {
         self.sure_by(&self.signs()?)
     }
 
-    /// What tells how sure the first place is. `None` if nothing is ranked, or if the model's scores have no
-    /// unit.
+    /// What tells how sure the choice of [`Ranking::sure`] is, among the places from there on. `None` if nothing is
+    /// ranked, or if the model's scores have no unit.
     pub fn signs(&self) -> Option<Signs> {
-        self.signs_among(self.ranker.ranked(), self.places().iter())
+        let passed = self.next.saturating_sub(1);
+        let places = self.places().get(passed..)?;
+        self.signs_among(self.ranker.ranked().saturating_sub(passed), places.iter())
     }
 
     /// What tells how sure the first of some places is, among so many kernels.
@@ -40,15 +45,13 @@ impl Ranking<'_, '_> {
     /// Signs with what the estimate says of the first place, if it knows GPU and kernel.
     fn with_estimate(&self, signs: &Signs, first: &Ranked) -> Option<Signs> {
         let Query { problem, arch } = self.query;
-        let (segment, place) = self.ranker.segment_of(first.index)?;
-        let estimated = segment.estimated(&problem, arch)?;
-        let load = estimated.estimator().load(&problem.with_split(first.split_k));
-        Some(signs.with_estimate(estimated.estimator(), &load, estimated.shape(place.get())?))
+        let (estimator, shape) = self.ranker.estimated(&problem, arch, first.index)?;
+        Some(signs.with_estimate(estimator, &estimator.load(&problem.with_split(first.split_k)), shape))
     }
 
     /// What was learned about choices such as this one. A universal model, on a GPU that it has not seen,
     /// chooses about as well as the estimate.
-    fn sureness(&self) -> Option<&Arc<Sureness>> {
+    pub(super) fn sureness(&self) -> Option<&Arc<Sureness>> {
         let model = &self.ranker.model;
         match &self.ranker.first_segment().form {
             Form::Universal(universal) if model.is_universal() => {
@@ -59,23 +62,37 @@ impl Ranking<'_, '_> {
         }
     }
 
-    fn log_time(&self) -> Option<LogTime> {
-        let spec = self.ranker.model.spec();
-        if let Form::Universal(universal) = &self.ranker.first_segment().form {
-            let prior = universal.prior_on(&self.query.problem, self.query.arch)?;
-            return Some(LogTime::PerUnit(prior.recip()));
+    /// The unit of the scores. Those of models that winners of tables taught have none: nobody knows the times of
+    /// the losers.
+    pub(super) fn log_time(&self) -> Option<LogTime> {
+        let model = &self.ranker.model;
+        match &self.ranker.first_segment().form {
+            Form::Universal(universal) if model.is_universal() || model.sureness().is_some() => {
+                let prior = universal.prior_on(&self.query.problem, self.query.arch)?;
+                return Some(LogTime::PerUnit(prior.recip()));
+            }
+            _ => {}
         }
-        match spec.rank_by {
-            Target::Relative => self.ranker.model.sureness()?.log_time().map(LogTime::PerUnit),
-            Target::Latency => Some(LogTime::OfTime),
-            Target::Tflops | Target::Bandwidth => Some(LogTime::OfSpeed),
-        }
+        LogTime::of_target(model.spec().rank_by)
+            .or_else(|| model.sureness()?.log_time().map(LogTime::PerUnit))
     }
 }
 
 impl Ranker {
     /// The number of first places by which [`Ranking::sure`] judges.
     pub const LOOKED_AT: usize = 4;
+
+    /// A kernel as the estimate sees it on a problem's GPU; `None` if the estimate does not know one of them.
+    pub(super) fn estimated(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+        index: usize,
+    ) -> Option<(&Estimator, &Shape)> {
+        let (segment, at) = self.segment_of(index)?;
+        let kernels = segment.estimated(problem, arch)?;
+        Some((kernels.estimator(), kernels.shape(at.get())?))
+    }
 
     /// The number of kernels that are ranked.
     fn ranked(&self) -> usize {

@@ -19,10 +19,44 @@ pub struct SurenessFile {
     /// Logarithm of time per unit of the model's score, if that has no unit of its own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub log_time: Option<f64>,
+    /// How far measured times of chosen kernels were from what was expected.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub times: Option<TimeFit>,
     /// Chances to be within 2 % of the best.
     pub chances: Vec<Chance>,
     /// LightGBM's text of the forest that expects the loss.
     pub loss: String,
+}
+
+/// Measured times of chosen kernels over those that their scores mean, or, where scores are no times or speeds, over
+/// those of the estimate: logarithms of the ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeFit {
+    /// Their mean, by which expected times are corrected.
+    pub log_bias: f64,
+    /// Their standard deviation.
+    pub log_spread: f64,
+}
+
+impl TimeFit {
+    /// Of logarithms of ratios with weights; `None` without any.
+    pub fn new(ratios: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Self> {
+        let mean = |value: &dyn Fn(f64) -> f64| {
+            let add = |(sum, weights): (f64, f64), (ratio, weight): (f64, f64)| {
+                (sum + weight * value(ratio), weights + weight)
+            };
+            let (sum, weights) = ratios.clone().fold((0.0, 0.0), add);
+            (weights > 0.0).then(|| sum / weights)
+        };
+        let log_bias = mean(&|ratio| ratio)?;
+        Some(Self { log_bias, log_spread: mean(&|ratio| (ratio - log_bias).powi(2))?.sqrt() })
+    }
+
+    /// For times that stay as they are: all of the difference counts as spread.
+    pub fn uncorrected(self) -> Self {
+        Self { log_bias: 0.0, log_spread: self.log_bias.hypot(self.log_spread) }
+    }
 }
 
 /// The chance that the best of the first kernels is as good as the pool's best.
@@ -71,6 +105,12 @@ impl SurenessFile {
         if !self.chances.is_sorted_by(|one, next| one.first < next.first) {
             return Err("chances: expected ascending numbers of kernels".to_owned());
         }
-        Ok(Sureness { forest, chances: self.chances.clone(), log_time: self.log_time })
+        Ok(Sureness {
+            forest,
+            chances: self.chances.clone(),
+            log_time: self.log_time,
+            times: self.times,
+            choices: self.choices,
+        })
     }
 }

@@ -1,24 +1,48 @@
 //! From scores to logarithms of time, the unit in which choices of all models compare.
 
+use crate::directory::Target;
+
 /// What turns a model's scores into logarithms of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LogTime {
     /// So much for each unit, less for a higher score.
     PerUnit(f64),
-    /// The score is a speed.
-    OfSpeed,
-    /// The score is a time.
+    /// The score is a speed in TFLOPS.
+    OfTflops,
+    /// The score is a bandwidth.
+    OfBandwidth,
+    /// The score is a time in milliseconds.
     OfTime,
 }
 
 impl LogTime {
+    /// Of scores that predict a target; `None` if they have no unit of their own.
+    pub const fn of_target(target: Target) -> Option<Self> {
+        match target {
+            Target::Relative => None,
+            Target::Latency => Some(Self::OfTime),
+            Target::Tflops => Some(Self::OfTflops),
+            Target::Bandwidth => Some(Self::OfBandwidth),
+        }
+    }
+
     /// The logarithm of time by which a score is behind the first one.
     pub fn behind(self, first: f64, score: f64) -> f64 {
         let behind = match self {
             Self::PerUnit(unit) => (first - score) * unit,
-            Self::OfSpeed => (first / score).ln(),
+            Self::OfTflops | Self::OfBandwidth => (first / score).ln(),
             Self::OfTime => (score / first).ln(),
         };
         behind.max(0.0)
+    }
+
+    /// The microseconds that a score means for so many operations; `None` if it means none.
+    pub fn time_us(self, score: f64, flops: f64) -> Option<f64> {
+        let time = match self {
+            Self::PerUnit(_) | Self::OfBandwidth => return None,
+            Self::OfTflops => flops / (score * 1e6),
+            Self::OfTime => score * 1e3,
+        };
+        Some(time).filter(|time| time.is_finite() && *time > 0.0)
     }
 }

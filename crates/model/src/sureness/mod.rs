@@ -23,7 +23,7 @@ mod signs;
 
 use std::sync::{Arc, LazyLock};
 
-pub use file::{Chance, SurenessFile};
+pub use file::{Chance, SurenessFile, TimeFit};
 pub use log_time::LogTime;
 pub use signs::{Signs, column_names};
 
@@ -43,18 +43,21 @@ pub struct Sureness {
     chances: Vec<Chance>,
     /// Logarithm of time per unit of the score, for scores that have no unit of their own.
     log_time: Option<f64>,
+    times: Option<TimeFit>,
+    choices: usize,
 }
 
-/// How sure a choice is.
+/// How sure a choice is. Two digits of such figures mean something, so that single precision is enough, and the
+/// decision cache keeps them in two words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sure {
     /// The expected loss of the first kernel, as a share of the best one's speed.
-    pub expected_loss: f64,
+    pub expected_loss: f32,
     /// The chance that the first kernel is within [`WITHIN`] of the best.
-    pub chance: f64,
+    pub chance: f32,
     /// How many of the first kernels have to be measured for the fastest of them to be within [`WITHIN`] of the
     /// best with a chance of 90 % and of 99 %.
-    pub sure_within: [usize; 2],
+    pub sure_within: [u32; 2],
 }
 
 /// The chances of [`Sure::sure_within`].
@@ -74,7 +77,9 @@ impl Sureness {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
             std::array::from_fn(|place| {
                 let op = Op::ALL[place];
-                Sureness::from_json(op, sureness_of(op)).ok().map(Arc::new)
+                let own = Sureness::from_json(op, sureness_of(op)).ok()?;
+                // The estimate's times are the sums of its terms.
+                Some(Arc::new(Sureness { times: own.times.map(TimeFit::uncorrected), ..own }))
             })
         });
         OWN.get(op as usize)?.as_ref()
@@ -83,6 +88,16 @@ impl Sureness {
     /// Logarithm of time per unit of the score of the model that it belongs to.
     pub const fn log_time(&self) -> Option<f64> {
         self.log_time
+    }
+
+    /// Number of judged choices that it was learned from.
+    pub const fn choices(&self) -> usize {
+        self.choices
+    }
+
+    /// How far expected times of chosen kernels are from measured ones, if sweeps told.
+    pub const fn times(&self) -> Option<TimeFit> {
+        self.times
     }
 
     /// How sure the choice with these signs is.
@@ -98,10 +113,10 @@ impl Sureness {
         let kernels = signs.kernels();
         let sure_within = LEVELS.map(|level| {
             let reached = chances.clone().find(|(_, chance)| *chance >= level);
-            reached.map_or(kernels, |(first, _)| first.min(kernels))
+            reached.map_or(kernels, |(first, _)| first.min(kernels)) as u32
         });
         let chance = chances.clone().next().map_or(f64::NAN, |(_, chance)| chance);
-        Sure { expected_loss, chance, sure_within }
+        Sure { expected_loss: expected_loss as f32, chance: chance as f32, sure_within }
     }
 }
 
@@ -136,7 +151,10 @@ mod tests {
         let curve = |first: usize, at| format!(r#"{{"first":{first},"at_within":{at},"slope":-2.0}}"#);
         let sureness = file(&[curve(1, 0.0), curve(2, 3.0), curve(5, 2.0)].join(",")).unwrap();
         let [close, far] = [0.01, 0.5].map(|behind| sureness.judge(&Signs::new(4, std::iter::once(behind))));
-        assert_eq!((close.expected_loss, far.expected_loss), ((-3.0_f64).exp(), (-5.0_f64).exp()));
+        assert_eq!(
+            (close.expected_loss, far.expected_loss),
+            ((-3.0_f64).exp() as f32, (-5.0_f64).exp() as f32)
+        );
         assert!(close.chance < 0.2 && far.chance > 0.8, "{close:?} {far:?}");
         // Five kernels are never worse than two; where no curve reaches a level, all have to be measured.
         assert_eq!((close.sure_within, far.sure_within), ([4, 4], [2, 2]));
@@ -174,10 +192,10 @@ mod tests {
             let problem = problem.checked().unwrap();
             let ranking = ranker.ranking(problem, None, Ranker::LOOKED_AT, &mut scratch).unwrap();
             let Sure { expected_loss, chance, sure_within: [few, more] } = ranking.sure().unwrap();
-            assert!((0.0..1.0).contains(&chance) && 1 <= few && few <= more && more <= pool.len());
+            assert!((0.0..1.0).contains(&chance) && 1 <= few && few <= more && more as usize <= pool.len());
             expected_loss
         });
-        losses.sort_by(f64::total_cmp);
+        losses.sort_by(f32::total_cmp);
         assert!(0.0 < losses[0] && losses[0] < losses[2] && losses[2] < 0.3, "{losses:?}");
     }
 }

@@ -55,6 +55,11 @@ impl Signs {
         self
     }
 
+    /// The logarithm of the estimate's microseconds for the chosen kernel; NaN if there is no estimate.
+    pub const fn log_time(&self) -> f64 {
+        self.columns[LOG_TIME]
+    }
+
     /// The number of kernels.
     pub const fn kernels(&self) -> usize {
         self.columns[KERNELS] as usize

@@ -259,12 +259,15 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
         row(&format!("expected loss, {name}"), &cells);
         row(&format!("observed loss, {name}"), &[losses.choices.into(), losses.observed.into()]);
     }
-    if let Some(Expected { all, .. }) = &evaluation.expected {
+    if let Some(Expected { all, refined, .. }) = &evaluation.expected {
         for (name, value) in [
             ("expected within 2 % of the best", all.chance),
             ("within 2 % of the best", all.within),
             ("to measure for 90 % within 2 %", all.sure_within),
             ("within 2 % after measuring as many", all.covered),
+            ("measured by refine=auto", refined.measured),
+            ("loss after refine=auto", refined.loss),
+            ("a fixed number for the same loss", refined.fixed),
         ] {
             row(name, &[all.choices.into(), value.into()]);
         }

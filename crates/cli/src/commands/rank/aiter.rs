@@ -7,8 +7,7 @@ use ck_select::ranking::{RankScratch, Ranker};
 use super::super::gpu::{expect_units, reason};
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
-use super::model::hardware;
-use super::{Args, NO_PROBLEM, Problems, Query, is_about_the_problem};
+use super::{Args, Asked, NO_PROBLEM, Problems, Query, hardware, is_about_the_problem};
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -16,13 +15,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(family) = pools::family(&args.ranker.pool) else {
         refuse!("--format aiter: --pool has to be the family whose table it is");
     };
-    let (model, pool) = super::model_and_pool(args)?;
-    let arch = args.ranker.arch_of_pool(model.as_ref())?.ok_or_else(|| pools::without_arch(family))?;
+    let Asked { model, pool, estimate } = super::asked(args)?;
+    let arch = args.ranker.arch_of_pool(Some(&model))?.ok_or_else(|| pools::without_arch(family))?;
     let kernels = pools::of_family(family, arch)?;
-    let (ranker, defaults) = match model {
-        Some(model) => args.ranker.ranker(model, pool)?,
-        None => super::super::ranker(args.ranker.arch.estimate(pool.op())?, pool)?,
-    };
+    let (ranker, defaults) = Asked { model, pool, estimate }.ranker(args)?;
     let model = ranker.model();
     let is_of_any = model.device().is_some() || model.spec().prior.is_some();
     if is_of_any {

@@ -2,19 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use ck_select::directory::{Model, ModelKey};
+use ck_select::directory::{Model, ModelKey, Target};
 use ck_select::embedded;
-use ck_select::hardware::Hardware;
+use ck_select::estimate::GpuOverride;
 use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
 use ck_select::problem::{Checked, InvalidField, Problem, ProblemDefaults};
-use ck_select::ranking::RankError;
-use ck_select::vocab::Op;
+use ck_select::ranking::{RankError, Ranker};
+use ck_select::vocab::{Arch, Op};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rayon::prelude::*;
 
+use self::columns::{Column, Columns};
 use self::notes::Notes;
+use self::rows::{Rows, hardware};
 use super::{ModelAndPool, SplitsOption, parse_problem};
 use crate::error::CliError;
 use crate::input::Problems;
@@ -23,9 +25,9 @@ use crate::table::{Cell, Format, StreamedTable};
 
 #[cfg(feature = "offline")]
 mod aiter;
-mod estimate;
-mod model;
+mod columns;
 mod notes;
+mod rows;
 
 const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
@@ -42,15 +44,17 @@ seqlen_k, nhead_k, hdim_v default to the same numbers; batch, dtype, mask, bias,
 (docs/fmha.md). Direction, dtype and arch default to the model's.
 
 A model answers only for its own direction, type and architecture: other problems are refused (in a file, \
-skipped and counted), and other kernels are left out and counted. Columns: tie is = if the previous or next \
-kernel has the same score, so that the model does not distinguish them; unmeasured lists the pipeline and \
-suffixes that no kernel measured for the model had; out_of_range lists the fields that are outside the \
-model's training range.
+skipped and counted), and other kernels are left out and counted. Without --model, the built-in model that was \
+trained for the pool's kernels on the GPU ranks, else the universal one; with --model estimate, the estimate \
+(docs/estimate.md).
 
-Without --model, the built-in model that was trained for the pool's kernels on the GPU ranks, else the \
-universal one. With --model estimate, only the estimate ranks \
-(docs/estimate.md): the fastest kernel first, with its time and the terms that add up to it, in \
-microseconds.
+A table is for people: expected times in microseconds, how much slower each kernel is than the first, and the \
+expected loss of choosing it, as a share of the best kernel's speed (docs/sureness.md). Kernels of equal scores \
+share a line. --scores adds what the model predicts, --terms the estimate's terms of the time in microseconds. \
+CSV and JSON have a row a kernel and all figures: tie is = if the previous or next kernel has the same score; \
+unmeasured lists the pipeline and suffixes that no kernel measured for the model had; out_of_range lists the \
+fields that are outside the model's training range; chance is that of the first kernel to be within 2 % of the \
+best, sure_within_90 how many of the first have to be measured for a chance of 90 %.
 
 A problem with split_k=auto leaves open into how many parts its reduction is split. Then each kernel is \
 ranked in every number of --splits, and a column split_k has it; for problems in a file, give --splits.";
@@ -76,9 +80,15 @@ pub(crate) struct Args {
     problems: Option<PathBuf>,
     #[command(flatten)]
     splits: SplitsOption,
-    /// Only the best COUNT kernels of each problem
+    /// Only the best COUNT kernels of each problem; in a table, as many lines
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     top: Option<u64>,
+    /// Also the scores by which a table's kernels are ordered, and what the model's other forests predict
+    #[arg(long)]
+    scores: bool,
+    /// Also the estimate's terms of each kernel's time, in microseconds
+    #[arg(long)]
+    terms: bool,
     /// Output format
     #[arg(long, default_value = "table", value_parser = formats())]
     format: RankFormat,
@@ -99,32 +109,60 @@ fn formats() -> impl TypedValueParser<Value = RankFormat> {
     PossibleValuesParser::new(known).map(|word| Format::from_str(&word, false).ok())
 }
 
+/// Who ranks, and the kernels.
+struct Asked {
+    model: Model,
+    pool: Pool,
+    /// The architecture of the estimate, if that ranks.
+    estimate: Option<Arch>,
+}
+
+impl Asked {
+    /// Prepares the model for the pool, with the defaults for what a problem leaves out.
+    fn ranker(self, args: &Args) -> Result<(Ranker, ProblemDefaults), CliError> {
+        match self.estimate {
+            Some(_) => super::ranker(self.model, self.pool),
+            None => args.ranker.ranker(self.model, self.pool),
+        }
+    }
+}
+
 /// The model and the pool. The model is by default the built-in one that was trained for the kernels on the
 /// GPU, else the universal model, which supports every GPU that the estimate knows, if it serves the pool's
-/// operation. `None` means the estimate.
-fn model_and_pool(args: &Args) -> Result<(Option<Model>, Pool), CliError> {
+/// operation, else the estimate.
+fn asked(args: &Args) -> Result<Asked, CliError> {
     let is_estimate = args.ranker.allow.asks_estimate(args.ranker.model.as_deref())?;
     let given = args.ranker.model.as_deref().filter(|_| !is_estimate);
     let given = given.map(super::load_model).transpose()?;
     let pool = args.ranker.read_pool(given.as_ref(), args.problem.as_deref())?;
-    if is_estimate || given.is_some() {
-        return Ok((given, pool));
+    if let Some(model) = given {
+        return Ok(Asked { model, pool, estimate: None });
     }
-    if let Some(trained) = trained_for(args, &pool)? {
-        return Ok((Some(trained), pool));
+    if let Some(model) = if is_estimate { None } else { trained_for(args, &pool)? } {
+        return Ok(Asked { model, pool, estimate: None });
     }
-    let Some(Ok(universal)) = embedded::named(Path::new(super::UNIVERSAL)) else { return Ok((None, pool)) };
-    let serves = universal.spec()?.extractor.schema.for_op(pool.op()).is_some();
-    Ok((if serves { Some(universal.load()?) } else { None }, pool))
+    let universal = embedded::named(Path::new(super::UNIVERSAL)).filter(|_| !is_estimate);
+    if let Some(Ok(universal)) = universal
+        && universal.spec()?.extractor.schema.for_op(pool.op()).is_some()
+    {
+        return Ok(Asked { model: universal.load()?, pool, estimate: None });
+    }
+    let problem = only_problem(args, &pool)?;
+    let GpuOverride { arch, device } = args.ranker.arch.device_for(problem.as_ref(), pool.iter())?;
+    Ok(Asked { model: Model::from_estimate(pool.op(), device)?.for_arch(arch), pool, estimate: Some(arch) })
+}
+
+/// The problem of `--problem`, with what the pool says of it.
+fn only_problem(args: &Args, pool: &Pool) -> Result<Option<Problem>, CliError> {
+    let mut defaults = ProblemDefaults::new(pool.op());
+    pool.set_defaults(&mut defaults, true, true);
+    args.problem.as_deref().map(|text| parse_problem(pool.op(), text, &defaults)).transpose()
 }
 
 /// The built-in model that was trained for all kernels of the pool on the GPU, and for the problem if there is
 /// only one, as a registry with `embedded_models` chooses it.
 fn trained_for(args: &Args, pool: &Pool) -> Result<Option<Model>, CliError> {
-    let mut defaults = ProblemDefaults::new(pool.op());
-    pool.set_defaults(&mut defaults, true, true);
-    let problem =
-        args.problem.as_deref().map(|text| parse_problem(pool.op(), text, &defaults)).transpose()?;
+    let problem = only_problem(args, pool)?;
     let named = args.ranker.arch.named_arch()?.or(problem.and_then(|problem| problem.arch()));
     let Some(arch) = named.or_else(|| pool.arch()) else { return Ok(None) };
     for embedded in embedded::all() {
@@ -146,10 +184,20 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.format.is_none() {
         return aiter::run(args);
     }
-    match model_and_pool(args)? {
-        (Some(model), pool) => model::run(args, model, pool),
-        (None, pool) => estimate::run(args, pool),
+    let asked = asked(args)?;
+    let estimate = asked.estimate;
+    let (ranker, defaults) = asked.ranker(args)?;
+    let query = Query::new(args, ranker.pool(), defaults)?;
+    if query.problem.is_some() {
+        args.ranker.arch.check_known(ranker.model(), query.problem.iter(), ranker.pool().iter())?;
     }
+    let others: Vec<Target> =
+        ranker.model().targets().filter(|&target| query.is_other(&ranker, target)).collect();
+    let columns = Columns::new(args, query.op, query.shows_split, &others, estimate.is_some());
+    let shown = others.into_iter().filter(|&target| columns.any(|column| *column == Column::Other(target)));
+    let others = shown.filter_map(|target| ranker.target(target)).collect();
+    let rows = Rows { ranker: &ranker, query: &query, columns, others, estimate };
+    query.write(&rows)
 }
 
 /// Whether the model or the pool is not for the problem, so that others of a file may be ranked.
@@ -160,18 +208,6 @@ const fn is_about_the_problem(error: &RankError) -> bool {
 
 /// A problem, with its label if it is one of a file.
 type LabelledProblem = (Option<String>, Problem);
-
-/// The rows of the output, by a model or by the estimate.
-trait Ranking: Sync {
-    /// Buffers that a thread reuses for each problem.
-    type Memory: Default;
-
-    /// Prints what the rows of the only problem do not say.
-    fn say_of(&self, problem: &Problem) -> Result<(), CliError>;
-
-    /// All rows of some problems. Problems with a label may be skipped.
-    fn rows(&self, problems: &[LabelledProblem], memory: &mut Self::Memory) -> Result<TableRows, CliError>;
-}
 
 type TableRows = Vec<Vec<Cell>>;
 
@@ -210,31 +246,19 @@ impl<'a> Query<'a> {
         Ok(problem.checked()?.among(self.args.splits.list()))
     }
 
-    /// The columns of a place in a ranking.
-    fn columns(&self) -> Vec<&'static str> {
-        let problem = self.problem.is_none().then_some("problem");
-        problem.into_iter().chain(["rank", "kernel"]).chain(self.shows_split.then_some("split_k")).collect()
+    /// Whether a target is one that does not rank and has a column.
+    fn is_other(&self, ranker: &Ranker, target: Target) -> bool {
+        target != ranker.model().spec().rank_by && target != Target::Relative
     }
 
-    /// Their cells.
-    fn cells(&self, label: Option<&str>, place: usize, kernel: &str, split_k: i32) -> Vec<Cell> {
-        let split_k = self.shows_split.then_some(Cell::from(split_k as usize));
-        label.map(Cell::from).into_iter().chain([(place + 1).into(), kernel.into()]).chain(split_k).collect()
-    }
-
-    /// Ranks the problem or those of the file, and writes all rows under their header. Rows of a file that
-    /// name other constants than those of `hardware` are errors.
-    fn write(
-        &self,
-        ranking: &impl Ranking,
-        header: Vec<&'static str>,
-        hardware: Hardware,
-    ) -> Result<(), CliError> {
+    /// Ranks the problem or those of the file, and writes all rows under their header.
+    fn write(&self, ranking: &Rows<'_>) -> Result<(), CliError> {
         let rows = || {
             let output = Output::create(self.args.output.as_deref())?;
-            Ok::<_, CliError>(StreamedTable::new(self.args.format.unwrap_or(Format::Csv), output, header))
+            let format = self.args.format.unwrap_or(Format::Csv);
+            Ok::<_, CliError>(StreamedTable::new(format, output, ranking.columns.header()).whole())
         };
-        let Some(problem) = self.problem else { return self.write_file(ranking, rows()?, hardware) };
+        let Some(problem) = self.problem else { return self.write_file(ranking, rows()?) };
         ranking.say_of(&problem)?;
         let ranked = ranking.rows(&[(None, problem)], &mut Default::default())?;
         let mut rows = rows()?;
@@ -243,15 +267,10 @@ impl<'a> Query<'a> {
     }
 
     /// Ranks a block of problems while the next one is read and the previous one's rows are written, in file
-    /// order.
-    fn write_file(
-        &self,
-        ranking: &impl Ranking,
-        mut rows: StreamedTable,
-        hardware: Hardware,
-    ) -> Result<(), CliError> {
+    /// order. Rows that name other constants than those of the GPU are errors.
+    fn write_file(&self, ranking: &Rows<'_>, mut rows: StreamedTable) -> Result<(), CliError> {
         let path = self.args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
-        let mut problems = Problems::open(path, self.op, &self.defaults, hardware)?;
+        let mut problems = Problems::open(path, self.op, &self.defaults, hardware(ranking.ranker))?;
         let threads = rayon::current_num_threads();
         let at_once = BLOCK_ROWS / self.top.min(self.kernels).max(1);
         let at_once = at_once.min(BLOCK_PROBLEMS).max(2 * threads);

@@ -1,26 +1,18 @@
-//! Notes of `ckselect rank` besides the scores: ties, kernels that are not ranked, problems out of range or
-//! skipped.
+//! Notes of `ckselect rank` besides its rows: kernels that are not ranked, problems out of range or skipped, and
+//! what choices are expected to lose.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ck_select::pool::Pool;
 use ck_select::problem::{FieldSet, Problem};
-use ck_select::ranking::Ranked;
+use ck_select::ranking::Outlook;
 use ck_select::vocab::Op;
 
 use super::super::reasons::Reasons;
 use super::TableRows;
 use crate::error::CliError;
 use crate::table::Cell;
-
-/// The mark of a place whose score one beside it has, so that the order of both says nothing. The ranking has
-/// one place more than is shown.
-pub(super) fn tie(ranking: &[Ranked], place: usize) -> Cell {
-    let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
-    let mut scores = beside.filter_map(|other| ranking.get(other)).map(|other| other.score);
-    scores.any(|score| score == ranking[place].score).then_some("=").into()
-}
 
 /// Prints how many kernels of the pool are not ranked for the only problem, and why. `known` are those that
 /// are ranked, and those that are ranked for no problem, which were printed before.
@@ -53,6 +45,8 @@ struct Counts {
     ranked: usize,
     outside: usize,
     fields: BTreeMap<&'static str, usize>,
+    /// The number of choices with an expected loss, and the sum of these.
+    expected: (usize, f64),
     /// Problems that the model or the pool is not for, by reason.
     skipped: Reasons,
 }
@@ -79,6 +73,14 @@ impl Notes {
         (!outside.is_empty()).then(|| outside.join(" ")).into()
     }
 
+    /// Counts what the choice for a problem is expected to lose.
+    pub(super) fn expect(&self, outlook: &Outlook) {
+        if let Some(sure) = outlook.sure {
+            let expected = &mut self.counts().expected;
+            *expected = (expected.0 + 1, expected.1 + f64::from(sure.expected_loss));
+        }
+    }
+
     /// Counts a problem of a file that is not ranked, and has no rows; an error for the only problem.
     pub(super) fn skip(&self, label: Option<&str>, reason: String) -> Result<TableRows, CliError> {
         if label.is_none() {
@@ -90,11 +92,15 @@ impl Notes {
 
     /// Prints the counts. It is an error if no problem of the file could be ranked.
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
-        let Counts { ranked, outside, fields, skipped } = &*self.counts();
+        let Counts { ranked, outside, fields, expected: (expected, loss), skipped } = &*self.counts();
         if *ranked == 0 {
             fail!("{file}: no problem can be ranked: {}", skipped.first());
         }
         skipped.say_skipped(file);
+        if *expected > 0 {
+            let mean = 100.0 * loss / *expected as f64;
+            say!("ckselect: {file}: {expected} choices are expected to lose {mean:.1} % on average");
+        }
         if *outside > 0 {
             let count = |name| Some(format!("{name} ({})", fields.get(name)?));
             let fields: Vec<String> = FieldSet::fields(self.op).filter_map(count).collect();

@@ -1,0 +1,91 @@
+//! What to expect of a ranking's kernels: times, and losses.
+//!
+//! The order is the model's alone, and nothing here changes it. The first kernel's time is its score, if that is a
+//! speed or a time, or else what the estimate says, corrected by what the folds of the training measured (a forest
+//! of speeds beside the one that ranks was no better: `docs/decisions.md`). Every other kernel is as much slower as
+//! the scores say. So no kernel is expected to be faster than one before it.
+
+use super::{Query, Ranked, Ranker, Ranking};
+use crate::estimate::Terms;
+use crate::problem::Problem;
+use crate::sureness::{LogTime, Sure, Sureness};
+
+/// What to expect of the kernels of a ranking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outlook {
+    /// How sure the first kernel is; `None` if nothing was learned about choices of this model.
+    pub sure: Option<Sure>,
+    /// The standard deviation of the logarithm of times, if sweeps told.
+    pub log_spread: Option<f64>,
+    /// The first kernel's score, and its expected time in microseconds.
+    first: f64,
+    first_us: Option<f64>,
+    log_time: Option<LogTime>,
+}
+
+impl Outlook {
+    /// By how much a kernel with this score is slower than the first: 1 for an equal one. `None` if the model's
+    /// scores have no unit.
+    pub fn slower(&self, score: f64) -> Option<f64> {
+        Some(self.behind(score)?.exp())
+    }
+
+    /// The expected time of a kernel with this score in microseconds.
+    pub fn time_us(&self, score: f64) -> Option<f64> {
+        Some(self.first_us? * self.slower(score)?)
+    }
+
+    /// The expected loss of choosing a kernel with this score, as a share of the best one's speed.
+    pub fn loss(&self, score: f64) -> Option<f64> {
+        let first = f64::from(self.sure?.expected_loss);
+        Some(1.0 - (1.0 - first) / self.slower(score)?)
+    }
+
+    fn behind(&self, score: f64) -> Option<f64> {
+        if score == self.first {
+            return Some(0.0);
+        }
+        Some(self.log_time?.behind(self.first, score)).filter(|behind| !behind.is_nan())
+    }
+}
+
+impl Ranking<'_, '_> {
+    /// What to expect of the kernels; `None` if there are none. Sureness looks at the first
+    /// [`LOOKED_AT`](super::Ranker::LOOKED_AT) places.
+    pub fn outlook(&self) -> Option<Outlook> {
+        let first = self.places().first()?;
+        let log_time = self.log_time();
+        let own = log_time.and_then(|unit| unit.time_us(first.score, self.query.problem.flops()));
+        let fit = self.sureness().and_then(|sureness| sureness.times());
+        let fit = match own {
+            Some(_) => fit,
+            None => fit.or_else(|| Sureness::of_estimate(self.ranker.model.key().op)?.times()),
+        };
+        let bias = fit.map_or(0.0, |fit| fit.log_bias);
+        let time = own.or_else(|| self.estimated_us(first)).map(|time| time * bias.exp());
+        Some(Outlook {
+            sure: self.sure(),
+            log_spread: fit.map(|fit| fit.log_spread).filter(|_| time.is_some()),
+            first: first.score,
+            first_us: time,
+            log_time,
+        })
+    }
+
+    /// The microseconds of a place by the estimate; `None` if the estimate does not know GPU or kernel.
+    pub fn estimated_us(&self, place: &Ranked) -> Option<f64> {
+        let Query { problem, arch } = self.query;
+        let (estimator, shape) = self.ranker.estimated(&problem, arch, place.index)?;
+        let load = estimator.load(&problem.with_split(place.split_k));
+        Some(estimator.time(&load, shape)).filter(|time| time.is_finite())
+    }
+}
+
+impl Ranker {
+    /// The terms of the estimate for a kernel and a problem with its number of parts; `None` if the estimate does
+    /// not know GPU or kernel.
+    pub fn terms(&self, problem: &Problem, index: usize) -> Option<Terms> {
+        let (estimator, shape) = self.estimated(problem, None, index)?;
+        Some(estimator.terms(&estimator.load(problem), shape))
+    }
+}
