@@ -327,7 +327,9 @@ typedef struct {
                                     runtime. The driver is always the current one. */
   void *stream;                /**< The stream to measure on (`hipStream_t`), which must live as long as
                                     the registry uses these options; NULL for the default stream. */
-  int32_t refine;              /**< How many of the best kernels `CK_MODE_REFINE` measures; 0 means 3. */
+  int32_t refine;              /**< How many of the best kernels `CK_MODE_REFINE` measures; 0 means 3, -1
+                                    as many as an answer asks for to be within 2 % of the best with a
+                                    chance of 90 %: none where it is sure. */
   int32_t refine_out_of_range; /**< How many of the model's best kernels `CK_MODE_MODEL` measures if the
                                     problem is outside the model's training range; 0 for none. */
   int32_t search;              /**< Not 0: without a model `CK_MODE_MODEL` measures all kernels. */
@@ -687,6 +689,15 @@ typedef struct {
   const char *model;            /**< The model that chose it: "embedded:universal" or another built-in one,
                                      a directory, or the name under which a model was loaded from memory;
                                      NULL if another source chose. Valid for the life of the process. */
+  double expected_loss;         /**< The expected loss of the choice, as a share of the speed of the best
+                                     kernel of the pool (docs/sureness.md); NaN if it is not known, as
+                                     where the kernel was measured. */
+  double chance;                /**< The chance that the kernel is within 2 % of the best; NaN if it is not
+                                     known. */
+  uint32_t sure_within_90;      /**< How many of the first kernels have to be measured for the fastest of
+                                     them to be within 2 % of the best with a chance of 90 %; 0 if it is
+                                     not known. */
+  uint32_t sure_within_99;      /**< The same for 99 %. */
 } ck_selection;
 
 /** One place of a ranking. */
@@ -704,6 +715,10 @@ typedef struct {
   int32_t source;          /**< A `ck_source`: the model, best score first, or the estimate, shortest time
                                 first. */
   int32_t reserved_source; /**< 0. */
+  double time_us;          /**< The expected time in microseconds; NaN if it is not known. */
+  double slower;           /**< By how much it is slower than the first place: 1 for an equal kernel; NaN
+                                if the scores have no unit. */
+  double expected_loss;    /**< The expected loss of choosing it, as in `ck_selection`. */
 } ck_ranked;
 
 /** A model's predictions for one kernel; NaN for targets without a forest. */

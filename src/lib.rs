@@ -52,7 +52,7 @@ mod size_limit;
 pub mod tuning;
 pub mod uhd;
 
-pub use ck_select_model::{directory, estimate, features, forest, ranking, rows, scoring, ties};
+pub use ck_select_model::{directory, estimate, features, forest, ranking, rows, scoring, sureness, ties};
 pub use ck_select_types::{
     cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, sheet,
     terminal, vocab,

@@ -11,6 +11,7 @@ use ck_select::kernel::Kernel;
 use ck_select::pool::{ExportOptions, Pool};
 use ck_select::problem::{AUTO, ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, Mode, Options, Priority, Registry, SelectError, Source, UserData};
+use ck_select::sureness::Sure;
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
@@ -18,6 +19,7 @@ use ck_select::vocab::{Direction, Op};
 use ck_select_testing::counting::{ALLOCATIONS, BYTES, Counting, EVER};
 use common::{
     Supports, add, conv, filled, kernels, model, new, of_kernels, on, plain, root, running, running_on,
+    small_conv,
 };
 use serde_json::{Value, json};
 
@@ -536,6 +538,41 @@ fn refine_measures_the_models_best_and_only_those() {
     // Three warm-up runs and ten that count, of three kernels at the most.
     assert!(runs.load(Ordering::Relaxed) <= 3 * 13);
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Store);
+}
+
+/// Each choice says how many kernels have to be measured: none where it is sure.
+#[test]
+fn choices_say_how_sure_they_are_and_refine_auto_measures_as_many_as_they_ask_for() {
+    let universal = Arc::new(Model::load(root("models/universal")).unwrap());
+    let (registry, runs) = measured(Options { mode: Mode::RefineAuto, ..off() }, ms);
+    let modelled_by = |model: Arc<Model>| {
+        let registry = filled(off());
+        registry.set_model(model, None);
+        registry
+    };
+    registry.set_model(Arc::clone(&universal), None);
+    for problem in [1, 2, 4, 8, 16, 32, 64, 128].map(small_conv) {
+        let ranking = registry.rank(&problem).unwrap();
+        let Sure { expected_loss, sure_within: [asked, _], .. } = ranking.sure.unwrap();
+        assert!((0.0..0.5).contains(&expected_loss), "{expected_loss}");
+        let [first, second] = [0, 1].map(|place| &ranking.places[place]);
+        assert_eq!((first.slower, first.loss.unwrap() as f32), (Some(1.0), expected_loss));
+        assert!(second.time_us >= first.time_us && second.loss >= first.loss && first.time_us > Some(0.0));
+        runs.store(0, Ordering::Relaxed);
+        let selection = registry.select(&problem).unwrap();
+        let tried = runs.load(Ordering::Relaxed);
+        assert_eq!((selection.source, selection.sure), (Source::Search, None));
+        let first = &ranking.places[..asked as usize];
+        assert!(tried > 0 && first.iter().any(|place| place.index == selection.index));
+    }
+    // The estimate says it, too, and both are remembered.
+    for (registry, source) in [(modelled_by(universal), Source::Model), (filled(off()), Source::Estimate)] {
+        let sure = registry.rank(&resnet()).unwrap().sure;
+        for _ in 0..2 {
+            let selection = registry.select(&resnet()).unwrap();
+            assert_eq!((selection.source, selection.sure, sure.is_some()), (source, sure, true));
+        }
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ struct Options {
   std::string device_name;
   /// The stream to measure on; it must live as long as these options are used.
   void* stream = nullptr;
-  /// How many of the model's best kernels Mode::refine measures.
+  /// How many of the model's best kernels Mode::refine measures; -1 is as many as an answer asks for to be sure.
   int refine = 3;
   /// How many of them Mode::model measures if the problem is outside the model's training range; 0 for none.
   int refine_out_of_range = 0;

@@ -307,7 +307,9 @@ class Registry {
     ranked.reserve(raw.size());
     for (const ck_ranked& place : raw) {
       ranked.push_back({place.name, place.user, place.index, place.split_k, place.score, place.tied != 0,
-                        place.unmeasured != 0});
+                        place.unmeasured != 0, std::nullopt, detail::known(place.slower),
+                        detail::known(place.expected_loss)});
+      if (const auto us = detail::known(place.time_us)) ranked.back().expected_time.emplace(*us);
     }
     return ranked;
   }
@@ -391,6 +393,10 @@ class Registry {
       selection.arch_unknown = raw.arch_unknown != 0;
       selection.no_model = raw.no_model != 0;
       selection.universal = raw.universal != 0;
+      selection.sureness.reset();
+      if (detail::known(raw.expected_loss)) {
+        selection.sureness = Sureness{raw.expected_loss, raw.chance, raw.sure_within_90, raw.sure_within_99};
+      }
       selection.model = raw.model != nullptr ? std::string_view(raw.model) : std::string_view();
     }
     return status;

@@ -22,6 +22,18 @@ struct KernelInfo {
   int priority = 0;
 };
 
+/// How sure a choice is, see docs/sureness.md.
+struct Sureness {
+  /// As a share of the speed of the best kernel of the pool.
+  double expected_loss = 0;
+  /// That the kernel is within 2 % of the best.
+  double chance = 0;
+  /// How many of the first kernels have to be measured for the fastest of them to be within 2 % of the best with a
+  /// chance of 90 and of 99 %.
+  std::uint32_t within_90 = 0;
+  std::uint32_t within_99 = 0;
+};
+
 /// A chosen kernel, see ck_selection.
 struct Selection {
   /// NUL-terminated; lives until the registry is destroyed.
@@ -52,6 +64,8 @@ struct Selection {
   /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model from
   /// memory. NUL-terminated, lives as long as the program; empty from other sources.
   std::string_view model;
+  /// Empty if nothing was learned about such choices, as from sources that measure.
+  std::optional<Sureness> sureness;
 };
 
 /// The names of the bits in Selection::out_of_range_fields.
@@ -76,6 +90,12 @@ struct Ranked {
   bool tied = false;
   /// No kernel measured for the model had this kernel's pipeline or suffixes.
   bool unmeasured = false;
+  /// Empty if it is not known.
+  std::optional<std::chrono::duration<double, std::micro>> expected_time;
+  /// By how much it is slower than the first place: 1 for an equal kernel.
+  std::optional<double> slower;
+  /// The expected loss of choosing it.
+  std::optional<double> expected_loss;
 };
 
 /// A model's predictions for one kernel; empty for targets without a forest.

@@ -66,7 +66,8 @@ pub struct CkOptions {
     /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options;
     /// NULL for the default stream.
     pub stream: *mut c_void,
-    /// How many of the best kernels `CK_MODE_REFINE` measures; 0 means 3.
+    /// How many of the best kernels `CK_MODE_REFINE` measures; 0 means 3, -1 as many as an answer asks for to be within
+    /// 2 % of the best with a chance of 90 %: none where it is sure.
     pub refine: i32,
     /// How many of the model's best kernels `CK_MODE_MODEL` measures if the problem is outside the model's
     /// training range; 0 for none.
@@ -274,9 +275,12 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
 }
 
 fn mode(raw: &CkOptions) -> Result<Mode, Failure> {
-    let refine = count("refine", raw.refine)?;
-    let modes =
-        [Mode::Model, Mode::Search, Mode::Refine(if refine == 0 { 3 } else { refine }), Mode::Priority];
+    let refine = match raw.refine {
+        -1 => Mode::RefineAuto,
+        0 => Mode::Refine(3),
+        _ => Mode::Refine(count("refine", raw.refine)?),
+    };
+    let modes = [Mode::Model, Mode::Search, refine, Mode::Priority];
     word("mode", raw.mode, &modes, &["model", "search", "refine", "priority"])
 }
 

@@ -82,6 +82,16 @@ pub struct CkSelection {
     /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name under
     /// which a model was loaded from memory; NULL if another source chose. Valid for the life of the process.
     pub model: *const c_char,
+    /// The expected loss of the choice, as a share of the speed of the best kernel of the pool (docs/sureness.md); NaN
+    /// if it is not known, as where the kernel was measured.
+    pub expected_loss: f64,
+    /// The chance that the kernel is within 2 % of the best; NaN if it is not known.
+    pub chance: f64,
+    /// How many of the first kernels have to be measured for the fastest of them to be within 2 % of the best with a
+    /// chance of 90 %; 0 if it is not known.
+    pub sure_within_90: u32,
+    /// The same for 99 %.
+    pub sure_within_99: u32,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
@@ -117,6 +127,12 @@ pub struct CkRanked {
     pub source: i32,
     /// 0.
     pub reserved_source: i32,
+    /// The expected time in microseconds; NaN if it is not known.
+    pub time_us: f64,
+    /// By how much it is slower than the first place: 1 for an equal kernel; NaN if the scores have no unit.
+    pub slower: f64,
+    /// The expected loss of choosing it, as in `ck_selection`.
+    pub expected_loss: f64,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
@@ -165,6 +181,7 @@ pub(super) unsafe fn select<T: AsProblem>(
     // SAFETY: by contract, `selection` is NULL or a struct with its size set.
     let selection = unsafe { out_struct(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
+    let [few, more] = chosen.sure.map_or([0; 2], |sure| sure.sure_within);
     let value = CkSelection {
         struct_size: size_of::<CkSelection>(),
         name: chosen.entry.c_name().as_ptr(),
@@ -185,6 +202,10 @@ pub(super) unsafe fn select<T: AsProblem>(
         no_model: chosen.no_model.into(),
         universal: chosen.universal.into(),
         model: chosen.c_model_name().map_or(std::ptr::null(), CStr::as_ptr),
+        expected_loss: chosen.sure.map_or(f64::NAN, |sure| sure.expected_loss.into()),
+        chance: chosen.sure.map_or(f64::NAN, |sure| sure.chance.into()),
+        sure_within_90: few,
+        sure_within_99: more,
     };
     // SAFETY: by contract, `selection` still has the room that was checked.
     unsafe { selection.write(value) };
@@ -264,6 +285,9 @@ pub(super) unsafe fn rank<T: AsProblem>(
             unmeasured: (!of.unmeasured.is_empty()).into(),
             source: ranking.source as i32,
             reserved_source: 0,
+            time_us: of.time_us.unwrap_or(f64::NAN),
+            slower: of.slower.unwrap_or(f64::NAN),
+            expected_loss: of.loss.unwrap_or(f64::NAN),
         };
         // SAFETY: by contract, `ranked` has room for `capacity` structs; `place` is below that.
         unsafe { room.at(place).write(value) };

@@ -11,12 +11,13 @@ use super::model_name::ModelName;
 use super::selection::{Selection, Source};
 use super::slot::Slot;
 use crate::problem::{FieldSet, Problem, WORDS};
+use crate::sureness::Sure;
 
 /// Number of decisions; problems with the same place replace each other.
 pub(super) const SLOTS: usize = 1024;
 
 /// Words of a selection, after those of the problem.
-const FACTS: usize = 8;
+const FACTS: usize = 10;
 
 /// Recent decisions of a registry.
 pub(super) struct Cache {
@@ -81,6 +82,9 @@ const ARCH_UNKNOWN: u64 = 1 << 11;
 const NO_MODEL: u64 = 1 << 12;
 const UNIVERSAL: u64 = 1 << 13;
 const MAY_REFUSE: u64 = 1 << 14;
+const SURE: u64 = 1 << 15;
+/// What stands for no sureness.
+const NOT_SURE: Sure = Sure { expected_loss: 0.0, chance: 0.0, sure_within: [0; 2] };
 /// From this bit on: the fields that are out of range, fewer than 48.
 const OUTSIDE: u32 = 16;
 
@@ -89,6 +93,7 @@ impl<'r> Selection<'r> {
         let mut flags = self.source as u64 | self.outside.bits() << OUTSIDE;
         for (bit, set) in [
             (SCORED, self.score.is_some()),
+            (SURE, self.sure.is_some()),
             (MEASURED, self.measured_ms.is_some()),
             (UNMEASURED, self.unmeasured),
             (ARCH_UNKNOWN, self.arch_unknown),
@@ -98,6 +103,8 @@ impl<'r> Selection<'r> {
         ] {
             flags |= if set { bit } else { 0 };
         }
+        let Sure { expected_loss, chance, sure_within: [few, more] } = self.sure.unwrap_or(NOT_SURE);
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
             flags,
             self.entry.number().get() as u64,
@@ -108,11 +115,13 @@ impl<'r> Selection<'r> {
             self.score.unwrap_or(0.0).to_bits(),
             self.measured_ms.unwrap_or(0.0).to_bits(),
             self.entry.user().0.expose_provenance() as u64,
+            pair(expected_loss.to_bits(), chance.to_bits()),
+            pair(few, more),
         ]
     }
 
     fn from_facts(facts: [u64; FACTS], generation: u64, names: &'r boxcar::Vec<Name>) -> Option<Self> {
-        let [flags, number, index, places, model, score, measured_ms, user] = facts;
+        let [flags, number, index, places, model, score, measured_ms, user, losses, counts] = facts;
         let user = UserData(std::ptr::with_exposed_provenance_mut(user as usize));
         let name = names.get(number as usize)?;
         let known = |bit: u64, bits: u64| (flags & bit != 0).then(|| f64::from_bits(bits));
@@ -122,6 +131,11 @@ impl<'r> Selection<'r> {
             split_k: (index >> 32) as i32,
             source: *Source::ALL.get((flags & 0xff) as usize)?,
             score: known(SCORED, score),
+            sure: (flags & SURE != 0).then(|| Sure {
+                expected_loss: f32::from_bits(losses as u32),
+                chance: f32::from_bits((losses >> 32) as u32),
+                sure_within: [counts as u32, (counts >> 32) as u32],
+            }),
             measured_ms: known(MEASURED, measured_ms),
             rank: places as u32 as usize,
             unsupported: (places >> 32) as usize,
@@ -153,6 +167,11 @@ mod tests {
             split_k: 1 << (number % 31),
             source: Source::ALL[number % Source::ALL.len()],
             score: (number.is_multiple_of(2)).then_some(number as f64),
+            sure: (number.is_multiple_of(3)).then(|| Sure {
+                expected_loss: number as f32 * 0.001,
+                chance: 0.5,
+                sure_within: [number as u32, number as u32 + 7],
+            }),
             measured_ms: (number.is_multiple_of(3)).then_some(number as f64 * 0.5),
             rank: number % 7,
             unsupported: number % 5,

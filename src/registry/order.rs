@@ -9,7 +9,9 @@ impl Mode {
         use Source::{Estimate, Model, Override, Priority, Search, Store};
         match self {
             Self::Model => Source::ALL,
-            Self::Search | Self::Refine(_) => &[Override, Store, Search, Model, Estimate, Priority],
+            Self::Search | Self::Refine(_) | Self::RefineAuto => {
+                &[Override, Store, Search, Model, Estimate, Priority]
+            }
             Self::Priority => &[Override, Priority],
         }
     }

@@ -12,7 +12,8 @@ use super::source::{estimate, model};
 use super::state::State;
 use crate::directory::Predictions;
 use crate::problem::{FieldSet, Problem};
-use crate::ranking::{LeftOut, RankScratch, Ranker};
+use crate::ranking::{LeftOut, Outlook, RankScratch, Ranker};
+use crate::sureness::Sure;
 use crate::ties::Ranked;
 
 /// The kernels that match a problem, ranked by a model or by the estimate.
@@ -26,6 +27,8 @@ pub struct Ranking<'r> {
     pub left_out: usize,
     /// The fields that are outside the model's training range.
     pub outside: FieldSet,
+    /// How sure the first place is; `None` if nothing was learned about such choices.
+    pub sure: Option<Sure>,
 }
 
 /// One place of a [`Ranking`].
@@ -39,6 +42,13 @@ pub struct Place<'r> {
     pub split_k: i32,
     /// The model's score, or the estimate's time in microseconds.
     pub score: f64,
+    /// The expected time in microseconds, by how much it is slower than the first place's, and the expected loss of
+    /// choosing it; `None` where that is not known.
+    pub time_us: Option<f64>,
+    /// See `time_us`.
+    pub slower: Option<f64>,
+    /// See `time_us`.
+    pub loss: Option<f64>,
     /// Whether the previous or next kernel has the same score, so that the source does not distinguish them.
     pub tied: bool,
     /// The parts of its pipeline and suffixes that no kernel measured for the model had, such as `compv5`.
@@ -61,6 +71,7 @@ impl Registry {
             ranked => ranked?,
         };
         let outside = ranked.ranking.outside();
+        let outlook = ranked.ranking.outlook();
         let mut places: Vec<Place<'_>> = Vec::new();
         while let Some((choice, entry, found)) = ranked.next_fitting(call)? {
             let tied = places.last().is_some_and(|before| before.score == found.score);
@@ -69,7 +80,18 @@ impl Registry {
             }
             let unmeasured = ranked.ranker.unmeasured(found.index).to_owned();
             let (index, entry) = (choice.kernel.get(), self.registered(entry));
-            places.push(Place { index, entry, split_k: found.split_k, score: found.score, tied, unmeasured });
+            let figure = |read: fn(&Outlook, f64) -> Option<f64>| read(outlook.as_ref()?, found.score);
+            places.push(Place {
+                index,
+                entry,
+                split_k: found.split_k,
+                score: found.score,
+                time_us: figure(Outlook::time_us),
+                slower: figure(Outlook::slower),
+                loss: figure(Outlook::loss),
+                tied,
+                unmeasured,
+            });
         }
         let is_eligible = |left_out: &&LeftOut| {
             let entry = ranked.model.kernel(left_out.index).and_then(|index| state.entry(index));
@@ -78,12 +100,14 @@ impl Registry {
         let unknown = |entry: &&Arc<Entry>| !entry.is_ranked() && call.is_eligible(entry);
         let left_out = ranked.ranker.left_out().iter().filter(is_eligible).count()
             + state.kernels().entries().iter().filter(unknown).count();
-        Ok(Ranking { source: Source::Model, places, left_out, outside })
+        let sure = outlook.and_then(|outlook| outlook.sure);
+        Ok(Ranking { source: Source::Model, places, left_out, outside, sure })
     }
 
     /// The order of the estimate, if it has one for the problem.
     fn rank_by_estimate<'r>(&'r self, call: Call<'r, '_>) -> Option<Ranking<'r>> {
-        let ranked = estimate::scored(call)?;
+        let (ranked, sure) = estimate::scored(call)?;
+        let first = ranked.first()?.score;
         let tied = |at: usize| {
             let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
             beside.filter_map(|other| ranked.get(other)).any(|other| other.score == ranked[at].score)
@@ -91,13 +115,23 @@ impl Registry {
         let place = |(at, one): (usize, &Ranked)| {
             let entry = self.registered(call.state.entry(KernelIndex::new(one.index))?);
             let Ranked { index, split_k, score } = *one;
-            Some(Place { index, entry, split_k, score, tied: tied(at), unmeasured: String::new() })
+            Some(Place {
+                index,
+                entry,
+                split_k,
+                score,
+                time_us: Some(score),
+                slower: Some(score / first),
+                loss: sure.map(|sure| 1.0 - (1.0 - f64::from(sure.expected_loss)) * first / score),
+                tied: tied(at),
+                unmeasured: String::new(),
+            })
         };
         let places: Vec<Place<'_>> = ranked.iter().enumerate().filter_map(place).collect();
         let known: HashSet<usize> = places.iter().map(|place| place.index).collect();
         let eligible = call.state.kernels().entries().iter().filter(|entry| call.is_eligible(entry)).count();
         let left_out = eligible - known.len();
-        Some(Ranking { source: Source::Estimate, places, left_out, outside: FieldSet::NONE })
+        Some(Ranking { source: Source::Estimate, places, left_out, outside: FieldSet::NONE, sure })
     }
 
     /// Every target's prediction for the kernel at an index, which must compute the problem.

@@ -7,6 +7,7 @@ use super::index::Choice;
 use super::model_name::ModelName;
 use crate::problem::{FieldSet, InvalidField};
 use crate::ranking::RankError;
+use crate::sureness::Sure;
 
 ck_select_types::vocabulary! {
     /// The source of a selection, in the order in which they are tried.
@@ -40,6 +41,8 @@ pub struct Selection<'r> {
     pub source: Source,
     /// The model's score, or the estimate's microseconds; `None` from other sources.
     pub score: Option<f64>,
+    /// How sure the choice is; `None` if nothing was learned about such choices, and from sources that measure.
+    pub sure: Option<Sure>,
     /// Its measured time; `None` if it was not measured.
     pub measured_ms: Option<f64>,
     /// Its rank in the source's order, counted from 0.
@@ -72,6 +75,7 @@ impl<'r> Selection<'r> {
             split_k: choice.split_k,
             source,
             score: None,
+            sure: None,
             measured_ms: None,
             rank: 0,
             unsupported: 0,

@@ -80,8 +80,7 @@ impl Registry {
     ///
     /// The first call starts counting requests, and has nothing to measure yet. From then on each problem
     /// that is answered without a measurement is listed, and each call takes the problems in the order of the
-    /// possible gain: the number of requests, times the time of a run, times the average loss of such
-    /// answers. A problem is left to a longer call if the time does not suffice for even one of its kernels; a
+    /// possible gain: the number of requests, times the time of a run, times the expected loss of the answer. A problem is left to a longer call if the time does not suffice for even one of its kernels; a
     /// kernel that takes longer than a whole call loses to the others, or is left to one at least twice as long.
     /// A call continues where the last one stopped, so that short calls get as far as one long one. A list of
     /// GEMMs is not remembered from one selection to the next, so it is not counted either. In
@@ -340,10 +339,13 @@ fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, me
     }
 }
 
-/// The share of a run's time that an answer of this kind loses on average; `None` if it is not a guess. The
-/// figures were measured on problems that the model or the estimate had not seen (README.md, the universal
+/// The share of a run's time that an answer is expected to lose, or that one of its kind loses on average; `None` if it
+/// is not a guess. The averages were measured on problems that the model or the estimate had not seen (README.md, the universal
 /// model's card), except for the priority's, which ignores the problem.
 fn share_lost(selection: &Selection<'_>) -> Option<f64> {
+    if let Some(sure) = selection.sure {
+        return Some(sure.expected_loss.into());
+    }
     let usual = match selection.source {
         Source::Model if selection.universal => 0.03,
         Source::Model => 0.02,

@@ -658,10 +658,13 @@ static void selecting(const char *repository, const char *scratch) {
     selection = selected(registry, &problem);
     CHECK(strcmp(selection.name, KERNELS[2]) == 0 && selection.source == CK_SOURCE_MODEL && selection.score > 0);
     CHECK(selection.generation > before);
-    ck_ranked guard = {sizeof guard, "guard", NULL, 1, 1, 0, 2.0, 0, 0, 0, 0};
+    ck_ranked guard = {sizeof guard, "guard", NULL, 1, 1, 0, 2.0, 0, 0, 0, 0, 3.0, 1.0, 0.0};
     ranked[1] = guard;
     ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 1, ranked, &count, NULL));
     CHECK(count == FORWARD_COUNT && ranked[0].score == selection.score && ranked[1].name == guard.name);
+    /* The model's score is a speed, and it has recorded nothing about its choices. */
+    CHECK(ranked[0].slower == 1 && ranked[0].time_us > 0 && isnan(ranked[0].expected_loss));
+    CHECK(isnan(selection.expected_loss) && isnan(selection.chance) && selection.sure_within_90 == 0);
     ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 0, NULL, &count, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(registry, &problem, 1, NULL, &count, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(registry, &problem, 1, ranked, NULL, NULL));

@@ -49,6 +49,7 @@ from .registry import (
     Registry,
     Selection,
     StoreStatus,
+    Sureness,
     TuneReport,
     select,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "Predictor",
     "Problem",
     "Ranked",
+    "Sureness",
     "Ranking",
     "Registry",
     "Selection",

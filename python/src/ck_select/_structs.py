@@ -148,6 +148,8 @@ class Selection(Sized):
         *_of(c_uint64, "out_of_range_fields"),
         *_of(c_int32, "unmeasured arch_unknown no_model universal"),
         *_of(c_char_p, "model"),
+        *_of(c_double, "expected_loss chance"),
+        *_of(c_uint32, "sure_within_90 sure_within_99"),
     ]
 
 
@@ -159,6 +161,7 @@ class Ranked(Sized):
         *_of(c_int32, "split_k reserved"),
         *_of(c_double, "score"),
         *_of(c_int32, "tied unmeasured source reserved_source"),
+        *_of(c_double, "time_us slower expected_loss"),
     ]
 
 

@@ -163,6 +163,21 @@ Measure = Callable[[Problem, Union[int, None]], Union[float, None]]
 
 
 @dataclass(frozen=True)
+class Sureness:
+    """How sure a choice is: the expected loss, as a share of the speed of the best kernel of the pool, and the chance
+    that the kernel is within 2 % of the best.
+
+    ``within_90`` and ``within_99``: how many of the first kernels have to be measured for the fastest of them to be
+    within 2 % of the best with a chance of 90 and of 99 %.
+    """
+
+    expected_loss: float
+    chance: float
+    within_90: int
+    within_99: int
+
+
+@dataclass(frozen=True)
 class Selection:
     """A chosen kernel: its name, the source that chose it, and its place in the registry and in the source's order.
 
@@ -175,7 +190,8 @@ class Selection:
     model is for one architecture, and neither problem nor registry name one. ``no_model``: the first kernel by priority
     was chosen only because no model and no other source had an answer. ``universal``: the model is a universal one,
     which ranks for any GPU, direction and type. ``model``: the one that chose it, ``embedded:universal`` or another
-    built-in one, a directory, or the name of a model from memory; None from other sources.
+    built-in one, a directory, or the name of a model from memory; None from other sources. ``sureness``: None if nothing
+    was learned about such choices, as from sources that measure.
     """
 
     name: str
@@ -192,26 +208,41 @@ class Selection:
     no_model: bool = False
     universal: bool = False
     model: str | None = None
+    sureness: Sureness | None = None
 
 
 class Ranked(tuple[str, float]):
     """One place of a ranking, ``(name, score)``.
 
     ``split_k`` is the number of parts of the reduction. ``source`` is ``"model"``, or ``"estimate"``, whose score is a
-    time in microseconds.
+    time in microseconds. ``time_us`` is the expected time, ``slower`` by how much the kernel is slower than the first,
+    ``loss`` the expected loss of choosing it, as a share of the best one's speed; each None if it is not known.
     """
 
     split_k: int
     source: Source
+    time_us: float | None
+    slower: float | None
+    loss: float | None
 
-    def __new__(cls, name: str, score: float, split_k: int, source: Source = "model") -> Ranked:
+    def __new__(
+        cls,
+        name: str,
+        score: float,
+        split_k: int,
+        source: Source = "model",
+        time_us: float | None = None,
+        slower: float | None = None,
+        loss: float | None = None,
+    ) -> Ranked:
         """The place of one kernel."""
         place = super().__new__(cls, (name, score))
         place.split_k, place.source = split_k, source
+        place.time_us, place.slower, place.loss = time_us, slower, loss
         return place
 
     def __getnewargs__(self) -> Any:
-        return (*self, self.split_k, self.source)
+        return (*self, self.split_k, self.source, self.time_us, self.slower, self.loss)
 
 
 @dataclass(frozen=True)
@@ -245,7 +276,8 @@ class Registry:
 
     ``arch`` is the architecture of problems that name none, or a product such as ``"MI300X"``. ``mode`` is
     ``"model"``, ``"search"``, ``"refine"`` or ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides
-    it unless ``environment`` is false.
+    it unless ``environment`` is false. ``"refine"`` measures the model's ``refine`` best kernels, ``"auto"`` as many as an
+    answer asks for to be within 2 % of the best with a chance of 90 %: none where it is sure.
     ``store`` is the file of measured winners, ``"off"`` for memory only. ``hardware`` is a file that describes the GPU
     (docs/estimate.md). With ``embedded_models``, the models in the library answer problems that no loaded model serves,
     the universal one on any GPU.
@@ -261,6 +293,7 @@ class Registry:
         kernels: Iterable[str] | Mapping[str, Run | None] = (),
         models: Iterable[str | os.PathLike[str]] = (),
         mode: Mode = "model",
+        refine: int | Literal["auto"] = 3,
         override_file: str | os.PathLike[str] | None = None,
         store: str | os.PathLike[str] | None = None,
         hardware: str | os.PathLike[str] | None = None,
@@ -273,6 +306,7 @@ class Registry:
         options = _structs.Options(
             splits=",".join(map(str, map(index, splits))).encode() if splits is not None else None,
             mode=code("mode", mode, MODES),
+            refine=-1 if refine == "auto" else index(refine),
             ignore_environment=0 if environment else 1,
             override_file=os.fsencode(override_file) if override_file is not None else None,
             arch=arch.encode() if arch else None,
@@ -443,6 +477,9 @@ class Registry:
             no_model=bool(chosen.no_model),
             universal=bool(chosen.universal),
             model=None if chosen.model is None else chosen.model.decode(),
+            sureness=None
+            if math.isnan(chosen.expected_loss)
+            else Sureness(chosen.expected_loss, chosen.chance, chosen.sure_within_90, chosen.sure_within_99),
         )
 
     def run(self, problem: Problem, *args: Any, **kwargs: Any) -> Any:
@@ -476,7 +513,13 @@ class Registry:
         if left_out.value:
             _LOG.warning("%d kernels have no place in the ranking: its source cannot describe them", left_out.value)
         return [
-            Ranked(place.name.decode(), place.score, place.split_k, SOURCES[ranked[0].source])
+            Ranked(
+                place.name.decode(),
+                place.score,
+                place.split_k,
+                SOURCES[ranked[0].source],
+                *(None if math.isnan(value) else value for value in (place.time_us, place.slower, place.expected_loss)),
+            )
             for place in ranked[: count.value]
         ]
 

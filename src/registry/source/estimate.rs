@@ -10,6 +10,7 @@ use crate::registry::estimates::PreparedEstimate;
 use crate::registry::index::{Choice, KernelIndex};
 use crate::registry::selection::{Selection, Source};
 use crate::registry::shared::Registry;
+use crate::sureness::{LogTime, Signs, Sure, Sureness};
 use crate::ties::Ranked;
 
 /// Number of kernels whose terms an explanation shows.
@@ -51,7 +52,7 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
 /// The first supported kernel.
 pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     with_scratch(&call.registry.estimate_scratches, |scratch| {
-        rank(call, scratch).ok()?;
+        let estimate = rank(call, scratch).ok()?;
         scratch.ranking().iter().enumerate().find_map(|(rank, one)| {
             let choice = choice(one);
             let entry = call.state.entry(choice.kernel)?;
@@ -59,10 +60,22 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
                 return None;
             }
             let base = call.selection(choice, entry, Source::Estimate);
+            let sure = sure(call, estimate, scratch.ranking().get(rank..)?);
             // All before it are unsupported.
-            Some(Selection { score: Some(one.score), rank, unsupported: rank, ..base })
+            Some(Selection { score: Some(one.score), sure, rank, unsupported: rank, ..base })
         })
     })
+}
+
+/// How sure the first of some places is.
+fn sure(call: Call<'_, '_>, estimate: &PreparedEstimate, places: &[Ranked]) -> Option<Sure> {
+    let (first, next) = places.split_first()?;
+    let behind = next.iter().map(|one| LogTime::OfTime.behind(first.score, one.score));
+    let estimator = estimate.kernels.estimator();
+    let load = estimator.load(&call.problem.with_split(first.split_k));
+    let signs = Signs::new(places.len(), behind);
+    let signs = signs.with_estimate(estimator, &load, estimate.kernels.shape(first.index)?);
+    Some(Sureness::of_estimate(call.problem.op())?.judge(&signs))
 }
 
 const fn choice(ranked: &Ranked) -> Choice {
@@ -71,14 +84,15 @@ const fn choice(ranked: &Ranked) -> Choice {
 
 /// All kernels that fit, in the estimate's order; empty if it has no answer.
 pub(super) fn fitting(call: Call<'_, '_>) -> Vec<Choice> {
-    scored(call).unwrap_or_default().iter().map(choice).collect()
+    scored(call).iter().flat_map(|(ranking, _)| ranking).map(choice).collect()
 }
 
 /// All kernels that fit with their times in microseconds, in the estimate's order; `None` if it has no answer.
-pub(in crate::registry) fn scored(call: Call<'_, '_>) -> Option<Vec<Ranked>> {
+pub(in crate::registry) fn scored(call: Call<'_, '_>) -> Option<(Vec<Ranked>, Option<Sure>)> {
     let mut scratch = EstimateScratch::default();
-    rank(call, &mut scratch).ok()?;
-    Some(scratch.ranking().to_vec()).filter(|ranking| !ranking.is_empty())
+    let estimate = rank(call, &mut scratch).ok()?;
+    let ranking = Some(scratch.ranking()).filter(|ranking| !ranking.is_empty())?;
+    Some((ranking.to_vec(), sure(call, estimate, ranking)))
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {

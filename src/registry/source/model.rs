@@ -14,7 +14,7 @@ use crate::registry::state::State;
 use crate::vocab::Arch;
 
 /// Places of a ranking that are found before the others.
-const FIRST: usize = 4;
+const FIRST: usize = Ranker::LOOKED_AT;
 
 /// The model that serves a problem, and its ranking.
 pub(in crate::registry) struct Ranked<'s, 'w> {
@@ -95,6 +95,7 @@ fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<
         let arch_unknown = model.is_of_one_arch() && call.problem.arch().or(call.arch()).is_none();
         return Some(Selection {
             score: Some(place.score),
+            sure: ranking.sure(),
             rank: unsupported,
             unsupported,
             outside: ranking.outside(),
@@ -166,6 +167,9 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
 
 fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String) {
     let Ranked { model, ranker, ranking } = ranked;
+    if let Some(outlook) = ranking.outlook() {
+        let _ = write!(text, "\n  {}", ranking.heading(&outlook));
+    }
     let outside = ranker.out_of_range(&call.problem, call.arch()).unwrap_or_default();
     let outside: Vec<_> = outside.iter().map(ToString::to_string).collect();
     if !outside.is_empty() {

@@ -8,6 +8,7 @@ use crate::registry::index::Choice;
 use crate::registry::measure::measure;
 use crate::registry::options::Mode;
 use crate::registry::selection::Selection;
+use crate::sureness::Sure;
 use crate::tuning::store::WinnerSource;
 
 /// Measures what the mode allows: all kernels, or the model's best.
@@ -17,6 +18,10 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
         Mode::Search => all(call),
         Mode::Model if options.search => all(call),
         Mode::Refine(count) => refine(call, &model::answer(call)?, count),
+        Mode::RefineAuto => {
+            let best = model::answer(call)?;
+            refine(call, &best, to_be_sure(best.sure))
+        }
         Mode::Model | Mode::Priority => None,
     }
 }
@@ -39,6 +44,18 @@ fn all<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     }
     measure(call, &candidates(call), WinnerSource::Search)
 }
+
+/// How many kernels an answer asks to measure; 0 if it is sure without.
+fn to_be_sure(sure: Option<Sure>) -> usize {
+    match sure {
+        Some(Sure { sure_within: [0 | 1, _], .. }) => 0,
+        Some(Sure { sure_within: [count, _], .. }) => count as usize,
+        None => USUAL,
+    }
+}
+
+/// How many kernels are measured where nobody knows how sure the answer is.
+const USUAL: usize = 3;
 
 /// Measures the model's `count` best.
 fn refine<'r>(call: Call<'r, '_>, best: &Selection<'r>, count: usize) -> Option<Selection<'r>> {
@@ -70,6 +87,11 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     let what = match options.mode {
         Mode::Search => "all kernels, before the model".to_owned(),
         Mode::Refine(count) => format!("the model's best {count}"),
+        Mode::RefineAuto => match model::answer(call).map(|best| to_be_sure(best.sure)) {
+            Some(0) => return "the model's answer is sure".to_owned(),
+            Some(count) => format!("the model's best {count}, to be sure"),
+            None => "as many of the model's best as it takes to be sure".to_owned(),
+        },
         Mode::Model if options.search => "all kernels, when no model fits".to_owned(),
         Mode::Model if options.refine_out_of_range > 0 => {
             format!("the model's best {} when the problem is out of range", options.refine_out_of_range)
@@ -79,5 +101,16 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     match call.registry.slots.facts(options) {
         Ok(facts) => format!("{what}, on {}", facts.name),
         Err(reason) => format!("{what}, but {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_kernels_are_measured_as_an_answer_asks_for() {
+        let asking = |count| Some(Sure { expected_loss: 0.01, chance: 0.8, sure_within: [count, 30] });
+        assert_eq!([asking(1), asking(2), asking(12), None].map(to_be_sure), [0, 2, 12, USUAL]);
     }
 }

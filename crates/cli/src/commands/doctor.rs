@@ -275,7 +275,7 @@ fn mode(value: &OsStr) -> Judgement {
     let order = match options.mode {
         Mode::Model => "override, store, model, search if allowed",
         Mode::Search => "override, store, search, model",
-        Mode::Refine(_) => "override, store, search among the model's best, model",
+        Mode::Refine(_) | Mode::RefineAuto => "override, store, search among the model's best, model",
         Mode::Priority => "override",
     };
     let estimate = if options.estimate && options.mode != Mode::Priority { ", estimate" } else { "" };
