@@ -171,7 +171,7 @@ typedef enum {
 
 /** An operation. */
 typedef enum {
-  CK_OP_GEMM = 0, CK_OP_CONV = 1, CK_OP_FMHA = 2,
+  CK_OP_GEMM = 0, CK_OP_CONV = 1, CK_OP_FMHA = 2, CK_OP_MOE = 3,
 } ck_op;
 
 /** Kernels, models and options. */
@@ -309,6 +309,35 @@ typedef struct {
   int32_t reserved;
 } ck_fmha_problem;
 
+/** Products of the rows of some experts, each with the weights of its expert. */
+typedef struct {
+  size_t struct_size;
+  const int32_t *histogram; /**< Rows of each expert, in any order; NULL if not known, or if `active`,
+                                 `largest` and `tiles` say what they come to, as they do where a callback
+                                 receives a problem. */
+  size_t histogram_count;   /**< Numbers of `histogram`. */
+  const char *arch;         /**< The architecture that will run it, when known. NULL if unknown. */
+  const char *stage;        /**< Which product: `1` by gate and up weights, `2` by down weights, `both` one
+                                 after the other. */
+  int64_t tokens;           /**< Rows before they are sent to experts. */
+  int64_t experts;          /**< Experts on this device. */
+  int64_t topk;             /**< Experts of a token. */
+  int64_t n;                /**< Columns of a product: for stage 1 and both twice the intermediate size,
+                                 for stage 2 the hidden size. */
+  int64_t k;                /**< Depth of a product: for stage 1 and both the hidden size, for stage 2 the
+                                 intermediate size. */
+  int32_t dtype_a;          /**< Element type of rows. A `ck_dtype`. */
+  int32_t dtype_b;          /**< Element type of weights. A `ck_dtype`. */
+  const char *quant;        /**< What shares a scale. */
+  int32_t block_n;          /**< Columns of weights that share a scale; 0 for all or one. */
+  int32_t block_k;          /**< Elements of depth that share a scale; 0 for all. */
+  const char *activation;   /**< The function between the two products. */
+  int32_t weighted_first;   /**< Not 0: stage 1 multiplies by the routing's weights, instead of stage 2. */
+  int64_t active;           /**< Experts that have rows; 0 when the routing is not known. */
+  int64_t largest;          /**< Rows of the busiest expert; 0 when not known. */
+  int64_t tiles[5];         /**< Tiles of 16, 32, 64, 128 and 256 rows of all experts; 0 when not known. */
+} ck_moe_problem;
+
 /** Options of a registry. Texts are copied; NULL, 0 and what `ck_options_init` leaves are defaults. */
 typedef struct {
   size_t struct_size;
@@ -401,6 +430,10 @@ typedef struct {
                                        the library no longer has either address, but a `ck_selection` that
                                        the caller kept still does. Runs on any thread, even within a
                                        selection; it must not use the registry. */
+  int32_t (*supports_moe)(const ck_moe_problem *problem, void *user);
+                                  /**< Whether the kernel can run a mixture of experts. */
+  float (*run_moe)(const ck_moe_problem *problem, void *stream, void *user);
+                                  /**< Runs a stage of a mixture of experts once; see `run_conv`. */
 } ck_kernel_hooks;
 
 /** A registered kernel. */
@@ -598,6 +631,44 @@ typedef struct {
   int32_t selection_rank;     /**< Its place among kernels that are equally good by the rules (CK's
                                    `selection_rank`). */
 } ck_fmha_kernel_desc;
+
+/** A kernel of mixtures of experts. */
+typedef struct {
+  size_t struct_size;
+  const char *name;       /**< The name under which it is registered; NULL for the name of its
+                               configuration. */
+  int32_t library;        /**< Who builds it: `triton`, or `aiter` for CK's two-stage kernels. 0 ck, 1
+                               triton, 2 aiter. */
+  const char *arch;       /**< The architecture that it was built for, when known. NULL if unknown. */
+  const char *stage;      /**< The product that it computes; absent for one of Triton's kernels, which
+                               computes either. NULL for none. */
+  int32_t dtype_a;        /**< Element type of rows. A `ck_dtype`. */
+  int32_t dtype_b;        /**< Element type of weights. A `ck_dtype`. */
+  int32_t tile[3];        /**< Result tile of a workgroup, whose rows are of one expert, and depth of one
+                               step. */
+  int32_t wave[2];        /**< Waves of a workgroup along rows and columns; of Triton's kernels, all along
+                               rows. */
+  int32_t group_m;        /**< Rows of tiles that one of Triton's kernels computes side by side, for the
+                               same columns. */
+  int32_t stages;         /**< Steps of one of Triton's kernels that are loaded ahead. */
+  int32_t waves_per_eu;   /**< Waves for which one of Triton's kernels is compiled to share a SIMD of an
+                               AMD GPU; 0 for any. */
+  int32_t nonkdim;        /**< Rows and columns of an instruction of one of Triton's kernels on an AMD GPU;
+                               0 for any. */
+  int32_t kpack;          /**< Depth of a fragment that one of Triton's kernels reads at once on an AMD
+                               GPU, in instructions; 0 for 1. */
+  int32_t split_k;        /**< Parts into which one of Triton's kernels splits the depth. */
+  int32_t tma;            /**< Not 0: loads by tensor descriptors: one of Triton's kernels. */
+  int32_t version;        /**< Version of the pipeline of one of CK's kernels. */
+  const char *epilogue;   /**< What one of CK's kernels does to its results. NULL for none. */
+  int32_t nswizzle;       /**< Not 0: one of CK's kernels swizzles along columns. */
+  const char *quant;      /**< What shares a scale in one of CK's kernels; Triton's read scales as they are
+                               launched. NULL for none. */
+  int32_t weighted;       /**< Not 0: one of CK's kernels multiplies by the routing's weights. */
+  const char *activation; /**< The function that stage 1 of CK's kernels ends with. NULL for none. */
+  int32_t dtype_c;        /**< Element type of results of one of CK's kernels. A `ck_dtype`. */
+  int32_t reserved;
+} ck_moe_kernel_desc;
 
 /** Options of an export. */
 typedef struct {
@@ -801,6 +872,7 @@ void ck_string_free(char *text);
 ck_status ck_conv_problem_init(ck_conv_problem *problem);
 ck_status ck_gemm_problem_init(ck_gemm_problem *problem);
 ck_status ck_fmha_problem_init(ck_fmha_problem *problem);
+ck_status ck_moe_problem_init(ck_moe_problem *problem);
 
 /* A registry and its kernels ----------------------------------------------------------------------------- */
 
@@ -883,6 +955,7 @@ ck_status ck_registry_clear(ck_registry *registry);
 ck_status ck_conv_kernel_desc_init(ck_conv_kernel_desc *desc);
 ck_status ck_gemm_kernel_desc_init(ck_gemm_kernel_desc *desc);
 ck_status ck_fmha_kernel_desc_init(ck_fmha_kernel_desc *desc);
+ck_status ck_moe_kernel_desc_init(ck_moe_kernel_desc *desc);
 
 /** Adds kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or has one
  *  element per descriptor; see `ck_registry_add_kernel`. */
@@ -891,6 +964,8 @@ ck_status ck_registry_add_conv_kernels(ck_registry *registry, const ck_conv_kern
 ck_status ck_registry_add_gemm_kernels(ck_registry *registry, const ck_gemm_kernel_desc *descs,
     const ck_kernel_hooks *hooks, size_t count);
 ck_status ck_registry_add_fmha_kernels(ck_registry *registry, const ck_fmha_kernel_desc *descs,
+    const ck_kernel_hooks *hooks, size_t count);
+ck_status ck_registry_add_moe_kernels(ck_registry *registry, const ck_moe_kernel_desc *descs,
     const ck_kernel_hooks *hooks, size_t count);
 
 /** Overwrites the fields of a descriptor that a kernel's name states, and leaves the others unchanged:
@@ -982,6 +1057,8 @@ ck_status ck_select_kernel(const ck_registry *registry, const ck_conv_problem *p
     ck_selection *selection);
 ck_status ck_registry_select_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
     ck_selection *selection);
+ck_status ck_registry_select_moe(const ck_registry *registry, const ck_moe_problem *problem,
+    ck_selection *selection);
 
 /** Ranks the kernels for a problem by the model that serves it, best first; without one by the estimate,
  *  unless the options turn it off, the shortest time first. At most `capacity` places are written; `count`
@@ -994,6 +1071,8 @@ ck_status ck_registry_rank_gemm(const ck_registry *registry, const ck_gemm_probl
     size_t capacity, ck_ranked *ranked, size_t *count, size_t *left_out);
 ck_status ck_registry_rank_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
     size_t capacity, ck_ranked *ranked, size_t *count, size_t *left_out);
+ck_status ck_registry_rank_moe(const ck_registry *registry, const ck_moe_problem *problem,
+    size_t capacity, ck_ranked *ranked, size_t *count, size_t *left_out);
 
 /** Predicts the speed of the kernel at an index for a problem. Fails with `CK_STATUS_NO_KERNEL` if the
  *  kernel computes something else. */
@@ -1002,6 +1081,8 @@ ck_status ck_registry_predict_conv(const ck_registry *registry, const ck_conv_pr
 ck_status ck_registry_predict_gemm(const ck_registry *registry, const ck_gemm_problem *problem,
     size_t index, ck_predictions *predictions);
 ck_status ck_registry_predict_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
+    size_t index, ck_predictions *predictions);
+ck_status ck_registry_predict_moe(const ck_registry *registry, const ck_moe_problem *problem,
     size_t index, ck_predictions *predictions);
 
 /** Writes the features of a problem and the kernel at an index as the serving model sees them, in the
@@ -1012,6 +1093,8 @@ ck_status ck_registry_extract_gemm(const ck_registry *registry, const ck_gemm_pr
     size_t index, size_t capacity, double *features, size_t *count);
 ck_status ck_registry_extract_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
     size_t index, size_t capacity, double *features, size_t *count);
+ck_status ck_registry_extract_moe(const ck_registry *registry, const ck_moe_problem *problem,
+    size_t index, size_t capacity, double *features, size_t *count);
 
 /** Explains a selection as human-readable text: which sources were asked, what each answered, and why it
  *  was passed over. */
@@ -1020,6 +1103,8 @@ ck_status ck_registry_explain_conv(const ck_registry *registry, const ck_conv_pr
 ck_status ck_registry_explain_gemm(const ck_registry *registry, const ck_gemm_problem *problem,
     char **text);
 ck_status ck_registry_explain_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
+    char **text);
+ck_status ck_registry_explain_moe(const ck_registry *registry, const ck_moe_problem *problem,
     char **text);
 
 /** Chooses the number of parts into which the keys of a sequence are split, by the estimate: the power of

@@ -24,6 +24,7 @@ fuzz_target!(|name: &str| {
                 assert_eq!(read(&fmha.config_name()), fmha);
             }
         }
+        Ok(Kernel { kind: KernelKind::Moe(moe), .. }) => assert_eq!(moe.name(), name),
         Err(error) => assert!(!error.reason.is_empty()),
     }
 });

@@ -39,7 +39,7 @@ fuzz_target!(|text: &str| {
         Ok(_) => {}
         Err(error) => assert!(error.to_string().contains("fuzz"), "{error}"),
     }
-    for op in [Op::Conv, Op::Gemm, Op::Fmha] {
+    for &op in Op::ALL {
         as_problems(text, op);
     }
 });

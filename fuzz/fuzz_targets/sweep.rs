@@ -10,7 +10,7 @@ use ck_select_measure::problems::ProblemSet;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    for op in [Op::Conv, Op::Gemm, Op::Fmha] {
+    for &op in Op::ALL {
         let problems = match ProblemSet::from_bytes(Path::new("fuzz"), bytes, op) {
             Ok(set) => set.problems,
             Err(error) => {

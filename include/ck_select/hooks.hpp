@@ -23,6 +23,7 @@ struct Hooks {
   std::function<bool(const ck_gemm_problem&)> supports_gemm;
   std::function<bool(const ck_conv_problem&)> supports_conv;
   std::function<bool(const ck_fmha_problem&)> supports_fmha;
+  std::function<bool(const ck_moe_problem&)> supports_moe;
   // End of what is made.
   /// Run the problem once, with all work on the stream. They return the milliseconds by their own timing; 0 if the
   /// kernel was only launched, so that events time it; less than 0 if it could not be run. One that throws could not
@@ -31,6 +32,7 @@ struct Hooks {
   std::function<float(const ck_gemm_problem&, void* stream)> run_gemm;
   std::function<float(const ck_conv_problem&, void* stream)> run_conv;
   std::function<float(const ck_fmha_problem&, void* stream)> run_fmha;
+  std::function<float(const ck_moe_problem&, void* stream)> run_moe;
   // End of what is made.
 };
 
@@ -63,9 +65,11 @@ class Callables {
     made.supports_gemm = hooks_.supports_gemm ? &supports<&Hooks::supports_gemm, ck_gemm_problem> : nullptr;
     made.supports_conv = hooks_.supports_conv ? &supports<&Hooks::supports_conv, ck_conv_problem> : nullptr;
     made.supports_fmha = hooks_.supports_fmha ? &supports<&Hooks::supports_fmha, ck_fmha_problem> : nullptr;
+    made.supports_moe = hooks_.supports_moe ? &supports<&Hooks::supports_moe, ck_moe_problem> : nullptr;
     made.run_gemm = hooks_.run_gemm ? &run<&Hooks::run_gemm, ck_gemm_problem> : nullptr;
     made.run_conv = hooks_.run_conv ? &run<&Hooks::run_conv, ck_conv_problem> : nullptr;
     made.run_fmha = hooks_.run_fmha ? &run<&Hooks::run_fmha, ck_fmha_problem> : nullptr;
+    made.run_moe = hooks_.run_moe ? &run<&Hooks::run_moe, ck_moe_problem> : nullptr;
     // End of what is made.
     return made;
   }

@@ -111,6 +111,38 @@ struct FmhaKernel {
   static constexpr auto add_all = ck_registry_add_fmha_kernels;
 };
 
+/// See ck_moe_kernel_desc.
+struct MoeKernel {
+  MoeKernel() { detail::check(ck_moe_kernel_desc_init(&key)); }
+
+  /// Empty for CK's own name.
+  std::string name;
+  /// The architecture that it was built for, when known. Empty if unknown.
+  std::string arch;
+  /// The product that it computes; absent for one of Triton's kernels, which computes either. Empty for none.
+  std::string stage;
+  /// What one of CK's kernels does to its results. Empty for none.
+  std::string epilogue;
+  /// What shares a scale in one of CK's kernels; Triton's read scales as they are launched. Empty for none.
+  std::string quant;
+  /// The function that stage 1 of CK's kernels ends with. Empty for none.
+  std::string activation;
+  /// The numbers; its words are those of this object.
+  ck_moe_kernel_desc key;
+
+  [[nodiscard]] ck_moe_kernel_desc capi() const {
+    ck_moe_kernel_desc raw = key;
+    raw.name = detail::optional_text(name, "name");
+    raw.arch = detail::optional_text(arch, "arch");
+    raw.stage = detail::optional_text(stage, "stage");
+    raw.epilogue = detail::optional_text(epilogue, "epilogue");
+    raw.quant = detail::optional_text(quant, "quant");
+    raw.activation = detail::optional_text(activation, "activation");
+    return raw;
+  }
+  static constexpr auto add_all = ck_registry_add_moe_kernels;
+};
+
 }  // namespace ck_select
 
 #endif  // CK_SELECT_KERNEL_HPP

@@ -62,6 +62,19 @@ struct Calls<ck_fmha_problem> {
 };
 [[nodiscard]] inline const ck_fmha_problem& raw(const ck_fmha_problem& problem) noexcept { return problem; }
 
+template <>
+struct Calls<ck_moe_problem> {
+  static constexpr auto init = ck_moe_problem_init;
+  static constexpr auto select = ck_registry_select_moe;
+  static constexpr auto rank = ck_registry_rank_moe;
+  static constexpr auto predict = ck_registry_predict_moe;
+  static constexpr auto features = ck_registry_extract_moe;
+  static constexpr auto explain = ck_registry_explain_moe;
+  static constexpr auto supports = &Hooks::supports_moe;
+  static constexpr auto run = &Hooks::run_moe;
+};
+[[nodiscard]] inline const ck_moe_problem& raw(const ck_moe_problem& problem) noexcept { return problem; }
+
 // End of what is made.
 
 /// A C struct, with the architecture to which it points. `Problem` adds the setters.
@@ -214,6 +227,53 @@ class GemmProblem : public detail::ProblemOf<GemmProblem, ck_gemm_problem> {
   }
 
   std::vector<ck_gemm_group> groups_;
+};
+
+/// A stage of a mixture of experts, see ck_moe_problem. Default: stage 1 in bf16, one of everything, and a routing that
+/// is not known.
+class MoeProblem : public detail::ProblemOf<MoeProblem, ck_moe_problem> {
+ public:
+  MoeProblem() noexcept = default;
+  MoeProblem(const MoeProblem& other) : ProblemOf(other), histogram_(other.histogram_) { point(); }
+  MoeProblem& operator=(const MoeProblem& other) {
+    std::vector<std::int32_t>(other.histogram_).swap(histogram_);
+    ProblemOf::operator=(other);
+    point();
+    return *this;
+  }
+
+  // Made by tests/header/main.rs: setters of Moe.
+  MoeProblem& stage(const char* word) noexcept { return set(raw_.stage, word); }
+  MoeProblem& tokens(std::int64_t value) noexcept { return set(raw_.tokens, value); }
+  MoeProblem& experts(std::int64_t value) noexcept { return set(raw_.experts, value); }
+  MoeProblem& topk(std::int64_t value) noexcept { return set(raw_.topk, value); }
+  MoeProblem& n(std::int64_t value) noexcept { return set(raw_.n, value); }
+  MoeProblem& k(std::int64_t value) noexcept { return set(raw_.k, value); }
+  MoeProblem& dtype_a(Dtype value) noexcept { return set(raw_.dtype_a, value); }
+  MoeProblem& dtype_b(Dtype value) noexcept { return set(raw_.dtype_b, value); }
+  MoeProblem& quant(const char* word) noexcept { return set(raw_.quant, word); }
+  MoeProblem& block_n(std::int32_t value) noexcept { return set(raw_.block_n, value); }
+  MoeProblem& block_k(std::int32_t value) noexcept { return set(raw_.block_k, value); }
+  MoeProblem& activation(const char* word) noexcept { return set(raw_.activation, word); }
+  MoeProblem& weighted_first(bool value) noexcept { return set(raw_.weighted_first, value); }
+  // End of what is made.
+
+  MoeProblem& size(std::int64_t columns, std::int64_t depth) noexcept { return n(columns).k(depth); }
+  MoeProblem& dtypes(Dtype rows, Dtype weights) noexcept { return dtype_a(rows).dtype_b(weights); }
+  /// Rows of each expert, in any order.
+  MoeProblem& histogram(std::vector<std::int32_t> rows) noexcept {
+    histogram_ = std::move(rows);
+    point();
+    return *this;
+  }
+
+ private:
+  void point() noexcept {
+    raw_.histogram = histogram_.empty() ? nullptr : histogram_.data();
+    raw_.histogram_count = histogram_.size();
+  }
+
+  std::vector<std::int32_t> histogram_;
 };
 
 /// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements.

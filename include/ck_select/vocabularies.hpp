@@ -47,7 +47,7 @@ inline constexpr std::string_view conv_layout_words[] = {
 };
 }  // namespace detail
 
-enum class Op : std::int32_t { gemm, conv, fmha };
+enum class Op : std::int32_t { gemm, conv, fmha, moe };
 
 }  // namespace ck_select
 

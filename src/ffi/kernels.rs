@@ -11,7 +11,7 @@ use super::input::{
     read_optional_struct, read_structs, read_text,
 };
 use super::mirror::AsC;
-use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkRegistry, CkStatus};
+use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkMoeProblem, CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::log::{self, Level};
 use crate::pool::Folder;
@@ -72,6 +72,12 @@ pub struct CkKernelHooks {
     /// a `ck_selection` that the caller kept still does. Runs on any thread, even within a selection; it must
     /// not use the registry.
     pub release: Option<unsafe extern "C" fn(context: *mut c_void)>,
+    /// Whether the kernel can run a mixture of experts.
+    pub supports_moe: Option<unsafe extern "C" fn(problem: *const CkMoeProblem, user: *mut c_void) -> i32>,
+    /// Runs a stage of a mixture of experts once; see `run_conv`.
+    pub run_moe: Option<
+        unsafe extern "C" fn(problem: *const CkMoeProblem, stream: *mut c_void, user: *mut c_void) -> f32,
+    >,
 }
 
 // SAFETY: `repr(C)`, begins with its size, holds integers, pointers and optional function pointers; NULL is
@@ -96,6 +102,8 @@ impl CkKernelHooks {
         run_fmha: None,
         context: std::ptr::null_mut(),
         release: None,
+        supports_moe: None,
+        run_moe: None,
     };
 }
 

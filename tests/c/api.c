@@ -804,6 +804,54 @@ static void attention_is_chosen(void) {
     ck_registry_destroy(registry);
 }
 
+/* Mixtures of experts: by the rows of each expert. */
+static void experts_are_routed(void) {
+    ck_registry *registry = NULL;
+    ck_options options = quiet_options();
+    options.arch = "sm_90";
+    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
+    ck_moe_kernel_desc descs[2];
+    for (int at = 0; at < 2; ++at) {
+        ANSWERS(CK_STATUS_OK, ck_moe_kernel_desc_init(&descs[at]));
+        descs[at].name = at == 0 ? "low" : "tall";
+        descs[at].library = 1;
+        descs[at].tile[0] = at == 0 ? 16 : 128;
+        descs[at].tile[1] = 128;
+        descs[at].tile[2] = 64;
+        descs[at].stages = 3;
+    }
+    ANSWERS(CK_STATUS_OK, ck_registry_add_moe_kernels(registry, descs, NULL, 2));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_moe_problem_init(NULL));
+    USUAL(ck_moe_problem, problem);
+    problem.tokens = 512;
+    problem.experts = 64;
+    problem.topk = 4;
+    problem.n = 2816;
+    problem.k = 2048;
+    problem.dtype_a = problem.dtype_b = CK_DTYPE_BF16;
+    const int32_t rows[4] = {512, 512, 512, 512};
+    problem.histogram = rows;
+    problem.histogram_count = 4;
+    SIZED(ck_selection, selection);
+    ANSWERS(CK_STATUS_OK, ck_registry_select_moe(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_ESTIMATE && strcmp(selection.name, "tall") == 0);
+    problem.histogram_count = 3;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_moe(registry, &problem, &selection));
+    problem.histogram = NULL;
+    char *text = NULL;
+    GIVES("memory", ck_registry_explain_moe(registry, &problem, &text));
+    ck_ranked ranked[2];
+    ranked[0].struct_size = sizeof ranked[0];
+    SIZED(ck_predictions, predictions);
+    size_t count = 0;
+    double features[4];
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_moe(registry, &problem, 2, ranked, &count, NULL));
+    CHECK(count == 2 && ranked[0].source == CK_SOURCE_ESTIMATE);
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_predict_moe(registry, &problem, 0, &predictions));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_extract_moe(registry, &problem, 0, 4, features, &count));
+    ck_registry_destroy(registry);
+}
+
 /* What is built upon the library writes to the same log. */
 static void others_write_to_the_log(void) {
     log_count count = {0, 0};
@@ -829,7 +877,7 @@ static void kernels_are_exported(void) {
     mine.timestamp = "2026-01-31T12:00:00";
     mine.statistics = 1;
     GIVES("\"mine\"", ck_registry_export_json(registry, CK_OP_CONV, &mine, &text));
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, 3, NULL, &text));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, 4, NULL, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(registry, CK_OP_GEMM, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(NULL, CK_OP_GEMM, NULL, &text));
     mine.registry_name = NOT_UTF8;
@@ -1015,6 +1063,7 @@ int main(int argc, char **argv) {
     selecting(argv[1], argv[2]);
     names_describe_kernels();
     attention_is_chosen();
+    experts_are_routed();
     others_write_to_the_log();
     kernels_are_exported();
     rows_are_scored(argv[1]);

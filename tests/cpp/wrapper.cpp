@@ -340,6 +340,30 @@ void selecting(const std::string& repository) {
   CHECK(registry.select(problem).source == Source::model);
 }
 
+/// Of one problem with two routings, other kernels are the fastest; a copy has its own histogram.
+void mixtures() {
+  Options options = quiet();
+  options.arch = "sm_90";
+  Registry registry(options);
+  MoeKernel wide;
+  wide.name = "wide";
+  wide.key.library = 1;
+  wide.key.tile[0] = wide.key.tile[1] = 128;
+  wide.key.tile[2] = 64;
+  wide.key.stages = 3;
+  registry.add(wide);
+  registry.add("triton_moe_bf16_16x128x64_group1_4warps_3stages");
+  MoeProblem problem;
+  problem.stage("1").tokens(512).experts(512).topk(4).size(2816, 2048).dtypes(Dtype::bf16, Dtype::bf16);
+  problem.histogram(std::vector<std::int32_t>(4, 512));
+  const MoeProblem copy = problem;
+  problem.histogram(std::vector<std::int32_t>(512, 4));
+  CHECK(registry.select(copy).name == "wide" && registry.select(problem).name != "wide");
+  CHECK(copy.capi().histogram_count == 4 && problem.capi().histogram_count == 512);
+  Selection selection;
+  CHECK(registry.try_select(problem.topk(5), selection) == Status::invalid_problem);
+}
+
 void statuses() {
   Registry registry(quiet());
   CHECK(ck_select::status_of([&] { registry.add(FIRST); }) == Status::ok && registry.size() == 1);
@@ -388,6 +412,7 @@ int main(int argc, char** argv) {
   host_timing();
   removed_kernels_are_freed();
   selecting(repository);
+  mixtures();
   statuses();
   owning();
   return finish("wrapper");

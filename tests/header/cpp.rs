@@ -68,8 +68,10 @@ const NAMES: [(&str, &str); 4] = [
     ("ConvProblem.pad_right", "padding_right"),
 ];
 
-/// What has a function by hand: the extents of an input tell the number of dimensions.
-const BY_HAND: [&str; 1] = ["ConvProblem.input"];
+/// What has a function by hand: the extents of an input tell the number of dimensions, and what a histogram
+/// comes to is one call.
+const BY_HAND: [&str; 4] =
+    ["ConvProblem.input", "MoeProblem.active", "MoeProblem.largest", "MoeProblem.tiles"];
 
 /// The setters of an operation's problems, one for each field. Lists and architectures have theirs by hand.
 pub(crate) fn setters(op: Op) -> String {

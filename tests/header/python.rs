@@ -8,10 +8,10 @@ use crate::class;
 use crate::fields::{Member, members};
 
 /// The structs that Python does not use.
-const NOT_OF_PYTHON: [&str; 11] = [
+const NOT_OF_PYTHON: [&str; 12] = [
     "ck_stream_k", "ck_conv_kernel_desc", "ck_quant", "ck_gemm_variant", "ck_gemm_kernel_desc",
-    "ck_fmha_kernel_desc", "ck_export_options", "ck_hardware", "ck_model_key", "ck_kernel_info",
-    "ck_forest_bytes",
+    "ck_fmha_kernel_desc", "ck_moe_kernel_desc", "ck_export_options", "ck_hardware", "ck_model_key",
+    "ck_kernel_info", "ck_forest_bytes",
 ];
 
 /// A C type as ctypes has it; addresses of what Python does not look into are plain ones.

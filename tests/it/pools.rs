@@ -33,7 +33,7 @@ const BAD: &[(&str, &str)] = &[
     (
         "kernel,N\n@,1\n,2\n",
         ", line 3, kernel: kernel name '': begins neither with 'grouped_conv_' nor with 'fmha_' nor \
-         with 'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, \
+         with 'triton_moe_' or 'moe_ck2stages_' nor with 'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, \
          with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
     ),
     (

@@ -125,7 +125,7 @@ fn every_mistake_names_file_and_line() {
         (
             "gemm_universal",
             "gemm",
-            "unknown operation 'gemm', expected one of: gemm_universal, grouped_conv, fmha",
+            "unknown operation 'gemm', expected one of: gemm_universal, grouped_conv, fmha, moe",
         ),
         ("M=1", "M=0", "problem: M: found 0, expected 1 to 2147483647"),
         ("M=1,", "", "problem: M: found nothing, expected a whole number"),

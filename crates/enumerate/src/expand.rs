@@ -5,6 +5,7 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::Arch;
 
+use crate::arch::ArchTable;
 use crate::config::Config;
 use crate::filter::Filter;
 use crate::kernels::{EnumerateError, Enumeration, Expansion as _, too_many};
@@ -28,18 +29,8 @@ use crate::rules::Rules;
 /// ```
 pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<Enumeration, EnumerateError> {
     let arch: Arch = request.target.parse()?;
-    let Some(table) = rules.arch.architectures.get(arch.as_str()) else {
-        // Kernels of another architecture would be no answer.
-        let known: Vec<&str> = rules.arch.architectures.keys().map(String::as_str).collect();
-        let known = known.join(", ");
-        return Err(EnumerateError::Refused(format!(
-            "the rules know no architecture {arch}, expected one of {known}; --rules takes an arch.json with \
-             others"
-        )));
-    };
-    let kernels = each_operation!(config, Config(config) as Own => {
-        Own::expand(rules, config, (arch, table), request)?
-    });
+    let kernels =
+        each_operation!(config, Config(config) as Own => Own::expand(rules, config, arch, request)?);
     let mut found = kernels.found;
     if !request.filters.is_empty() {
         let before = found.kernels.len() + found.others.len();
@@ -48,6 +39,20 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
         found.filtered = before - found.kernels.len();
     }
     if found.kernels.len() > Pool::MAX_KERNELS { Err(too_many()) } else { Ok(found) }
+}
+
+impl Rules {
+    /// The table of an architecture: kernels of another one would be no answer.
+    pub(crate) fn table(&self, arch: Arch) -> Result<&ArchTable, EnumerateError> {
+        let known = &self.arch.architectures;
+        known.get(arch.as_str()).ok_or_else(|| {
+            let known = known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            EnumerateError::Refused(format!(
+                "the rules know no architecture {arch}, expected one of {known}; --rules takes an arch.json \
+                 with others"
+            ))
+        })
+    }
 }
 
 fn filtered(list: Vec<Kernel>, filters: &[(String, Filter)]) -> Result<Vec<Kernel>, EnumerateError> {

@@ -7,7 +7,6 @@ use ck_select_types::pool::Pool;
 use ck_select_types::vocab::{Arch, UnknownWord};
 use ck_select_types::vocabulary;
 
-use crate::arch::ArchTable;
 use crate::reader::ConfigFile;
 use crate::request::Request;
 use crate::rules::Rules;
@@ -18,7 +17,7 @@ pub(crate) trait Expansion: ConfigFile {
     fn expand(
         rules: &Rules,
         config: &Self::Config,
-        arch: (Arch, &ArchTable),
+        arch: Arch,
         request: &Request,
     ) -> Result<Kernels, EnumerateError>;
 }

@@ -29,6 +29,7 @@ mod fmha;
 mod gemm;
 mod kernels;
 mod lists;
+mod moe;
 mod reader;
 mod request;
 pub mod rules;

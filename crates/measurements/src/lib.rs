@@ -18,6 +18,7 @@ pub mod figures;
 mod fmha;
 mod gemm;
 pub mod gpus;
+mod moe;
 mod operation;
 pub mod places;
 mod read;

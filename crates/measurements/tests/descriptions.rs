@@ -132,6 +132,7 @@ fn every_description_of_a_kernel_is_of_that_kernel() {
                     }
                     assert_eq!(found.as_ref(), Ok(&expected), "{who}: {unnamed:?}");
                 }
+                KernelKind::Moe(_) => assert_eq!(side(extractor, &unnamed).as_ref(), Ok(&expected), "{who}"),
                 KernelKind::Fmha(_) => {
                     compared[2] += 1;
                     // Of attention, upstream's cells are not all in the name.

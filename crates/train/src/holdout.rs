@@ -1,12 +1,10 @@
-//! What a training leaves out to be judged: folds of problems, or a device, a direction, a type or a file, to
+//! What a training leaves out to be judged: folds of problems, or a device, a direction, a type, a network or a file, to
 //! judge a model on kinds that it has not seen.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-use ck_select_types::problem::Problem;
 
 use ck_select_measurements::Measurements;
 
@@ -25,7 +23,7 @@ pub enum Folds {
 impl FromStr for Folds {
     type Err = String;
 
-    /// Reads a number, `device`, `direction`, `dtype` or the path of a file.
+    /// Reads a number, `device`, `direction`, `dtype`, `model` or the path of a file.
     fn from_str(word: &str) -> Result<Self, String> {
         match word.parse() {
             Ok(count @ 1..=100) => return Ok(Self::Count(count)),
@@ -36,6 +34,7 @@ impl FromStr for Folds {
             "device" => Holdout::Device,
             "direction" => Holdout::Direction,
             "dtype" => Holdout::Dtype,
+            "model" => Holdout::Model,
             file => Holdout::File(PathBuf::from(file)),
         }))
     }
@@ -50,6 +49,8 @@ pub enum Holdout {
     Direction,
     /// Each type of inputs.
     Dtype,
+    /// Each network that tables name as `model`.
+    Model,
     /// The problems of one file, and of no other.
     File(PathBuf),
 }
@@ -64,12 +65,16 @@ pub(super) struct HoldoutFolds {
 }
 
 impl Holdout {
-    fn value(&self, problem: &Problem, file: usize, measurements: &Measurements) -> String {
+    fn value(&self, item: &Item, measurements: &Measurements) -> String {
         let unknown = || "none".to_owned();
+        let problem = &measurements.problems()[item.problem as usize];
         match self {
-            Self::Device => problem.arch().map_or_else(unknown, |arch| measurements.gpu_of_file(file, arch)),
+            Self::Device => {
+                problem.arch().map_or_else(unknown, |arch| measurements.gpu_of_file(item.file, arch))
+            }
             Self::Direction => problem.direction().map_or_else(unknown, |direction| direction.to_string()),
             Self::Dtype => problem.dtype().to_string(),
+            Self::Model => measurements.model_of(item.problem).map_or_else(unknown, str::to_owned),
             Self::File(_) => unknown(),
         }
     }
@@ -81,13 +86,12 @@ impl Holdout {
         measurements: &Measurements,
         items: &[Item],
     ) -> Result<HoldoutFolds, TrainError> {
-        let problem = |item: &Item| &measurements.problems()[item.problem as usize];
         let fault = |found: String, expected: &str| {
             TrainError::refused(format_args!("--folds {self}: found {found}, expected {expected}"))
         };
         if let Self::File(path) = self {
             let held = problems_of(path, measurements).map_err(|found| match found {
-                0 => fault(path.display().to_string(), "device, direction, dtype or a file of --data"),
+                0 => fault(path.display().to_string(), "device, direction, dtype, model or a file of --data"),
                 _ => fault(
                     format!("{found} files of the name {}", path.display()),
                     "the path of one of them, as in --data",
@@ -107,7 +111,7 @@ impl Holdout {
             }
             return Ok(HoldoutFolds { fold_of, names: vec![self.to_string()] });
         }
-        let value = |item: &Item| self.value(problem(item), item.file, measurements);
+        let value = |item: &Item| self.value(item, measurements);
         let values: BTreeSet<String> = items.iter().map(value).collect();
         if values.len() < 2 {
             let found = values.into_iter().next().unwrap_or_default();
@@ -124,6 +128,7 @@ impl fmt::Display for Holdout {
             Self::Device => f.write_str("device"),
             Self::Direction => f.write_str("direction"),
             Self::Dtype => f.write_str("dtype"),
+            Self::Model => f.write_str("model"),
             Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).display().fmt(f),
         }
     }

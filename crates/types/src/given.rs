@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 use crate::cells::{self, Cell, Fields};
 use crate::field::{self, Field, InvalidField, Kind, MOST_FIELDS, Record, Value};
 use crate::groups::Groups;
-use crate::moe::Routing;
+use crate::routing::Routing;
 use crate::vocab::Arch;
 
 /// The fields that cells give of a record.

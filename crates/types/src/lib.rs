@@ -3,12 +3,14 @@
 //! ```text
 //! vocab ── field ──┬── conv ──┐                   ┌── problem ── listing (text, tables, logs)
 //!                  ├── gemm ──┼── operation ──────┤
-//!                  └── fmha ──┘   (a record each) └── kernel ─── pool (names, exports, lists)
+//!                  ├── fmha ──┤   (a record each) └── kernel ─── pool (names, exports, lists)
+//!                  └── moe ───┘
 //! ```
 //!
-//! - [`conv`], [`gemm`], [`fmha`]: an operation's fields, a line each, its names and rules
+//! - [`conv`], [`gemm`], [`fmha`], [`moe`]: an operation's fields, a line each, its names and rules
 //! - [`operation`]: what each says about itself; [`problem`], [`kernel`]: values of any
-//! - [`given`]: what cells say about a problem or a kernel, before anything is assumed; [`groups`]: lists of GEMMs
+//! - [`given`]: what cells say about a problem or a kernel, before anything is assumed; [`groups`]: lists of GEMMs;
+//!   [`routing`]: rows over experts
 //! - [`listing`]: problems from text, tables and lists
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
@@ -48,6 +50,7 @@ mod operations;
 pub mod panics;
 pub mod pool;
 pub mod problem;
+pub mod routing;
 mod scan;
 pub mod shape;
 pub mod sheet;

@@ -1,4 +1,4 @@
-//! conv, gemm and fmha, a line each.
+//! conv, gemm, fmha and moe, a line each.
 
 /// The list of operations by their numbers, each with its word and others that are read, its folder and its
 /// problems: passes it to a macro.
@@ -8,7 +8,8 @@ macro_rules! list_operations {
         $crate::$to! { @listed
             Gemm ["gemm_universal"] gemm GemmProblem "Of GEMMs.",
             Conv ["grouped_conv"] conv ConvProblem "Of grouped convolutions.",
-            Fmha ["fmha" | "fmha_fwd"] fmha FmhaProblem "Of attention.";
+            Fmha ["fmha" | "fmha_fwd"] fmha FmhaProblem "Of attention.",
+            Moe ["moe" | "fused_moe" | "fmoe"] moe MoeProblem "Of mixtures of experts.";
             $($rest)*
         }
     };

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 
 use ck_select_types::field::{Field, Kind, Record, values};
 use ck_select_types::kernel::{
-    ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk,
+    ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, MoeKernel,
 };
 use ck_select_types::operation::OperationProblem as _;
 use ck_select_types::problem::FmhaProblem;
-use ck_select_types::vocab::{ConvLayout, Dtype, FmhaApi, FmhaFamily, QuantMode, StreamKReduction};
+use ck_select_types::vocab::{
+    ConvLayout, Dtype, FmhaApi, FmhaFamily, GemmLibrary, MoeActivation, MoeEpilogue, MoeQuant, MoeStage,
+    QuantMode, StreamKReduction,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -116,6 +119,47 @@ fn declared(kernel: &ConvKernel) -> ConvKernel {
     }
 }
 
+prop_compose! {
+    /// Any kernel of either library, without what only the other's names say.
+    fn moe()(
+        kernel in drawn::<MoeKernel>(), is_triton: bool, types in [select(&MOE_TYPES[..]), select(&MOE_TYPES[..])],
+    ) -> MoeKernel {
+        let ([dtype_a, dtype_b], usual) = (types, MoeKernel::USUAL);
+        let MoeKernel { tile, wave, group_m, stages, waves_per_eu, nonkdim, kpack, split_k, tma, .. } = kernel;
+        if is_triton {
+            let (wave, stages, kpack) = ([wave[0], 1], stages.max(1), if kpack == 1 { 0 } else { kpack });
+            let build = MoeKernel { waves_per_eu, nonkdim, kpack, split_k, tma, ..usual };
+            return MoeKernel { dtype_a, dtype_b, tile, wave, group_m, stages, ..build };
+        }
+        let stage = kernel.stage.filter(|stage| *stage != MoeStage::Both).unwrap_or(MoeStage::Two);
+        let is_first = stage == MoeStage::One;
+        MoeKernel {
+            library: GemmLibrary::Aiter,
+            stage: Some(stage),
+            dtype_a,
+            dtype_b,
+            dtype_c: dtype_a,
+            wave: wave.map(|waves| waves % 4 + 1),
+            version: kernel.version.max(1),
+            epilogue: Some(kernel.epilogue.unwrap_or(MoeEpilogue::TypeCast)),
+            quant: Some(kernel.quant.unwrap_or(MoeQuant::None)),
+            activation: is_first.then(|| kernel.activation.unwrap_or(MoeActivation::Gelu)),
+            group_m: usual.group_m,
+            stages: usual.stages,
+            waves_per_eu: usual.waves_per_eu,
+            nonkdim: usual.nonkdim,
+            kpack: usual.kpack,
+            split_k: usual.split_k,
+            tma: usual.tma,
+            ..kernel
+        }
+    }
+}
+
+/// The types for which CK has words.
+const MOE_TYPES: [Dtype; 6] =
+    [Dtype::Bf16, Dtype::Fp16, Dtype::Fp8, Dtype::Int8, Dtype::PkFp4, Dtype::PkInt4];
+
 /// Names that come near to being right: pieces of right ones, in any order and number.
 fn near_names() -> impl Strategy<Value = String> {
     // Two blanks give an empty piece.
@@ -123,7 +167,7 @@ fn near_names() -> impl Strategy<Value = String> {
         compv3 comp_async_eight_waves basic_v1 mem wavelet cshuffle bias_activation intrawave interwave True \
         False 64x128x64 2x2x1 -1x2x1 32x32x16 0x0x0 4294967296x1x1 vec4_8_2 vec4_8 splitk4 Relu d1 sparse \
         preshuffle gm2 dsb si 2stage filter3x3 streamk tree persistent large_tensor pad110 *  é persist \
-        batched grouped multid rcrr atomic triton stages6 gm4 tma wpe2 fmha d128 fp16 batch h128 vr hq128 qr_async mask=no pad1111"
+        batched grouped multid rcrr atomic triton stages6 gm4 tma wpe2 fmha d128 fp16 batch h128 vr hq128 qr_async mask=no pad1111 moe bf16 wint4 group8 4warps 3stages kpack2"
         .split(' ')
         .collect();
     proptest::collection::vec(select(pieces), 0..18).prop_map(|pieces| pieces.join("_"))
@@ -147,6 +191,7 @@ fn check(name: &str) {
                 Ok(fmha.identifier())
             );
         }
+        Ok(Kernel { kind: KernelKind::Moe(moe), .. }) => assert_eq!(moe.name(), name),
         Err(error) => assert!(!error.reason.is_empty(), "{error}"),
     }
 }
@@ -196,6 +241,12 @@ proptest! {
     }
 
     #[test]
+    fn names_of_mixtures_of_experts_read_back(kernel in moe()) {
+        prop_assert_eq!(kernel.validate(), Ok(()));
+        prop_assert_eq!(MoeKernel::parse_name(&kernel.name()), Ok(kernel));
+    }
+
+    #[test]
     fn near_names_are_read_alike_or_refused(name in near_names()) {
         check(&name);
     }
@@ -207,6 +258,7 @@ proptest! {
             conv().prop_map(|conv| conv.long_name()), conv().prop_map(|conv| conv.name()),
             fmha().prop_map(|fmha| fmha.identifier()), fmha().prop_map(|fmha| fmha.config_name()),
             fmha().prop_map(|fmha| FmhaKernel { family: FmhaFamily::Fwd, ..fmha }.ck_name()),
+            moe().prop_map(|moe| moe.name()),
         ],
         at: prop::sample::Index, with in any::<char>(),
     ) {

@@ -37,6 +37,7 @@ from .errors import (
     NoKernelError,
 )
 from .fmha import FmhaProblem
+from .moe import MoeProblem
 from .plots import plot_efficiency, plot_ranking
 from .pool import Pool
 from .predictor import Predictor
@@ -75,6 +76,7 @@ __all__ = [
     "MLKernelSpec",
     "MissingCellError",
     "MissingFileError",
+    "MoeProblem",
     "NoKernelError",
     "Pool",
     "Predictor",

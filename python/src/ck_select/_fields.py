@@ -166,4 +166,15 @@ FIELDS: dict[str, dict[str, tuple[str, Any]]] = {
         **_alike(bool, "has_seqlen_q_ptr has_seqlen_k_ptr has_cu_seqlen_q_ptr has_cu_seqlen_k_ptr"),
         **_alike(bool, "has_block_table_ptr has_cache_batch_idx is_gappy has_rotary_cos_sin"),
     },
+    "moe": {
+        "stage": ("stage", str),
+        **_alike(int, "tokens experts topk n k"),
+        **_alike(DTYPES, "dtype_a dtype_b"),
+        "quant": ("quant", str),
+        **_alike(int, "block_n block_k"),
+        "activation": ("activation", str),
+        "weighted_first": ("weighted_first", bool),
+        **_alike(int, "active largest"),
+        **_elements("tiles", "tiles_16 tiles_32 tiles_64 tiles_128 tiles_256"),
+    },
 }

@@ -92,6 +92,22 @@ class FmhaProblem(Sized):
     ]
 
 
+class MoeProblem(Sized):
+    _fields_ = [
+        *_of(c_void_p, "histogram"),
+        *_of(c_size_t, "histogram_count"),
+        *_of(c_char_p, "arch stage"),
+        *_of(c_int64, "tokens experts topk n k"),
+        *_of(c_int32, "dtype_a dtype_b"),
+        *_of(c_char_p, "quant"),
+        *_of(c_int32, "block_n block_k"),
+        *_of(c_char_p, "activation"),
+        *_of(c_int32, "weighted_first"),
+        *_of(c_int64, "active largest"),
+        *_of(c_int64 * 5, "tiles"),
+    ]
+
+
 class Options(Sized):
     _fields_ = [
         *_of(c_int32, "mode ignore_environment"),
@@ -111,6 +127,8 @@ RunGemm = CFUNCTYPE(c_float, POINTER(GemmProblem), c_void_p, c_void_p)
 SupportsFmha = CFUNCTYPE(c_int32, POINTER(FmhaProblem), c_void_p)
 RunFmha = CFUNCTYPE(c_float, POINTER(FmhaProblem), c_void_p, c_void_p)
 Release = CFUNCTYPE(None, c_void_p)
+SupportsMoe = CFUNCTYPE(c_int32, POINTER(MoeProblem), c_void_p)
+RunMoe = CFUNCTYPE(c_float, POINTER(MoeProblem), c_void_p, c_void_p)
 
 
 class KernelHooks(Sized):
@@ -125,6 +143,8 @@ class KernelHooks(Sized):
         *_of(RunFmha, "run_fmha"),
         *_of(c_void_p, "context"),
         *_of(Release, "release"),
+        *_of(SupportsMoe, "supports_moe"),
+        *_of(RunMoe, "run_moe"),
     ]
 
 

@@ -57,7 +57,7 @@ impl ChooseOption {
 /// Which measured rows count.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct WhereOption {
-    /// Only rows with these values. Fields are op (gemm_universal, grouped_conv, fmha), direction (forward,
+    /// Only rows with these values. Fields are op (gemm_universal, grouped_conv, fmha, moe), direction (forward,
     /// bwd_data, bwd_weight), dtype and run_id [default: those of the model, if there is one; else all of the
     /// first rows' op]
     #[arg(

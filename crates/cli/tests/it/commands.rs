@@ -199,7 +199,7 @@ fn the_prefix_alone_lists_the_embedded_models() {
     let listed = column(&good("inspect --model embedded: --format csv"), "model");
     // The universal model was listed as one of convolutions alone.
     let table = good("inspect --model embedded: --format csv");
-    assert!(table.contains("embedded:universal,\"grouped_conv, gemm_universal\","), "{table}");
+    assert!(table.contains("embedded:universal,\"grouped_conv, gemm_universal, moe\","), "{table}");
     let names = ck_select::embedded::all().iter().map(|model| format!("embedded:{}", model.name()));
     assert_eq!(listed, names.collect::<Vec<_>>());
 }

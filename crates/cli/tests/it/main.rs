@@ -11,6 +11,7 @@ mod estimate;
 mod files;
 mod hardware;
 mod judging;
+mod moe;
 mod problem_lists;
 mod report;
 mod shell;

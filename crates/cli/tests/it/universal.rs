@@ -149,7 +149,7 @@ fn data_that_cannot_be_is_named() {
         {train} here.csv --arch gfx950 --folds device
             1: --folds device: found only gfx950, expected data of at least two
         {train} back.parquet --folds none.csv
-            1: --folds none.csv: found none.csv, expected device, direction, dtype or a file of --data
+            1: --folds none.csv: found none.csv, expected device, direction, dtype, model or a file of --data
         {train} here.csv --arch gfx950 --objective relative
             2: cannot be used with
         {train} here.csv --arch gfx950:gpu.json

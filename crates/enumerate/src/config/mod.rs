@@ -9,6 +9,7 @@ pub use crate::fmha::config::FmhaConfig;
 pub use crate::gemm::config::{GemmConfig, GemmRanges, LdsLimit};
 pub use crate::gemm::variant::{GemmProfiles, GemmVariants};
 pub use crate::kernels::{Family, OtherKernel};
+pub use crate::moe::MoeConfig;
 pub use crate::reader::ConfigError;
 
 use std::path::Path;

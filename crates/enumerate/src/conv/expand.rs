@@ -21,9 +21,10 @@ impl Expansion for ConvProblem {
     fn expand(
         rules: &Rules,
         config: &ConvConfig,
-        (arch, table): (Arch, &ArchTable),
+        arch: Arch,
         request: &Request,
     ) -> Result<Kernels, EnumerateError> {
+        let table = rules.table(arch)?;
         let mut kernels = match config {
             ConvConfig::Sweep(sweep) => swept(rules, sweep, (arch, table), request.ndim)?,
             ConvConfig::Instances(_) if request.ndim.is_some() => {

@@ -8,7 +8,6 @@ use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, Fmh
 use super::config::FmhaConfig;
 use super::rules::FmhaTileRule;
 use super::tiles::Tiles;
-use crate::arch::ArchTable;
 use crate::kernels::{EnumerateError, Expansion, Kernels};
 use crate::lists::admits;
 use crate::request::Request;
@@ -24,9 +23,10 @@ impl Expansion for FmhaProblem {
     fn expand(
         rules: &Rules,
         config: &Box<FmhaConfig>,
-        (arch, _): (Arch, &ArchTable),
+        arch: Arch,
         _request: &Request,
     ) -> Result<Kernels, EnumerateError> {
+        rules.table(arch)?;
         let (rules, named) = (&rules.fmha, arch.as_str());
         if !rules.archs.iter().any(|known| known == named) {
             let known = rules.archs.join(", ");

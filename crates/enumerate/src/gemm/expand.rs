@@ -10,7 +10,6 @@ use super::traits::Shared;
 use super::valid::GemmValidator;
 use super::variant::{GemmVariants, MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
-use crate::arch::ArchTable;
 use crate::kernels::{EnumerateError, Expansion, Kernels};
 use crate::request::Request;
 use crate::rules::Rules;
@@ -22,9 +21,10 @@ impl Expansion for GemmProblem {
     fn expand(
         rules: &Rules,
         config: &GemmConfig,
-        (arch, _): (Arch, &ArchTable),
+        arch: Arch,
         request: &Request,
     ) -> Result<Kernels, EnumerateError> {
+        rules.table(arch)?;
         let &Request { ref target, dtype, layout, valid_only, .. } = request;
         let usual = ProblemDefaults::new(Op::Gemm);
         let (dtype, layout) = (dtype.unwrap_or(usual.dtype), layout.unwrap_or(usual.gemm_layout));

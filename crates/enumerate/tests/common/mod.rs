@@ -51,6 +51,7 @@ pub(crate) fn read_back(kernel: &Kernel) -> KernelKind {
             (read.layout, read.arch) = (made.layout, made.arch);
         }
         (KernelKind::Gemm(read), KernelKind::Gemm(made)) => read.set_arch(made.arch.unwrap()),
+        (KernelKind::Moe(read), KernelKind::Moe(made)) => read.arch = made.arch,
         _ => panic!("{}", kernel.name),
     }
     kind

@@ -123,6 +123,9 @@ impl Sink for RowCollector<'_> {
         let leaving = || row.problem.leaving_split();
         let problem = if self.file.into.options.chooses_split { leaving() } else { *row.problem };
         let (kernel, problem) = (self.file.kernel(row.kernel), self.file.problem(&problem));
+        if let Some(model) = row.model {
+            self.file.into.models.entry(problem).or_insert_with(|| model.to_owned());
+        }
         let file = &mut self.file;
         let key = (problem, row.problem_idx);
         let sweep = *self.sweeps.entry(key).or_insert_with(|| file.sweep(problem, row.problem_idx));

@@ -193,6 +193,8 @@ pub struct Measurements {
     sweeps: Vec<Sweep>,
     sources: Vec<Source>,
     failures: Vec<Failure>,
+    /// The networks that problems are of, as far as files say it.
+    models: HashMap<u32, String>,
     /// Hardware constants recorded in files.
     hardware: Vec<RecordedConstant>,
     problem_index: HashMap<Problem, u32>,
@@ -216,6 +218,7 @@ impl Measurements {
             sweeps: Vec::new(),
             sources: Vec::new(),
             failures: Vec::new(),
+            models: HashMap::new(),
             hardware: Vec::new(),
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
@@ -308,6 +311,11 @@ impl Measurements {
     /// The requested properties.
     pub const fn scope(&self) -> &RowScope {
         &self.scope
+    }
+
+    /// The network that a problem is of, by the problem's index, if a file says it.
+    pub fn model_of(&self, problem: u32) -> Option<&str> {
+        self.models.get(&problem).map(String::as_str)
     }
 
     /// The distinct problems.

@@ -17,18 +17,22 @@ use crate::operation::OperationData as _;
 /// kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
     let names: BTreeSet<&str> =
-        Op::ALL.iter().flat_map(|&op| number_columns(op)).chain(["arch", GFX_NAME]).collect();
+        Op::ALL.iter().flat_map(|&op| columns_of(op)).chain(["arch", GFX_NAME]).collect();
     names.into_iter()
 }
 
-/// Columns of an operation's problems that are no words: numbers under all their names, and lists.
-fn number_columns(op: Op) -> impl Iterator<Item = &'static str> {
-    let Operation { problem, columns, optional_columns, .. } = Operation::get(op);
-    let columns = columns.iter().chain(optional_columns.iter().copied().flatten());
-    columns.flat_map(|&name| {
+/// Columns of an operation's problems: fields under all their names, and what is no field. The words that every
+/// table of the operation has are those of the kernel's name, unless no problem is without them.
+fn columns_of(op: Op) -> impl Iterator<Item = &'static str> {
+    let Operation { problem, required, columns, optional_columns, extra_keys, .. } = Operation::get(op);
+    let is_read = |name: &&&str| {
         let field = place(problem, name).map(|at| &problem[at]);
-        let list = field.is_none().then_some(name);
-        field.filter(|field| field.is_number()).into_iter().flat_map(Field::names).chain(list)
+        required.contains(name) || field.is_none_or(Field::is_number)
+    };
+    let optional = optional_columns.iter().copied().flatten().chain(*extra_keys);
+    columns.iter().filter(is_read).chain(optional).flat_map(|&name| {
+        let field = place(problem, name).map(|at| &problem[at]);
+        field.into_iter().flat_map(Field::names).chain(field.is_none().then_some(name))
     })
 }
 

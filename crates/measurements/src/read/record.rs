@@ -20,6 +20,8 @@ pub(crate) struct MeasuredRow<'a> {
     pub(crate) run_id: Option<&'a str>,
     /// Why it has no time, if the file says so.
     pub(crate) error: Option<&'a str>,
+    /// The network that the problem is of, if the file says so.
+    pub(crate) model: Option<&'a str>,
 }
 
 /// The measured figures.

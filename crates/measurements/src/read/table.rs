@@ -83,6 +83,8 @@ struct FigureColumns {
     is_valid: Column,
     run_id: Column,
     error: Column,
+    /// The network that a problem is of.
+    model: Column,
     /// The verdict of an attention benchmark on the result.
     status: Option<Column>,
 }
@@ -98,6 +100,7 @@ impl FigureColumns {
             is_valid: columns.find("is_valid"),
             run_id: columns.find("run_id"),
             error: columns.find("error_msg"),
+            model: columns.find("model"),
             status: columns.has("seqlen_q").then(|| columns.find("status")),
         }
     }
@@ -124,7 +127,10 @@ impl FigureColumns {
         absence: Absence,
     ) -> Result<Figures, Fault> {
         let latency = self.time.time(row)? * if self.time.has_microseconds() { 1e-3 } else { 1.0 };
-        let figures = [self.speed.figure(row)?, latency, self.bandwidth.figure(row)?];
+        // A table without speeds has times, and the problem says the work.
+        let is_read = self.speed.is_there() || absence == Absence::Zero;
+        let speed = if is_read { self.speed.figure(row)? } else { problem.flops() / latency / 1e9 };
+        let figures = [speed, latency, self.bandwidth.figure(row)?];
         let figures = match absence {
             Absence::Unknown => figures,
             Absence::Zero => self.with_zeros(figures, recorded == Some(false), problem)?,
@@ -155,6 +161,9 @@ impl FigureColumns {
     }
 }
 
+/// What sweeps note of a measurement and of a compiled kernel, which no reader needs.
+const OF_COMPILERS: [&str; 3] = ["rough", "registers", "spills"];
+
 impl Header {
     /// Checks the names of columns. Also returns those that are not known.
     pub(super) fn new(
@@ -170,6 +179,9 @@ impl Header {
         let constants = constants.map(|(name, column)| (name, columns.named_by_aiter(column)));
         let hardware = constants.filter(|(_, column)| column.is_there()).collect();
         let problem = columns.problem(problem_columns());
+        for name in OF_COMPILERS {
+            columns.find(name);
+        }
         let unknown = columns.finish(Some(op_of(names, op)))?;
         let header = Self { kernel: kernel?, figures, hardware, problem, absence };
         if absence == Absence::Unknown {
@@ -184,8 +196,7 @@ impl Header {
         if let KernelSource::Name(names) = &self.kernel {
             columns.need(names.first())?;
         }
-        columns.need(self.figures.time)?;
-        columns.need(self.figures.speed).map(drop)
+        columns.need(self.figures.time).map(drop)
     }
 
     /// Takes a row.
@@ -211,6 +222,7 @@ impl Header {
         let recorded = figures.recorded(row)?;
         let non_zero = figures.non_zero.whole(row)?;
         let error = figures.error(row, recorded);
+        let model = figures.model.text(row);
         let measured = MeasuredRow {
             kernel: &kernel,
             problem: &problem,
@@ -219,6 +231,7 @@ impl Header {
             problem_idx: figures.problem_idx.whole(row)?,
             run_id: run_id.as_deref(),
             error: error.as_deref(),
+            model: model.as_deref(),
         };
         rows.take(&measured)
     }

@@ -50,6 +50,7 @@ impl OperationEstimate for ConvProblem {
             extents,
             groups: g,
             list: Groups::NONE,
+            experts: None,
             together,
             images,
             bytes: in_bytes + filter_bytes + out_bytes,

@@ -15,6 +15,8 @@ pub enum Library {
     Cuda,
     /// GEMMs that Triton compiles.
     Triton,
+    /// GEMMs of experts that it compiles.
+    TritonExperts,
     /// Those of CK that AITER builds, with 8-bit and 4-bit types and scales.
     Aiter,
     /// Those of CK Tile that it builds.

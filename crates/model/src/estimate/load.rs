@@ -1,5 +1,7 @@
 //! The work of a problem: its GEMM, what is contiguous in memory, and bytes.
 
+use ck_select_types::moe::MeanRouting;
+
 use crate::problem::Groups;
 use crate::vocab::Dtype;
 
@@ -12,6 +14,8 @@ pub struct Load {
     pub(super) groups: f64,
     /// A list of GEMMs; `extents` is that of the largest.
     pub(super) list: Groups,
+    /// The experts of a mixture, whose rows are tiled by expert.
+    pub(super) experts: Option<Experts>,
     /// Contiguous elements in A, B and the result: the largest power of two that divides the contiguous
     /// extent.
     pub(super) together: [f64; 3],
@@ -27,6 +31,15 @@ pub struct Load {
     pub(super) multiply_adds: f64,
     /// Parts of the depth that the problem requests.
     pub(super) parts: f64,
+}
+
+/// The experts of a mixture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Experts {
+    /// How many rows and tiles they have.
+    pub(super) routing: MeanRouting,
+    /// Bytes of the weights of one.
+    pub(super) weight_bytes: f64,
 }
 
 /// Largest power of two that counts: 64 bytes of the narrowest type.

@@ -13,7 +13,7 @@
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `formula`: what an operation's folder says: which formula it has, and what the formula computes
 //! - `terms`: the formula of GEMMs, in numbers (`real`) of a kernel or of four side by side
-//! - `conv`, `gemm`: what both take from problem and kernel; `fmha`: all of it for attention
+//! - `conv`, `gemm`, `moe`: what they take from problem and kernel; `fmha`: all of it for attention
 //! - `rank`: many kernels on a device, and those of a pool, ordered by the estimate
 //! - `columns`: the columns that universal models derive from it
 //!
@@ -32,6 +32,7 @@ mod formula;
 mod gemm;
 mod gpu_override;
 mod load;
+mod moe;
 mod profiles;
 mod rank;
 mod real;

@@ -59,6 +59,8 @@ pub struct Shape {
     pub(super) persistent: bool,
     /// B is stored in the order in which it is read.
     pub(super) preshuffled: bool,
+    /// Tiles of rows that are computed side by side, for the same columns.
+    pub(super) beside: f64,
     /// Cycles that storing the tile takes less because results do not pass through shared memory first.
     pub(super) unshuffled: f64,
 }
@@ -145,6 +147,7 @@ impl Shape {
             balanced: false,
             persistent: false,
             preshuffled: false,
+            beside: 1.0,
             unshuffled: step.unshuffled(),
         })
     }

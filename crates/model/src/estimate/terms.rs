@@ -1,7 +1,7 @@
 //! The formula: a kernel's microseconds for a problem, and their terms.
 
 use super::device::Device;
-use super::load::Load;
+use super::load::{Experts, Load};
 use super::real::{FOUR, Four, Real};
 use super::shape::{Kernels, Shape, are_alike};
 use crate::isa::Isa;
@@ -111,7 +111,11 @@ impl<R: Real> Grid<R> {
         let merged = kernels.all(|shape| shape.merged);
         let [m, n, k] = load.extents;
         let whole = [R::from(m) / tile_m, merged * n / tile_n, merged * k / tile_k];
-        let along @ [tiles_m, tiles_n, tiles_k] = [whole[0].ceil(), whole[1].ceil(), whole[2].ceil()];
+        let rows = match &load.experts {
+            Some(experts) => kernels.all(|shape| experts.routing.tiles_of(shape.tile[0])),
+            None => whole[0].ceil(),
+        };
+        let along @ [tiles_m, tiles_n, tiles_k] = [rows, whole[1].ceil(), whole[2].ceil()];
         let mut all_steps = tiles_k;
         let mut tiles = tiles_m * tiles_n * (R::from(load.groups) / merged).ceil();
         if !load.list.is_empty() {
@@ -145,6 +149,24 @@ impl<R: Real> Grid<R> {
     }
 }
 
+/// Bytes of weights that come from memory more than once, because an expert has more tiles of rows than run side
+/// by side: as many as a kernel computes for the same columns, or as the device holds.
+#[inline(always)]
+fn weights_again<R: Real>(
+    experts: &Experts,
+    kernels: impl Kernels<R>,
+    slots: R,
+    [tiles_m, tiles_n, _]: [R; 3],
+    cached: f64,
+) -> R {
+    let one = R::from(1.0);
+    let beside = kernels.all(|shape| shape.beside).max(slots / tiles_n).max(one);
+    let Experts { routing, weight_bytes } = experts;
+    let times = (tiles_m / (beside * routing.active)).max(one) - 1.0;
+    // The more of the caches an expert's weights fill, the less of them is still there.
+    times * (routing.active * weight_bytes * weight_bytes / (weight_bytes + cached))
+}
+
 impl<R: Real> Cycles<R> {
     #[inline(always)]
     pub(super) fn new(load: &Load, kernels: impl Kernels<R>, device: &Device) -> Self {
@@ -166,7 +188,12 @@ impl<R: Real> Cycles<R> {
         // GB/s are 1,000 bytes per microsecond.
         let cache_rate = device.rates.cache_gb_s * 1e3;
         let staged = workgroups * steps * kernels.all(|shape| shape.staged) + load.result_bytes;
-        let uncached = (load.bytes - device.rates.cache_kb * 1024.0).max(0.0);
+        let cached = device.rates.cache_kb * 1024.0;
+        let again = match &load.experts {
+            Some(experts) => weights_again(experts, kernels, slots, grid.along, cached),
+            None => zero,
+        };
+        let uncached = again + (load.bytes - cached).max(0.0);
         // Each part of a tile that is cut is written and read, and added to a result that is about as large
         // as half a part.
         let cuts = parts - 1.0;
@@ -186,7 +213,7 @@ impl<R: Real> Cycles<R> {
             workgroup: (first_wait * constants.prologue + constants.workgroup) * begun * pieces,
             stores: kernels.stores(load) * pieces,
             cache: staged / (cache_rate * constants.cache_share),
-            memory: (uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share)).into(),
+            memory: uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share),
             second_stage: added + second_launch,
             launch: constants.launch.into(),
             split: parts,

@@ -37,6 +37,8 @@ vocabulary! {
         Fmha68 = "fmha68",
         /// Attention as the header's Python twin encodes it, with which upstream's forest was trained.
         Fmha68Python = "fmha68_python",
+        /// Our own, for mixtures of experts.
+        Experts = "moe",
     }
 }
 
@@ -206,7 +208,7 @@ impl Engine {
 
     /// Whether upstream has no such engine.
     pub const fn is_ours(self) -> bool {
-        matches!(self, Self::ConvSelect | Self::ConvWork)
+        matches!(self, Self::ConvSelect | Self::ConvWork | Self::Experts)
     }
 
     /// The rules of the upstream version that this schema comes from; our own schemas follow the newest.
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn names_of_features_are_unique() {
-        let counts = [(Op::Gemm, 99), (Op::Conv, 150), (Op::Fmha, 68)];
+        let counts = [(Op::Gemm, 99), (Op::Conv, 150), (Op::Fmha, 68), (Op::Moe, 51)];
         assert_eq!(counts.len(), Op::ALL.len());
         for (op, count) in counts {
             let names: Vec<_> = each_operation!(op, Own => Own::features().map(|one| one.name).collect());
@@ -254,7 +256,7 @@ mod tests {
     #[test]
     fn engines_have_the_sizes_that_their_models_have() {
         let sizes = Engine::ALL.iter().map(|engine| engine.feature_names().len()).collect::<Vec<_>>();
-        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72, 62, 68, 68, 68]);
+        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72, 62, 68, 68, 68, 51]);
         for &engine in Engine::ALL {
             assert_eq!(engine.as_str().parse(), Ok(engine));
         }

@@ -1,7 +1,7 @@
 //! Features by name: a feature is a named function of (problem, kernel, hardware).
 //!
 //! Each operation declares its features once, in tables ([`conv::FEATURES`], [`conv_work::FEATURES`],
-//! [`gemm::FEATURES`], [`gemm::VECTOR`], [`gemm::BUILD`], [`fmha::FEATURES`]): name, meaning, what the value
+//! [`gemm::FEATURES`], [`gemm::VECTOR`], [`gemm::BUILD`], [`fmha::FEATURES`], [`moe::FEATURES`]): name, meaning, what the value
 //! depends on, and the function. A model picks and orders them by name; nothing is ever addressed by
 //! upstream's indices. Schemas with upstream's names are [`Engine`]s.
 //!
@@ -19,6 +19,7 @@ mod exact;
 pub mod fmha;
 pub mod gemm;
 mod hardware;
+pub mod moe;
 mod operation;
 mod pairs;
 mod rules;

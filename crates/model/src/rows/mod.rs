@@ -10,6 +10,7 @@ mod entrance;
 mod fmha;
 mod gemm;
 mod model;
+mod moe;
 mod name;
 mod object;
 mod operation;

@@ -1,7 +1,7 @@
 //! Reads any kernel name.
 
 #[cfg(doc)]
-use super::{ConvKernel, FmhaKernel, GemmKernel};
+use super::{ConvKernel, FmhaKernel, GemmKernel, MoeKernel};
 use super::{Kernel, KernelKind, NameError};
 use crate::each_operation;
 use crate::operation::{Operation, OperationProblem as _};
@@ -17,6 +17,7 @@ impl Kernel {
     /// | `gemm_`, `batched_gemm_`, `grouped_gemm_`, `mx_gemm_`, `triton_gemm_` | [`GemmKernel::parse_name`]; a part that it does not understand is kept in the name only |
     /// | `a8w8_`, `a4w4_`, `bf16_batched_` | AITER's: [`GemmKernel::parse_name`] |
     /// | `fmha_` | [`FmhaKernel::parse_name`] |
+    /// | `triton_moe_`, `moe_ck2stages_` | [`MoeKernel::parse_name`] |
     /// | a dtype | [`GemmKernel::parse_identifier`] |
     ///
     /// Nothing is guessed: a word outside its vocabulary, a number out of range or a missing part is an

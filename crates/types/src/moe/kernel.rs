@@ -48,20 +48,23 @@ fields! {
 }
 
 impl MoeKernel {
-    /// Whether it computes what the problem asks for. One of Triton's configurations serves either stage and
-    /// both of them; a step of it may not go beyond the elements that share a scale.
+    /// Whether it computes what the problem asks for. One of Triton's configurations serves either stage; a
+    /// step of it may not go beyond the elements that share a scale.
     pub fn matches_request(&self, problem: &MoeProblem) -> bool {
         self.misfit(problem).is_none()
     }
 
     /// Why it does not compute the problem, apart from its types.
-    pub(crate) fn misfit(&self, problem: &MoeProblem) -> Option<String> {
+    pub fn misfit(&self, problem: &MoeProblem) -> Option<String> {
         if let Some(own) = self.stage
             && own != problem.stage
         {
             return Some(format!("it computes stage {own}"));
         }
         if self.library == GemmLibrary::Triton {
+            if problem.stage == MoeStage::Both {
+                return Some("it computes one stage at a time".to_owned());
+            }
             let step = self.tile.k;
             let is_whole = u32::from(problem.block_k) % step == 0;
             return (problem.quant == MoeQuant::Block && !is_whole)

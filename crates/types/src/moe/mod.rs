@@ -1,18 +1,18 @@
 //! Mixtures of experts: problems, kernels, and the names of kernels.
 
-#![allow(dead_code, reason = "until the list of operations has it")]
-
 pub mod engine;
 mod kernel;
+mod mean;
 mod name;
 mod problem;
-mod routing;
 #[cfg(test)]
 mod tests;
 
 pub use kernels::*;
+pub use mean::MeanRouting;
+#[cfg(test)]
+pub(crate) use problem::of_given;
 pub use problems::*;
-pub use routing::{Routing, TILES, expected_tiles};
 
 pub(crate) mod kernels {
     pub use super::kernel::MoeKernel;
@@ -63,8 +63,8 @@ impl OperationProblem for MoeProblem {
             &["dtype", "dtype_a", "dtype_b", "quant", "histogram", "skew", "arch"],
         ],
         kernel_cells: &[
-            "tile_m", "tile_n", "tile_k", "group_m", "num_warps", "num_stages", "waves_per_eu", "nonkdim",
-            "kpack",
+            "tile_m", "tile_n", "tile_k", "group_m", "num_warps", "wave_m", "num_stages", "stages",
+            "waves_per_eu", "nonkdim", "kpack",
         ],
         shares_kernel_cells: true,
         executable_flags: &[],

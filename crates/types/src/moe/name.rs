@@ -77,7 +77,7 @@ impl MoeKernel {
     /// Reads a kernel's name.
     ///
     /// ```
-    /// use ck_select_types::moe::MoeKernel;
+    /// use ck_select_types::kernel::MoeKernel;
     ///
     /// let name = "triton_moe_bf16_64x128x64_group8_4warps_3stages";
     /// let kernel = MoeKernel::parse_name(name)?;

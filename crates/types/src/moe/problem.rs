@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::routing::{Routing, TILES, tile_bounds};
 use crate::defaults::ProblemDefaults;
 use crate::field::{self, InvalidField, fields};
 use crate::given::Given;
+use crate::routing::{Routing, TILES, tile_bounds};
 use crate::valid::element;
 use crate::vocab::{Arch, Dtype, MoeActivation, MoeQuant, MoeStage};
 
@@ -13,7 +13,7 @@ fields! {
     /// Products of the rows of some experts, each with the weights of its expert.
     ///
     /// ```
-    /// use ck_select_types::moe::MoeProblem;
+    /// use ck_select_types::problem::MoeProblem;
     /// use ck_select_types::vocab::MoeStage;
     ///
     /// let problem = MoeProblem::new(MoeStage::One, 512, [8, 2], [14336, 4096]);
@@ -166,7 +166,11 @@ impl MoeProblem {
         Ok(())
     }
 
-    /// The rows over experts of a histogram, which has to be this problem's.
+    /// The problem with the rows over experts of a histogram, which has to be this problem's.
+    pub fn with_histogram(self, routing: &Routing) -> Result<Self, InvalidField> {
+        self.check_histogram(routing).map(|()| self.routed(*routing))
+    }
+
     fn check_histogram(&self, routing: &Routing) -> Result<(), InvalidField> {
         let fault = |found: i64, of: &str, expected: String| {
             Err(InvalidField::new("histogram", format_args!("{found} {of}"), expected))
@@ -220,10 +224,7 @@ fn routed(problem: &MoeProblem, given: &Given<MoeProblem>) -> Result<Option<MoeP
     let MoeProblem { tokens, experts, topk, .. } = *problem;
     match (given.routing(), given.skew()) {
         (Some(_), Some(skew)) => Err(InvalidField::new("skew", skew, "nothing beside a histogram")),
-        (Some(routing), None) => {
-            problem.check_histogram(&routing)?;
-            Ok(Some(problem.routed(routing)))
-        }
+        (Some(routing), None) => problem.with_histogram(&routing).map(Some),
         (None, Some(skew)) => {
             problem.validate()?;
             // Time and memory are in proportion to the experts.

@@ -86,7 +86,7 @@ fn every_mistake_is_named() {
         (
             MoeProblem {
                 tokens: 1 << 30,
-                ..MoeProblem::USUAL.routed(crate::moe::Routing::skewed(1, 1, 1, 0.0))
+                ..MoeProblem::USUAL.routed(crate::routing::Routing::skewed(1, 1, 1, 0.0))
             },
             "largest: found 1, expected 1073741824 to 1073741824: an expert has a token once",
         ),

@@ -172,9 +172,10 @@ mod tests {
 
     use super::*;
     use crate::field::Kind;
-    use crate::problem::{ConvProblem, FmhaProblem, GemmProblem, MAX_EXTENT};
+    use crate::problem::{ConvProblem, FmhaProblem, GemmProblem, MAX_EXTENT, MoeProblem};
+    use crate::routing::Routing;
     use crate::vocab::{Direction, Dtype};
-    use crate::{conv, fmha, gemm};
+    use crate::{conv, fmha, gemm, moe};
 
     fn conv(text: &str) -> Result<Problem, ProblemError> {
         Problem::parse(Op::Conv, text, &ProblemDefaults::new(Op::Conv))
@@ -369,6 +370,7 @@ mod tests {
                         ..problem
                     })
                 }
+                Op::Moe => routed(moe::of_given(&MoeProblem::given(&pairs).ok()?, &defaults).ok()?).into(),
             };
             problem.validate().is_ok().then_some(problem)
         })
@@ -394,11 +396,21 @@ mod tests {
         problem
     }
 
+    /// A mixture of few experts without blocks of scales, whose routing is possible or not known.
+    fn routed(problem: MoeProblem) -> MoeProblem {
+        let (tokens, experts) = (problem.tokens.min(1 << 20), problem.experts.min(99));
+        let (topk, n, skew) = (problem.topk.min(experts), problem.n & !1 | 2, problem.active % 3);
+        let routing = Routing::skewed(tokens, experts, topk, skew as f64);
+        let problem = MoeProblem { tokens, experts, topk, n, block_n: 0, block_k: 0, ..problem };
+        let unknown = MoeProblem { active: 0, largest: 0, tiles: [0; 5], ..problem };
+        if problem.has_routing() { problem.routed(routing) } else { unknown }
+    }
+
     proptest! {
         /// In the order in which they are printed, as logs and stores hold them, and in any other.
         #[test]
         fn texts_read_back_and_words_tell_problems_apart(
-            pair in (0..3_usize).prop_flat_map(|op| (problems(Op::ALL[op]), problems(Op::ALL[op]))),
+            pair in (0..Op::ALL.len()).prop_flat_map(|op| (problems(Op::ALL[op]), problems(Op::ALL[op]))),
         ) {
             let (problem, other) = pair;
             let (op, text) = (problem.op(), problem.to_string());

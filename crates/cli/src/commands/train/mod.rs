@@ -116,8 +116,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     /// Folds of the cross-validation, 1 for none; or what is held out instead: each device, each direction,
-    /// each type, or the problems of one file of --data
-    #[arg(long, value_name = "COUNT|device|direction|dtype|FILE", default_value = "5")]
+    /// each type, each network (`model` in tables), or the problems of one file of --data
+    #[arg(long, value_name = "COUNT|device|direction|dtype|model|FILE", default_value = "5")]
     folds: Folds,
     /// Add trees to this model: a directory or embedded:NAME, but not a universal one. --params n_estimators
     /// says how many (default 500)

@@ -105,7 +105,7 @@ impl Constants {
         match library {
             Library::ComposableKernel | Library::Aiter | Library::AiterTile => &COMPOSABLE_KERNEL,
             // Triton's attention has no constants of its own yet.
-            Library::Cuda | Library::Triton => &CUDA,
+            Library::Cuda | Library::Triton | Library::TritonExperts => &CUDA,
         }
     }
 }
@@ -175,7 +175,9 @@ impl KernelEstimate for FmhaKernel {
         let staged = n0 * (depth + values) * bytes;
         let held = match (device.library, ahead) {
             // All keys and values of a step, twice if the next step's are loaded meanwhile.
-            (Library::Cuda | Library::Triton, _) => staged * (1.0 + f64::from(u8::from(ahead))),
+            (Library::Cuda | Library::Triton | Library::TritonExperts, _) => {
+                staged * (1.0 + f64::from(u8::from(ahead)))
+            }
             // Three pieces of the larger operand, or one slice of both.
             (_, true) => 3.0 * n0 * k0.max(32.0) * bytes,
             (_, false) => (m0 + n0) * k0.max(16.0) * bytes,

@@ -39,6 +39,7 @@ impl OperationEstimate for GemmProblem {
             extents: [m, n, k].map(|extent| extent.max(1) as f64),
             groups: f64::from(request.batch.max(1)),
             list: request.groups,
+            experts: None,
             together: [of(a, 2, 0), of(b, 1, 2), of(c, 1, 0)],
             images: [false; 2],
             bytes: operand_bytes + result_bytes + d_bytes + scale_bytes,

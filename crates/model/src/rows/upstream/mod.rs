@@ -67,8 +67,11 @@ mod tests {
                 let kernel = [<Own as Upstream>::KERNEL, <Own as Upstream>::KERNEL_WORDS].concat().concat();
                 (<Own as Upstream>::PROBLEM.concat(), kernel)
             });
-            problem
-                .extend(["arch", "groups"].into_iter().filter(|name| inputs::of_problem(op).contains(name)));
+            problem.extend(
+                ["arch", "groups", "histogram", "skew"]
+                    .into_iter()
+                    .filter(|name| inputs::of_problem(op).contains(name)),
+            );
             kernel.extend(TILE_CELLS.into_iter().filter(|name| inputs::of_kernel(op).contains(name)));
             let set = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<_>>();
             assert_eq!(set(&problem), set(&inputs::of_problem(op)), "{op}");

@@ -5,6 +5,7 @@
 mod conv;
 mod fmha;
 mod gemm;
+mod moe;
 mod part;
 
 use std::fmt;

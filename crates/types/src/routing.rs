@@ -5,7 +5,7 @@
 //! divided by the tile's, rounded up. [`Routing`] has that sum for each usual tile ([`TILES`]), the experts
 //! that have rows (whose weights are read) and the rows of the busiest one. It is computed once, where a problem
 //! enters, so problems stay plain values of fixed size. Where only a skew is known, the numbers are those
-//! expected; where nothing is known, [`expected_tiles`] has them for even routing.
+//! expected; where nothing is known, [`expected_tiles`] has those of even routing.
 
 use std::str::FromStr;
 
@@ -31,7 +31,7 @@ impl Routing {
     /// Counts the rows of each expert, in any order; an expert may have none.
     ///
     /// ```
-    /// use ck_select_types::moe::Routing;
+    /// use ck_select_types::routing::Routing;
     ///
     /// let routing = Routing::of_rows([40, 17, 0])?;
     /// assert_eq!((routing.rows, routing.active, routing.largest), (57, 2, 40));
@@ -102,7 +102,7 @@ impl Routing {
 }
 
 /// The fewest and the most tiles of so many rows, of which some experts have at least one each.
-pub(super) fn tile_bounds(rows: i64, active: i64, tile: i64) -> [i64; 2] {
+pub(crate) fn tile_bounds(rows: i64, active: i64, tile: i64) -> [i64; 2] {
     [active.max((rows + tile - 1) / tile), (rows - active) / tile + active]
 }
 

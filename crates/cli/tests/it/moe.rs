@@ -1,0 +1,56 @@
+//! Mixtures of experts: tables as sweeps write them, and choices by the rows of each expert.
+
+use crate::common::Folder;
+
+/// 18 problems of nine language models x 43 kernels, cut from a sweep of an H200.
+const DATA: &str = "tests/golden/moe/h200.csv.gz";
+
+const COLUMNS: &str =
+    "kernel,model,stage,experts,topk,n,k,tokens,histogram,dtype,arch,latency_ms,rough,registers,spills\n";
+const KERNEL: &str = "triton_moe_bf16_64x128x64_group1_4warps_3stages";
+
+#[test]
+fn a_sweep_is_read_as_it_lies_and_the_estimate_chooses_well() {
+    let folder = Folder::new();
+    let line = format!("evaluate --model estimate --arch sm_90 --data {DATA} --format csv");
+    let table = folder.good(&format!("{line} --require mean=0.95,p10=0.85"));
+    assert!(table.contains("efficiency,18,"), "{table}");
+    assert!(table.contains("always triton_moe_bf16_"), "{table}");
+}
+
+#[test]
+fn a_wrong_histogram_names_its_line() {
+    let folder = Folder::new();
+    let row = |histogram: &str| format!("{KERNEL},x,1,8,2,512,256,24,{histogram},bf16,sm_90,0.01,0,66,0\n");
+    for (histogram, reason) in [
+        ("24 20 3", "histogram: found 47 rows of all experts, expected 48: tokens times topk"),
+        ("25 20 3", "histogram: found 25 rows of one expert, expected at most 24"),
+        ("6 6 6 6 6 6 6 3 3", "histogram: found 9 experts with rows, expected at most 8"),
+    ] {
+        let table = COLUMNS.to_owned() + &row(histogram) + &row("24 20 4");
+        folder.write("wrong.csv", &table);
+        let error = folder.bad("evaluate --model estimate --arch sm_90 --data @wrong.csv", 1);
+        assert!(error.contains("line 2") && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn configurations_are_enumerated_and_ranked_by_the_routing() {
+    let folder = Folder::new();
+    let said = folder.good("enumerate configs/triton_moe.json --arch sm_90 --output @pool.txt");
+    assert!(folder.read("pool.txt").lines().count() > 1_000, "{said}");
+    let rank = |routing: &str| {
+        let problem = format!("op=moe,stage=1,tokens=512,experts=64,topk=8,n=2816,k=2048{routing}");
+        folder.good(&format!(
+            "rank --arch sm_90 --model estimate --pool @pool.txt --top 1 --problem {problem} --format csv"
+        ))
+    };
+    let [even, busy] = [rank(""), rank(",histogram=512*8")];
+    assert_ne!(even.lines().nth(1), busy.lines().nth(1));
+    folder.refuses(
+        "
+        enumerate configs/triton_moe.json --arch sm_70 --output @other.txt
+        1: the rules know no architecture sm_70, expected one of
+    ",
+    );
+}
