@@ -88,6 +88,13 @@ def timed_again(choices: list[Any]) -> dict[Any, float]:
     return again
 
 
+def enabled(setting: str) -> Any:
+    """Within, Inductor has ck-select's candidates, or its own lists."""
+    if setting in ("stock", "exhaustive"):
+        return contextlib.nullcontext()
+    return ck_select.inductor.enable(top=int(setting) if setting.isdigit() else setting)
+
+
 def compiled(shape: tuple[int, int, int], dtype: str, setting: str, backends: str) -> dict[str, Any]:
     """The row of one shape and setting."""
     timed: dict[Any, float] = {}
@@ -99,14 +106,13 @@ def compiled(shape: tuple[int, int, int], dtype: str, setting: str, backends: st
     select_algorithm.clear_feedback_savers()
     select_algorithm.add_feedback_saver(saw)
     function, arguments = product(*shape, dtype)
-    ours = setting.isdigit()
     space = "EXHAUSTIVE" if setting == "exhaustive" else "DEFAULT"
     patches = {
         **{"max_autotune_gemm": True, "max_autotune_gemm_backends": backends},
         "max_autotune_gemm_search_space": space,
     }
     with fresh_cache(), config.patch(patches):
-        with ck_select.inductor.enable(top=int(setting)) if ours else contextlib.nullcontext():
+        with enabled(setting):
             begin = time.perf_counter()
             run = torch.compile(function, dynamic=False)
             run(*arguments)
@@ -129,7 +135,7 @@ def main(arguments: list[str]) -> int:
     """Writes a table, and prints how the settings compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dtype", nargs="+", default=["bf16"], choices=DTYPES)
-    parser.add_argument("--top", nargs="+", type=int, default=[1, 2, 4, 8])
+    parser.add_argument("--top", nargs="+", default=[1, 2, 4, 8], help="numbers, sure")
     parser.add_argument("--skip", type=int, default=0, help="begins after so many of the list")
     parser.add_argument("--shapes", type=int, default=len(SHAPES), help="so many of the list")
     parser.add_argument("--exhaustive", action="store_true", help="also everything, five to ten minutes a shape")

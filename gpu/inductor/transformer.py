@@ -9,7 +9,6 @@ products, which takes minutes either way; ``--products`` tunes these alone. Need
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import statistics
 import sys
@@ -17,10 +16,9 @@ import time
 from typing import Any
 
 import torch
+from compare import enabled
 from torch import nn
 from torch._inductor.utils import fresh_cache
-
-import ck_select.inductor
 
 
 class Block(nn.Module):
@@ -58,9 +56,8 @@ def measured(setting: str, options: argparse.Namespace) -> dict[str, Any]:
         model.zero_grad(set_to_none=True)
         run(x).float().square().mean().backward()
 
-    ours = ck_select.inductor.enable(top=int(setting)) if setting.isdigit() else contextlib.nullcontext()
     # Within a setting, Inductor's cache knows the products of equal layers.
-    with fresh_cache(), ours:
+    with fresh_cache(), enabled(setting):
         tuned: Any = {"mode": "max-autotune-no-cudagraphs"}
         if options.products:
             tuned = {"options": {"max_autotune_gemm": True}}
@@ -83,7 +80,7 @@ def measured(setting: str, options: argparse.Namespace) -> dict[str, Any]:
 def main(arguments: list[str]) -> int:
     """Prints and writes a row for each setting."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--settings", nargs="+", default=["stock", "4", "8"], help="stock, or how many candidates")
+    parser.add_argument("--settings", nargs="+", default=["stock", "4", "8"], help="stock, how many candidates, sure")
     for name, usual in {"layers": 4, "width": 2048, "inner": 5504, "batch": 4, "length": 1024, "steps": 30}.items():
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--products", action="store_true", help="tune nothing but products")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from ck_select import GemmProblem, Registry
 from ck_select.inductor import ck
 from ck_select.inductor.choices import first
-from ck_select.inductor.problem import Problem, Ranker
+from ck_select.inductor.problem import Problem, Ranker, name_of
 
 PROBLEM = Problem("mm", 384, 3584, 18944, 0, "bf16", "rcr", None)
 FIXED = object()
@@ -29,12 +29,12 @@ class Candidate:
         return self if self.can_be_generated else None
 
 
-def kept(candidates: list[Candidate], top: int) -> list[Candidate]:
+def kept(candidates: list[Candidate], top: int | str, model: str | None = None) -> list[Candidate]:
     def output_layout(flexible: bool) -> object:
         assert not flexible
         return FIXED
 
-    return first(candidates, PROBLEM, Ranker(None, "sm_90"), top, output_layout)
+    return first(candidates, PROBLEM, Ranker(model, "sm_90"), top, output_layout)
 
 
 def candidates() -> list[Candidate]:
@@ -75,6 +75,19 @@ def test_kernels_that_spill_come_last():
     assert results_a_thread(True, "sm_90") >= 128
     assert results_a_thread(False, "sm_90") < 128
     assert results_a_thread(False, "gfx942") == results_a_thread(True, "gfx942")
+
+
+def test_as_many_are_kept_as_have_to_be_timed():
+    sides = itertools.product((16, 32, 64, 128), (64, 128, 256), (32, 64, 128), (4, 8), (3, 4))
+    many = [
+        Candidate(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, GROUP_M=8, num_warps=warps, num_stages=stages)
+        for m, n, k, warps, stages in sides
+    ]
+    _, enough = Ranker("estimate", "sm_90").places(
+        PROBLEM, [name_of(each, each.params, PROBLEM) for each in many], "sure"
+    )
+    assert 1 < enough < len(many)
+    assert kept(many, "sure", "estimate") == kept(many, enough, "estimate")
 
 
 def ck_tile(tile: tuple[int, int, int], parts: int = 1, padded: str = "true") -> SimpleNamespace:

@@ -213,3 +213,23 @@ def test_triton_tries_all_where_nothing_can_be_said(arguments, caplog):
     with caplog.at_level(logging.WARNING, "ck_select"):
         assert prune(top=3, arch="sm_90")["early_config_prune"](CONFIGS, arguments) is CONFIGS
     assert "all configurations are tried" in caplog.text
+
+
+@pytest.mark.parametrize("model", ["estimate", None])
+def test_as_many_are_tried_as_have_to_be(model):
+    pool = Pool(CONFIGS, **H200, model=model)
+    for rows in 16, 384, 8192:
+        chosen = pool._kernels._registry.select(GemmProblem(rows, 3584, 18944, dtype="bf16"))
+        expected = 8 if chosen.sureness is None else chosen.sureness.within_90
+        ranked = pool.rank(M=rows, N=3584, K=18944)
+        assert pool.rank(M=rows, N=3584, K=18944, top="sure") == ranked[:expected]
+    a, b = matrix(384, 18944), matrix(18944, 3584, transposed=True)
+    few = prune(top="sure", arch="sm_90", model=model)["early_config_prune"](CONFIGS, {"a": a, "b": b, **SHAPE})
+    assert few == [each.config for each in rank(CONFIGS, **SHAPE, **H200, model=model, top="sure")]
+    assert 0 < len(few) < len(CONFIGS)
+
+
+def test_the_estimate_knows_how_many_have_to_be_tried():
+    # The surer the estimate is, the fewer.
+    pool = Pool(CONFIGS, **H200, model="estimate")
+    assert len({len(pool.rank(M=rows, N=3584, K=18944, top="sure")) for rows in (1, 16, 256, 8192)}) > 1

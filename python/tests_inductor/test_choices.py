@@ -127,6 +127,15 @@ def test_the_first_of_the_exhaustive_list_are_tried_beside_atens():
     assert tiles(candidates(templates, "mm", *SHAPE)[0]) == tiles(stock)
 
 
+def test_as_many_are_tried_as_have_to_be():
+    templates = [mm.aten_mm, mm.mm_template]
+    with config.patch(max_autotune_gemm_search_space="EXHAUSTIVE"):
+        everything, _ = candidates(templates, "mm", *SHAPE)
+    with ours.enable(top="sure", model="estimate"):
+        few, others = candidates(templates, "mm", *SHAPE)
+    assert 1 < len(few) < len(everything) and others == 1
+
+
 def test_without_autotuning_nothing_changes():
     templates = [mm.aten_mm, mm.mm_template]
     with config.patch(max_autotune=False, max_autotune_gemm=False):
@@ -314,7 +323,7 @@ def key():
 
 def test_settings_are_part_of_the_cache_key():
     keys = [key()]
-    for settings in {"top": 4}, {"top": 8}, {"top": 4, "arch": "sm_80"}, {"top": 4, "model": "estimate"}:
+    for settings in {"top": 4}, {"top": "sure"}, {"top": 4, "arch": "sm_80"}, {"top": 4, "model": "estimate"}:
         with ours.enable(**settings):
             keys += [key()]
             assert key() == keys[-1]
@@ -342,7 +351,7 @@ def test_a_torch_that_chooses_otherwise_is_refused(monkeypatch):
     assert not ours.is_enabled()
 
 
-@pytest.mark.parametrize(("word", "expected"), [("4", "4"), ("", "None"), ("many", "None")])
+@pytest.mark.parametrize(("word", "expected"), [("4", "4"), ("sure", "sure"), ("", "None"), ("many", "None")])
 def test_the_variable_enables_it_where_torch_is_imported(word, expected, tmp_path):
     installed = tmp_path / "ck_select-0.dist-info"
     installed.mkdir()

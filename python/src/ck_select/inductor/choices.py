@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import _library
+from ..triton.kernels import Top
 from . import ck
 from .problem import Problem, Ranker, name_of, parameters, problem_of, spills
 
@@ -30,7 +31,7 @@ def warn_once(error: BaseException, what: str = "Inductor's own candidates are t
 class Settings:
     """What the answers depend on, and so part of Inductor's cache key."""
 
-    top: int
+    top: Top
     model: str | None = None
     arch: str | None = None
     digest: str = ""
@@ -135,7 +136,7 @@ class _Overrides:
 
 
 def first(
-    chosen: list[Any], problem: Problem, ranker: Ranker, top: int, output_layout: Callable[..., Any]
+    chosen: list[Any], problem: Problem, ranker: Ranker, top: Top, output_layout: Callable[..., Any]
 ) -> list[Any]:
     """What is no candidate of Triton's, then the first of those that are, as far as they can be generated."""
     begin = time.perf_counter()
@@ -150,7 +151,7 @@ def first(
             candidates.append((choice, name_of(choice, config, problem), spills(config, problem, arch)))
     if not candidates:
         return chosen
-    places = ranker.places(problem, [name for _, name, _ in candidates])
+    places, enough = ranker.places(problem, [name for _, name, _ in candidates], top)
     # What the names do not say comes first: the model has seen no kernel that spills.
     order = sorted(range(len(candidates)), key=lambda number: (candidates[number][2], places[number]))
     took = (time.perf_counter() - begin) * 1e3
@@ -158,7 +159,7 @@ def first(
     # Triton's code is generated for a layout that no longer changes; Inductor fixes it after this.
     layout = output_layout(flexible=False)
     for number in order:
-        if len(kept) == top:
+        if len(kept) == enough:
             break
         if _is_generated(candidates[number][0], layout):
             kept.append(number)

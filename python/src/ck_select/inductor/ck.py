@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..errors import NoKernelError
+from ..triton.kernels import Top
 from .problem import LAST, Place, Problem, Ranker
 
 # CK's words, and CK Tile's.
@@ -109,22 +110,23 @@ def problem_of(choice: Any, name: str) -> Problem:
     return Problem("bmm" if batch else "mm", m, n, k, batch, dtype, layout, choice.layout.device)
 
 
-def first(choices: list[Any], ranker: Ranker, top: int) -> tuple[list[Any], list[str]]:
+def first(choices: list[Any], ranker: Ranker, top: Top) -> tuple[list[Any], list[str]]:
     """All choices but instances of CK behind the first ``top`` of these, and the names of those."""
     instances = {at: found for at, choice in enumerate(choices) if (found := instance_of(choice))}
-    if len(instances) <= top:
-        return choices, []
     of_parts: dict[int, list[int]] = defaultdict(list)
     for at, instance in instances.items():
         of_parts[instance.parts].append(at)
     costs: dict[int, Place] = {}
+    most = 0
     for parts, members in of_parts.items():
         problem = problem_of(choices[members[0]], instances[members[0]].name)
         with suppress(NoKernelError):
-            costs.update(zip(members, ranker.places(problem, [instances[at].name for at in members], parts)))
+            places, enough = ranker.places(problem, [instances[at].name for at in members], top, parts)
+            costs.update(zip(members, places))
+            most = max(most, enough)
     computing = [at for at, place in costs.items() if place != LAST]
-    kept = sorted(computing, key=lambda at: costs[at][::-1])[:top]
-    if not kept:
+    kept = sorted(computing, key=lambda at: costs[at][::-1])[:most]
+    if not kept or len(kept) == len(instances):
         return choices, []
     dropped = instances.keys() - set(kept)
     return [choice for at, choice in enumerate(choices) if at not in dropped], [instances[at].name for at in kept]

@@ -9,7 +9,7 @@ from .. import _names
 from ..errors import InvalidInputError
 from ..triton import device as _device
 from ..triton.configs import cells, kernel_of, names_of
-from ..triton.kernels import ESTIMATE, Kernels
+from ..triton.kernels import ESTIMATE, Kernels, Top
 
 OPERATIONS = {"mm": False, "addmm": False, "scaled_mm": False, "int_mm": False, "bmm": True, "baddbmm": True}
 """Inductor's operations, and whether they are of batches. Others are left alone."""
@@ -117,19 +117,21 @@ class Ranker:
         """The GPU of a problem's tensors, unless another one was named."""
         return _device.gpu(problem.device, self._arch)
 
-    def places(self, problem: Problem, names: list[str], parts: int = 1) -> list[Place]:
-        """Each kernel's place in the order, with K divided into as many parts."""
+    def places(self, problem: Problem, names: list[str], top: Top, parts: int = 1) -> tuple[list[Place], int]:
+        """Each kernel's place in the order, with K divided into as many parts, and how many of the first to try."""
         gpu = self.gpu(problem)
         whole = {"dtype": problem.dtype, "layout": problem.layout, "batch": min(problem.batch, 1), "split_k": parts}
+        shape = (problem.m, problem.n, problem.k, problem.batch)
         with self._lock:
             key = (gpu, *whole.values())
             if key not in self._kernels:
                 self._kernels[key] = Kernels(gpu, whole, self._model)
             kernels = self._kernels[key]
             own = kernels.add(names)
-            ranked = kernels.rank(problem.m, problem.n, problem.k, problem.batch)
+            ranked = kernels.rank(*shape)
+            enough = kernels.enough(top, *shape)
         place_of = {
             kernel: Place(place, score if source == ESTIMATE else -score)
             for place, (kernel, score, _, source) in enumerate(ranked)
         }
-        return [place_of.get(kernel, LAST) for kernel in own]
+        return [place_of.get(kernel, LAST) for kernel in own], enough

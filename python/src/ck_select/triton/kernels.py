@@ -8,7 +8,8 @@ import os
 import struct
 import tempfile
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, Union
 
 from .. import _structs
 from .._library import check, lib
@@ -16,6 +17,14 @@ from ..registry import SOURCES, GemmProblem, Registry
 from .device import Gpu
 
 ESTIMATE = SOURCES.index("estimate")
+
+Top = Union[int, Literal["sure"]]
+"""How many of the first kernels. ``"sure"``: as many as have to be measured for the fastest of them to be within 2 % of
+the best with a chance of 90 %."""
+SURE = "sure"
+UNSURE = 8
+"""Where nobody knows how many these are."""
+
 # What is read of a place in a ranking: struct reads all places in one call.
 _MEMBERS = {"index": "Q", "score": "d", "unmeasured": "i", "source": "i"}
 
@@ -48,7 +57,8 @@ class Kernels:
                 os.unlink(file)
         assert self._registry._handle is not None
         self._address = self._registry._handle.address
-        self._problem = GemmProblem(1, 1, 1, **problem)._as_struct()
+        self._shape = GemmProblem(1, 1, 1, **problem)
+        self._problem = self._shape._as_struct()
         self._calls: list[_Call] = []
         self.places: dict[str, int] = {}
         """The kernels' names, in the order of their registration."""
@@ -81,6 +91,13 @@ class Kernels:
         order = call.rank(m, n, k, batch, most)
         self._calls.append(call)
         return order
+
+    def enough(self, top: Top, m: int, n: int, k: int, batch: int = 0) -> int:
+        """How many of the first kernels are asked for, which ``"sure"`` leaves to the library."""
+        if not isinstance(top, str):
+            return top
+        chosen = self._registry.select(replace(self._shape, M=m, N=n, K=k, batch=batch))
+        return UNSURE if chosen.sureness is None else chosen.sureness.within_90
 
 
 class _Call:
