@@ -190,8 +190,8 @@ class Selection:
     model is for one architecture, and neither problem nor registry name one. ``no_model``: the first kernel by priority
     was chosen only because no model and no other source had an answer. ``universal``: the model is a universal one,
     which ranks for any GPU, direction and type. ``model``: the one that chose it, ``embedded:universal`` or another
-    built-in one, a directory, or the name of a model from memory; None from other sources. ``sureness``: None if nothing
-    was learned about such choices, as from sources that measure.
+    built-in one, a directory, or the name of a model from memory; None from other sources. ``sureness``: None if
+    nothing was learned about such choices, as from sources that measure.
     """
 
     name: str
@@ -276,8 +276,8 @@ class Registry:
 
     ``arch`` is the architecture of problems that name none, or a product such as ``"MI300X"``. ``mode`` is
     ``"model"``, ``"search"``, ``"refine"`` or ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides
-    it unless ``environment`` is false. ``"refine"`` measures the model's ``refine`` best kernels, ``"auto"`` as many as an
-    answer asks for to be within 2 % of the best with a chance of 90 %: none where it is sure.
+    it unless ``environment`` is false. ``"refine"`` measures the model's ``refine`` best kernels, ``"auto"`` as many as
+    an answer asks for to be within 2 % of the best with a chance of 90 %: none where it is sure.
     ``store`` is the file of measured winners, ``"off"`` for memory only. ``hardware`` is a file that describes the GPU
     (docs/estimate.md). With ``embedded_models``, the models in the library answer problems that no loaded model serves,
     the universal one on any GPU.
