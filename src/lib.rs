@@ -54,6 +54,6 @@ pub mod uhd;
 
 pub use ck_select_model::{directory, estimate, features, forest, ranking, rows, scoring, sureness, ties};
 pub use ck_select_types::{
-    cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, sheet,
+    cells, files, hardware, inputs, json, kernel, listing, moe, nearest, operation, pool, problem, sheet,
     terminal, vocab,
 };

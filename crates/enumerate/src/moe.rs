@@ -7,6 +7,8 @@
 //! Keys are those of their files, of which AMD's three may be missing. All combinations are kernels but those
 //! that a compute unit's shared memory cannot hold, and those with more results than a thread has registers.
 
+pub(crate) mod family;
+
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind, Mnk, MoeKernel};
 use ck_select_types::problem::MoeProblem;

@@ -31,4 +31,4 @@ pub use read::{
     Configuration, DataError, Failure, Measurements, ReadOptions, Row, RowScope, Run, Source, Sweep,
     files_of, first_row, problem_of,
 };
-pub use tuned::{TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners, anywhere};
+pub use tuned::{LeftOutFiles, TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners, anywhere};

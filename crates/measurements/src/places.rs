@@ -78,6 +78,7 @@ impl GpuFigures {
             ("winner_top1", "winner_top1_by_pair", 1),
             ("winner_top3", "winner_top3_by_pair", 3),
             ("winner_top5", "winner_top5_by_pair", 5),
+            ("winner_top10", "winner_top10_by_pair", 10),
             ("winner_first_hundredth", "winner_first_hundredth_by_pair", kernels.div_ceil(100)),
             ("winner_first_twentieth", "winner_first_twentieth_by_pair", kernels.div_ceil(20)),
             ("winner_first_tenth", "winner_first_tenth_by_pair", kernels.div_ceil(10)),

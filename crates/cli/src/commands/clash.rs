@@ -56,6 +56,10 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     if ["convert", "import", "pack", "train", "tune"].contains(&command.get_name()) {
         named.retain(|one| one.option != "--output");
     }
+    // Tables of engines go to a folder, which may be there.
+    if command.get_name() == "rank" {
+        named.retain(|one| !one.is_written || !one.path.is_dir());
+    }
     named.iter().filter(|one| one.is_written).try_for_each(|one| check_writable(one.path))
 }
 

@@ -12,7 +12,7 @@ use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
 use ck_select::ranking::RankError;
-use ck_select::vocab::{Arch, GpuName, Op, PRODUCTS};
+use ck_select::vocab::{Arch, GpuName, Op, PRODUCTS, Product};
 
 use crate::error::CliError;
 
@@ -21,7 +21,9 @@ use crate::error::CliError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gpu {
     pub(crate) arch: Option<Arch>,
-    /// The compute units of a product.
+    /// The product that names it.
+    product: Option<&'static Product>,
+    /// Its compute units.
     product_units: Option<i64>,
     file: Option<PathBuf>,
 }
@@ -35,7 +37,8 @@ impl FromStr for Gpu {
             return Ok(Self::default());
         }
         if let Ok(GpuName { arch, units: units @ Some(_) }) = text.parse() {
-            return Ok(Self { arch: Some(arch), product_units: units, file: None });
+            let product = Product::find(text);
+            return Ok(Self { arch: Some(arch), product, product_units: units, file: None });
         }
         // A file need not exist to be one: what reads it says that it is missing.
         let is_file = |text: &str| text.contains(['/', '.']) || Path::new(text).is_file();
@@ -47,7 +50,7 @@ impl FromStr for Gpu {
         let file = Some(rest).filter(|file| is_file(file));
         match text.parse() {
             Ok(arch) if file.is_some() || rest.is_empty() => {
-                Ok(Self { arch: Some(arch), product_units: None, file: file.map(PathBuf::from) })
+                Ok(Self { file: file.map(PathBuf::from), ..Self::with_profile(Some(arch)) })
             }
             _ if is_file(text) => Ok(Self { file: Some(text.into()), ..Self::default() }),
             _ => Err(format!(
@@ -64,13 +67,31 @@ impl FromStr for Gpu {
 impl Gpu {
     /// A GPU of an architecture's profile.
     pub(crate) const fn with_profile(arch: Option<Arch>) -> Self {
-        Self { arch, product_units: None, file: None }
+        Self { arch, product: None, product_units: None, file: None }
+    }
+
+    /// A GPU of an architecture with so many compute units.
+    #[cfg(feature = "offline")]
+    pub(crate) fn with_units(arch: Arch, units: i64) -> Self {
+        Self { product_units: Some(units), ..Self::with_profile(Some(arch)) }
     }
 
     /// The same GPU, of an architecture.
     #[cfg(feature = "train")]
     pub(crate) fn with_arch(&self, arch: Option<Arch>) -> Self {
         Self { arch, ..self.clone() }
+    }
+
+    /// The product that names it.
+    #[cfg(feature = "offline")]
+    pub(crate) const fn product(&self) -> Option<&'static Product> {
+        self.product
+    }
+
+    /// Whether more than an architecture is known.
+    #[cfg(feature = "offline")]
+    pub(crate) const fn has_units(&self) -> bool {
+        self.product_units.is_some() || self.file.is_some()
     }
 
     pub(crate) const fn is_given(&self) -> bool {

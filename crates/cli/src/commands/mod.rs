@@ -219,15 +219,15 @@ fn share_of(
 }
 
 /// A model and the pool that it ranks.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct ModelAndPool {
     /// Model directory: feature_spec.json and model_<target>.lgbm, .lgbm.gz or .lgbm.packed; or embedded:NAME, or
     /// `estimate`
     #[arg(long, value_name = "DIR", required = true)]
     model: Option<PathBuf>,
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, the JSON of `enumerate` or
-    /// of a CK registry, a folder of libraries with a kernels.json (docs/uhd.md), or a family of AITER's
-    /// kernels (an unknown one lists them)
+    /// of a CK registry, a folder of libraries with a kernels.json (docs/uhd.md), `moe` for what tuners of
+    /// mixtures of experts try (docs/moe.md), or a family of AITER's kernels (an unknown one lists them)
     #[arg(long, value_name = "FILE|FAMILY")]
     pool: PathBuf,
     #[command(flatten)]

@@ -89,7 +89,7 @@ pub(super) fn family(word: &Path) -> Option<&str> {
 /// A family's kernels, each with its numbers in AITER's tuner.
 #[cfg(feature = "offline")]
 pub(super) fn of_family(family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
-    let kernels = ck_select_enumerate::rules::Rules::built_in()?.aiter.kernels(family, arch);
+    let kernels = ck_select_enumerate::rules::Rules::built_in()?.family(family, arch);
     kernels.map_err(|error| CliError::usage(format!("{family}: no such file, and {error}")))
 }
 

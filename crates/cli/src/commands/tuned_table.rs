@@ -119,8 +119,12 @@ fn whole(number: i64) -> Cell {
 }
 
 /// The type as torch names it on the architecture.
-fn torch_type(dtype: Dtype, arch: Arch) -> &'static str {
+pub(super) fn torch_type(dtype: Dtype, arch: Arch) -> &'static str {
     match (dtype, arch.as_str()) {
+        (Dtype::Bf16, _) => "torch.bfloat16",
+        (Dtype::Fp16, _) => "torch.float16",
+        (Dtype::Int4 | Dtype::PkInt4, _) => "torch.int4",
+        (Dtype::PkFp4 | Dtype::Mxfp4, _) => "torch.float4_e2m1fn_x2",
         (Dtype::Int8, _) => "torch.int8",
         (_, "gfx942") => "torch.float8_e4m3fnuz",
         _ => "torch.float8_e4m3fn",

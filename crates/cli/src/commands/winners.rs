@@ -36,6 +36,9 @@ pub(super) fn read(files: &[PathBuf], wanted: &RowScope, gpu: &Gpu) -> Result<Wi
     if winners.others > 0 {
         say!("ckselect: left out: {} rows of kernels of other libraries", winners.others);
     }
+    for (what, (count, first)) in &winners.left_out {
+        say!("ckselect: left out: {count} {what}: {first}");
+    }
     let all = winners.shapes.len();
     let winners = winners.on(wanted.arch);
     let here = winners.shapes.len();
@@ -57,7 +60,8 @@ pub(super) fn among(winners: Winners, pools: &[Arc<Pool>]) -> Result<Winners, Cl
     let of: Vec<&Pool> = pools.iter().map(AsRef::as_ref).collect();
     let (winners, lacking) = winners.in_pools(&of)?;
     if let Some((count, first)) = lacking {
-        say!("ckselect: left out: {count} shapes whose winner is retired: {first}");
+        let fate = if winners.has_tables_of_engines() { "none of the pool's" } else { "retired" };
+        say!("ckselect: left out: {count} shapes whose winner is {fate}: {first}");
     }
     Ok(winners)
 }

@@ -6,6 +6,7 @@ mod common;
 mod commands;
 mod data;
 mod doctor;
+mod engine_tables;
 mod enumerate;
 mod estimate;
 mod files;

@@ -10,11 +10,16 @@ pub use crate::fmha::rules::{
 pub use crate::gemm::aiter::{AiterList, AiterRules};
 pub use crate::gemm::families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
 pub use crate::gemm::rules::{GemmRules, SweepRules, SweepSpec};
+pub use crate::moe::family::MoeFamily;
 
 use std::path::Path;
 
+use ck_select_types::kernel::Kernel;
 use ck_select_types::nearest::distance;
+use ck_select_types::vocab::{Arch, Op};
 use serde::de::DeserializeOwned;
+
+use crate::kernels::EnumerateError;
 
 /// Declares the rules, a line a file.
 macro_rules! rules {
@@ -55,6 +60,8 @@ rules! {
     gemm_families: GemmFamilies = "gemm_families.json";
     /// AITER's pools.
     aiter: AiterRules = "aiter.json";
+    /// What tuners of mixtures of experts try.
+    moe: MoeFamily = "moe.json";
 }
 
 /// Rules that cannot be read.
@@ -91,6 +98,21 @@ impl Rules {
                 Err(error) => Err(RulesError { file: label, reason: error.to_string() }),
             }
         })
+    }
+}
+
+impl Rules {
+    /// The operation of a family's kernels.
+    pub fn op_of_family(family: &str) -> Op {
+        if family == MoeFamily::NAME { MoeFamily::OP } else { AiterRules::OP }
+    }
+
+    /// The kernels of a family, each with its number in its tuner's list, if it has one.
+    pub fn family(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, EnumerateError> {
+        if family == MoeFamily::NAME {
+            return Ok(self.moe.kernels(self, arch)?.into_iter().map(|kernel| (kernel, None)).collect());
+        }
+        self.aiter.kernels(family, arch)
     }
 }
 

@@ -5,10 +5,11 @@
 //! A kernel without a row was slower in that tuning, or did not exist yet.
 //!
 //! ```text
-//! table (rows) ── shapes (problems on GPUs, with their configurations) ── pools ── learn (rows to train on)
+//! table, moe (rows) ── shapes (problems on GPUs, with their configurations) ── pools ── learn (rows to train on)
 //! ```
 
 mod learn;
+mod moe;
 mod pools;
 mod shapes;
 mod table;
@@ -16,5 +17,7 @@ mod table;
 mod tests;
 
 pub use learn::WinnerRows;
+pub use moe::LeftOutFiles;
+pub(crate) use moe::json_files;
 pub use pools::anywhere;
 pub use shapes::{TunedConfig, TunedGpu, TunedShape, Winners};

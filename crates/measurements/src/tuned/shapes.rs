@@ -8,6 +8,7 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::Arch;
 
+use super::moe::LeftOutFiles;
 use crate::read::{DataError, RowScope};
 
 /// Shapes of tuned tables.
@@ -19,6 +20,10 @@ pub struct Winners {
     pub shapes: Vec<TunedShape>,
     /// Rows of kernels of other libraries, left out.
     pub others: usize,
+    /// What was left out of engines' folders.
+    pub left_out: LeftOutFiles,
+    /// The files that are tables of engines, or folders of them.
+    pub(super) of_engines: BTreeSet<usize>,
     pub(super) files: Vec<PathBuf>,
     /// The unknown columns of each file.
     pub(super) ignored: Vec<Vec<String>>,
@@ -130,6 +135,11 @@ impl Winners {
         self.files.iter().map(PathBuf::as_path).zip(self.ignored.iter().map(Vec::as_slice))
     }
 
+    /// Whether some are tables of engines.
+    pub fn has_tables_of_engines(&self) -> bool {
+        !self.of_engines.is_empty()
+    }
+
     /// The numbers of parts of all rows, and 1.
     pub fn splits(&self) -> Result<Splits, InvalidField> {
         let parts = self.shapes.iter().flat_map(|shape| &shape.configs).map(|config| config.parts);
@@ -193,7 +203,12 @@ impl Winners {
 
     /// An error about a row of a shape.
     pub fn error(&self, shape: &TunedShape, line: u64, message: String) -> DataError {
-        row_error(&self.files[shape.file].display().to_string(), line, message)
+        let file = self.files[shape.file].display().to_string();
+        // Entries of an engine's table have their token count.
+        if self.of_engines.contains(&shape.file) {
+            return DataError::format(&file, format_args!("{line} tokens: {message}"));
+        }
+        row_error(&file, line, message)
     }
 }
 

@@ -118,12 +118,15 @@ fn text(error: InvalidField) -> String {
 type Key = (Problem, Option<i64>);
 
 impl Winners {
-    /// Reads tables, CSV or gzipped CSV. Rows that record no architecture are of `assumed`; those of its
-    /// architecture that record no compute units have its number.
+    /// Reads tables: CSV or gzipped CSV, tables of vLLM and SGLang, or folders of them. Rows that record no
+    /// architecture are of `assumed`; those of its architecture that record no compute units have its number.
     pub fn read<P: AsRef<Path>>(paths: &[P], op: Op, assumed: TunedGpu) -> Result<Self, DataError> {
         let mut winners = Self::default();
         for path in paths {
-            winners.add(Opened::file(path.as_ref())?, op, assumed)?;
+            let path = path.as_ref();
+            if !winners.add_engine(path, op)? {
+                winners.add(Opened::file(path)?, op, assumed)?;
+            }
         }
         Ok(winners)
     }
@@ -190,10 +193,18 @@ impl Winners {
         if kernel.op() != op {
             return Err(format!("'{name}' is a kernel of {}, expected one of {op}", kernel.op()));
         }
+        Ok(self.kernel_of(kernel))
+    }
+
+    /// The index of a kernel, which is added if no row before had it.
+    pub(super) fn kernel_of(&mut self, kernel: Kernel) -> u32 {
+        if let Some(&index) = self.kernel_index.get(&kernel.name) {
+            return index;
+        }
         let index = self.kernels.len() as u32;
+        self.kernel_index.insert(kernel.name.clone(), index);
         self.kernels.push(kernel);
-        self.kernel_index.insert(name.to_owned(), index);
-        Ok(index)
+        index
     }
 }
 

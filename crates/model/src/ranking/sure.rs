@@ -62,6 +62,13 @@ impl Ranking<'_, '_> {
         }
     }
 
+    /// The logarithm of time by which a place is behind the first; where nothing says what a score is in time,
+    /// the difference of the scores.
+    pub fn behind(&self, place: &Ranked) -> f64 {
+        let first = self.places().first().map_or(place.score, |first| first.score);
+        self.log_time().unwrap_or(LogTime::PerUnit(1.0)).behind(first, place.score)
+    }
+
     /// The unit of the scores. Those of models that winners of tables taught have none: nobody knows the times of
     /// the losers.
     pub(super) fn log_time(&self) -> Option<LogTime> {

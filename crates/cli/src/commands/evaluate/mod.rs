@@ -56,13 +56,13 @@ pub(crate) struct Args {
     /// (`problem_idx`) in the first file of --data
     #[arg(long, value_name = "DIR|FILE.csv")]
     model: PathBuf,
-    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of
-    /// --pool won. Prints the winners' places in its order, by shape and by pair of N and K; with
+    /// Instead of --data, tuned tables, AITER's, those of vLLM and SGLang or folders of them (docs/moe.md), or a
+    /// CSV of problems and kernels: rows say which kernel of --pool won. Prints the winners' places in its order, by shape and by pair of N and K; with
     /// --choose, also how often a choice among the tables' splits is the winner's, and how often never to split
     /// is (docs/aiter.md)
     #[arg(
         long,
-        value_name = "FILE",
+        value_name = "FILE|DIR",
         num_args = 1..,
         conflicts_with_all = ["files", "require"]
     )]

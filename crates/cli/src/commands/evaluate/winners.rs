@@ -10,7 +10,7 @@ use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
 use ck_select::problem::Splits;
 use ck_select::vocab::{Arch, Op};
-use ck_select_enumerate::rules::AiterRules;
+use ck_select_enumerate::rules::Rules;
 use ck_select_evaluate::page;
 use ck_select_evaluate::winners::winner_places;
 use ck_select_measurements::digest;
@@ -38,8 +38,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
     let pool_on = |arch| pools::read(pool, || Ok(arch));
-    let is_family = asked.is_none() && pools::family(pool).is_some();
-    let op = if is_family { AiterRules::OP } else { pool_on(asked)?.op() };
+    let family = pools::family(pool).filter(|_| asked.is_none());
+    let op = family
+        .map_or_else(|| Ok(pool_on(asked)?.op()), |family| Ok::<_, CliError>(Rules::op_of_family(family)))?;
     let wanted = winners::scope(&args.data.rows.filter, op, asked)?;
     let tables = winners::read(&args.winners, &wanted, &args.arch)?;
     let unmarked = tables.shapes.iter().filter(|shape| shape.winner.is_none()).count();
@@ -53,6 +54,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
     let mut all = Vec::new();
     for arch in archs {
+        if let Some(other) =
+            arch.filter(|arch| tables.has_tables_of_engines() && Device::for_arch(*arch).is_err())
+        {
+            say!("ckselect: left out: the tables of {other}, whose constants are not known");
+            continue;
+        }
         // Families, and AITER's tables, have other kernels on each architecture.
         let arch_of_pool = asked.or(arch);
         let is_measured = |kernel: &Kernel| tables.kernels.iter().any(|other| other.kind == kernel.kind);

@@ -3,23 +3,29 @@
 
 use ck_select::problem::Problem;
 use ck_select::ranking::{RankScratch, Ranker};
+use ck_select_enumerate::rules::{AiterRules, Rules};
 
 use super::super::gpu::{expect_units, reason};
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
-use super::{Args, Asked, NO_PROBLEM, Problems, Query, hardware, is_about_the_problem};
+use super::{Args, NO_PROBLEM, Problems, Query, hardware, is_about_the_problem};
 use crate::error::CliError;
 use crate::output::Output;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(family) = pools::family(&args.ranker.pool) else {
-        refuse!("--format aiter: --pool has to be the family whose table it is");
+        if super::moe::fmoe::run(args)? {
+            return Ok(());
+        }
+        refuse!("--format aiter: --pool has to be the family whose table it is, or has kernels of moe");
     };
-    let Asked { model, pool, estimate } = super::asked(args)?;
-    let arch = args.ranker.arch_of_pool(Some(&model))?.ok_or_else(|| pools::without_arch(family))?;
-    let kernels = pools::of_family(family, arch)?;
-    let (ranker, defaults) = Asked { model, pool, estimate }.ranker(args)?;
+    if Rules::op_of_family(family) != AiterRules::OP {
+        refuse!("--format aiter: {family} has Triton's kernels, expected names of CK's two-stage kernels");
+    }
+    let (ranker, defaults) = super::ranker(args)?;
     let model = ranker.model();
+    let arch = args.ranker.arch_of_pool(Some(model))?.ok_or_else(|| pools::without_arch(family))?;
+    let kernels = pools::of_family(family, arch)?;
     let is_of_any = model.device().is_some() || model.spec().prior.is_some();
     if is_of_any {
         expect_units("--format aiter", arch, args.ranker.arch.units()?)?;

@@ -53,7 +53,7 @@ impl Columns {
             Chance, Kernel, Loss, Notes, Other, OutOfRange, Problem, Rank, Score, Slower, Split,
             SureWithin90, SureWithin99, Term, Tie, Time, Unmeasured,
         };
-        let is_for_people = matches!(args.format, Some(Format::Table | Format::Markdown));
+        let is_for_people = matches!(args.row_format(), Format::Table | Format::Markdown);
         let mut columns = Vec::new();
         columns.extend(args.problem.is_none().then_some(Problem));
         columns.push(Rank);

@@ -6,6 +6,8 @@ use ck_select::directory::{Model, ModelKey, Target};
 use ck_select::embedded;
 use ck_select::estimate::GpuOverride;
 use ck_select::kernel::Kernel;
+#[cfg(feature = "offline")]
+use ck_select::moe::engine::Engine;
 use ck_select::pool::Pool;
 use ck_select::problem::{Checked, InvalidField, Problem, ProblemDefaults};
 use ck_select::ranking::{RankError, Ranker};
@@ -26,6 +28,8 @@ use crate::table::{Cell, Format, StreamedTable};
 #[cfg(feature = "offline")]
 mod aiter;
 mod columns;
+#[cfg(feature = "offline")]
+mod moe;
 mod notes;
 mod rows;
 
@@ -34,6 +38,7 @@ const EXAMPLES: &str = "Examples:
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
   ckselect rank --arch gfx950 --pool a8w8_bpreshuffle --problems untuned.csv --format aiter
+  ckselect rank --arch h200 --pool moe --problems config.json --tp 8 --format sglang --output tables
   ckselect rank --model estimate --arch gfx942 --pool kernels.txt \\
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
@@ -60,7 +65,7 @@ A problem with split_k=auto leaves open into how many parts its reduction is spl
 ranked in every number of --splits, and a column split_k has it; for problems in a file, give --splits.";
 
 /// Rank the kernels of a pool for a problem
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(
     after_help = EXAMPLES,
     group = clap::ArgGroup::new("asked").required(true),
@@ -92,21 +97,66 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, default_value = "table", value_parser = formats())]
     format: RankFormat,
-    /// Output file [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    /// Output file, or the folder of an engine's tables [default: standard output]
+    #[arg(long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
+    #[cfg(feature = "offline")]
+    #[command(flatten)]
+    engine: moe::engine::EngineOptions,
 }
 
-/// How results are written; `None` is the tuned table that AITER reads. By this name, since `clap` takes an
-/// `Option` for an argument that may be left out.
-type RankFormat = Option<Format>;
+impl Args {
+    /// How rows are written.
+    const fn row_format(&self) -> Format {
+        match self.format {
+            RankFormat::Rows(format) => format,
+            RankFormat::Loaded(_) => Format::Csv,
+        }
+    }
+}
+
+/// How results are written: as rows of places, or as a table that another program loads.
+#[derive(Clone, Copy)]
+enum RankFormat {
+    Rows(Format),
+    Loaded(&'static LoadedFormat),
+}
+
+/// A table that another program loads.
+struct LoadedFormat {
+    word: &'static str,
+    help: &'static str,
+    write: fn(&Args) -> Result<(), CliError>,
+}
+
+#[cfg(feature = "offline")]
+static LOADED: [LoadedFormat; 3] = [
+    LoadedFormat {
+        word: "aiter",
+        help: "The tuned table that AITER reads, with the best kernel of each problem of a family",
+        write: aiter::run,
+    },
+    LoadedFormat {
+        word: "vllm",
+        help: "The tables of mixtures of experts that vLLM loads, in the folder of --output",
+        write: |args| moe::engine::run(args, Engine::Vllm),
+    },
+    LoadedFormat {
+        word: "sglang",
+        help: "Those that SGLang loads, one for each stage",
+        write: |args| moe::engine::run(args, Engine::Sglang),
+    },
+];
+#[cfg(not(feature = "offline"))]
+static LOADED: [LoadedFormat; 0] = [];
 
 fn formats() -> impl TypedValueParser<Value = RankFormat> {
-    let of_tables = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    let of_aiter = PossibleValue::new("aiter")
-        .help("The tuned table that AITER reads, with the best kernel of each problem of a family");
-    let known = of_tables.chain(cfg!(feature = "offline").then_some(of_aiter));
-    PossibleValuesParser::new(known).map(|word| Format::from_str(&word, false).ok())
+    let of_rows = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let loaded = LOADED.iter().map(|format| PossibleValue::new(format.word).help(format.help));
+    PossibleValuesParser::new(of_rows.chain(loaded)).map(|word| {
+        let loaded = LOADED.iter().find(|format| format.word == word).map(RankFormat::Loaded);
+        loaded.unwrap_or_else(|| RankFormat::Rows(Format::from_str(&word, false).unwrap_or(Format::Table)))
+    })
 }
 
 /// Who ranks, and the kernels.
@@ -159,6 +209,12 @@ fn only_problem(args: &Args, pool: &Pool) -> Result<Option<Problem>, CliError> {
     args.problem.as_deref().map(|text| parse_problem(pool.op(), text, &defaults)).transpose()
 }
 
+/// The model that ranks, with the pool and the defaults for what a problem leaves out.
+#[cfg(feature = "offline")]
+fn ranker(args: &Args) -> Result<(Ranker, ProblemDefaults), CliError> {
+    asked(args)?.ranker(args)
+}
+
 /// The built-in model that was trained for all kernels of the pool on the GPU, and for the problem if there is
 /// only one, as a registry with `embedded_models` chooses it.
 fn trained_for(args: &Args, pool: &Pool) -> Result<Option<Model>, CliError> {
@@ -180,9 +236,8 @@ fn trained_for(args: &Args, pool: &Pool) -> Result<Option<Model>, CliError> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    #[cfg(feature = "offline")]
-    if args.format.is_none() {
-        return aiter::run(args);
+    if let RankFormat::Loaded(format) = args.format {
+        return (format.write)(args);
     }
     let asked = asked(args)?;
     let estimate = asked.estimate;
@@ -255,7 +310,7 @@ impl<'a> Query<'a> {
     fn write(&self, ranking: &Rows<'_>) -> Result<(), CliError> {
         let rows = || {
             let output = Output::create(self.args.output.as_deref())?;
-            let format = self.args.format.unwrap_or(Format::Csv);
+            let format = self.args.row_format();
             Ok::<_, CliError>(StreamedTable::new(format, output, ranking.columns.header()).whole())
         };
         let Some(problem) = self.problem else { return self.write_file(ranking, rows()?) };

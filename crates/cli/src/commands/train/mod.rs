@@ -51,12 +51,12 @@ pub(crate) struct Args {
     /// Measurements: benchmark CSVs, parquet, JSON, logs; a folder stands for its *.parquet files
     #[arg(long, value_name = "PATH", required_unless_present = "winners", num_args = 1..)]
     data: Vec<PathBuf>,
-    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of
-    /// --pool won, on any GPUs of --arch. The estimate takes part, see --prior; pairs of N and K are held
-    /// out, of other operations than GEMMs problems
+    /// Instead of --data, tuned tables, AITER's, those of vLLM and SGLang or folders of them, or a CSV of
+    /// problems and kernels: rows say which kernel of --pool won, on any GPUs of --arch. The estimate takes
+    /// part, see --prior; pairs of N and K are held out, of other operations than GEMMs problems
     #[arg(
         long,
-        value_name = "FILE",
+        value_name = "FILE|DIR",
         num_args = 1..,
         requires = "pool",
         conflicts_with_all = ["data", "extra_data", "universal", "warm_start"]

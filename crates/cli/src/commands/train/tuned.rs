@@ -19,7 +19,7 @@ const MAX_SHAPES_PER_PAIR: usize = 40;
 
 /// Shapes of tuned tables, with a row for each kernel of a shape's pool.
 pub(super) struct TunedRows<'a> {
-    winners: Winners,
+    winners: Box<Winners>,
     pools: &'a [Arc<Pool>],
     pub(super) rows: WinnerRows,
 }
@@ -38,7 +38,7 @@ impl<'a> TunedRows<'a> {
         if rows.measurements.rows().is_empty() {
             fail!("the tables have no shape of what was asked for");
         }
-        Ok(Self { winners, pools, rows })
+        Ok(Self { winners: Box::new(winners), pools, rows })
     }
 
     /// Where the winners of held-out pairs stand.

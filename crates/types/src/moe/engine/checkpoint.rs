@@ -7,11 +7,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::table::TableError;
+use super::table::{TableError, read_object};
 use super::words::{Engine, QuantTypes};
 use crate::invalid::InvalidField;
 use crate::vocab::Dtype;
-use crate::{files, json};
 
 /// How a layer's experts are divided among GPUs, by the numbers that are given to the engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,18 +85,17 @@ const FUSED: [&str; 6] = [
 ];
 
 impl Checkpoint {
-    /// Whether a file is such a `config.json`, by its keys.
-    pub fn is_of(object: &Map<String, Value>) -> bool {
-        object.contains_key("architectures") || object.contains_key("model_type")
+    /// Whether a file is such a `config.json`, by its first object's keys.
+    pub fn is_of(path: &Path) -> bool {
+        let has_keys = |object: &Map<String, Value>| {
+            Ok(object.contains_key("architectures") || object.contains_key("model_type"))
+        };
+        read_object(path, has_keys).is_ok_and(|is_model| is_model)
     }
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, TableError> {
-        let file = path.display().to_string();
-        let unreadable = |reason: String| TableError::Unreadable { file: file.clone(), reason };
-        let bytes = files::read(path).map_err(|error| unreadable(error.to_string()))?;
-        let object = json::object(&bytes).map_err(|error| unreadable(error.to_string()))?;
-        Self::from_json(&object).map_err(|fault| TableError::Invalid { file, fault })
+        read_object(path, Self::from_json)
     }
 
     /// Reads the object of a file.
@@ -329,6 +327,7 @@ fn block(value: Option<&Value>) -> Result<Option<[u32; 2]>, InvalidField> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
 
     fn parse(text: &str) -> Result<Checkpoint, String> {
         Checkpoint::from_json(&json::object(text.as_bytes()).unwrap()).map_err(|error| error.to_string())

@@ -45,9 +45,10 @@ fn stored(
 }
 
 impl ExpertLayer {
-    /// The products of a stage, in 16-bit floats.
+    /// The products of a stage, in 16-bit floats. A token has no more of a rank's experts than there are.
     fn problem(&self, stage: MoeStage, tokens: u32) -> MoeProblem {
         let Self { experts, topk, hidden, width } = *self;
+        let topk = topk.min(experts);
         let extents = if stage == MoeStage::Two { [hidden, width] } else { [2 * width, hidden] };
         MoeProblem::new(stage, tokens.into(), [experts, topk].map(i64::from), extents.map(i64::from))
     }
@@ -70,7 +71,11 @@ impl Checkpoint {
 
 impl TableKey {
     /// The key of a problem's table, whatever its tokens; that of the second stage if it is of that alone.
-    pub fn of_problem(problem: &MoeProblem, device: &'static EngineDevice) -> Result<Self, InvalidField> {
+    pub fn of_problem(
+        problem: &MoeProblem,
+        engine: Engine,
+        device: &'static EngineDevice,
+    ) -> Result<Self, InvalidField> {
         let MoeProblem { stage, n, k, dtype_a, dtype_b, quant, block_n, block_k, experts, .. } = *problem;
         let types = OPERANDS.iter().find(|(operands, _)| *operands == [dtype_a, dtype_b]);
         let (_, types) = *types.ok_or_else(|| {
@@ -98,19 +103,18 @@ impl TableKey {
             device,
             types,
             block,
-            per_channel: quant == MoeQuant::Token && types == Some(QuantTypes::Fp8W8a8),
+            // vLLM has one table for scales of tensors and of channels.
+            per_channel: engine == Engine::Sglang
+                && quant == MoeQuant::Token
+                && types == Some(QuantTypes::Fp8W8a8),
             is_down,
         })
     }
 
-    /// The problem of an entry: of both stages, of the second, or of the first if the second has a table of its
-    /// own. Names do not say the hidden size and the experts of a token, which a known model has.
-    pub fn problem(&self, model: &KnownModel, tokens: u32, has_down: bool) -> MoeProblem {
-        let stage = match (self.is_down, has_down) {
-            (true, _) => MoeStage::Two,
-            (_, true) => MoeStage::One,
-            (_, false) => MoeStage::Both,
-        };
+    /// The problem of an entry: of the second stage, or of the first, which is two thirds of the work of a table
+    /// for both. Names do not say the hidden size and the experts of a token, which a known model has.
+    pub fn problem(&self, model: &KnownModel, tokens: u32) -> MoeProblem {
+        let stage = if self.is_down { MoeStage::Two } else { MoeStage::One };
         let layer =
             ExpertLayer { experts: self.experts, topk: model.topk, hidden: model.hidden, width: self.width };
         let problem = MoeProblem { arch: self.device.arch(), ..layer.problem(stage, tokens) };
@@ -227,26 +231,26 @@ mod tests {
     fn keys_are_problems_and_back() {
         let model = KnownModel { name: "", experts: 8, topk: 2, hidden: 4096, width: 14336 };
         for (name, stage) in [
-            ("E=8,N=7168,device_name=NVIDIA_H200.json", MoeStage::Both),
-            ("E=8,N=7168,device_name=NVIDIA_H200,dtype=fp8_w8a8.json", MoeStage::Both),
-            ("E=8,N=7168,device_name=NVIDIA_H200,dtype=fp8_w8a8,per_channel_quant=True.json", MoeStage::Both),
+            ("E=8,N=7168,device_name=NVIDIA_H200.json", MoeStage::One),
+            ("E=8,N=7168,device_name=NVIDIA_H200,dtype=fp8_w8a8.json", MoeStage::One),
+            ("E=8,N=7168,device_name=NVIDIA_H200,dtype=fp8_w8a8,per_channel_quant=True.json", MoeStage::One),
             (
                 "E=8,N=7168,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128, 128]_down.json",
                 MoeStage::Two,
             ),
             ("E=8,N=3584,device_name=NVIDIA_H200,dtype=int4_w4a16_down.json", MoeStage::Two),
-            ("E=8,N=7168,device_name=AMD_Instinct_MI300X,dtype=int8_w8a8.json", MoeStage::Both),
+            ("E=8,N=7168,device_name=AMD_Instinct_MI300X,dtype=int8_w8a8.json", MoeStage::One),
         ] {
             let key = key(name);
-            let problem = key.problem(&model, 32, false);
+            let problem = key.problem(&model, 32);
             assert_eq!((problem.stage, problem.validate()), (stage, Ok(())), "{name}");
-            assert_eq!(TableKey::of_problem(&problem, key.device), Ok(key));
+            assert_eq!(TableKey::of_problem(&problem, Engine::Sglang, key.device), Ok(key));
             assert_eq!(key.width, 7168);
         }
-        let first = key("E=8,N=64,device_name=NVIDIA_H200.json").problem(&model, 32, true);
+        let first = key("E=8,N=64,device_name=NVIDIA_H200.json").problem(&model, 32);
         assert_eq!((first.stage, first.n, first.k), (MoeStage::One, 128, 4096));
         let of = |problem: MoeProblem| {
-            TableKey::of_problem(&problem, EngineDevice::named("NVIDIA_H200").unwrap())
+            TableKey::of_problem(&problem, Engine::Vllm, EngineDevice::named("NVIDIA_H200").unwrap())
                 .unwrap_err()
                 .to_string()
         };

@@ -51,12 +51,13 @@ pub struct LadderKey {
     pub ids: Vec<usize>,
 }
 
-/// The keys, at most so many, and as few as lose no more, that lose least over ascending token counts.
+/// The keys, at most so many, that lose least over ascending token counts; as few as lose a thousandth more than
+/// the least, on average, since estimates of configurations are not better than that.
 pub fn choose_keys(tokens: &[u32], groups: &[LadderGroup], most: usize) -> Vec<LadderKey> {
     let losses = Losses::new(tokens, groups);
     let ends = losses.least_of_each(most.min(tokens.len()));
     let least = ends.iter().map(|end| end.lost).fold(f64::INFINITY, f64::min);
-    let fewest = ends.iter().position(|end| end.lost <= least * (1.0 + SAME) + SAME);
+    let fewest = ends.iter().position(|end| end.lost <= least + ENOUGH * tokens.len() as f64);
     fewest.map_or_else(Vec::new, |place| losses.keys(&ends[place].keys))
 }
 
@@ -66,8 +67,8 @@ pub fn choose_configs(tokens: &[u32], groups: &[LadderGroup], keys: &[u32]) -> V
     losses.keys(keys)
 }
 
-/// Losses this near to another are the same.
-const SAME: f64 = 1e-9;
+/// A loss that more keys need not avoid.
+const ENOUGH: f64 = 1e-3;
 
 /// What configurations lose.
 struct Losses<'a> {
@@ -261,7 +262,10 @@ mod tests {
                 let keys = choose_keys(&tokens, &groups, most);
                 assert!(keys.len() <= most);
                 let (own, least) = (lost(&tokens, &groups, &keys), least_lost(&tokens, &groups, most));
-                assert!((own - least).abs() < 1e-9, "{own} {least} {keys:?}");
+                assert!(own < least + ENOUGH * 6.0 + 1e-9, "{own} {least} {keys:?}");
+                let ends = Losses::new(&tokens, &groups).least_of_each(most);
+                let exact = ends.iter().map(|end| end.lost).fold(f64::INFINITY, f64::min);
+                assert!((exact - least).abs() < 1e-9, "{exact} {least}");
             }
         }
     }

@@ -1,9 +1,10 @@
 //! A table: a configuration for each token count, read strictly and written as the engines write it.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::config::TritonConfig;
 use super::key::whole;
@@ -22,39 +23,36 @@ pub struct ConfigTable {
     pub rows: BTreeMap<u32, TritonConfig>,
 }
 
-/// A table that cannot be read.
+/// A file that cannot be read, or that is something else than expected.
 #[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// The file cannot be read, or is no JSON object.
-    #[error("{file}: {reason}")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Why.
-        reason: String,
-    },
-    /// A key or a value is not one of a table.
-    #[error("{file}: {fault}")]
-    Invalid {
-        /// The file.
-        file: String,
-        /// The key, what it holds and what it may hold.
-        fault: InvalidField,
-    },
+#[error("{file}: {reason}")]
+pub struct TableError {
+    /// The file.
+    pub file: String,
+    /// Why: the key, what it holds and what it may hold.
+    pub reason: String,
+}
+
+/// Reads the object of a JSON file.
+pub(super) fn read_object<T>(
+    path: &Path,
+    parse: impl FnOnce(&Map<String, Value>) -> Result<T, InvalidField>,
+) -> Result<T, TableError> {
+    let fault =
+        |reason: &dyn Display| TableError { file: path.display().to_string(), reason: reason.to_string() };
+    let bytes = files::read(path).map_err(|error| fault(&error))?;
+    let object = json::object(&bytes).map_err(|error| fault(&error))?;
+    parse(&object).map_err(|error| fault(&error))
 }
 
 impl ConfigTable {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, TableError> {
-        let file = path.display().to_string();
-        let unreadable = |reason: String| TableError::Unreadable { file: file.clone(), reason };
-        let bytes = files::read(path).map_err(|error| unreadable(error.to_string()))?;
-        let object = json::object(&bytes).map_err(|error| unreadable(error.to_string()))?;
-        Self::from_json(&object).map_err(|fault| TableError::Invalid { file, fault })
+        read_object(path, Self::from_json)
     }
 
     /// Reads the object of a file.
-    fn from_json(object: &serde_json::Map<String, Value>) -> Result<Self, InvalidField> {
+    fn from_json(object: &Map<String, Value>) -> Result<Self, InvalidField> {
         let mut table = Self::default();
         for (key, value) in object {
             match (whole(key), value) {

@@ -1,0 +1,90 @@
+//! The family `moe`: what the tuners of vLLM and SGLang try, for each pair of types that their tables have.
+
+use std::collections::BTreeMap;
+
+use ck_select_types::kernel::{Kernel, KernelKind, MoeKernel};
+use ck_select_types::vocab::{Arch, Dtype, Op};
+use serde::Deserialize;
+
+use super::{ComputeUnit, NUMBERS, each_choice, kernel};
+use crate::kernels::EnumerateError;
+use crate::rules::Rules;
+
+/// The family, as data.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MoeFamily {
+    types: Vec<[Dtype; 2]>,
+    spaces: Vec<MoeSpace>,
+}
+
+/// The values of each number, for architectures whose names begin so.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct MoeSpace {
+    architectures: String,
+    #[serde(flatten)]
+    values: BTreeMap<String, Vec<u32>>,
+}
+
+impl MoeFamily {
+    /// The word of `--pool`.
+    pub const NAME: &'static str = "moe";
+    /// Its operation.
+    pub const OP: Op = Op::Moe;
+
+    /// Its kernels for an architecture, without those that it cannot hold.
+    pub fn kernels(&self, rules: &Rules, arch: Arch) -> Result<Vec<Kernel>, EnumerateError> {
+        let unit = ComputeUnit::new(rules, arch)?;
+        let mut kernels = Vec::new();
+        let own = self.spaces.iter().filter(|space| arch.as_str().starts_with(&space.architectures));
+        for (space, &[rows, weights]) in
+            own.flat_map(|space| self.types.iter().map(move |types| (space, types)))
+        {
+            let lists = space.lists()?;
+            each_choice(&lists, &mut [0; NUMBERS.len()], 0, &mut |numbers| {
+                let kernel = MoeKernel { dtype_b: weights, ..kernel(rows, numbers, arch) };
+                if unit.refusal(&kernel).is_none() {
+                    kernels.push(Kernel { name: kernel.name(), kind: KernelKind::Moe(kernel) });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(kernels)
+    }
+}
+
+impl MoeSpace {
+    /// The values of all numbers; those that a space leaves out have their least.
+    fn lists(&self) -> Result<[Vec<u32>; NUMBERS.len()], EnumerateError> {
+        if let Some(name) = self.values.keys().find(|name| NUMBERS.iter().all(|(known, _)| known != name)) {
+            let known = NUMBERS.map(|(name, _)| name).join(", ");
+            return Err(EnumerateError::Refused(format!(
+                "moe.json: found '{name}', expected one of {known}"
+            )));
+        }
+        Ok(NUMBERS.map(|(name, [least, _])| self.values.get(name).cloned().unwrap_or_else(|| vec![least])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_is_what_tuners_try_on_a_gpu() {
+        let rules = Rules::built_in().unwrap();
+        let names = |arch: &str, types: &str| -> Vec<String> {
+            let kernels = rules.moe.kernels(&rules, arch.parse().unwrap()).unwrap();
+            kernels.into_iter().map(|kernel| kernel.name).filter(|name| name.starts_with(types)).collect()
+        };
+        let nvidia = names("sm_90", "triton_moe_bf16_");
+        assert!(nvidia.contains(&"triton_moe_bf16_16x64x128_group1_4warps_4stages".to_owned()));
+        assert!(nvidia.contains(&"triton_moe_bf16_wint4_16x64x128_group1_4warps_4stages".to_owned()));
+        let amd = names("gfx942", "triton_moe_fp8_");
+        assert!(amd.contains(&"triton_moe_fp8_64x64x128_group8_8warps_2stages_nonkdim16_kpack2".to_owned()));
+        assert!(amd.contains(&"triton_moe_fp8_64x64x128_group8_8warps_2stages".to_owned()));
+        let all = names("gfx942", "");
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
+        assert!(rules.moe.kernels(&rules, "gfx906".parse().unwrap()).is_err());
+    }
+}
