@@ -63,6 +63,23 @@ def test_the_estimate_is_the_registrys(kernels):
     assert (chosen.source, chosen.name, chosen.score) == ("estimate", rows[0]["kernel"], times[0])
 
 
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942", "MI300X", "sm_90"])
+def test_rank_says_what_a_registry_with_the_built_in_models_says(arch, tmp_path):
+    pool = tmp_path / "pool.txt"
+    pool.write_text("\n".join(FORWARD))
+    problem = {**PROBLEM, "dtype": "bf16"}
+    rows = ck_select.ckselect("rank", arch=arch, pool=pool, problem=problem, allow="unbuildable")
+    registry = ck_select.Registry(arch, kernels=FORWARD, environment=False, embedded_models=True)
+    ranking = registry.rank(ck_select.GroupedConvProblem(**problem))
+    places = [(place[0], place[1], place.time_us, place.slower, place.loss) for place in ranking]
+    assert places == [tuple(row[name] for name in ("kernel", "score", "time_us", "slower", "loss")) for row in rows]
+    sure = registry.select(ck_select.GroupedConvProblem(**problem)).sureness
+    names = ("loss", "chance", "sure_within_90", "sure_within_99")
+    said = [rows[0][name] for name in names]
+    assert said == pytest.approx([sure.expected_loss, sure.chance, sure.within_90, sure.within_99], rel=1e-6)
+    assert ranking[0].time_us > 0 and pickle.loads(pickle.dumps(ranking)) == ranking
+
+
 def test_a_choice_is_explained_and_drawn(tmp_path):
     pyplot.switch_backend("agg")
     predictor = ck_select.Predictor("embedded:grouped_conv_forward_bf16_gfx950")
