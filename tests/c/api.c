@@ -214,7 +214,7 @@ static void options_are_checked(const char *scratch) {
     const size_t sizes[] = {offsetof(ck_options, struct_size)};
     EACH(CK_STATUS_INVALID_STRUCT, options, quiet_options(), sizes, wrong_sizes,
          ck_registry_create(&options, &registry));
-    const int32_t negative[] = {-1, INT32_MIN};
+    const int32_t negative[] = {-2, INT32_MIN}; /* -1 kernels to refine are as many as an answer asks for */
     const size_t numbers[] = {offsetof(ck_options, mode), offsetof(ck_options, refine), offsetof(ck_options, repeats)};
     EACH(CK_STATUS_INVALID_ARGUMENT, options, quiet_options(), numbers, negative,
          ck_registry_create(&options, &registry));

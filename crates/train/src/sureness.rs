@@ -92,7 +92,7 @@ fn learn(
         choices: choices.len(),
         mean_loss,
         log_time,
-        times: TimeFit::new(choices.iter().zip(&weights).filter_map(time_error)),
+        times: TimeFit::new(&choices.iter().zip(&weights).filter_map(time_error).collect::<Vec<_>>()),
         chances: FIRST.into_iter().map(chance).collect(),
         loss: forest(op, choices, &weights, &all)?,
     }))
@@ -230,7 +230,7 @@ impl<'t> FoldChoice<'t> {
         let value = |score: f64| if log_time.is_some() { score } else { one.goal.objective.value(score) };
         let unit = match (log_time, one.goal.target) {
             (Some(unit), _) => LogTime::PerUnit(unit),
-            (None, target) => LogTime::of_target(target).unwrap_or(LogTime::OfBandwidth),
+            (None, target) => target.log_time().unwrap_or(LogTime::OfBandwidth),
         };
         let behind = self.scores[1..].iter().map(|&score| unit.behind(value(first), value(score)));
         let mut signs = Signs::new(self.rows.len(), behind);

@@ -226,7 +226,7 @@ fn a_packed_model_is_the_model() {
     let mut files: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
     let forests = ["model_relative.lgbm.packed", "model_tflops.lgbm.packed"];
-    let papers = ["MODEL_CARD.md", "feature_spec.json", "train_manifest.json"];
+    let papers = ["MODEL_CARD.md", "feature_spec.json", "sureness.json", "train_manifest.json"];
     assert_eq!(files, [&papers[..2], &forests, &papers[2..]].concat());
     let rank = |model: &str| {
         let asked = format!("--pool configs/forward_bf16.txt --format csv --problem '{RESNET}'");

@@ -31,7 +31,7 @@ use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
 use crate::hardware::Hardware;
-use crate::sureness::Sureness;
+use crate::sureness::{LogTime, Sureness};
 use crate::vocab::{Arch, Op};
 
 ck_select_types::vocabulary! {
@@ -58,6 +58,16 @@ impl Target {
     /// Whether a kernel with a higher score is the better one.
     pub const fn higher_is_better(self) -> bool {
         !matches!(self, Self::Latency)
+    }
+
+    /// The unit of scores that predict it; `None` if they only order.
+    pub const fn log_time(self) -> Option<LogTime> {
+        match self {
+            Self::Relative => None,
+            Self::Latency => Some(LogTime::OfTime),
+            Self::Tflops => Some(LogTime::OfTflops),
+            Self::Bandwidth => Some(LogTime::OfBandwidth),
+        }
     }
 }
 

@@ -80,8 +80,7 @@ impl Ranking<'_, '_> {
             }
             _ => {}
         }
-        LogTime::of_target(model.spec().rank_by)
-            .or_else(|| model.sureness()?.log_time().map(LogTime::PerUnit))
+        model.spec().rank_by.log_time().or_else(|| model.sureness()?.log_time().map(LogTime::PerUnit))
     }
 }
 

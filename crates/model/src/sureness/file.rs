@@ -41,16 +41,14 @@ pub struct TimeFit {
 
 impl TimeFit {
     /// Of logarithms of ratios with weights; `None` without any.
-    pub fn new(ratios: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Self> {
+    pub fn new(ratios: &[(f64, f64)]) -> Option<Self> {
+        let all: f64 = ratios.iter().map(|(_, weight)| weight).sum();
         let mean = |value: &dyn Fn(f64) -> f64| {
-            let add = |(sum, weights): (f64, f64), (ratio, weight): (f64, f64)| {
-                (sum + weight * value(ratio), weights + weight)
-            };
-            let (sum, weights) = ratios.clone().fold((0.0, 0.0), add);
-            (weights > 0.0).then(|| sum / weights)
+            ratios.iter().map(|&(ratio, weight)| weight * value(ratio)).sum::<f64>() / all
         };
-        let log_bias = mean(&|ratio| ratio)?;
-        Some(Self { log_bias, log_spread: mean(&|ratio| (ratio - log_bias).powi(2))?.sqrt() })
+        let log_bias = mean(&|ratio| ratio);
+        let log_spread = mean(&|ratio| (ratio - log_bias).powi(2)).sqrt();
+        (all > 0.0).then_some(Self { log_bias, log_spread })
     }
 
     /// For times that stay as they are: all of the difference counts as spread.

@@ -1,7 +1,5 @@
 //! From scores to logarithms of time, the unit in which choices of all models compare.
 
-use crate::directory::Target;
-
 /// What turns a model's scores into logarithms of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LogTime {
@@ -16,16 +14,6 @@ pub enum LogTime {
 }
 
 impl LogTime {
-    /// Of scores that predict a target; `None` if they have no unit of their own.
-    pub const fn of_target(target: Target) -> Option<Self> {
-        match target {
-            Target::Relative => None,
-            Target::Latency => Some(Self::OfTime),
-            Target::Tflops => Some(Self::OfTflops),
-            Target::Bandwidth => Some(Self::OfBandwidth),
-        }
-    }
-
     /// The logarithm of time by which a score is behind the first one.
     pub fn behind(self, first: f64, score: f64) -> f64 {
         let behind = match self {

@@ -6,6 +6,7 @@ use ck_select::directory::{FeatureSpec, Model, Target, forest_text};
 use ck_select::files;
 use ck_select::forest::Forest;
 use ck_select::packed;
+use ck_select::sureness::Sureness;
 use ck_select_measurements::staged::Staged;
 use serde_json::{Map, Value};
 
@@ -19,7 +20,7 @@ The copy gives the same scores, bit for bit, and can be used wherever a model di
 read it, so keep the original.";
 
 /// Files that are copied with a model if they exist.
-const PAPERS: [&str; 2] = ["train_manifest.json", "MODEL_CARD.md"];
+const PAPERS: [&str; 3] = ["train_manifest.json", "MODEL_CARD.md", Sureness::FILE];
 
 /// Copy a model into the packed format of embedded models, which loads several times faster
 #[derive(clap::Args)]

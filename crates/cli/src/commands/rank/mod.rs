@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use self::columns::{Column, Columns};
 use self::notes::Notes;
-use self::rows::{Rows, hardware};
+use self::rows::{Memory, Rows, hardware};
 use super::{ModelAndPool, SplitsOption, parse_problem};
 use crate::error::CliError;
 use crate::input::Problems;
@@ -246,8 +246,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if query.problem.is_some() {
         args.ranker.arch.check_known(ranker.model(), query.problem.iter(), ranker.pool().iter())?;
     }
-    let others: Vec<Target> =
-        ranker.model().targets().filter(|&target| query.is_other(&ranker, target)).collect();
+    let others: Vec<Target> = ranker.model().targets().filter(|&target| is_other(&ranker, target)).collect();
     let columns = Columns::new(args, query.op, query.shows_split, &others, estimate.is_some());
     let shown = others.into_iter().filter(|&target| columns.any(|column| *column == Column::Other(target)));
     let others = shown.filter_map(|target| ranker.target(target)).collect();
@@ -265,6 +264,11 @@ const fn is_about_the_problem(error: &RankError) -> bool {
 type LabelledProblem = (Option<String>, Problem);
 
 type TableRows = Vec<Vec<Cell>>;
+
+/// Whether a target is one that does not rank and has a column.
+fn is_other(ranker: &Ranker, target: Target) -> bool {
+    target != ranker.model().spec().rank_by && target != Target::Relative
+}
 
 /// What is asked of a ranking.
 struct Query<'a> {
@@ -301,11 +305,6 @@ impl<'a> Query<'a> {
         Ok(problem.checked()?.among(self.args.splits.list()))
     }
 
-    /// Whether a target is one that does not rank and has a column.
-    fn is_other(&self, ranker: &Ranker, target: Target) -> bool {
-        target != ranker.model().spec().rank_by && target != Target::Relative
-    }
-
     /// Ranks the problem or those of the file, and writes all rows under their header.
     fn write(&self, ranking: &Rows<'_>) -> Result<(), CliError> {
         let rows = || {
@@ -315,7 +314,7 @@ impl<'a> Query<'a> {
         };
         let Some(problem) = self.problem else { return self.write_file(ranking, rows()?) };
         ranking.say_of(&problem)?;
-        let ranked = ranking.rows(&[(None, problem)], &mut Default::default())?;
+        let ranked = ranking.rows(&[(None, problem)], &mut Memory::default())?;
         let mut rows = rows()?;
         ranked.into_iter().try_for_each(|row| rows.push(row))?;
         rows.finish()
