@@ -197,7 +197,7 @@ fn model(what: &str, spec: Result<FeatureSpec, impl Display>, found: impl Displa
     };
     let ops: Vec<String> = spec.extractor.ops().map(|op| op.to_string()).collect();
     let of = [
-        Some(ops.join(" and ")),
+        Some(ops.join(" + ")),
         spec.direction.map(|word| word.to_string()),
         spec.dtype.map(|word| word.to_string()),
         spec.library.map(|word| word.to_string()),

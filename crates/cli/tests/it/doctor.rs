@@ -40,9 +40,9 @@ fn a_fresh_user_has_nothing_wrong_and_nothing_is_made() {
     assert_eq!(about(&rows, "embedded:universal"), ("ok", "inside the library"));
     // The universal model ranks GEMMs, too; doctor and inspect once named convolutions alone.
     let said = folder.run("doctor --format json").stdout;
-    assert!(said.contains("\"chooses for grouped_conv and gemm_universal\""), "{said}");
+    assert!(said.contains("\"chooses for grouped_conv + gemm_universal + moe\""), "{said}");
     let model = folder.json("inspect --model embedded:universal");
-    assert_eq!(model["operation"], serde_json::json!(["grouped_conv", "gemm_universal"]));
+    assert_eq!(model["operation"], serde_json::json!(["grouped_conv", "gemm_universal", "moe"]));
     assert_eq!(folder.json("inspect --model embedded:gemm_fp8_gfx942")["operation"], "gemm_universal");
     assert_eq!(about(&rows, "library").1, env!("CARGO_PKG_VERSION"));
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0);
