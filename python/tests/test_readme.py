@@ -80,7 +80,7 @@ def test_models_come_along():
     assert {"grouped_conv_forward_bf16_gfx950", "grouped_conv_bwd_data_bf16_sm90"} <= set(models)
     for name, directory in models.items():
         assert ck_select.shipped_model(name) == directory
-        op = "gemm_universal" if name.startswith("gemm") else "grouped_conv"
+        op = {"gemm": "gemm_universal", "moe": "moe"}.get(name.split("_")[0], "grouped_conv")
         spec = json.loads((directory / "feature_spec.json").read_text())
         assert spec["op_type"] == op
         if "prior" in spec["ck_select"]:

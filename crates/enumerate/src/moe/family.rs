@@ -14,6 +14,8 @@ use crate::rules::Rules;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoeFamily {
+    #[serde(rename = "about")]
+    _about: String,
     types: Vec<[Dtype; 2]>,
     spaces: Vec<MoeSpace>,
 }

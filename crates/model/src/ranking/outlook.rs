@@ -8,7 +8,7 @@
 use super::{Query, Ranked, Ranker, Ranking};
 use crate::estimate::Terms;
 use crate::problem::Problem;
-use crate::sureness::{LogTime, Sure, Sureness};
+use crate::sureness::{LogTime, Sure, Sureness, TimeFit};
 
 /// What to expect of the kernels of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,8 +61,11 @@ impl Ranking<'_, '_> {
             Some(_) => fit,
             None => fit.or_else(|| Sureness::of_estimate(self.ranker.model.key().op)?.times()),
         };
-        let bias = fit.map_or(0.0, |fit| fit.log_bias);
-        let time = own.or_else(|| self.estimated_us(first)).map(|time| time * bias.exp());
+        let time = own.or_else(|| self.estimated_us(first));
+        let time = time.map(|time| match fit {
+            Some(TimeFit { log_bias, .. }) => time * log_bias.exp(),
+            None => time,
+        });
         Some(Outlook {
             sure: self.sure(),
             log_spread: fit.map(|fit| fit.log_spread).filter(|_| time.is_some()),
