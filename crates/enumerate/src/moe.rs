@@ -43,7 +43,7 @@ const NUMBERS: [(&str, [u32; 2]); 9] = [
 /// The most results of a thread.
 const MOST_RESULTS: u32 = 256;
 
-/// A sweep: types of rows and weights, and the values of each of [`NUMBERS`].
+/// A sweep: types of rows and weights, and the values of each number of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoeConfig {
     /// Types of both operands.
