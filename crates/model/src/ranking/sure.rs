@@ -19,7 +19,9 @@ impl Ranking<'_, '_> {
     /// How sure the last place is that the iterator gave, or the first one before it gave any: that of a caller who
     /// takes the first kernel that suits. `None` if nothing was learned about choices of this model.
     pub fn sure(&self) -> Option<Sure> {
-        self.sure_by(&self.signs()?)
+        // Signs cost thousands of instructions, for nothing where there is no judge.
+        let sureness = self.sureness()?;
+        Some(sureness.judge(&self.signs()?))
     }
 
     /// What tells how sure the choice of [`Ranking::sure`] is, among the places from there on. `None` if nothing is
