@@ -27,8 +27,8 @@ pub enum Mode {
     Search,
     /// Override, store, search among this many of the model's best kernels, model, estimate, priority.
     Refine(usize),
-    /// The same among as many of them as the answer asks for to be within 2 % of the best with a chance of 90 %: none
-    /// where it is sure, and 3 where nothing was learned about such choices.
+    /// Refinement by as many kernels as the model's answer asks for, to be within 2 % of the best with a chance of
+    /// 90 %: none where the answer is sure, and 3 where nothing was learned about such choices.
     RefineAuto,
     /// Override, priority: nothing is predicted or measured.
     Priority,

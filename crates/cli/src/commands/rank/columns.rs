@@ -46,7 +46,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Those of a format. `others` are the targets that do not rank; the estimate's order has terms instead of a
+    /// The columns of a format. `others` are the targets that do not rank; the estimate's order has terms instead of a
     /// score.
     pub(super) fn new(args: &Args, op: Op, has_split: bool, others: &[Target], is_estimate: bool) -> Self {
         use Column::{
@@ -81,7 +81,7 @@ impl Columns {
         Self { columns, is_for_people }
     }
 
-    /// Whether any column is one of some.
+    /// Whether a column passes a test.
     pub(super) fn any(&self, is_one: impl Fn(&Column) -> bool) -> bool {
         self.columns.iter().any(is_one)
     }

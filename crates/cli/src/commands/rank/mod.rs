@@ -159,15 +159,15 @@ fn formats() -> impl TypedValueParser<Value = RankFormat> {
     })
 }
 
-/// Who ranks, and the kernels.
-struct Asked {
+/// The model that ranks, or the estimate as a model, with its pool.
+struct PoolModel {
     model: Model,
     pool: Pool,
     /// The architecture of the estimate, if that ranks.
     estimate: Option<Arch>,
 }
 
-impl Asked {
+impl PoolModel {
     /// Prepares the model for the pool, with the defaults for what a problem leaves out.
     fn ranker(self, args: &Args) -> Result<(Ranker, ProblemDefaults), CliError> {
         match self.estimate {
@@ -180,26 +180,30 @@ impl Asked {
 /// The model and the pool. The model is by default the built-in one that was trained for the kernels on the
 /// GPU, else the universal model, which supports every GPU that the estimate knows, if it serves the pool's
 /// operation, else the estimate.
-fn asked(args: &Args) -> Result<Asked, CliError> {
+fn pool_model(args: &Args) -> Result<PoolModel, CliError> {
     let is_estimate = args.ranker.allow.asks_estimate(args.ranker.model.as_deref())?;
     let given = args.ranker.model.as_deref().filter(|_| !is_estimate);
     let given = given.map(super::load_model).transpose()?;
     let pool = args.ranker.read_pool(given.as_ref(), args.problem.as_deref())?;
     if let Some(model) = given {
-        return Ok(Asked { model, pool, estimate: None });
+        return Ok(PoolModel { model, pool, estimate: None });
     }
     if let Some(model) = if is_estimate { None } else { trained_for(args, &pool)? } {
-        return Ok(Asked { model, pool, estimate: None });
+        return Ok(PoolModel { model, pool, estimate: None });
     }
     let universal = embedded::named(Path::new(super::UNIVERSAL)).filter(|_| !is_estimate);
     if let Some(Ok(universal)) = universal
         && universal.spec()?.extractor.schema.for_op(pool.op()).is_some()
     {
-        return Ok(Asked { model: universal.load()?, pool, estimate: None });
+        return Ok(PoolModel { model: universal.load()?, pool, estimate: None });
     }
     let problem = only_problem(args, &pool)?;
     let GpuOverride { arch, device } = args.ranker.arch.device_for(problem.as_ref(), pool.iter())?;
-    Ok(Asked { model: Model::from_estimate(pool.op(), device)?.for_arch(arch), pool, estimate: Some(arch) })
+    Ok(PoolModel {
+        model: Model::from_estimate(pool.op(), device)?.for_arch(arch),
+        pool,
+        estimate: Some(arch),
+    })
 }
 
 /// The problem of `--problem`, with what the pool says of it.
@@ -212,7 +216,7 @@ fn only_problem(args: &Args, pool: &Pool) -> Result<Option<Problem>, CliError> {
 /// The model that ranks, with the pool and the defaults for what a problem leaves out.
 #[cfg(feature = "offline")]
 fn ranker(args: &Args) -> Result<(Ranker, ProblemDefaults), CliError> {
-    asked(args)?.ranker(args)
+    pool_model(args)?.ranker(args)
 }
 
 /// The built-in model that was trained for all kernels of the pool on the GPU, and for the problem if there is
@@ -239,9 +243,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let RankFormat::Loaded(format) = args.format {
         return (format.write)(args);
     }
-    let asked = asked(args)?;
-    let estimate = asked.estimate;
-    let (ranker, defaults) = asked.ranker(args)?;
+    let model = pool_model(args)?;
+    let estimate = model.estimate;
+    let (ranker, defaults) = model.ranker(args)?;
     let query = Query::new(args, ranker.pool(), defaults)?;
     if query.problem.is_some() {
         args.ranker.arch.check_known(ranker.model(), query.problem.iter(), ranker.pool().iter())?;
