@@ -94,8 +94,8 @@ pub struct Ranker {
     key: ModelKey,
     pool: Arc<Pool>,
     left_out: Vec<LeftOut>,
-    /// Parts that no measured kernel had, by index in the pool; empty for most.
-    unmeasured: Vec<String>,
+    /// Parts that no measured kernel had, each with its kernel's index in the pool, ascending; most have none.
+    unmeasured: Vec<(usize, String)>,
     /// The first one, and those of kernels that were added.
     segments: Vec<Arc<Segment>>,
     known: Arc<Known>,
@@ -132,7 +132,8 @@ impl Ranker {
     /// The parts of a kernel's pipeline and suffixes that were never measured for the model, such as `compv5`
     /// or `gm2 si`; empty if all were measured, or if the model does not record it.
     pub fn unmeasured(&self, index: usize) -> &str {
-        self.unmeasured.get(index).map_or("", String::as_str)
+        let known = self.unmeasured.binary_search_by_key(&index, |&(kernel, _)| kernel);
+        known.map_or("", |place| &self.unmeasured[place].1)
     }
 
     /// The name of a kernel of the pool; empty if the index is out of range.

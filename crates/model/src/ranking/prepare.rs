@@ -83,7 +83,7 @@ impl Ranker {
         next.segments.retain(|one| one.indices.start == 0 || one.indices.len() == ADDED);
         let start = next.segments.last()?.indices.end;
         next.left_out.retain(|one| one.index < start);
-        next.unmeasured.truncate(start);
+        next.unmeasured.retain(|&(index, _)| index < start);
         for start in (start..next.pool.len()).step_by(ADDED) {
             next.compile(start..next.pool.len().min(start + ADDED), None).ok()?;
         }
@@ -104,8 +104,8 @@ impl Ranker {
         let (mut ranked, mut kernels, mut terms) = (Vec::new(), Vec::new(), Vec::new());
         for index in indices.clone() {
             let Some(kernel) = pool.kernels().get(index) else { break };
-            let unmeasured_parts = trained.and_then(|trained| trained.unmeasured(&kernel.kind));
-            unmeasured.push(unmeasured_parts.unwrap_or_default());
+            let parts = trained.and_then(|trained| trained.unmeasured(&kernel.kind));
+            unmeasured.extend(parts.map(|parts| (index, parts)));
             let own_terms = if key.fits_kernel(kernel) {
                 let terms = own.as_ref().map(|own| own.kernel_terms(&kernel.kind));
                 terms.transpose().map_err(LeftOutReason::Undescribed)
