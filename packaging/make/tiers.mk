@@ -27,7 +27,7 @@ bare: needs-cargo needs-cc
 
 deny: needs-cargo
 	@command -v cargo-deny >/dev/null || { echo 'deny: no cargo-deny: cargo install cargo-deny --locked' >&2; exit 1; }
-	$(CARGO) deny --locked check --config packaging/deny.toml bans licenses sources
+	$(CARGO) deny --locked --workspace --config packaging/deny.toml check bans licenses sources
 
 semver: needs-cargo needs-cc
 	@if [ -z '$(LAST_TAG)' ]; then echo 'semver: no release to compare with, as there is no tag v*'; exit 0; fi; \

@@ -1,7 +1,7 @@
 //! The command `ckselect`: everything about choosing kernels outside of a C++ process.
 //!
 //! ```text
-//! arguments ── successors ── commands (clash, then a file each) ── the crates ── table or JSON ── output
+//! arguments ── upstream_options ── commands (clash, then a file each) ── the crates ── table or JSON ── output
 //! ```
 //!
 //! Results go to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage
@@ -32,10 +32,11 @@ mod input;
 mod output;
 #[cfg(feature = "offline")]
 mod progress;
-mod successors;
+
 mod table;
 #[cfg_attr(not(feature = "offline"), expect(dead_code, reason = "only training asks for the time"))]
 mod timestamp;
+mod upstream_options;
 mod usage;
 
 use std::io::Write as _;
@@ -72,7 +73,7 @@ fn run() -> Result<(), CliError> {
         Err(help_or_error) => {
             let words: Vec<String> =
                 std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-            match successors::find(&help_or_error, &words) {
+            match upstream_options::find(&help_or_error, &words) {
                 Some(message) => Err(CliError::usage(message)),
                 None => show(&help_or_error),
             }

@@ -149,7 +149,7 @@ fn the_markdown_of_a_model_has_its_three_tables() {
 
 /// Upstream's words were answered with whatever is spelled like them (31b4e849).
 #[test]
-fn upstreams_words_name_their_successor() {
+fn upstreams_options_name_ours() {
     refuses(
         "train --n_splits 5
             2: upstream's --n_splits is --folds here

@@ -55,18 +55,10 @@ impl GpuOverride {
     }
 }
 
-/// The error for `hip`, by which earlier revisions took the HIP runtime's own report.
-const NO_RUNTIME: &str = "is removed: a file describes the GPU (docs/estimate.md)";
-
 /// The JSON object of a file of hardware constants.
 pub fn constants_of(path: &Path) -> Result<Map<String, Value>, GpuOverrideError> {
     let read = || {
-        let text = files::read_to_string(path).map_err(|error| match path.to_str() {
-            Some(word) if word == "hip" || word.starts_with("hip:") => {
-                io::Error::new(error.kind(), NO_RUNTIME)
-            }
-            _ => error,
-        })?;
+        let text = files::read_to_string(path)?;
         Ok(json::object(text.as_bytes())?)
     };
     read().map_err(|fault| GpuOverrideError { path: path.to_owned(), fault })
@@ -160,15 +152,6 @@ mod tests {
         let fields = serde_json::from_str(json).unwrap();
         let arch = arch.map(|arch| arch.parse().unwrap());
         GpuOverride::from_json(&fields, arch).map_err(|error| error.to_string())
-    }
-
-    /// `hip` was reported as a missing file (f9728937).
-    #[test]
-    #[cfg_attr(miri, ignore = "reads files")]
-    fn the_word_for_the_runtime_names_its_successor() {
-        let said = |word: &str| GpuOverride::read(Path::new(word), None).unwrap_err().to_string();
-        assert_eq!(said("hip"), format!("hip: {NO_RUNTIME}"));
-        assert!(said("hip:gfx942").ends_with(NO_RUNTIME) && !said("hip.json").ends_with(NO_RUNTIME));
     }
 
     #[test]

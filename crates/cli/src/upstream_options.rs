@@ -19,7 +19,7 @@ evaluate: --oracle-csv: --data
 rank: --top_k: --top
 rank: -m --m -n --n -k --k: is part of the problem: --problem M=…,N=…,K=…
 convert: --op-type --op_type: --where op=OP
-convert: --capture-hw --capture_hw: is removed: --arch gpu.json where the GPU matters
+convert: --capture-hw --capture_hw: is not needed: --arch gpu.json where the GPU matters
 convert: --merge-with --merge_with: is not needed: `ckselect convert FILE OTHER --output FILE`
 convert: --kernel-pattern: is not needed: names are read by their grammars
 convert: --input: is not needed: `ckselect convert FILE --output FILE`
@@ -32,7 +32,7 @@ bench: --variant: is not needed: the kernels of the pool say it
 bench: --csv: --output
 bench: --batch-size: --params batch=COUNT
 bench: --workers: is not needed: build the kernels before, such as by `make -j`
-bench: --max-kernels: is now --order model:COUNT, or a pool of fewer kernels
+bench: --max-kernels: is --order model:COUNT here, or a pool of fewer kernels
 bench: --build_dir: --runner
 ";
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn successors_exist_and_their_words_do_not() {
+    fn our_options_exist_and_upstreams_do_not() {
         let line = crate::commands::line();
         for (commands, words, instead) in options() {
             for command in commands.split(' ') {
