@@ -54,11 +54,6 @@ def _gemm(
             tl.store(to, total.to(c.dtype.element_ty), mask=inside)
 
 
-def alignment(problem: Problem) -> tuple[bool, bool, bool]:
-    """Which extents are multiples of 16; M only matters where A's columns are contiguous."""
-    return (problem.m % 16 == 0 and problem.layout[0] == "c", problem.n % 16 == 0, problem.k % 16 == 0)
-
-
 def element(dtype: str) -> torch.dtype:
     """The type of operands; AMD's 8-bit types before gfx950 are of their own kind."""
     own = torch.version.hip and torch.cuda.get_device_properties(0).gcnArchName.startswith("gfx94")
@@ -75,36 +70,71 @@ def result(dtype: str) -> torch.dtype:
     return torch.bfloat16 if dtype == "bf16" else torch.float16
 
 
-def _constants(kernel: Kernel, whole: tuple[bool, bool, bool], split: bool) -> tuple[Any, ...]:
-    layout = (kernel.layout[0] == "r", kernel.layout[1] == "r")
-    return (*whole, *layout, *kernel.tile, kernel.group_m, split)
-
-
-def _options(kernel: Kernel) -> dict[str, int]:
-    """What the compiler is told besides constants; the last three are of its part for AMD."""
-    options = {"num_warps": kernel.warps, "num_stages": kernel.stages}
+def options(kernel: Any, usual: dict[str, int]) -> dict[str, int]:
+    """What the compiler is told besides constants: beyond warps and stages, what AMD's part does not do as usual."""
+    numbers = {"num_warps": kernel.warps, "num_stages": kernel.stages}
     if torch.version.hip:
         own = {"waves_per_eu": kernel.waves_per_eu, "matrix_instr_nonkdim": kernel.nonkdim, "kpack": kernel.kpack}
-        # Where a name says nothing, the compiler decides.
-        usual = {"waves_per_eu": 0, "matrix_instr_nonkdim": 16, "kpack": 1}
-        options.update({option: value for option, value in own.items() if value != usual[option]})
-    return options
+        numbers.update({option: value for option, value in own.items() if value != usual[option]})
+    return numbers
 
 
-def compiled(kernel: Kernel, whole: tuple[bool, bool, bool], split: bool) -> None:
+# What AMD's compiler decides, as names have it that say nothing.
+_USUAL = {"waves_per_eu": 0, "matrix_instr_nonkdim": 16, "kpack": 1}
+
+
+def _constants(kernel: Kernel, wholes: tuple[bool, bool, bool], split: bool) -> tuple[Any, ...]:
+    layout = (kernel.layout[0] == "r", kernel.layout[1] == "r")
+    return (*wholes, *layout, *kernel.tile, kernel.group_m, split)
+
+
+def compiled(kernel: Kernel, *variant: bool) -> None:
     """Compiles into Triton's cache."""
     types = (element(kernel.dtype), element(kernel.dtype), result(kernel.dtype))
-    constants = _constants(kernel, whole, split)
-    _gemm.warmup(*types, 64, 64, 64, *constants, grid=(1, 1), **_options(kernel))
+    *wholes, split = variant
+    constants = _constants(kernel, tuple(wholes), split)
+    _gemm.warmup(*types, 64, 64, 64, *constants, grid=(1, 1), **options(kernel, _USUAL))
 
 
-def launch(kernel: Kernel, problem: Problem, a: Any, b: Any, c: Any, units: int) -> None:
-    """Multiplies. Parts are added up in the cleared result; clearing belongs to the kernel."""
-    m, n, _ = kernel.tile
-    tiles = -(-problem.m // m) * -(-problem.n // n)
-    if problem.split > 1:
-        c.zero_()
-    grid = (min(tiles, units) if kernel.persistent else tiles, problem.split)
-    constants = _constants(kernel, alignment(problem), problem.split > 1)
-    extents = (problem.m, problem.n, problem.k)
-    _gemm[grid](a, b, c, *extents, *constants, **_options(kernel))
+# How operands are scaled, so that results are far from overflow and subnormals are rare.
+_SCALE = {"fp16": 0.125, "bf16": 0.125, "fp8": 0.5, "bf8": 0.5}
+
+
+class Operands:
+    """Random operands of a problem, the same each time, the right result, and where kernels write theirs."""
+
+    def __init__(self) -> None:
+        self.problem: Problem | None = None
+        self.units = torch.cuda.get_device_properties(0).multi_processor_count
+
+    def prepare(self, problem: Problem) -> None:
+        """Makes them."""
+        if self.problem == problem:
+            return
+        self.problem = self.a = self.b = self.c = self.right = None
+        torch.manual_seed(0)
+        dtype, scale = element(problem.dtype), _SCALE[problem.dtype]
+
+        def operand(rows: int, columns: int, by_rows: bool) -> tuple[Any, Any]:
+            shape = (rows, columns) if by_rows else (columns, rows)
+            stored = (torch.randn(shape, device="cuda") * scale).to(dtype)
+            return stored, stored.float() if by_rows else stored.float().T
+
+        self.a, a = operand(problem.m, problem.k, problem.layout[0] == "r")
+        self.b, b = operand(problem.k, problem.n, problem.layout[1] == "r")
+        self.right = a @ b
+        self.c = torch.empty((problem.m, problem.n), dtype=result(problem.dtype), device="cuda")
+        self.problem = problem
+
+    def launch(self, kernel: Kernel) -> None:
+        """Multiplies. Parts are added up in the cleared result; clearing belongs to the kernel."""
+        problem = self.problem
+        m, n, _ = kernel.tile
+        tiles = -(-problem.m // m) * -(-problem.n // n)
+        if problem.split > 1:
+            self.c.zero_()
+        grid = (min(tiles, self.units) if kernel.persistent else tiles, problem.split)
+        *wholes, split = kernel.variant(problem)
+        constants = _constants(kernel, tuple(wholes), split)
+        extents = (problem.m, problem.n, problem.k)
+        _gemm[grid](self.a, self.b, self.c, *extents, *constants, **options(kernel, _USUAL))

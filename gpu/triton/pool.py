@@ -85,6 +85,14 @@ class Kernel(names.Kernel):
         sizes = (problem.m * problem.k, problem.k * problem.n, problem.m * problem.n)
         return "an operand has more than 2^31 elements" if max(sizes) >= 1 << 31 else None
 
+    def variant(self, problem: Problem) -> tuple[bool, bool, bool, bool]:
+        """What is compiled for the problem: which extents are multiples of 16, and whether K is split.
+
+        M only matters where A's columns are contiguous.
+        """
+        by_columns = problem.layout[0] == "c"
+        return (problem.m % 16 == 0 and by_columns, problem.n % 16 == 0, problem.k % 16 == 0, problem.split > 1)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -96,6 +104,11 @@ class Problem:
     split: int
     dtype: str
     layout: str
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.m * self.n * self.k
 
     @classmethod
     def parse(cls, text: str) -> Problem:

@@ -1,8 +1,9 @@
-"""Measures Triton's GEMM kernels for `ckselect bench --runner gpu/triton/runner.json`: a worker of its protocol.
+"""Measures Triton's kernels for `ckselect bench`: a worker of its protocol.
 
-It reads one request, compiles what is missing on all cores, and answers in lines of JSON. Every kernel is checked on
-every problem against PyTorch in fp32. CK_GPU_COLD=1 begins each run with cold caches, CK_GPU_BUSY=1 measures on a GPU
-whose memory others use, CK_TRITON_JOBS is the number of compilers.
+`--runner gpu/triton/runner.json` is for GEMMs, `gpu/triton/moe.json` for mixtures of experts. It reads one request,
+compiles what is missing on all cores, and answers in lines of JSON. Every kernel is checked on every problem against
+PyTorch in fp32. CK_GPU_COLD=1 begins each run with cold caches, CK_GPU_BUSY=1 measures on a GPU whose memory others
+use, CK_TRITON_JOBS is the number of compilers.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import hashlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -22,7 +24,9 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from pool import Kernel, Problem, Refused
+import mixture
+import pool
+from pool import Refused
 
 VERSION = 3
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ck-select" / "triton"
@@ -31,10 +35,11 @@ CACHE = Path(os.environ.setdefault("TRITON_CACHE_DIR", str(CACHE)))
 COMPILING = 300
 # Relative errors that rounding explains: of the whole result; a single element may be as wrong as 16 of these are.
 ROUNDING = {"fp16": 2e-3, "bf16": 1e-2, "fp8": 2e-2, "bf8": 2e-2}
-# How operands are scaled, so that results are far from overflow and subnormals are rare.
-SCALE = {"fp16": 0.125, "bf16": 0.125, "fp8": 0.5, "bf8": 0.5}
+# Names and problems of an operation by the beginning of its kernels' names, and the module of its kernel.
+OPERATIONS = {"triton_gemm_": (pool, "gemm"), "triton_moe_": (mixture, "moe")}
 
-Variant = tuple[str, tuple[bool, bool, bool], bool]
+# A kernel's name, and what is compiled for a problem.
+Variant = tuple[Any, ...]
 
 
 class Unusable(Exception):
@@ -49,8 +54,16 @@ class Failed(Exception):
         self.kind = kind
 
 
-def found() -> tuple[Any, Any]:
-    """PyTorch and our kernel, which needs Triton."""
+def operation(kernel: str) -> tuple[Any, str]:
+    """The names and the kernel's module of a kernel's operation."""
+    own = [operation for beginning, operation in OPERATIONS.items() if kernel.startswith(beginning)]
+    if not own:
+        raise Unusable(f"{kernel}: expected a name that begins with {' or '.join(OPERATIONS)}")
+    return own[0]
+
+
+def found(module: str) -> tuple[Any, Any]:
+    """PyTorch and an operation's kernel, which needs Triton."""
     try:
         import torch
         import triton  # noqa: F401
@@ -58,9 +71,7 @@ def found() -> tuple[Any, Any]:
         raise Unusable(f"{sys.executable} has no {error.name}: install torch and triton for your GPU") from None
     if not torch.cuda.is_available():
         raise Unusable(f"PyTorch {torch.__version__} finds no GPU")
-    import gemm
-
-    return torch, gemm
+    return torch, importlib.import_module(module)
 
 
 def facts(torch: Any) -> dict[str, Any]:
@@ -99,9 +110,10 @@ def refuse_busy(torch: Any) -> None:
 
 def compile_one(variant: Variant) -> str | None:
     """Compiles in a process of its own; the result is the compiler's complaint."""
-    name, whole, split = variant
+    name, *constants = variant
     try:
-        found()[1].compiled(Kernel.parse(name), whole, split)
+        names, module = operation(name)
+        found(module)[1].compiled(names.Kernel.parse(name), *constants)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None
@@ -111,7 +123,7 @@ def compile_missing(variants: list[Variant], torch: Any, say: Callable[[dict[str
     """Compiles what the cache lacks, on all cores and in one worker at a time; the result is what does not compile."""
     import triton
 
-    source = Path(__file__).with_name("gemm.py").read_bytes()
+    source = b"".join(Path(__file__).with_name(f"{module}.py").read_bytes() for module in ("gemm", "moe"))
     made_by = f"{triton.__version__} {torch.__version__} {facts(torch)['target']}".encode()
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f"ck_select_{hashlib.sha256(source + made_by).hexdigest()[:16]}.jsonl", "a+") as ledger:
@@ -125,8 +137,8 @@ def compile_missing(variants: list[Variant], torch: Any, say: Callable[[dict[str
         ledger.seek(0)
         known: dict[Variant, str | None] = {}
         for line in ledger.read().splitlines():
-            name, whole, split, error = json.loads(line)
-            known[name, tuple(whole), split] = error
+            *variant, error = json.loads(line)
+            known[tuple(variant)] = error
         missing = [variant for variant in variants if variant not in known]
         for variant, error in compiling(missing):
             if variant:
@@ -163,13 +175,11 @@ def compiling(variants: list[Variant]) -> Iterator[tuple[Variant | None, str | N
 class Bench:
     """The device, the operands of the problem at hand, and what is wrong with which kernel."""
 
-    def __init__(self, torch: Any, gemm: Any, settings: dict[str, Any]) -> None:
-        self.torch, self.gemm, self.settings = torch, gemm, settings
-        self.problem: Problem | None = None
+    def __init__(self, torch: Any, names: Any, operands: Any, settings: dict[str, Any]) -> None:
+        self.torch, self.names, self.operands, self.settings = torch, names, operands, settings
         self.best: tuple[int, float | None] = (-1, None)
         self.broken: dict[Variant, str] = {}
         properties = torch.cuda.get_device_properties(0)
-        self.units = properties.multi_processor_count
         self.cold = None
         if os.environ.get("CK_GPU_COLD") == "1":
             caches = max(getattr(properties, "L2_cache_size", 0), 256 << 20 if torch.version.hip else 0)
@@ -177,41 +187,21 @@ class Bench:
         # Graphs are not captured on the default stream.
         torch.cuda.set_stream(torch.cuda.Stream())
 
-    def variant(self, kernel: Kernel, problem: Problem) -> Variant:
-        """What has to be compiled for a kernel to run a problem."""
-        return kernel.name, self.gemm.alignment(problem), problem.split > 1
-
-    def prepare(self, problem: Problem) -> None:
-        """Operands, random and the same each time, and the right result."""
-        if self.problem == problem:
-            return
-        torch = self.torch
-        self.problem = self.a = self.b = self.c = self.right = None
-        torch.manual_seed(0)
-        dtype, scale = self.gemm.element(problem.dtype), SCALE[problem.dtype]
-
-        def operand(rows: int, columns: int, by_rows: bool) -> tuple[Any, Any]:
-            shape = (rows, columns) if by_rows else (columns, rows)
-            stored = (torch.randn(shape, device="cuda") * scale).to(dtype)
-            return stored, stored.float() if by_rows else stored.float().T
-
-        self.a, a = operand(problem.m, problem.k, problem.layout[0] == "r")
-        self.b, b = operand(problem.k, problem.n, problem.layout[1] == "r")
-        self.right = a @ b
-        self.size = float(torch.linalg.vector_norm(self.right)), self.right.numel() ** 0.5
-        self.c = torch.empty((problem.m, problem.n), dtype=self.gemm.result(problem.dtype), device="cuda")
-        self.problem = problem
+    def pair(self, item: dict[str, Any]) -> tuple[Any, Any]:
+        """The kernel and the problem of an item."""
+        return self.names.Kernel.parse(item["kernel"]), self.names.Problem.parse(item["problem"])
 
     def check(self, dtype: str) -> int:
         """Fails if the result is wrong; counts what is not zero."""
-        difference = self.c - self.right
-        norm, root = self.size
+        written, right = self.operands.c, self.operands.right
+        difference = written - right
+        norm, root = float(self.torch.linalg.vector_norm(right)), right.numel() ** 0.5
         whole = float(self.torch.linalg.vector_norm(difference)) / norm
         single = float(self.torch.linalg.vector_norm(difference, float("inf"))) / (norm / root)
         # Written so that NaN, which stands where a kernel wrote nothing, is wrong.
         if not (whole <= ROUNDING[dtype] and single <= 16 * ROUNDING[dtype]):
             raise Failed("garbage", f"wrong result: relative error {whole:.2g}, of a single element {single:.2g}")
-        return int(self.torch.count_nonzero(self.c))
+        return int(self.torch.count_nonzero(written))
 
     def captured(self, run: Callable[[], None], runs: int) -> Any:
         """A graph of so many runs, whose launch takes no time of Python's."""
@@ -235,18 +225,18 @@ class Bench:
         self.torch.cuda.synchronize()
         return [before.elapsed_time(after) / runs for before, after in zip(events[::2], events[1::2])]
 
-    def measure(self, kernel: Kernel, problem: Problem, best_ms: float | None) -> dict[str, Any]:
+    def measure(self, kernel: Any, problem: Any, best_ms: float | None) -> dict[str, Any]:
         """The outcome of a kernel on a problem."""
         if reason := kernel.refuses(problem):
             raise Failed("unsupported", reason)
-        if error := self.broken.get(self.variant(kernel, problem)):
+        if error := self.broken.get((kernel.name, *kernel.variant(problem))):
             raise Failed("build", error)
-        self.prepare(problem)
+        self.operands.prepare(problem)
 
         def run() -> None:
-            self.gemm.launch(kernel, problem, self.a, self.b, self.c, self.units)
+            self.operands.launch(kernel)
 
-        self.c.fill_(float("nan"))
+        self.operands.c.fill_(float("nan"))
         run()
         non_zero = self.check(problem.dtype)
         single = self.captured(run, 1)
@@ -265,7 +255,7 @@ class Bench:
         ms = statistics.median(samples)
         measured = {
             "latency_ms": ms,
-            "tflops": 2 * problem.m * problem.n * problem.k / ms / 1e9,
+            "tflops": problem.flops / ms / 1e9,
             "bandwidth_gb_s": None,
             "non_zero": non_zero,
             "cv": spread(samples) if len(samples) > 1 else None,
@@ -280,8 +270,7 @@ class Bench:
         if place != item["place"]:
             best_ms = item["best_ms"]
         try:
-            kernel, problem = Kernel.parse(item["kernel"]), Problem.parse(item["problem"])
-            outcome = self.measure(kernel, problem, best_ms)
+            outcome = self.measure(*self.pair(item), best_ms)
         except Refused as error:
             outcome = failure("load", str(error))
         except Failed as error:
@@ -311,20 +300,21 @@ def serve(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Non
     """Measures what is requested."""
     if request.get("version") != VERSION:
         raise Unusable(f"protocol version: found {request.get('version')}, expected {VERSION}")
-    torch, gemm = found()
+    names, module = operation(request["items"][0]["kernel"])
+    torch, kernels = found(module)
     refuse_busy(torch)
     # Older PyTorch collects garbage before each graph; what was imported is none.
     gc.freeze()
-    bench = Bench(torch, gemm, request["settings"])
+    bench = Bench(torch, names, kernels.Operands(), request["settings"])
     say({"ready": facts(torch)})
     variants: dict[Variant, None] = {}
     for item in request["items"]:
         try:
-            kernel, problem = Kernel.parse(item["kernel"]), Problem.parse(item["problem"])
+            kernel, problem = bench.pair(item)
         except Refused:
             continue
         if not kernel.refuses(problem):
-            variants[bench.variant(kernel, problem)] = None
+            variants[(kernel.name, *kernel.variant(problem))] = None
     bench.broken = compile_missing(list(variants), torch, say)
     for item in request["items"]:
         say({"begin": item["item"]})
