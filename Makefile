@@ -17,6 +17,7 @@ include packaging/make/concurrency.mk
 include packaging/make/checks.mk
 include packaging/make/python.mk
 include packaging/make/rivals.mk
+include packaging/make/proof.mk
 include packaging/make/docs.mk
 
 .DEFAULT_GOAL := help
@@ -29,6 +30,7 @@ help:
 	@echo 'make install PREFIX=/usr/local   install ckselect, the library, headers, pkg-config and CMake files for C and C++'
 	@echo 'make ckselect   build the command line with `ckselect train`, which needs LightGBM'
 	@echo 'make test   install what the tests need and run all tests'
+	@echo 'make prove-amd CK=DIR   try it on an AMD GPU, in half an hour: one page of results; prove-gpu for any GPU'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make docs   the documents and the interfaces of C, C++, Rust and Python as a site with search, target/site'
 	@echo 'make bench  compare with LightGBM, as a table; JSON=FILE for programs'

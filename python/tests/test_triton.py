@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from fake_torch import install
 from support import ROOT
 
 import ck_select
@@ -24,48 +25,8 @@ from pool import ARCHS, DTYPES, LAYOUTS, Kernel, Problem, Refused, pool, split_p
 
 NAME = "triton_gemm_bf16_rcr_compv4_default_intrawave_False_False_False_False_128x64x64_4x1x1_16x16x16"
 
-# A matrix is one number. Rows of the tile decide what a kernel does: 256 do not compile, 128 write nothing, 64 do not
-# launch, 32 take a second instead of a millisecond.
-TORCH = """
-import math, types
-__version__, version = "2", types.SimpleNamespace(hip=None)
-dtype, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 = object, "h", "b", "8", "5", "1"
-manual_seed = lambda seed: None
-class Tensor:
-    def __init__(self, value=1.0): self.value = value
-    def to(self, dtype): return self
-    def float(self): return Tensor(self.value)
-    def __mul__(self, by): return self
-    def __matmul__(self, other): return Tensor(self.value * other.value)
-    def __sub__(self, other): return Tensor(self.value - other.value)
-    def numel(self): return 1
-    def fill_(self, value): self.value = value
-    zero_ = lambda self: self.fill_(0.0)
-    T = property(lambda self: self)
-randn = empty = lambda *shape, **how: Tensor()
-count_nonzero = lambda tensor: int(tensor.value != 0)
-linalg = types.SimpleNamespace(vector_norm=lambda tensor, *order: abs(tensor.value))
-clock = 0.0
-def run(ms):
-    global clock
-    clock += ms
-class Event:
-    def __init__(self, enable_timing): pass
-    def record(self): self.at = clock
-    def synchronize(self): pass
-    def elapsed_time(self, later): return later.at - self.at
-class CUDAGraph:
-    def replay(self): run(self.ms)
-class graph:
-    def __init__(self, graph, stream): self.graph = graph
-    def __enter__(self): self.began = clock
-    def __exit__(self, *error): self.graph.ms = clock - self.began; run(-self.graph.ms)
-device = types.SimpleNamespace(name="Fake", major=9, minor=0, multi_processor_count=4, L2_cache_size=1)
-cuda = types.SimpleNamespace(
-    is_available=lambda: True, get_device_properties=lambda at: device, mem_get_info=lambda: (FREE, 100),
-    Stream=object, set_stream=lambda stream: None, current_stream=lambda: None, synchronize=lambda: None,
-    Event=Event, CUDAGraph=CUDAGraph, graph=graph)
-"""
+# Rows of the tile decide what a kernel does: 256 do not compile, 128 write nothing, 64 do not launch, 32 take a second
+# instead of a millisecond.
 TRITON_ITSELF = """
 import torch
 __version__ = "3"
@@ -88,17 +49,10 @@ def bench(tmp_path):
     """`ckselect bench` with the worker; the result is its standard error and the classes by rows of a tile."""
 
     def run(*, free="95", only="torch.py triton", tiles=(16, 32, 64, 128, 256), problems="m,n,k\n256,64,64\n"):
-        fakes = {"torch.py": TORCH.replace("FREE", free), "triton/__init__.py": TRITON_ITSELF, "triton/language.py": ""}
-        for name, text in fakes.items():
-            module = name.split("/")[0]
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            # This machine may have it.
-            missing = f"raise ImportError(name={module.removesuffix('.py')!r})"
-            (tmp_path / name).write_text(text if module in only else missing)
+        environment = install(tmp_path, TRITON_ITSELF, free=free, only=only)
         names = [Kernel("bf16", "rcr", (rows, 64, 64), 4, 3).name for rows in tiles]
         (tmp_path / "pool.txt").write_text("\n".join(names))
         (tmp_path / "problems.csv").write_text(problems)
-        environment = {"PYTHONPATH": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path / "cache"), "CK_TRITON_JOBS": "2"}
         program = [sys.executable, str(TRITON / "worker.py")]
         runner = {"runner": "worker", "command": program, "environment": environment}
         (tmp_path / "runner.json").write_text(json.dumps(runner))
