@@ -107,7 +107,7 @@ typedef enum {
 typedef enum {
   CK_MODE_MODEL = 0,    /**< Override, store, model, search if allowed, estimate, priority. */
   CK_MODE_SEARCH = 1,   /**< Override, store, search, model, estimate, priority. */
-  CK_MODE_REFINE = 2,   /**< The same, with a search among the model's best `refine` kernels. */
+  CK_MODE_REFINE = 2,   /**< As `CK_MODE_MODEL`, with a search among the model's best `refine` kernels. */
   CK_MODE_PRIORITY = 3, /**< Override, priority: nothing is predicted or measured. */
 } ck_mode;
 
@@ -452,7 +452,7 @@ typedef struct {
                             `tensor_quant` or "mx"; NULL for none. */
   int32_t group_a[3];  /**< Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for
                             "mx". */
-  int32_t group_b[3];  /**< The same for B. */
+  int32_t group_b[3];  /**< Elements of B that share a scale: m, n, k, with zeros as for A. */
   int32_t reserved[8]; /**< Must be 0. */
 } ck_quant;
 

@@ -13,9 +13,10 @@
 
 /** How to treat absent cells, and words without a code in the model's encoding. */
 typedef enum {
-  CK_UNCODED_SPEC = 0,     /**< As the model's spec says; if it says nothing, they are errors. */
-  CK_UNCODED_ERROR = 1,    /**< They are errors. */
-  CK_UNCODED_UPSTREAM = 2, /**< They take the defaults of upstream's feature engines. */
+  CK_UNCODED_SPEC = 0,     /**< As the model's spec says; if the spec says nothing, absent cells are
+                                errors. */
+  CK_UNCODED_ERROR = 1,    /**< Absent cells are errors. */
+  CK_UNCODED_UPSTREAM = 2, /**< Absent cells take the defaults of upstream's feature engines. */
 } ck_uncoded;
 
 /** A forest without a spec. */
@@ -143,7 +144,7 @@ ck_status ck_engine_describe(const ck_row_options *options, char **text);
 ck_status ck_engine_extract_rows(const ck_row_options *options, const ck_column *columns,
     size_t column_count, size_t rows, size_t capacity, double *features);
 
-/** The same for one row, a JSON object as for `ck_model_predict_row`. */
+/** Computes the features of one row, a JSON object as for `ck_model_predict_row`. */
 ck_status ck_engine_extract_row(const ck_row_options *options, const uint8_t *row, size_t len,
     size_t capacity, double *features);
 

@@ -55,7 +55,7 @@ pub unsafe extern "C" fn ck_engine_extract_rows(
     })
 }
 
-/// The same for one row, a JSON object as for `ck_model_predict_row`.
+/// Computes the features of one row, a JSON object as for `ck_model_predict_row`.
 ///
 /// # Safety
 /// As for `ck_engine_describe`; `row` points to `len` bytes, `features` to `capacity` doubles.

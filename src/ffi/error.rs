@@ -59,7 +59,7 @@ pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
     failure.status
 }
 
-/// The same for the few entry points that cannot fail: a panic becomes `fallback`.
+/// The boundary of the few entry points that cannot fail: a panic becomes `fallback`.
 pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
     catch(body).unwrap_or(fallback)
 }

@@ -35,7 +35,7 @@ pub enum CkMode {
     Model = 0,
     /// Override, store, search, model, estimate, priority.
     Search = 1,
-    /// The same, with a search among the model's best `refine` kernels.
+    /// As `CK_MODE_MODEL`, with a search among the model's best `refine` kernels.
     Refine = 2,
     /// Override, priority: nothing is predicted or measured.
     Priority = 3,

@@ -45,11 +45,11 @@ unsafe impl Handle for CkPool {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkUncoded {
-    /// As the model's spec says; if it says nothing, they are errors.
+    /// As the model's spec says; if the spec says nothing, absent cells are errors.
     Spec = 0,
-    /// They are errors.
+    /// Absent cells are errors.
     Error = 1,
-    /// They take the defaults of upstream's feature engines.
+    /// Absent cells take the defaults of upstream's feature engines.
     Upstream = 2,
 }
 

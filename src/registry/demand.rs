@@ -170,7 +170,7 @@ pub(super) struct Claim<'d> {
 }
 
 impl Claim<'_> {
-    /// It is not to be measured again in this generation.
+    /// The problem is not to be measured again in this generation.
     pub(super) const fn close(&mut self) {
         self.is_closed = true;
     }

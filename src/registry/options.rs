@@ -160,7 +160,7 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// These options, overridden by the environment: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
+    /// The options, overridden by the environment: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
     /// `CK_SELECT_HARDWARE`, `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
     ///
     /// `variable` looks up a variable, usually [`std::env::var_os`].

@@ -28,7 +28,7 @@ pub struct Overrides {
 /// Why an override file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OverrideError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{file}: {source}")]
     Io {
         /// The file.

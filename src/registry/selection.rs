@@ -147,9 +147,9 @@ pub enum SelectError {
     NoKernel {
         /// Number of kernels.
         kernels: usize,
-        /// Those of another operation, direction, type, layout or architecture.
+        /// Kernels of another operation, direction, type, layout or architecture.
         unfit: usize,
-        /// Those whose owners said no.
+        /// Kernels that their owners' callbacks refused.
         unsupported: usize,
         /// The kernel that is closest to the problem, and why it computes something else.
         why: Option<String>,

@@ -280,9 +280,9 @@ impl Registry {
         let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
         let known = Arc::clone(&winners.snapshot());
         let is_new = winners.refresh();
-        // They may have been read despite an error.
+        // Winners may have been read despite an error.
         if !Arc::ptr_eq(&known, &winners.snapshot()) {
-            // Remembered decisions do not include them.
+            // Remembered decisions do not include winners that were read since.
             self.forget_decisions();
         }
         is_new

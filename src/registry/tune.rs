@@ -50,9 +50,9 @@ impl TuneBudget {
 pub struct TuneReport {
     /// Problems that have a winner now.
     pub measured: usize,
-    /// Those of them whose winner differs from the kernel that was chosen before.
+    /// Measured problems whose winner differs from the kernel that was chosen before.
     pub improved: usize,
-    /// Problems without a kernel that could be measured. They are not tried again until kernels, models or
+    /// Problems without a kernel that could be measured, which are not tried again until kernels, models or
     /// options change.
     pub failed: usize,
     /// Problems that wait to be measured.
@@ -115,7 +115,7 @@ impl Registry {
             return demand;
         }
         let latest = self.turn();
-        // It exists before the decisions that are noted in it.
+        // The list exists before the decisions that are noted in it.
         let demand = self.demand.get_or_init(|| Box::new(Demand::new()));
         let mut state = self.successor(&latest);
         if !state.tunes() {

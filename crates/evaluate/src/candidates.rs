@@ -20,7 +20,7 @@ pub struct Candidate {
 pub struct Trial {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
-    /// Its number in the measurements, their `problem_idx`.
+    /// The problem's number in the measurements: `problem_idx`.
     pub number: Option<i64>,
     /// The kernels that ran.
     pub candidates: Vec<Candidate>,

@@ -31,7 +31,7 @@ impl EvaluateError {
         Self(reason.to_string())
     }
 
-    /// The same, about one problem.
+    /// An error about one problem.
     pub(crate) fn about(problem: impl Display, reason: impl Display) -> Self {
         Self(format!("{problem}: {reason}"))
     }

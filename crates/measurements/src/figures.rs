@@ -25,11 +25,11 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 /// The distribution of efficiencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Their number.
+    /// The number of values.
     pub count: usize,
-    /// Their mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// Their median.
+    /// The median of the values.
     pub p50: f64,
     /// The tenth percentile.
     pub p10: f64,

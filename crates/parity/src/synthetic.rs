@@ -62,7 +62,7 @@ pub fn training(rows: usize, seed: u64) -> Matrix<'static> {
     data
 }
 
-/// The same data to rank within groups: labels are grades from 0 to 4.
+/// Synthetic data to rank within groups: labels are grades from 0 to 4.
 pub fn ranking(rows: usize, seed: u64) -> Matrix<'static> {
     const GROUP: usize = 20;
     let mut data = training(rows - rows % GROUP, seed);

@@ -190,7 +190,7 @@ fn places(out: &mut String, places: &[GpuFigures]) {
          among the first 1, 3, 5 and tenth of its pool, and how fast the first kernel is where it was timed, \
          in percent.\n\n",
     );
-    // Those of pools of thousands are for `evaluate`.
+    // Figures of pools of thousands are for `evaluate`.
     let is_shown = |name: &str| !name.contains("hundredth") && !name.contains("twentieth");
     let figures = first.figures.iter().map(|(name, _)| *name).filter(|name| is_shown(name));
     let counts = first.counts.iter().map(|(name, _)| *name);

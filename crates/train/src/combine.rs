@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// The text of a forest whose score is the sum of the forests' scores, each divided by its number: all their
 /// trees, with the values of leaves and nodes divided by it. It begins as the first one does.
 ///
-/// It is a forest like any other, for LightGBM and for us, so both give it the same bits.
+/// The sum is a forest like any other, for LightGBM and for us, so both give it the same bits.
 pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
     let [(first, _), ..] = forests else { return Err("nothing to add".to_owned()) };
     let mut trees = Vec::new();
@@ -27,8 +27,8 @@ pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
     with_trees(first, &trees)
 }
 
-/// The same forest in a third of the digits, to be shipped: without weights and counts, which no score needs,
-/// and with thresholds that are not below what they were, so that values equal to them stay on their side.
+/// A forest in a third of its digits, to be shipped: without weights and counts, which no score needs, and
+/// with thresholds that are not below what they were, so that values equal to them stay on their side.
 pub(super) fn lean(forest: &str) -> Result<String, String> {
     const UNUSED: [&str; 4] = ["leaf_weight=", "internal_weight=", "leaf_count=", "internal_count="];
     let change = |key: &str, values: &mut [f64]| {

@@ -78,7 +78,7 @@ impl TrainingData {
         Ok(Self::of_targets(measurements, extractor, targets, only_trains)?.swap_remove(0))
     }
 
-    /// The same for several targets, with one matrix of the rows that are usable for any of them.
+    /// The data for several targets, with one matrix of the rows that are usable for any of them.
     pub fn of_targets(
         measurements: &Measurements,
         extractor: &Extractor,
@@ -196,8 +196,8 @@ impl TrainingData {
         Ok(features)
     }
 
-    /// The same problems with only some of their rows, by the index of the measurement. Speeds become
-    /// relative to the fastest that is kept.
+    /// The problems with only some of their rows, by the index of the measurement. Speeds become relative to
+    /// the fastest that is kept.
     pub(super) fn keeping(&self, keep: impl Fn(u32) -> bool) -> Self {
         let (names, features) = (self.names.clone(), Arc::clone(&self.features));
         let mut part = Self { names, features, ..Self::default() };

@@ -39,7 +39,7 @@ impl TrainError {
         Self::Refused(message.to_string())
     }
 
-    /// The same, about a file.
+    /// An error about a file.
     pub(super) fn about(file: impl Display, reason: impl Display) -> Self {
         Self::Refused(format!("{file}: {reason}"))
     }

@@ -1,7 +1,8 @@
 //! The derivatives of LightGBM's lambdarank, to the bit, in little more than half of its time.
 //!
-//! Its table of sigmoids has 8 MB for each forest in training; here all share one. Its loop over pairs reads
-//! through the order of the scores and branches on labels; here a problem is put in order first.
+//! LightGBM's table of sigmoids has 8 MB for each forest in training; here all share one. LightGBM's loop
+//! over pairs reads through the order of the scores and branches on labels; here a problem is put in order
+//! first.
 
 use std::ops::Range;
 use std::sync::LazyLock;

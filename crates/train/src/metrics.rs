@@ -51,7 +51,7 @@ impl Efficiency {
         [self.mean, self.median, self.p10, self.min, self.best_of_top3]
     }
 
-    /// The same of choices that may not have been judged.
+    /// The shares of choices that may not have been judged.
     pub fn shares_of(found: Option<&Self>) -> [Option<f64>; 5] {
         found.map_or([None; 5], |found| found.shares().map(Some))
     }

@@ -69,7 +69,7 @@ const SMALL_TREES: [f64; 2] = [800.0, 0.05];
 pub struct Params {
     /// Name and value, in the order of the table of known parameters.
     values: Vec<(&'static str, f64)>,
-    /// Those that somebody set.
+    /// The parameters that the caller set.
     given: Vec<&'static str>,
 }
 

@@ -78,7 +78,7 @@ pub struct Draw {
     /// The quality to expect on other problems, from holding out each measured one; `None` if there are too
     /// few.
     pub expected: Option<Efficiency>,
-    /// The same without having learned anything, for [`Method::Tuned`].
+    /// The efficiency without having learned anything, for [`Method::Tuned`].
     pub before: Option<Efficiency>,
     /// Whether the held-out problems, if there are at least 20, show that nothing should be learned of them:
     /// choices are worse than before, by more than twice the standard error of the mean difference.
@@ -136,7 +136,7 @@ impl<'a> Simulation<'a> {
         Ok(Self { measurements, data, learned: None, method, base, held_back: Vec::new(), folds: FOLDS })
     }
 
-    /// The same with another number of folds in which measured problems are held out, at least two.
+    /// The simulation with another number of folds in which measured problems are held out, at least two.
     #[must_use]
     pub fn in_folds(self, folds: usize) -> Self {
         Self { folds: folds.max(2), ..self }
@@ -164,15 +164,15 @@ impl<'a> Simulation<'a> {
         Ok(PromisingRows(keep))
     }
 
-    /// The same, learning only from promising rows of the same measurements; the choices are judged among all
-    /// kernels.
+    /// The simulation, learning only from promising rows of its measurements; the choices are judged among
+    /// all kernels.
     #[must_use]
     pub fn learning_from(mut self, promising: &PromisingRows) -> Self {
         self.learned = Some(self.data.keeping(|row| promising.has(row as usize)));
         self
     }
 
-    /// The same, judged by the problems of one file of the measurements, which are never measured.
+    /// The simulation, judged by the problems of one file of the measurements, which are never measured.
     pub fn holding_back(mut self, file: Option<&Path>) -> Result<Self, TrainError> {
         if let Some(file) = file {
             let folds = Holdout::File(file.to_owned()).folds(self.measurements, &self.data.problems)?;

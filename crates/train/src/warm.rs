@@ -102,8 +102,7 @@ impl WarmStart {
         self.forests.iter().find(|forest| forest.0 == target).map(|forest| &forest.1)
     }
 
-    /// The same universal model for another operation that the estimate sees alike: a GEMM is a 1x1
-    /// convolution.
+    /// The universal model for another operation that the estimate sees alike: a GEMM is a 1x1 convolution.
     pub fn for_op(mut self, op: Op) -> Result<Self, TrainError> {
         let own = self.spec.op();
         if op != own {

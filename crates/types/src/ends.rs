@@ -11,7 +11,7 @@ impl Ends {
     /// The longest texts that are equal if their ends are.
     pub const ALL: usize = 16;
 
-    /// Those of a text.
+    /// The ends of a text.
     #[inline(always)]
     pub fn new(letters: &[u8]) -> Self {
         if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {

@@ -180,7 +180,7 @@ impl NameWriter {
         self
     }
 
-    /// The same parts one by one, without the `_` before them.
+    /// The parts of a name one by one, without the `_` before them.
     pub(crate) fn words<R: Record>(
         kernel: &R,
         parts: impl IntoIterator<Item = Part>,

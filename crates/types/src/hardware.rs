@@ -11,9 +11,8 @@ fields! {
     /// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. An alias is the
     /// column of tables that record the constant.
     ///
-    /// Those of [`Hardware::USUAL`] are what upstream's engines assume when a model records none, whatever
-    /// its architecture. They are nearly gfx950's, but with 64 KiB of shared memory: see
-    /// [`Hardware::for_arch`].
+    /// Upstream's engines assume the constants of [`Hardware::USUAL`] when a model records none, whatever its
+    /// architecture: nearly gfx950's, but with 64 KiB of shared memory (see [`Hardware::for_arch`]).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     Hardware by hardware_constants {
         num_cus: i64 = 256, 1, ["num_cus" | "hw_num_cus"], "Compute units.";
@@ -188,8 +187,8 @@ impl Hardware {
         Err(InvalidField::new(name, value, expected))
     }
 
-    /// These constants, overridden one by one by those of a JSON object. It may repeat `total_simds`, as
-    /// upstream's specs do, which has to be the product of the others.
+    /// The constants, overridden one by one by those of a JSON object. The object may repeat `total_simds`,
+    /// as upstream's specs do, which has to be the product of the others.
     pub fn overridden_by(mut self, fields: &Map<String, Value>) -> Result<Self, InvalidField> {
         let mut total = None;
         for (name, value) in fields {

@@ -78,7 +78,7 @@ pub trait OperationProblem: Record + Copy {
         None
     }
 
-    /// The same problem, written in one way where there are several.
+    /// The problem, written in one way where there are several.
     #[must_use]
     fn normal(self) -> Self {
         self
@@ -90,7 +90,7 @@ pub trait OperationProblem: Record + Copy {
         1
     }
 
-    /// The same problem in so many parts, where it may have several.
+    /// The problem in so many parts, where it may have several.
     #[must_use]
     fn in_parts(self, _parts: i32) -> Self {
         self

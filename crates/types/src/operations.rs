@@ -181,7 +181,7 @@ impl Operation {
         crate::each_operation!(op, Problem => &<Problem as OperationProblem>::OPERATION)
     }
 
-    /// That of text and tables which do not show theirs.
+    /// The operation of text and tables which do not show theirs.
     pub const UNSTATED: Op = Op::Conv;
 
     /// Whether the operation's problems have a field, by any of its names.

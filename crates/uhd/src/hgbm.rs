@@ -124,7 +124,7 @@ impl Hgbm {
         let root = to.end_table(root);
         to.finish(root, Some(IDENTIFIER));
         let bytes = to.finished_data().to_vec();
-        // It is loaded nowhere if it is too large, or has too many trees.
+        // A model that is too large, or has too many trees, is loaded nowhere.
         require(Self::read(&bytes)? == *self, "file", "other trees", "those that were written")?;
         Ok(bytes)
     }

@@ -79,7 +79,7 @@ pub struct CkQuant {
     pub mode: *const c_char,
     /// Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for "mx".
     pub group_a: [i32; 3],
-    /// The same for B.
+    /// Elements of B that share a scale: m, n, k, with zeros as for A.
     pub group_b: [i32; 3],
     /// Must be 0.
     pub reserved: [i32; 8],

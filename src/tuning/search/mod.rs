@@ -19,11 +19,11 @@ pub use report::{End, Entry, Failure, SearchReport, Verdict, Winner};
 /// The result of one run, from a candidate's callback.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RunOutcome {
-    /// It ran, finished, and took this many milliseconds by its own timing.
+    /// The kernel ran, finished, and took this many milliseconds by its own timing.
     Milliseconds(f64),
-    /// It was launched on the stream and not waited for; the search times it by events.
+    /// The kernel was launched on the stream and not waited for; the search times it by events.
     Launched,
-    /// It could not be run; the code is one of the device's runtime, or the caller's own.
+    /// The kernel could not be run; the code is one of the device's runtime, or the caller's own.
     Failed(i32),
 }
 

@@ -43,7 +43,7 @@ pub struct Winner {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It was timed.
+    /// The kernel was timed.
     Measured {
         /// Median of the timings in milliseconds.
         median_ms: f64,
@@ -54,14 +54,14 @@ pub enum Verdict {
         /// Whether their spread exceeds the limit of the options.
         unstable: bool,
     },
-    /// It could not be run or timed; the device still works.
+    /// The kernel could not be run or timed; the device still works.
     Failed(Failure),
-    /// It was abandoned because it was many times slower than the best before it.
+    /// The kernel was abandoned because it was many times slower than the best before it.
     CutOff {
         /// The fastest of its runs so far, in milliseconds.
         fastest_ms: f64,
     },
-    /// It did not finish in time, and the search ended.
+    /// The kernel did not finish in time, and the search ended.
     TimedOut {
         /// How long the search waited for it.
         after: Duration,

@@ -75,7 +75,7 @@ fn turn(
     Ok(())
 }
 
-/// Those whose spread overlaps with that of the lowest median.
+/// The kernels whose spread overlaps with that of the lowest median.
 fn finalists(report: &SearchReport) -> Vec<Finalist> {
     let spread = |verdict: &Verdict| match *verdict {
         Verdict::Measured { median_ms, cv: Some(cv), .. } => Some((median_ms, cv.min(MOST_SPREAD))),

@@ -43,7 +43,7 @@ impl Contents {
         text
     }
 
-    /// Those records that are better than what is there, and how many of each kind there are.
+    /// The records that are better than what is there, and how many of each kind there are.
     pub(super) fn merge<'r>(&self, records: &'r [Record]) -> (Merged, Vec<&'r Record>) {
         let (mut merged, mut better) = (Merged::default(), Vec::new());
         let entry = |record| -> (_, &Record) { (key(record), record) };

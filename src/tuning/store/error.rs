@@ -36,16 +36,16 @@ pub enum StoreError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It cannot be opened or created.
+    /// The file cannot be opened or created.
     #[error("{0}")]
     Unreachable(String),
-    /// It is something else. It is left as it is.
+    /// The file is something else, and is left as it is.
     #[error("not a store of winners: {0}; the file is left as it is")]
     NotAStore(String),
-    /// It is too large, or has a line that cannot be read. It is left as it is.
+    /// The file is too large, or has a line that cannot be read. The file is left as it is.
     #[error("damaged: {0}; the file is left as it is")]
     Damaged(String),
-    /// It cannot or may not be written.
+    /// The file cannot or may not be written.
     #[error("read-only: {0}")]
     ReadOnly(String),
     /// Other processes held the lock for too many milliseconds.

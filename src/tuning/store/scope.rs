@@ -8,9 +8,10 @@ use crate::vocab::Arch;
 
 /// A stable hash of the names in a pool, written as 32 hexadecimal digits.
 ///
-/// It is FNV-1a (128 bits) over the *set* of names: sorted by bytes, each once, each preceded by its length
-/// as eight bytes, little-endian. Neither order nor repetition affects which kernel is fastest, so neither
-/// changes the hash. Equal sets have equal hashes in every release: the hash is part of the file format.
+/// The hash is FNV-1a (128 bits) over the *set* of names: sorted by bytes, each once, each preceded by its
+/// length as eight bytes, little-endian. Neither order nor repetition affects which kernel is fastest, so
+/// neither changes the hash. Equal sets have equal hashes in every release: the hash is part of the file
+/// format.
 ///
 /// ```
 /// use ck_select::tuning::store::PoolHash;

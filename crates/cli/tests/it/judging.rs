@@ -352,7 +352,7 @@ fn choices_for_attention_name_their_problem() {
     );
 }
 
-/// Their kernels say how many dimensions there are; sizes without a height were passed over for the number
+/// Kernels say how many dimensions a convolution has; sizes without a height were passed over for the number
 /// (a2d9ad04).
 #[test]
 fn choices_of_one_dimension_are_joined_by_their_sizes() {

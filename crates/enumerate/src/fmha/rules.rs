@@ -74,7 +74,7 @@ pub struct FmhaSweep {
 pub struct FmhaSweepTypes {
     /// The types.
     pub dtypes: Vec<Dtype>,
-    /// Their instructions, in sweep order.
+    /// The matrix instructions of the kernels, in sweep order.
     pub warps: Vec<[u16; 3]>,
     /// Head sizes, in sweep order.
     pub hdims: Vec<[u16; 2]>,

@@ -39,14 +39,14 @@ const MAX_GROUP: u32 = 65_535;
 
 /// The variant of files without keys of their own.
 pub(crate) const PLAIN: &str = "gemm_universal";
-/// That of kernels with a preshuffled B.
+/// The variant of kernels with a preshuffled B.
 pub(crate) const PRESHUFFLE: &str = "gemm_preshuffle";
 /// Microscaled kernels, whose files may have no key of their own.
 pub(crate) const MX: &str = "mx_gemm";
 /// The values of `ck_select.variant` without scales, or with profiles.
 const NAMES: [&str; 7] =
     [PLAIN, "gemm_streamk", "gemm_multi_d", PRESHUFFLE, "batched_gemm", "grouped_gemm", "gemm_quant"];
-/// Those with scales: which operands have them, whether a kernel takes a list of products, and whether it may
+/// The variants with scales: which operands have them, whether a kernel takes a list of products, and whether it may
 /// stay resident.
 const SCALED: [(&str, QuantMode, bool, bool); 8] = [
     ("gemm_aquant", QuantMode::A, false, false),

@@ -22,7 +22,7 @@ pub struct FieldCoverage {
 pub struct Coverage {
     /// Number of problems with at least one field outside.
     pub problems_outside: usize,
-    /// Their fields, the one with the most problems first.
+    /// Fields of problems outside, the one with the most problems first.
     pub fields: Vec<FieldCoverage>,
     /// Number of kernels that the model does not rank, because it cannot describe them or does not serve
     /// them.

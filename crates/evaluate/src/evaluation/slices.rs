@@ -1,4 +1,4 @@
-//! The same figures by kind of problem.
+//! The figures of an evaluation by kind of problem.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use ck_select_measurements::figures::Spread;
 pub struct Slice {
     /// What these problems have in common.
     pub name: String,
-    /// Their efficiencies.
+    /// The efficiencies of the slice's problems.
     pub efficiency: Spread,
 }
 

@@ -87,7 +87,7 @@ impl Axis {
         Self { name: name.to_owned(), unit, spacing: Spacing::Even, range, ticks }
     }
 
-    /// The same, whose ends are ticks.
+    /// An axis whose ends are ticks.
     fn rounded(name: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let ticks = Ticks::new(range(values, unit), unit);
         let range = ticks.around();

@@ -94,7 +94,7 @@ impl Page {
         self.named_table("", header, rows);
     }
 
-    /// The same with an id, unless that is empty, by which the page's script finds it.
+    /// A table with an id, unless that is empty, by which the page's script finds it.
     pub(super) fn named_table(
         &mut self,
         id: &str,

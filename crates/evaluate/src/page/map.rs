@@ -26,7 +26,7 @@ const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
 /// The kernels and problems that a page shows: the rows of its tables, and of the map.
 pub(super) struct Excerpt {
-    /// Those that win most often first.
+    /// The kernels that win most often first.
     pub(super) kernels: Vec<u32>,
     /// In the order of the measurements.
     pub(super) trials: Vec<u32>,

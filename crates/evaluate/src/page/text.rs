@@ -51,7 +51,7 @@ fn decimals(size: f64, most: usize) -> usize {
 pub(super) struct Rounding(usize);
 
 impl Rounding {
-    /// That of some values, of which those that are no numbers do not count.
+    /// The rounding of some values; values that are no numbers do not count.
     pub(super) fn new(values: impl IntoIterator<Item = f64>) -> Self {
         let sizes = values.into_iter().map(f64::abs).filter(|size| size.is_finite());
         Self(decimals(sizes.fold(f64::MIN_POSITIVE, f64::max), 3))
@@ -69,7 +69,7 @@ impl Rounding {
     }
 }
 
-/// The same without zeros at the end, for axes.
+/// A number without zeros at the end, for axes.
 pub(super) fn short(value: f64) -> String {
     let text = number(value);
     if text.contains('.') && !text.contains('e') {

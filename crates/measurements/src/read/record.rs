@@ -88,7 +88,7 @@ pub(crate) struct Counts {
     pub(crate) rows: usize,
     /// Those of them that are not valid.
     pub(crate) invalid: usize,
-    /// Their architectures.
+    /// The architectures of the rows.
     pub(crate) arches: BTreeSet<Option<Arch>>,
     /// Rows that were not requested.
     pub(crate) other: usize,

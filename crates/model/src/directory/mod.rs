@@ -73,7 +73,7 @@ impl Target {
 
 /// A model: a feature spec and one forest per target.
 ///
-/// It is immutable, so any number of threads may use it at once, without a lock.
+/// A model is immutable, so any number of threads may use it at once, without a lock.
 #[derive(Debug, Clone)]
 pub struct Model {
     name: String,
@@ -132,7 +132,7 @@ impl Model {
         self.key
     }
 
-    /// The same model, serving all problems of its operation, whatever its spec says. The quality of its
+    /// The model, serving all problems of its operation, whatever its spec says. The quality of its
     /// predictions for other directions, types and architectures is unknown.
     pub fn forced(mut self) -> Self {
         self.key = ModelKey::any(self.spec.op());
@@ -147,7 +147,7 @@ impl Model {
         self.forced
     }
 
-    /// The same model, serving only problems and kernels of this architecture, or without one.
+    /// The model, serving only problems and kernels of this architecture, or without one.
     pub const fn for_arch(mut self, arch: Arch) -> Self {
         self.key.arch = Some(arch);
         self
@@ -159,8 +159,8 @@ impl Model {
         self.spec.prior.is_some() && self.spec.arch.is_none()
     }
 
-    /// The same universal model for another operation that the estimate sees alike: a GEMM is a 1x1
-    /// convolution. `None` for operations with other columns, and for models that are not universal.
+    /// The universal model for another operation that the estimate sees alike: a GEMM is a 1x1 convolution.
+    /// `None` for operations with other columns, and for models that are not universal.
     ///
     /// ```
     /// use ck_select_model::directory::Model;
@@ -186,8 +186,8 @@ impl Model {
         Some(model)
     }
 
-    /// The same universal model for this GPU, whatever problems and kernels name. Its architecture, if known,
-    /// says whether the model has seen it ([`TrainedOn::has_seen`]).
+    /// The universal model for a GPU, whatever problems and kernels name. The GPU's architecture, if known,
+    /// says whether the model has seen the GPU ([`TrainedOn::has_seen`]).
     pub fn on_device(mut self, device: Device, arch: Option<Arch>) -> Self {
         self.device = Some((device, arch));
         self
@@ -230,7 +230,7 @@ impl Model {
         self
     }
 
-    /// The same model, ranking by another of its targets.
+    /// The model, ranking by another of its targets.
     pub fn ranking_by(mut self, target: Target) -> Result<Self, ModelError> {
         let Some(forest) = self.forest(target).cloned() else {
             return Err(ModelError::NoForest { model: self.name, file: target.file_name() });
@@ -243,14 +243,13 @@ impl Model {
         Ok(self)
     }
 
-    /// The same model with other feature rules, such as [`crate::features::Uncoded::Upstream`].
+    /// The model with other feature rules, such as [`crate::features::Uncoded::Upstream`].
     pub fn with_rules(mut self, rules: crate::features::Rules) -> Self {
         self.spec.extractor.rules = rules;
         self
     }
 
-    /// The same model with GPU constants other than those of its training. It then predicts for a GPU that it
-    /// was not trained on.
+    /// The model with GPU constants other than those of its training: a model of a GPU predicts for another.
     pub fn with_hardware(mut self, hardware: Hardware) -> Self {
         self.spec.extractor.hardware = hardware;
         self.spec.asks_hardware = false;
@@ -258,7 +257,7 @@ impl Model {
         self
     }
 
-    /// Those constants, which a universal model takes instead of those of an architecture's profile.
+    /// The constants that a universal model takes instead of those of an architecture's profile.
     pub(crate) const fn constants(&self) -> Option<Hardware> {
         self.constants
     }

@@ -12,9 +12,9 @@ use crate::problem::InvalidField;
 /// {"ck_select": {"trained_range": {"N": [1, 64], "C": [3, 2048]}}}
 /// ```
 ///
-/// It takes precedence over the ranges that LightGBM recorded in the forest (`feature_infos`), which cover
-/// only the rows of the last training run, and only features that some tree uses. Features that are not
-/// listed are not checked.
+/// A recorded range takes precedence over the ranges that LightGBM wrote into the forest (`feature_infos`),
+/// which cover only the rows of the last training run, and only features that some tree uses. Features that
+/// are not listed are not checked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TrainedRange {

@@ -1,13 +1,12 @@
 //! Constants that are properties of a library's kernels, not of a device, with units.
 //!
-//! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on
-//! its oracle problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
-//! kernels, three directions), those of Triton's GEMMs on `data/h100/gemm_triton*` (159 shapes x 546 kernels,
-//! and splits): for the least regret of the choice and the least error of the time. Those of AITER were
+//! The constants of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels;
+//! never on its oracle problems), of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
+//! kernels, three directions), of Triton's GEMMs on `data/h100/gemm_triton*` (159 shapes x 546 kernels, and
+//! splits): for the least regret of the choice and the least error of the time. The constants of AITER were
 //! chosen on winners of its tuned tables (8,800 shapes of 166 pairs of N and K, eight families on three
-//! GPUs): for the winner among the first tenth of its pool. All come from the same kind of search, and are
-//! rounded to two digits. `docs/results.md` says how good they are on the data they were chosen on and on
-//! other data.
+//! GPUs): for the winner among the first tenth of its pool. All come from one kind of search, and are rounded
+//! to two digits. `docs/results.md` says how good they are on the data they were chosen on and on other data.
 
 use super::device::Library;
 
@@ -41,7 +40,7 @@ pub(super) struct Constants {
     pub barrier: f64,
     /// Cycles that a step waits for memory.
     pub latency: f64,
-    /// The same for each access of a thread.
+    /// Cycles that a step waits for memory, for each access of a thread.
     pub access_latency: f64,
     /// Multiple of the waits of a step without prefetched loads.
     pub unpipelined: f64,
@@ -71,7 +70,7 @@ pub(super) struct Constants {
     pub registers: f64,
     /// Registers of a thread for each four bytes on their way; 0 if loads go to shared memory directly.
     pub staged: f64,
-    /// The same with the second buffer of compv4.
+    /// Multiple of `staged` with the second buffer of compv4.
     pub buffered_staged: f64,
     /// Registers of a thread for each of its accesses of a step, and for each four bytes of fragments that an
     /// instruction of one wave multiplies.

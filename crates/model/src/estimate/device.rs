@@ -15,11 +15,11 @@ pub enum Library {
     Cuda,
     /// GEMMs that Triton compiles.
     Triton,
-    /// GEMMs of experts that it compiles.
+    /// GEMMs of experts that Triton compiles.
     TritonExperts,
-    /// Those of CK that AITER builds, with 8-bit and 4-bit types and scales.
+    /// Kernels of CK that AITER builds, with 8-bit and 4-bit types and scales.
     Aiter,
-    /// Those of CK Tile that it builds.
+    /// Kernels of CK Tile that AITER builds.
     AiterTile,
 }
 
@@ -38,20 +38,20 @@ pub struct Rates {
     pub cache_kb: f64,
     /// Multiply-adds of one compute unit per cycle in fp64; 0 without such instructions.
     pub macs_fp64: f64,
-    /// The same in fp32.
+    /// Multiply-adds of one compute unit per cycle in fp32.
     pub macs_fp32: f64,
-    /// The same in fp16 and bf16.
+    /// Multiply-adds of one compute unit per cycle in fp16 and bf16.
     pub macs_16bit: f64,
-    /// The same in fp8 and bf8.
+    /// Multiply-adds of one compute unit per cycle in fp8 and bf8.
     pub macs_8bit: f64,
-    /// The same in int8.
+    /// Multiply-adds of one compute unit per cycle in int8.
     pub macs_int8: f64,
-    /// The same in fp4.
+    /// Multiply-adds of one compute unit per cycle in fp4.
     pub macs_4bit: f64,
     /// Least product of rows and depth of a 16-bit matrix instruction at full rate; smaller ones run at half
     /// rate.
     pub full_rate_16bit: f64,
-    /// The same for 8-bit ones.
+    /// Least product of rows and depth of an 8-bit matrix instruction at full rate.
     pub full_rate_8bit: f64,
 }
 

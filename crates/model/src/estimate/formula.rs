@@ -65,7 +65,7 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
     /// Bytes of operands and result, each once.
     fn bytes(&self) -> f64;
 
-    /// The same problem in so many parts, where the formula knows parts.
+    /// The load in so many parts, where the formula knows parts.
     fn in_parts(self, _parts: i32) -> Self {
         self
     }

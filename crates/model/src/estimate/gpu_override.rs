@@ -70,7 +70,7 @@ pub enum GpuOverrideFault {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is not a JSON object.
+    /// The description is not a JSON object.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A value cannot be used.
@@ -81,7 +81,7 @@ pub enum GpuOverrideFault {
     NoArch,
 }
 
-/// The same, with the file.
+/// A fault of a description, with its file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {fault}", .path.display())]
 pub struct GpuOverrideError {

@@ -72,7 +72,7 @@ operation_enum! {
 }
 
 impl Load {
-    /// The same problem in so many parts.
+    /// The load in so many parts.
     pub(crate) fn in_parts(self, parts: i32) -> Self {
         map_operation!(self, Self(load) => Self(load.in_parts(parts)))
     }

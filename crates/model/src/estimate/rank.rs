@@ -27,7 +27,7 @@ impl EstimatedKernels {
         Self { estimator, shapes: kernels.map(|kernel| estimator.shape(kernel)).collect() }
     }
 
-    /// The same for other kernels, each with its index here if it is one of these.
+    /// Prepares other kernels for the device, each with its index here if it was prepared before.
     pub fn changed_to<'k>(&self, kernels: impl Iterator<Item = (&'k KernelKind, Option<usize>)>) -> Self {
         let shape = |(kernel, known): (_, Option<usize>)| match known.and_then(|at| self.shapes.get(at)) {
             Some(shape) => *shape,
@@ -46,7 +46,7 @@ impl EstimatedKernels {
         self.shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, shape.as_ref().ok()?)))
     }
 
-    /// Those that have none, each with its index and the reason.
+    /// The kernels that the device cannot compute, each with its index and the reason.
     pub fn left_out(&self) -> impl Iterator<Item = (usize, &ShapeError)> {
         self.shapes.iter().enumerate().filter_map(|(index, shape)| Some((index, shape.as_ref().err()?)))
     }

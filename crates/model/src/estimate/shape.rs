@@ -12,7 +12,7 @@ use crate::vocab::{Dtype, Pipeline};
 /// What [`super::Estimator`] needs of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Those of its library.
+    /// The constants of its library.
     pub(super) constants: &'static Constants,
     /// Tile of the result and depth of a step, each extent at least 1.
     pub(super) tile: [f64; 3],
@@ -163,7 +163,7 @@ struct Step<'a> {
     waves: f64,
     threads: f64,
     ahead: Ahead,
-    /// Those of its pipeline, in libraries whose pipelines count them.
+    /// The stages of its pipeline, in libraries whose pipelines count them.
     stages: Option<f64>,
     /// Bytes that it loads, those of them that go to shared memory, and what is read there for fragments.
     staged: f64,

@@ -345,7 +345,7 @@ pub(super) fn norm<R: Real>(a: R, b: R, c: R) -> R {
     (a * a + b * b + c * c).sqrt()
 }
 
-/// The same, closer to the longest.
+/// As [`norm`], but closer to the longest.
 #[inline(always)]
 pub(super) fn sharp_norm<R: Real>(a: R, b: R, c: R) -> R {
     let fourth = |x: R| x * x * x * x;

@@ -41,9 +41,9 @@ const STREAM_K: [&str; 2] = [
     "gemm_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x64x64_2x2x1_32x32x16_streamk",
 ];
 
-/// They had the constants of CK's convolutions, by which CK Tile's kernels of scales in groups came first on
-/// a gfx950, where AITER's tables have them win seldom: multiplying sums by scales had no cost, and deep
-/// instructions were twice as fast (afe6bec9).
+/// AITER's kernels had the constants of CK's convolutions, by which CK Tile's kernels of scales in groups
+/// came first on a gfx950, where AITER's tables have them win seldom: multiplying sums by scales had no cost,
+/// and deep instructions were twice as fast (afe6bec9).
 #[test]
 fn aiters_kernels_have_constants_of_their_own() {
     let on = |name: &str| {

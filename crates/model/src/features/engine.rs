@@ -67,7 +67,7 @@ pub(crate) struct Engines {
     pub(super) own: Engine,
     /// The default for choosing forward kernels.
     pub(super) forward: Engine,
-    /// That of upstream's newest trainer.
+    /// The engine of upstream's newest trainer.
     pub(super) upstream: Engine,
     /// The columns that upstream's trainers treat as categorical.
     pub(super) categories: &'static [&'static str],
@@ -80,9 +80,9 @@ pub(crate) struct Engines {
     pub(super) bare: Option<[&'static str; 2]>,
     /// By what the columns of a model that records no rules give them away.
     pub(super) telltales: &'static [Telltale],
-    /// Those that a spec names.
+    /// The engines that a spec names.
     pub(super) named: &'static [NamedEngine],
-    /// All of them.
+    /// All engines of the operation.
     pub(super) all: &'static [EngineRecord],
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn named() -> impl Iterator<Item = &'static NamedEngine> {
 }
 
 impl Rules {
-    /// These rules as models of an operation are trained with them.
+    /// The rules as models of an operation are trained with them.
     pub fn for_training(self, op: Op) -> Self {
         each_operation!(op, Own => <Own as OperationEngines>::rules_for_training(self))
     }

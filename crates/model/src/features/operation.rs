@@ -13,7 +13,7 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
     /// What features know about a problem.
     type Terms: PairWith<Self::KernelTerms> + Debug + Clone + PartialEq + 'static;
 
-    /// What they know about a kernel.
+    /// What features know about a kernel.
     type KernelTerms: VariantOf<KernelTerms> + Debug + Copy + PartialEq + 'static;
 
     /// The family of a problem that features do not describe, if it is of one.
@@ -21,7 +21,7 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
         None
     }
 
-    /// The same of a kernel.
+    /// The family of a kernel that features do not describe, if it is of one.
     fn undescribed_kernel(_kernel: &Self::Kernel) -> Option<&'static str> {
         None
     }

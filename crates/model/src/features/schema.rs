@@ -85,8 +85,8 @@ operation_enum! {
 #[derive(Clone)]
 enum Columns {
     Picked(Picked),
-    /// Those of a universal model, which are relative to a pool; then, if the model was adapted to a user's
-    /// own GPU, features of problem and kernel.
+    /// The columns of a universal model, which are relative to a pool; then, if the model was adapted to a
+    /// user's own GPU, features of problem and kernel.
     Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
 }
 
@@ -138,8 +138,8 @@ impl Schema {
         Ok(Self { columns: Columns::Universal(op, columns, own), needs: Needs::default() })
     }
 
-    /// The same columns of a universal model, followed by features of problem and kernel. Other schemas are
-    /// left unchanged, as are those that have such features already.
+    /// The columns of a universal model, followed by features of problem and kernel. Other schemas are left
+    /// unchanged, as are those that have such features already.
     pub fn followed_by(self, features: Self) -> Self {
         match self.columns {
             Columns::Universal(op, columns, None) if features.op() == op => Self {
@@ -166,7 +166,7 @@ impl Schema {
         }
     }
 
-    /// The same columns for another operation, if the estimate sees both alike. `None` for features of
+    /// The columns for another operation, if the estimate sees both operations alike. `None` for features of
     /// problem and kernel.
     pub fn for_op(&self, op: Op) -> Option<Self> {
         let Columns::Universal(own, columns, None) = &self.columns else { return None };
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(both.scopes(), ["pool", "problem", "kernel"]);
         assert_eq!((both.len(), both.docs().len()), (3, 3));
         assert_eq!(of(&["est_over_least", "C", "tile_mn"]).unwrap().names(), both.names());
-        // They are appended once, and nothing is appended to plain features.
+        // Features are appended once, and nothing is appended to plain features.
         assert_eq!(both.clone().followed_by(own.clone()).names(), both.names());
         assert_eq!(own.clone().followed_by(own.clone()).names(), own.names());
         let gemm = Schema::by_names(Op::Gemm, &["M"]).unwrap();

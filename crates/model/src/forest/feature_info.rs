@@ -13,7 +13,7 @@ pub enum FeatureInfo {
         /// The largest value.
         max: f64,
     },
-    /// These categories, the most frequent first; -1 stands for missing.
+    /// The categories, the most frequent first; -1 stands for missing.
     Categories(Vec<i64>),
     /// Anything else, verbatim. Predictions do not depend on it.
     Other(String),

@@ -1,6 +1,6 @@
 //! Numbers of the text.
 //!
-//! They are rounded correctly, as in LightGBM where scores depend on them.
+//! Numbers are rounded correctly, as in LightGBM where scores depend on them.
 
 /// A number that can be read from a text.
 pub(super) trait Number: Copy {

@@ -1,6 +1,6 @@
 //! A packed forest (`src/packed/mod.rs`): its text, with the numbers of its trees as bytes.
 //!
-//! The same code checks both forms, so that a packed forest equals the forest of its text.
+//! One reader checks both forms, so that a packed forest equals the forest of its text.
 
 use std::fmt::Write as _;
 use std::io::Read;

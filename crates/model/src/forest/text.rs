@@ -16,7 +16,7 @@ impl<'a> Lines<'a> {
         Lines::after(text, 0)
     }
 
-    /// Those of a part of a text that so many precede.
+    /// The lines of a part of a text, which so many others precede.
     pub(super) fn after(text: &'a str, lines: usize) -> Lines<'a> {
         Lines { rest: text, number: lines }
     }

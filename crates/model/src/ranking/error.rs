@@ -13,7 +13,7 @@ pub enum RankError {
     /// Invalid problem.
     #[error("problem: {0}")]
     Problem(#[from] InvalidField),
-    /// It is not known with which hardware the model was trained.
+    /// The model does not record with which hardware it was trained.
     #[error("{model}: {source}")]
     Hardware {
         /// The model's name.

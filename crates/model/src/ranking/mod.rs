@@ -85,9 +85,9 @@ use segment::{Form, Segment, Values};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It ranks only problems and kernels that the model serves: kernels of another operation, direction, type or
-/// architecture are left out ([`Ranker::left_out`]), as are those that its features cannot describe, and
-/// other problems are refused.
+/// A ranker takes only problems and kernels that the model serves: kernels of another operation, direction,
+/// type or architecture are left out ([`Ranker::left_out`]), as are those that its features cannot describe,
+/// and other problems are refused.
 #[derive(Debug, Clone)]
 pub struct Ranker {
     model: Arc<Model>,
@@ -178,7 +178,7 @@ impl Ranker {
         self.row_of_filled(problem, segment, place, &values)
     }
 
-    /// The same from the values of the segment's kernels.
+    /// The columns of one kernel, and the estimate's part of its score, from the values of its segment.
     fn row_of_filled(
         &self,
         problem: Checked<'_>,

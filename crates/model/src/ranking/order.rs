@@ -98,8 +98,8 @@ pub(super) enum Extent {
     /// All that compute the problem.
     #[default]
     Whole,
-    /// Those that can be among the first places. No other kernel has a better score than `beyond`, if any is
-    /// left out for its score.
+    /// Kernels that can be among the first places. No other kernel has a better score than `beyond`, if any
+    /// is left out for its score.
     First { beyond: Option<f64> },
 }
 

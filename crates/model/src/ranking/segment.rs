@@ -23,7 +23,7 @@ pub(super) struct Segment {
     pub(super) indices: Range<usize>,
     /// The index in the pool of each that is ranked, by place, ascending.
     pub(super) ranked: Vec<usize>,
-    /// Those that are ranked, by place.
+    /// The ranked kernels, by place.
     pub(super) kernels: Arc<[Arc<Kernel>]>,
     /// What each needs of extents and splits, by place.
     pub(super) limits: Vec<Limits>,

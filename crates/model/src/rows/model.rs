@@ -26,7 +26,7 @@ use crate::vocab::Op;
 /// Which features are computed for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Those of the spec: class, operation and names.
+    /// The features of the spec: class, operation and names.
     Spec,
     /// A class of engines, given by its newest member. The spec may omit what it is for, but must not
     /// contradict.

@@ -10,7 +10,7 @@ use crate::problem::InvalidField;
 /// Text that is not a row.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// It is no JSON object, or has a name twice.
+    /// The text is no JSON object, or has a name twice.
     #[error("not a JSON object of numbers, words and truth values: {0}")]
     Json(#[from] serde_json::Error),
     /// A list or an object in a cell.

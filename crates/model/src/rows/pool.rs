@@ -26,8 +26,8 @@ use crate::ties::Ties;
 use crate::vocab::Op;
 
 /// The kernels of a table, prepared for one forest: everything that depends on them alone is computed once.
-/// It is immutable, so any number of threads may rank at once. No thread waits for a lock, so a process that
-/// is forked while others rank may continue to rank.
+/// A pool is immutable, so any number of threads may rank at once. No thread waits for a lock, so a process
+/// that is forked while others rank may continue to rank.
 #[derive(Debug)]
 pub struct RowPool {
     model: Arc<RowModel>,
@@ -308,7 +308,7 @@ impl RowKernels {
         Ok(())
     }
 
-    /// These rows, then others.
+    /// The rows collected here, then those of another collector.
     fn and(mut self, mut others: Self) -> Self {
         self.terms.append(&mut others.terms);
         self.owns.append(&mut others.owns);

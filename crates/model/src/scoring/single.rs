@@ -29,7 +29,7 @@ const DISTANCE: u32 = 16;
 
 const NO: Answer = -1;
 const YES: Answer = 1;
-/// It stays where it is: at a leaf, or, while trees are pruned, at a question without an answer.
+/// The walk stays where it is: at a leaf, or, while trees are pruned, at a question without an answer.
 pub(super) const NONE: Answer = 0;
 
 /// All trees for one row.

@@ -72,7 +72,7 @@ impl Sureness {
         SurenessFile::parse(text)?.read(op)
     }
 
-    /// That of the estimate for an operation, learned from choices on several GPUs (`docs/sureness.md`).
+    /// The estimate's sureness for an operation, learned from choices on several GPUs (`docs/sureness.md`).
     pub fn of_estimate(op: Op) -> Option<&'static Arc<Self>> {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
             std::array::from_fn(|place| {

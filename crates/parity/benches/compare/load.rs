@@ -118,7 +118,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) {
     }
 }
 
-/// The same text, compressed, beside it.
+/// The file's text, compressed, beside the file.
 fn packed(file: &Path) -> PathBuf {
     let packed = file.with_extension("txt.gz");
     if !packed.exists() {

@@ -237,7 +237,7 @@ impl Pair {
     }
 }
 
-/// The same bits, or NaN in both: an average of no trees has whatever sign the processor gives it.
+/// Equal bits, or NaN in both: an average of no trees has whatever sign the processor gives it.
 fn assert_same(name: &str, question: &Question, ours: Option<&[f64]>, theirs: Option<&[f64]>) {
     let (Some(ours), Some(theirs)) = (ours, theirs) else {
         panic!("{name}: {question:?}: ours {ours:?}, LightGBM's {theirs:?}");

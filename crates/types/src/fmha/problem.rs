@@ -207,8 +207,8 @@ impl FmhaProblem {
         self
     }
 
-    /// The same call, written in one way: a longest sequence that is `seqlen_q` is 0, as are windows of -1
-    /// without a mask. Whatever reads problems returns them so, because equal calls must be equal problems.
+    /// The call, written in one way: a longest sequence that is `seqlen_q` is 0, as are windows of -1 without
+    /// a mask. Whatever reads problems returns them so, because equal calls must be equal problems.
     /// Contradictions stay, for [`FmhaProblem::validate`].
     #[must_use]
     pub const fn canonical(mut self) -> Self {

@@ -147,7 +147,7 @@ const ROW_SCALES: Part = &[field("row_scales_a")];
 /// The parts of the oldest names, which have no widths of A and B.
 const FIRST: &[Part] = &[BLOCK, WARP, REPEAT, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, PIPELINE];
 
-/// Those of 2025's names of kernels with scales of groups, without the instructions of a wave; today those of
+/// The parts of 2025's names of kernels with scales of groups, without the instructions of a wave; today of
 /// kernels with a shuffled B.
 const OLDER: &[Part] =
     &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, PIPELINE];
@@ -490,7 +490,7 @@ mod tests {
             "a8w8_bpreshuffle_256x128x128x256_16x16_16x16_16x16x1_16x16x1_1x32x1x8_8x8x1_1x2_intrawave_v3",
             "fp8 128x128x256 2x2x1 16x16x32 compv3 [16, 16, 8] preshuffle rowcolquant",
         ),
-        // The same tile, stored by other threads.
+        // A tile as above, stored by other threads.
         (
             "a8w8_bpreshuffle_256x128x128x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_8x8x1_1x2_intrawave_v1",
             "fp8 128x128x256 1x4x1 16x16x32 compv1 [16, 16, 8] preshuffle rowcolquant",
@@ -563,7 +563,7 @@ mod tests {
             ("64x256", "v1", "2x2", Mnk::new(1, 4, 1)),
             ("64x128", "v1", "2x1", Mnk::new(1, 4, 1)),
             ("64x64", "v1", "1x1", Mnk::new(2, 2, 1)),
-            // These were taken for four waves along n (5b53d45b).
+            // Kernels that were taken for four waves along n (5b53d45b).
             ("64x128", "v3", "1x2", Mnk::new(2, 2, 1)),
             ("128x128", "v3", "2x2", Mnk::new(2, 2, 1)),
         ] {

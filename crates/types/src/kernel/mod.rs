@@ -41,7 +41,7 @@ impl KernelKind {
         each_operation!(self, Self(kernel) => kernel.dtype())
     }
 
-    /// The same, unless its name stands for kernels of several types.
+    /// The element type of its first input, unless its name stands for kernels of several types.
     pub fn only_dtype(&self) -> Option<Dtype> {
         let is_one = each_operation!(self, Self(kernel) as Own => !Own::is_of_several_types(kernel));
         is_one.then(|| self.dtype())

@@ -17,7 +17,7 @@ pub struct MeanRouting {
 }
 
 impl MeanRouting {
-    /// That of a problem.
+    /// The mean routing of a problem.
     pub fn new(problem: &MoeProblem) -> Self {
         let (rows, experts) = (problem.rows() as f64, problem.experts as f64);
         if problem.has_routing() {

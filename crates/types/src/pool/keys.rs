@@ -64,7 +64,7 @@ pub(super) enum Form {
 
 /// Kernels of an operation in JSON.
 pub(super) trait KernelJson: Sized {
-    /// Their keys.
+    /// The keys of a kernel's object.
     const KEYS: KernelKeys;
 
     /// A name that says all fields, if the kernel's own does not.

@@ -67,7 +67,7 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
             builder.measured.insert(name.clone().into_owned());
         }
         if let Some(&place) = places.get(&*name) {
-            // It is built for several.
+            // A kernel of several architectures is of none.
             found[place].1 = found[place].1.filter(|first| Some(*first) == own);
             continue;
         }

@@ -48,7 +48,7 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.arch)
     }
 
-    /// The same problem on an architecture, or on none in particular.
+    /// The problem on an architecture, or on none in particular.
     ///
     /// ```
     /// use ck_select_types::problem::{GemmProblem, Problem};
@@ -117,7 +117,7 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.assumed().into())
     }
 
-    /// The same problem, with these fields as problems usually have them.
+    /// The problem, with these fields as problems usually have them.
     #[must_use]
     pub fn usual_in(&self, names: &[&str]) -> Self {
         each_operation!(self, Self(problem) => field::usual_in(problem, names).into())
@@ -133,7 +133,7 @@ impl Problem {
         Self::fields(self.op()).iter().zip(self.values()).filter(|(field, _)| field.is_number())
     }
 
-    /// The same problem, written in one way where there are several.
+    /// The problem, written in one way where there are several.
     #[must_use]
     pub fn canonical(self) -> Self {
         each_operation!(self, Self(problem) => problem.normal().into())

@@ -104,7 +104,7 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.split_k())
     }
 
-    /// The same problem in so many parts; attention stays as it is.
+    /// The problem in so many parts; attention stays as it is.
     #[must_use]
     pub fn with_split(self, parts: i32) -> Self {
         each_operation!(self, Self(problem) => problem.in_parts(parts).into())
@@ -116,7 +116,7 @@ impl Problem {
         self.split_k() == AUTO
     }
 
-    /// The same problem with the choice left, if it has one.
+    /// The problem with its split left open, if it has one.
     #[must_use]
     pub fn leaving_split(self) -> Self {
         match self.direction() {

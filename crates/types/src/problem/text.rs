@@ -150,7 +150,7 @@ impl<'a> Pairs<'a> {
         Self { pairs, next: Cell::new(0) }
     }
 
-    /// Those of a line that is a problem.
+    /// The pairs of a line that is a problem.
     pub(crate) fn from_line(line: &'a str) -> Self {
         Self::new(line.split(separates).filter_map(|part| part.split_once('=')).collect())
     }
@@ -376,7 +376,7 @@ mod tests {
         })
     }
 
-    /// The same with whole groups, neutral axes where the problem has none, and a filter that fits.
+    /// A problem with whole groups, neutral axes where the problem has none, and a filter that fits.
     fn settled(mut problem: ConvProblem) -> ConvProblem {
         problem.ndim = problem.ndim.clamp(1, 3);
         problem.g = problem.g.min(7);

@@ -118,7 +118,7 @@ vocabulary! {
         Search = "search",
         /// The model's best were measured:
         Refine = "refine",
-        /// It was read from a file without a source:
+        /// The record was read from a file without a source:
         Import = "import",
     }
 }
@@ -301,7 +301,7 @@ impl Dtype {
     /// The types of elements; the others, only attention's, name those of several tensors.
     pub const ELEMENTS: &'static [Self] = Self::ALL.split_at(Self::Fp8Fp16 as usize).0;
 
-    /// Their words.
+    /// The words of element types.
     pub const ELEMENT_WORDS: &'static [&'static str] = Self::WORDS.split_at(Self::ELEMENTS.len()).0;
 
     /// Whether it is the type of an element.

@@ -124,7 +124,7 @@ pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features!
         "any of the three";
 ] };
 
-/// Those of the widths of memory accesses.
+/// The features of the widths of memory accesses.
 pub static VECTOR: &[Feature<GemmTerms, GemmKernelTerms>] = features! { <GemmTerms, GemmKernelTerms>
     Kernel vec_a = |k| stored(k, Operand::A), "fixed vector width of A, 0 for the native one";
     Kernel vec_b = |k| stored(k, Operand::B), "fixed vector width of B, 0 for the native one";

@@ -91,7 +91,7 @@ pub struct GemmBuild {
 }
 
 impl GemmBuild {
-    /// That of a kernel.
+    /// The build of a kernel.
     pub fn new(kernel: &GemmKernel) -> Self {
         let GemmVariant { quant, block_per_cu, loaders, storers, shuffle, batched, row_scales, .. } =
             kernel.variant;

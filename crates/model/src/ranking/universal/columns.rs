@@ -39,7 +39,7 @@ struct OwnFeatures {
 /// The values of a problem.
 #[derive(Debug, Default)]
 pub(in crate::ranking) struct Values {
-    /// Those of the features that follow.
+    /// The values of the features that follow.
     pub(super) own: CallValues,
     /// The pair values of both, with a value for each class.
     pub(super) pair: Vec<f64>,

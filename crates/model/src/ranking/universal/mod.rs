@@ -36,7 +36,7 @@ pub(super) struct Universal {
     extractor: Extractor,
     /// The ranked kernels, by index, and the inputs of the features that follow for each.
     kernels: Arc<[Arc<Kernel>]>,
-    /// Those of the first segment, whose libraries are those of all.
+    /// The kernels of the first segment, whose libraries are those of all.
     first: Arc<[Arc<Kernel>]>,
     terms: Vec<KernelTerms>,
     devices: PerGpu<Result<OnDevice, RankError>>,

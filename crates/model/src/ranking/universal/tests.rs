@@ -128,7 +128,7 @@ fn random_forests_choose_among_random_pools_as_if_all_were_scored() {
     }
 }
 
-/// It looked like the end of the ranking.
+/// An error in the rest looked like the end of the ranking.
 #[test]
 #[cfg_attr(miri, ignore = "reads files")]
 fn a_rest_that_cannot_be_ranked_ends_in_its_error() {

@@ -51,12 +51,12 @@ fn search_tree(keys: &[u64]) -> Vec<u64> {
 }
 
 impl Stair {
-    /// Those of all ladders.
+    /// The stairs of all ladders.
     pub(in crate::scoring) fn all(ladders: Ladders) -> Vec<Stair> {
         ladders.ladders.into_iter().flat_map(Stair::from_ladder).collect()
     }
 
-    /// Those of a ladder.
+    /// The stairs of a ladder.
     pub(in crate::scoring) fn from_ladder(ladder: Ladder) -> impl Iterator<Item = Stair> {
         ladder.into_short().map(Stair::new)
     }

@@ -29,7 +29,7 @@ pub(in crate::scoring) struct Rungs {
     class_of: PerLane<u16>,
     /// Numeric ladders about problems and pairs.
     numeric: Vec<Numeric>,
-    /// Their numbers, one ladder after the other.
+    /// The numbers of all ladders, one ladder after the other.
     eights: Vec<Eight>,
     /// The questions about kernels alone.
     kernel: Range<usize>,

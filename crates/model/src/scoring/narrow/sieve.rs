@@ -51,7 +51,7 @@ pub(in crate::scoring) struct Sieve {
     trees: Vec<Tree>,
     /// The leaves that their elements begin with.
     starts: Vec<Words>,
-    /// Their nodes.
+    /// The nodes of the trees.
     nodes: Vec<Node>,
     /// The values of the leaves of each tree, in the order of the trees, each at its [`place`].
     values: Vec<[f64; SMALL]>,

@@ -41,7 +41,7 @@ pub(super) struct Alike {
     questions: Vec<u16>,
     children: Vec<[Place; 2]>,
     leaves: Vec<Leaf>,
-    /// Their values times the factor, by themselves: most are only added.
+    /// The leaves' values times the factor, by themselves: most are only added.
     rounded: Vec<i16>,
     /// Nodes of the trees that are in the queue at once.
     most_nodes: usize,

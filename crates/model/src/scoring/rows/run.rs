@@ -17,11 +17,11 @@ const LONGEST: u32 = 64;
 /// The last row of a thread, and what it shared with those before.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    /// Whose trees they walk.
+    /// The forest whose trees the rows walk.
     forest: u64,
     last_values: Vec<LastValue>,
     answers: Vec<Answer>,
-    /// Those of this problem, if they serve.
+    /// The tops of this problem's trees, if they serve.
     tops: Vec<Top>,
     known: Vec<Answer>,
     serves: bool,

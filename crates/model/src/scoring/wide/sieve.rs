@@ -326,7 +326,7 @@ fn runs(classes: &[u32]) -> Vec<Range<usize>> {
 }
 
 impl Group {
-    /// Those of all lanes.
+    /// The groups of all lanes.
     fn all(runs: &[Range<usize>]) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for (run, lane) in

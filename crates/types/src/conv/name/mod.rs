@@ -192,8 +192,8 @@ impl ConvKernel {
 
     /// The short name in its newest form, which includes the wave mode.
     ///
-    /// It is unique among kernels of the ten tiles that share an architecture and everything that a sweep
-    /// does not vary.
+    /// The name is unique among kernels of the ten tiles that share an architecture and everything that a
+    /// sweep does not vary.
     pub fn name(&self) -> String {
         let Self { direction, dtype_in, ndim, .. } = self;
         NameWriter::new(self, format!("grouped_conv_{direction}_{dtype_in}_{ndim}d"))

@@ -244,7 +244,7 @@ fn variants_are_read_in_both_spellings() {
     assert_eq!((kernel.pad, kernel.variant.quant), ([true, false, true], Some(Quant::usual(QuantMode::A))));
 }
 
-/// The same shapes and pipeline mean something else where Triton compiled them, so the name says it.
+/// Shapes and a pipeline mean something else where Triton compiled them, so the name says `triton`.
 #[test]
 fn names_of_triton_kernels_carry_triton() {
     let (of_triton, of_tile_engine) =
