@@ -43,7 +43,7 @@ mod tune;
 pub use entry::{AddError, Entry, Hooks, NewKernel, Priority, Registered, UserData};
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
-pub use ranking::{Place, Ranking};
+pub use ranking::{RankedKernel, Ranking};
 pub use selection::{SelectError, Selection, Source};
 pub use shared::Registry;
 pub use tune::{TuneBudget, TuneError, TuneReport};

@@ -290,7 +290,7 @@ fn winners(
 mod tests {
     use super::super::entry::NewKernel;
     use super::super::options::Options;
-    use super::super::ranking::Place;
+    use super::super::ranking::RankedKernel;
     use super::super::shared::Registry;
     use super::*;
     use crate::kernel::Kernel;
@@ -396,8 +396,9 @@ mod tests {
             };
             let ranked = |registry: &Registry, problem: &Problem| -> Vec<(String, i32, u64)> {
                 let places = registry.rank(problem).unwrap().places;
-                let bits =
-                    |place: Place<'_>| (place.entry.name().to_owned(), place.split_k, place.score.to_bits());
+                let bits = |place: RankedKernel<'_>| {
+                    (place.entry.name().to_owned(), place.split_k, place.score.to_bits())
+                };
                 places.into_iter().map(bits).collect()
             };
             let mut present: Vec<(usize, i32)> = (0..640).map(|number| (number, 0)).collect();

@@ -22,7 +22,7 @@ pub struct Ranking<'r> {
     /// [`Source::Model`] or [`Source::Estimate`].
     pub source: Source,
     /// Best first.
-    pub places: Vec<Place<'r>>,
+    pub places: Vec<RankedKernel<'r>>,
     /// Number of kernels that match the problem but that the source cannot describe.
     pub left_out: usize,
     /// The fields that are outside the model's training range.
@@ -33,7 +33,7 @@ pub struct Ranking<'r> {
 
 /// One place of a [`Ranking`].
 #[derive(Debug, Clone)]
-pub struct Place<'r> {
+pub struct RankedKernel<'r> {
     /// The kernel's index in the registry at the time of the call.
     pub index: usize,
     /// The kernel.
@@ -72,7 +72,7 @@ impl Registry {
         };
         let outside = ranked.ranking.outside();
         let outlook = ranked.ranking.outlook();
-        let mut places: Vec<Place<'_>> = Vec::new();
+        let mut places: Vec<RankedKernel<'_>> = Vec::new();
         while let Some((choice, entry, found)) = ranked.next_fitting(call)? {
             let tied = places.last().is_some_and(|before| before.score == found.score);
             if let (true, Some(before)) = (tied, places.last_mut()) {
@@ -81,7 +81,7 @@ impl Registry {
             let unmeasured = ranked.ranker.unmeasured(found.index).to_owned();
             let (index, entry) = (choice.kernel.get(), self.registered(entry));
             let figure = |read: fn(&Outlook, f64) -> Option<f64>| read(outlook.as_ref()?, found.score);
-            places.push(Place {
+            places.push(RankedKernel {
                 index,
                 entry,
                 split_k: found.split_k,
@@ -115,7 +115,7 @@ impl Registry {
         let place = |(at, one): (usize, &Ranked)| {
             let entry = self.registered(call.state.entry(KernelIndex::new(one.index))?);
             let Ranked { index, split_k, score } = *one;
-            Some(Place {
+            Some(RankedKernel {
                 index,
                 entry,
                 split_k,
@@ -127,7 +127,7 @@ impl Registry {
                 unmeasured: String::new(),
             })
         };
-        let places: Vec<Place<'_>> = ranked.iter().enumerate().filter_map(place).collect();
+        let places: Vec<RankedKernel<'_>> = ranked.iter().enumerate().filter_map(place).collect();
         let known: HashSet<usize> = places.iter().map(|place| place.index).collect();
         let eligible = call.state.kernels().entries().iter().filter(|entry| call.is_eligible(entry)).count();
         let left_out = eligible - known.len();

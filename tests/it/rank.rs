@@ -268,7 +268,7 @@ proptest! {
         let ranking = listed.rank(&problem).unwrap();
         for pair in ranking.places.windows(2) {
             let standing = |at: usize| {
-                let place: &ck_select::registry::Place<'_> = &pair[at];
+                let place: &ck_select::registry::RankedKernel<'_> = &pair[at];
                 (!place.unmeasured.is_empty(), -priorities[place.index])
             };
             if pair[0].score.to_bits() == pair[1].score.to_bits() {

@@ -124,13 +124,13 @@ pub(crate) enum Fit {
 }
 
 /// Rows with a header.
-pub(crate) struct Table {
+pub(crate) struct ResultTable {
     header: Vec<String>,
     rows: Vec<Vec<Cell>>,
     fit: Fit,
 }
 
-impl Table {
+impl ResultTable {
     pub(crate) fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new(), fit: Fit::Cut }
     }
@@ -555,7 +555,7 @@ mod tests {
             let whole = written(9);
             assert_eq!(written(4), whole, "{format:?}");
             if format == Format::Json {
-                let table = Table { rows: rows.clone(), ..Table::new(["kernel", "score"]) };
+                let table = ResultTable { rows: rows.clone(), ..ResultTable::new(["kernel", "score"]) };
                 assert_eq!(whole, serde_json::to_string_pretty(&table.to_json()).unwrap() + "\n");
             }
         }

@@ -26,7 +26,7 @@ pub struct Predictions {
 #[derive(Debug, Clone)]
 struct Ranking {
     number: Option<i64>,
-    places: Vec<Place>,
+    places: Vec<PredictedKernel>,
 }
 
 impl Ranking {
@@ -38,7 +38,7 @@ impl Ranking {
                 format!("rank: found {}, but no kernel of rank 1 for its problem", first.rank),
             ));
         }
-        let shared = |pair: &&[Place]| {
+        let shared = |pair: &&[PredictedKernel]| {
             pair[0].rank == pair[1].rank
                 && (&pair[0].kernel, pair[0].split_k) != (&pair[1].kernel, pair[1].split_k)
         };
@@ -56,7 +56,7 @@ impl Ranking {
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct PredictedKernel {
     rank: u64,
     kernel: Kernel,
     split_k: i32,
@@ -159,7 +159,7 @@ impl Reader {
     }
 
     /// The kernel's place for the problem.
-    fn place(&self, name: &str, split_k: i32) -> Result<Place, DataError> {
+    fn place(&self, name: &str, split_k: i32) -> Result<PredictedKernel, DataError> {
         let kernel =
             Kernel::from_name(name).map_err(|error| self.fault(format!("kernel '{name}': {error}")))?;
         let rank = match self.rank.cell(&self.sheet.rows) {
@@ -172,7 +172,7 @@ impl Reader {
                 })?
             }
         };
-        Ok(Place { rank, kernel, split_k, line: self.sheet.rows.line() })
+        Ok(PredictedKernel { rank, kernel, split_k, line: self.sheet.rows.line() })
     }
 }
 
@@ -250,7 +250,7 @@ impl Predictions {
 
     /// The ranking of a trial's problem; if there are several, the one with the trial's own number, otherwise
     /// the first.
-    fn ranking(&self, measurements: &Measurements, trial: &Trial) -> Option<&[Place]> {
+    fn ranking(&self, measurements: &Measurements, trial: &Trial) -> Option<&[PredictedKernel]> {
         let rankings = self.rankings.get(&measurements.problems()[trial.problem as usize])?;
         let own = rankings.iter().find(|ranking| ranking.number == trial.number);
         own.or_else(|| rankings.first()).map(|ranking| ranking.places.as_slice())
@@ -260,7 +260,7 @@ impl Predictions {
     /// Kernels are compared by descriptor, because names of different age can describe one kernel.
     pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
         let places = self.ranking(measurements, trial)?;
-        let find = |place: &Place| {
+        let find = |place: &PredictedKernel| {
             trial.candidates.iter().position(|candidate| {
                 candidate.split_k == place.split_k
                     && measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind

@@ -28,7 +28,7 @@ pub mod trained;
 mod tuned;
 
 pub use read::{
-    Configuration, DataError, Failure, Measurements, ReadOptions, Row, RowScope, Run, Source, Sweep,
+    Configuration, DataError, Failure, Measurements, ReadOptions, Row, RowScope, Run, SourceFile, Sweep,
     files_of, first_row, problem_of,
 };
 pub use tuned::{LeftOutFiles, TunedConfig, TunedGpu, TunedShape, WinnerRows, Winners, anywhere};

@@ -159,11 +159,11 @@ fn kind(found: &fs::Metadata) -> &'static str {
 #[derive(Debug)]
 pub struct Pending {
     file: File,
-    place: Option<Place>,
+    destination: Option<Destination>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Destination {
     temporary: PathBuf,
     target: PathBuf,
 }
@@ -178,7 +178,7 @@ impl Pending {
             Ok(there) if !there.is_file() || is_descriptor(&target) => {
                 // Standard output may be a file that others write to, too.
                 let file = OpenOptions::new().append(true).open(path)?;
-                return Ok(Self { file, place: None });
+                return Ok(Self { file, destination: None });
             }
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -192,7 +192,7 @@ impl Pending {
                 Ok(file) => {
                     // For `remove_left_over`; not every file system has locks.
                     let _ = file.try_lock();
-                    return Ok(Self { file, place: Some(Place { temporary, target }) });
+                    return Ok(Self { file, destination: Some(Destination { temporary, target }) });
                 }
                 // Left by a killed process with this ID, or used by one in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -206,12 +206,12 @@ impl Pending {
     pub fn standard_output() -> io::Result<Self> {
         use std::os::fd::AsFd as _;
         let file = io::stdout().as_fd().try_clone_to_owned()?;
-        Ok(Self { file: file.into(), place: None })
+        Ok(Self { file: file.into(), destination: None })
     }
 
     /// Gives the file its name, with the permissions of the file that it replaces.
     pub fn commit(mut self) -> io::Result<()> {
-        let Some(Place { temporary, target }) = &self.place else { return self.file.flush() };
+        let Some(Destination { temporary, target }) = &self.destination else { return self.file.flush() };
         match fs::metadata(target) {
             Ok(old) => {
                 expect_regular(&old)?;
@@ -223,7 +223,7 @@ impl Pending {
         self.file.sync_all()?;
         fs::rename(temporary, target)?;
         let folder = folder_of(target).to_owned();
-        self.place = None;
+        self.destination = None;
         match sync_folder(&folder) {
             // Not every file system supports it, and not every folder can be opened.
             Err(error)
@@ -281,9 +281,9 @@ impl Write for Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if let Some(place) = &self.place {
+        if let Some(destination) = &self.destination {
             // The earlier error is the one to report.
-            let _ = fs::remove_file(&place.temporary);
+            let _ = fs::remove_file(&destination.temporary);
         }
     }
 }
@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(names(folder.path()).len(), 5);
         // The one that is being written is locked itself.
         let pending = Pending::create(folder.path().join("file")).unwrap();
-        let temporary = &pending.place.as_ref().unwrap().temporary;
+        let temporary = &pending.destination.as_ref().unwrap().temporary;
         assert!(File::open(temporary).unwrap().try_lock().is_err());
     }
 

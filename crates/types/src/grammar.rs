@@ -8,7 +8,7 @@ use crate::scan::{NameError, Scan};
 
 /// How a part gives its fields.
 #[derive(Clone, Copy)]
-pub(crate) enum Form {
+pub(crate) enum PartForm {
     /// A flag is set where the tag stands.
     Mark,
     /// A number; of a flag 0 or 1, of a word its place in the vocabulary.
@@ -37,7 +37,7 @@ pub(crate) struct Part {
     what: Option<&'static str>,
     /// The place of its first field.
     place: usize,
-    form: Form,
+    form: PartForm,
     kind: Kind,
     least: i64,
     most: i64,
@@ -50,7 +50,7 @@ impl Part {
         fields: &'static [Field],
         tag: &'static str,
         field: &'static str,
-        form: Form,
+        form: PartForm,
     ) -> Self {
         let place = places(fields, &[field])[0];
         let Field { kind, least, mut most, range, .. } = fields[place];
@@ -85,8 +85,8 @@ impl Part {
     /// How many fields it gives.
     const fn count(&self) -> usize {
         match self.form {
-            Form::Joined(count) | Form::Digits(count, _) => count,
-            Form::Widths => 3,
+            PartForm::Joined(count) | PartForm::Digits(count, _) => count,
+            PartForm::Widths => 3,
             _ => 1,
         }
     }
@@ -94,7 +94,7 @@ impl Part {
     /// The words of which it may be one.
     pub(crate) fn words(&self) -> &'static [&'static str] {
         match (self.kind, self.form) {
-            (Kind::Word(vocabulary), Form::Other) => &vocabulary.words[1..],
+            (Kind::Word(vocabulary), PartForm::Other) => &vocabulary.words[1..],
             (Kind::Word(vocabulary), _) => vocabulary.words,
             _ => &[],
         }
@@ -104,10 +104,10 @@ impl Part {
     fn expected(&self) -> String {
         match (self.what, self.form) {
             (Some(what), _) => what.to_owned(),
-            (None, Form::Joined(count)) => format!("{count} numbers"),
-            (None, Form::Digits(count, _)) => format!("{count} digits"),
-            (None, Form::Word | Form::Other) => "a word".to_owned(),
-            (None, Form::Choice(words)) => format!("one of: {}", words.join(", ").replace('|', ", ")),
+            (None, PartForm::Joined(count)) => format!("{count} numbers"),
+            (None, PartForm::Digits(count, _)) => format!("{count} digits"),
+            (None, PartForm::Word | PartForm::Other) => "a word".to_owned(),
+            (None, PartForm::Choice(words)) => format!("one of: {}", words.join(", ").replace('|', ", ")),
             (None, _) => "a number".to_owned(),
         }
     }
@@ -115,7 +115,7 @@ impl Part {
     /// Whether the values differ from those without this part: a mark can only be set.
     fn differs(&self, values: &[i64], usual: &[i64]) -> bool {
         let own = self.place..self.place + self.count();
-        values[own.clone()] != usual[own] && (!matches!(self.form, Form::Mark) || values[self.place] != 0)
+        values[own.clone()] != usual[own] && (!matches!(self.form, PartForm::Mark) || values[self.place] != 0)
     }
 
     /// Writes it.
@@ -125,20 +125,20 @@ impl Part {
         out.push_str(self.tag);
         // Writing to a `String` cannot fail.
         let _ = match self.form {
-            Form::Mark => Ok(()),
-            Form::Number => write!(out, "{}", own[0]),
-            Form::Joined(_) => out.write_str(&joined("x")),
-            Form::Widths => out.write_str(&joined("_")),
-            Form::Word | Form::Other => match self.kind {
+            PartForm::Mark => Ok(()),
+            PartForm::Number => write!(out, "{}", own[0]),
+            PartForm::Joined(_) => out.write_str(&joined("x")),
+            PartForm::Widths => out.write_str(&joined("_")),
+            PartForm::Word | PartForm::Other => match self.kind {
                 Kind::Word(vocabulary) => out.write_str(vocabulary.words.get(own[0] as usize).unwrap_or(&"")),
                 _ => Ok(()),
             },
-            Form::Choice(words) => {
+            PartForm::Choice(words) => {
                 let word = words.get(own[0] as usize).and_then(|words| words.split('|').next());
                 out.write_str(word.unwrap_or_default())
             }
-            Form::Truth => out.write_str(if own[0] == 0 { "False" } else { "True" }),
-            Form::Digits(..) => out.write_str(&joined("")),
+            PartForm::Truth => out.write_str(if own[0] == 0 { "False" } else { "True" }),
+            PartForm::Digits(..) => out.write_str(&joined("")),
         };
     }
 }
@@ -229,9 +229,11 @@ impl<'s, 'a> NameReader<'s, 'a> {
     pub(crate) fn any(&mut self, parts: &[Part]) -> Result<(), NameError> {
         for part in parts {
             let is_next = match part.form {
-                Form::Mark => self.scan.eat_whole(part.tag),
-                Form::Number if !part.tag.ends_with('=') => self.scan.eat_before_number(part.tag),
-                Form::Word | Form::Other if part.tag == "_" => self.scan.eat_before_word(part.words()),
+                PartForm::Mark => self.scan.eat_whole(part.tag),
+                PartForm::Number if !part.tag.ends_with('=') => self.scan.eat_before_number(part.tag),
+                PartForm::Word | PartForm::Other if part.tag == "_" => {
+                    self.scan.eat_before_word(part.words())
+                }
                 _ => self.scan.eat(part.tag),
             };
             if is_next {
@@ -247,8 +249,8 @@ impl<'s, 'a> NameReader<'s, 'a> {
         let (scan, what) = (&mut *self.scan, part.name());
         let own = &mut self.values[place..place + part.count()];
         match part.form {
-            Form::Mark => own[0] = 1,
-            Form::Number => {
+            PartForm::Mark => own[0] = 1,
+            PartForm::Number => {
                 own[0] = scan.number(what, least, most).map_err(|error| match kind {
                     Kind::Word(vocabulary) => {
                         scan.fail(format!("{} ({})", error.reason, vocabulary.words.join(", ")))
@@ -256,9 +258,9 @@ impl<'s, 'a> NameReader<'s, 'a> {
                     _ => error,
                 })?;
             }
-            Form::Joined(_) => scan.joined(what, least, most, own)?,
-            Form::Widths => own.copy_from_slice(&scan.widths(least)?),
-            Form::Choice(words) => {
+            PartForm::Joined(_) => scan.joined(what, least, most, own)?,
+            PartForm::Widths => own.copy_from_slice(&scan.widths(least)?),
+            PartForm::Choice(words) => {
                 let mut is_next = |words: &str| words.split('|').any(|word| scan.eat_whole(word));
                 let Some(found) = words.iter().position(|words| is_next(words)) else {
                     let (found, expected) = (scan.ahead(), part.expected());
@@ -266,13 +268,13 @@ impl<'s, 'a> NameReader<'s, 'a> {
                 };
                 own[0] = found as i64;
             }
-            Form::Truth => own[0] = scan.flag(what)?.into(),
-            Form::Digits(_, accepted) => {
+            PartForm::Truth => own[0] = scan.flag(what)?.into(),
+            PartForm::Digits(_, accepted) => {
                 for digit in own {
                     *digit = (scan.one_of(accepted)? != '0').into();
                 }
             }
-            Form::Word | Form::Other => {
+            PartForm::Word | PartForm::Other => {
                 if let Kind::Word(vocabulary) = kind {
                     own[0] = scan.code(vocabulary)?;
                 }

@@ -12,7 +12,7 @@ use super::data::WhereOption;
 use super::say_ignored;
 use crate::error::CliError;
 use crate::progress::Progress as Bar;
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect convert sweep.csv --output data/sweep.parquet --arch gfx950
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         bar: Bar::new("converting", 0, "rows"),
         count: 0,
         keep: args.rejects.is_some(),
-        table: Table::new(["file", "place", "reason"]),
+        table: ResultTable::new(["file", "place", "reason"]),
         strict: args.strict.then(|| Arc::clone(&stop)),
     };
     let converted = convert(&args.inputs, &args.output, &options, &stop, &mut |step| shown.add(step));
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
-    let mut table = Table::new(["file", "rows", "invalid", "other", "rejected"]);
+    let mut table = ResultTable::new(["file", "rows", "invalid", "other", "rejected"]);
     for report in reports {
         say_ignored(report.path.display(), &report.unknown);
         table.push(vec![
@@ -124,7 +124,7 @@ struct RejectLog {
     count: u64,
     /// Whether to keep all of them for a file.
     keep: bool,
-    table: Table,
+    table: ResultTable,
     /// Set when the first place is rejected.
     strict: Option<Arc<AtomicBool>>,
 }

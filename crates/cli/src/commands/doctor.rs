@@ -16,7 +16,7 @@ use ck_select::tuning::store::{Location, Mode as StoreMode, Store};
 use rustix::fs::{Access, access};
 
 use crate::error::CliError;
-use crate::table::{Format, Table};
+use crate::table::{Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect doctor
@@ -76,7 +76,7 @@ const CHECKS: [fn() -> Vec<Finding>; 8] =
     [library, hip, driver, embedded_models, installed_models, store, variables, unknown_variables];
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let mut table = Table::new(["what", "state", "found", "effect"]).wrapped();
+    let mut table = ResultTable::new(["what", "state", "found", "effect"]).wrapped();
     let mut wrong = Vec::new();
     for Finding { what, state, found, effect } in CHECKS.iter().flat_map(|check| check()) {
         if state == "wrong" {

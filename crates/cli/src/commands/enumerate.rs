@@ -13,7 +13,7 @@ use clap::builder::{StringValueParser, TypedValueParser as _};
 use super::{Params, pools, whole, word};
 use crate::error::CliError;
 use crate::output::{file_name, suffix, write_file};
-use crate::table::{Format, Table};
+use crate::table::{Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect enumerate configs/forward_2d.json --arch gfx950
@@ -218,8 +218,8 @@ fn request(args: &Args, open: &ConfigParams, op: Op) -> Result<Request, CliError
 }
 
 /// How many kernels remain after each step, and why some cannot be built.
-fn summary(found: &Enumeration, args: &Args) -> Table {
-    let mut table = Table::new(["kernels", "of them"]);
+fn summary(found: &Enumeration, args: &Args) -> ResultTable {
+    let mut table = ResultTable::new(["kernels", "of them"]);
     let mut row = |count: usize, what: &str| table.push(vec![count.into(), what.into()]);
     row(found.expanded, "expanded");
     if found.repeated > 0 {
@@ -241,8 +241,8 @@ fn summary(found: &Enumeration, args: &Args) -> Table {
     table
 }
 
-fn listed(found: &Enumeration) -> Table {
-    let mut table = Table::new(["index", "kernel"]);
+fn listed(found: &Enumeration) -> ResultTable {
+    let mut table = ResultTable::new(["index", "kernel"]);
     let names = found.kernels.iter().map(|kernel| kernel.name.as_str());
     for (index, name) in names.chain(found.others.iter().map(|other| other.name.as_str())).enumerate() {
         table.push(vec![index.into(), name.into()]);
@@ -251,7 +251,7 @@ fn listed(found: &Enumeration) -> Table {
 }
 
 fn list_fields(of: Option<Op>, format: Format) -> Result<(), CliError> {
-    let mut table = Table::new(["op", "field", "meaning"]);
+    let mut table = ResultTable::new(["op", "field", "meaning"]);
     for &op in Op::ALL.iter().filter(|op| of.is_none_or(|wanted| wanted == **op)) {
         for field in fields(op) {
             table.push(vec![op.as_str().into(), format!("c.{}", field.name).into(), field.doc.into()]);

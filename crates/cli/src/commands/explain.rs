@@ -15,7 +15,7 @@ use ck_select_measurements::{Measurements, RowScope};
 
 use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt \\
@@ -191,8 +191,8 @@ impl Choice {
 }
 
 /// The terms of both times in microseconds, below their sums.
-fn table_of_terms([first, second]: &[Terms; 2]) -> Table {
-    let mut table = Table::new(["term", "first_us", "second_us", "difference_us"]);
+fn table_of_terms([first, second]: &[Terms; 2]) -> ResultTable {
+    let mut table = ResultTable::new(["term", "first_us", "second_us", "difference_us"]);
     let mut push = |name: &str, first: f64, second: f64| {
         table.push(vec![name.into(), first.into(), second.into(), (first - second).into()]);
     };
@@ -204,8 +204,9 @@ fn table_of_terms([first, second]: &[Terms; 2]) -> Table {
 }
 
 /// The parts of both scores, of which the most important features come first.
-fn table(comparison: &Comparison, top: usize) -> Table {
-    let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
+fn table(comparison: &Comparison, top: usize) -> ResultTable {
+    let mut table =
+        ResultTable::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
     let mut push = |name: &str, values: [Option<f64>; 2], parts: [f64; 2]| {
         let [first, second] = parts;
         let mut row: Vec<Cell> = vec![name.into()];

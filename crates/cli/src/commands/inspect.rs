@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
 use crate::output::{Output, write_file};
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect inspect --model models/M
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         Format::Table => write_report(&model, &args.model, target, &features, out),
         Format::Markdown => {
-            let mut facts = Table::new(["property", "value"]);
+            let mut facts = ResultTable::new(["property", "value"]);
             for (key, value) in summary(&model, &args.model) {
                 facts.push(vec![key.into(), shown(value).into()]);
             }
@@ -79,8 +79,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// The models that are built in.
-fn embedded_models() -> Result<Table, CliError> {
-    let mut table = Table::new(["model", "operation", "direction", "dtype", "arch", "library"]);
+fn embedded_models() -> Result<ResultTable, CliError> {
+    let mut table = ResultTable::new(["model", "operation", "direction", "dtype", "arch", "library"]);
     for embedded in embedded::all() {
         let spec = embedded.spec()?;
         let cell = |word: Option<String>| Cell::from(word);
@@ -119,7 +119,7 @@ fn write_report(
     model: &Model,
     directory: &Path,
     target: Target,
-    features: &Table,
+    features: &ResultTable,
     out: &mut Output,
 ) -> std::io::Result<()> {
     for (key, value) in summary(model, directory) {
@@ -186,8 +186,8 @@ fn manifest(directory: &Path) -> Value {
     }
 }
 
-fn targets(model: &Model, directory: &Path) -> Table {
-    let mut table = Table::new([
+fn targets(model: &Model, directory: &Path) -> ResultTable {
+    let mut table = ResultTable::new([
         "target", "objective", "log", "trees", "leaves", "nodes", "max_depth", "max_thresholds", "version",
         "file_bytes", "compressed",
     ]);
@@ -218,9 +218,9 @@ fn yes_no(condition: bool) -> Cell {
     if condition { "yes".into() } else { "no".into() }
 }
 
-fn features(model: &Model, forest: &Forest) -> Table {
+fn features(model: &Model, forest: &Forest) -> ResultTable {
     let schema = &model.extractor().schema;
-    let mut table = Table::new([
+    let mut table = ResultTable::new([
         "feature", "depends_on", "splits", "gain", "thresholds", "category_splits", "trained_range",
     ]);
     let uses = forest.feature_uses();

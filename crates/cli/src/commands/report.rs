@@ -11,7 +11,7 @@ use ck_select_measurements::{Measurements, files_of};
 use super::data::{WhereOption, say_left_out};
 use crate::error::CliError;
 use crate::output;
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect report sweep.csv
@@ -126,8 +126,8 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
 }
 
 /// All figures, section by section: a value and its share of the whole.
-fn figures(survey: &Survey, measurements: &Measurements) -> Table {
-    let mut table = Table::new(["section", "name", "value", "share"]);
+fn figures(survey: &Survey, measurements: &Measurements) -> ResultTable {
+    let mut table = ResultTable::new(["section", "name", "value", "share"]);
     let mut push = |section: &str, name: String, value: Cell, share: Option<f64>| {
         table.push(vec![section.into(), name.into(), value, share.into()]);
     };

@@ -11,7 +11,7 @@ use ck_select_enumerate::shapes::{self, Choice, NamedSet, Set};
 use super::{Params, whole, word};
 use crate::error::CliError;
 use crate::output::{Output, suffix};
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect shapes --list
@@ -160,7 +160,7 @@ fn choice_of(open: &SetOptions, named: &NamedSet) -> Result<Choice, CliError> {
 }
 
 fn list(open: &SetOptions) -> Result<(), CliError> {
-    let mut table = Table::new(["set", "problems", "meaning"]);
+    let mut table = ResultTable::new(["set", "problems", "meaning"]);
     for NamedSet { name, set, upstream } in shapes::named()? {
         let asked = open.choice(set.op());
         let (choice, meaning) = match upstream {

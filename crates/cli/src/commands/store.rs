@@ -15,7 +15,7 @@ use super::{duration, list_of_pairs, unknown_name, word};
 use super::{pools, reasons::Reasons, tuned_table::TunedTable};
 use crate::error::CliError;
 use crate::output::Output;
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 use crate::timestamp;
 
 const EXAMPLES: &str = "Examples:
@@ -241,7 +241,7 @@ fn records(store: &Store, filter: Option<&Filter>) -> Result<Vec<Record>, CliErr
 
 fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
     let records = records(&open(location, Mode::ReadOnly)?, args.filter.filter.as_ref())?;
-    let mut table = Table::new([
+    let mut table = ResultTable::new([
         "kernel", "median_ms", "cv", "repeats", "candidates", "measured_at", "source", "arch", "device",
         "pool", "library", "driver", "op", "problem",
     ]);
@@ -347,7 +347,7 @@ fn run_merge(args: &MergeArgs, location: &Location) -> Result<(), CliError> {
 }
 
 fn write_counts(merged: Merged) -> Result<(), CliError> {
-    let mut table = Table::new(["added", "same", "replaced", "kept"]);
+    let mut table = ResultTable::new(["added", "same", "replaced", "kept"]);
     table.push([merged.added, merged.same, merged.replaced, merged.kept].map(Cell::from).to_vec());
     table.print(Format::Table)
 }
@@ -361,7 +361,7 @@ fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
     } else {
         ("removed", open(location, Mode::ReadWrite)?.remove(|record| filter.matches(record))?)
     };
-    let mut table = Table::new([header]);
+    let mut table = ResultTable::new([header]);
     table.push(vec![count.into()]);
     table.print(Format::Table)
 }

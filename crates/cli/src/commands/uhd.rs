@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::model_directory;
 use crate::error::CliError;
 use crate::output;
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect uhd export --model models/M --output heuristics/conv
@@ -236,7 +236,7 @@ fn names(descriptor: &Descriptor) -> Vec<String> {
 
 fn run_check(args: &CheckArgs) -> Result<(), CliError> {
     let header = "file adapter generation features trees nodes shared less groups lightgbm".split(' ');
-    let (mut table, mut result) = (Table::new(header), Ok(()));
+    let (mut table, mut result) = (ResultTable::new(header), Ok(()));
     for path in &args.files {
         match opened(path) {
             Ok((descriptor, trees)) => table.push(check_row(path, &descriptor, trees.as_ref())),

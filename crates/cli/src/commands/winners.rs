@@ -15,7 +15,7 @@ use super::pools;
 use super::say_ignored;
 use crate::error::CliError;
 use crate::output::file_name;
-use crate::table::Table;
+use crate::table::ResultTable;
 
 /// What `--where` says of tables whose winners are kernels of an operation.
 pub(super) fn scope(filter: &RowFilter, op: Op, arch: Option<Arch>) -> Result<RowScope, CliError> {
@@ -90,8 +90,9 @@ pub(super) fn stem(file: &Path) -> String {
 }
 
 /// A figure in each row, a table on a GPU in each column.
-pub(super) fn table(all: &[GpuFigures]) -> Table {
-    let mut table = Table::new(std::iter::once("figure").chain(all.iter().map(|one| one.name.as_str())));
+pub(super) fn table(all: &[GpuFigures]) -> ResultTable {
+    let mut table =
+        ResultTable::new(std::iter::once("figure").chain(all.iter().map(|one| one.name.as_str())));
     let Some(first) = all.first() else { return table };
     for (place, (name, _)) in first.counts.iter().enumerate() {
         let counts = all.iter().map(|one| one.counts[place].1.into());

@@ -15,12 +15,12 @@ pub struct FilterField {
     pub name: &'static str,
     /// What it means.
     pub doc: &'static str,
-    source: Source,
+    source: ValueSource,
 }
 
 /// Where the value is.
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum ValueSource {
     Name,
     Arch,
     /// The kernel's field at a place.
@@ -51,18 +51,18 @@ pub(crate) enum MoreField {
 pub fn fields(op: Op) -> Vec<FilterField> {
     let table = KernelKind::fields(op);
     let beside = [
-        ("name", "The kernel's name.", Source::Name),
-        ("arch", "The architecture that it was built for, None when not known.", Source::Arch),
+        ("name", "The kernel's name.", ValueSource::Name),
+        ("arch", "The architecture that it was built for, None when not known.", ValueSource::Arch),
     ];
     let more = each_operation!(op, Own => <Own as OperationFilter>::MORE_FIELDS).iter();
     let more = more.map(|&(name, doc, more)| match more {
-        MoreField::Always => (name, doc, Source::Always),
+        MoreField::Always => (name, doc, ValueSource::Always),
         MoreField::Triple(first) => {
-            (name, doc, Source::Triple(field::place(table, first).unwrap_or_default()))
+            (name, doc, ValueSource::Triple(field::place(table, first).unwrap_or_default()))
         }
     });
     let named = table.iter().enumerate().flat_map(|(place, field)| {
-        field.names().map(move |name| (name, field.doc, Source::Field(field, place)))
+        field.names().map(move |name| (name, field.doc, ValueSource::Field(field, place)))
     });
     let all = beside.into_iter().chain(named).chain(more);
     all.map(|(name, doc, source)| FilterField { name, doc, source }).collect()
@@ -72,13 +72,13 @@ impl FilterField {
     /// Its value for a kernel with these numbers.
     pub(super) fn value(&self, kernel: &Kernel, values: &[i64; MOST_FIELDS]) -> Value {
         match self.source {
-            Source::Name => Value::text(&kernel.name),
-            Source::Arch => kernel.kind.arch().map_or(Value::None, |arch| Value::text(arch.as_str())),
-            Source::Always => Value::flag(true),
-            Source::Triple(first) => Value::text(
+            ValueSource::Name => Value::text(&kernel.name),
+            ValueSource::Arch => kernel.kind.arch().map_or(Value::None, |arch| Value::text(arch.as_str())),
+            ValueSource::Always => Value::flag(true),
+            ValueSource::Triple(first) => Value::text(
                 &values[first..first + 3].iter().map(i64::to_string).collect::<Vec<_>>().join("x"),
             ),
-            Source::Field(field, place) => match (field.kind, values[place]) {
+            ValueSource::Field(field, place) => match (field.kind, values[place]) {
                 (Kind::Number | Kind::Flag, number) => Value::Number(number as f64),
                 (_, ..0) => Value::None,
                 (_, number) => Value::text(&field.text(number)),

@@ -43,13 +43,13 @@ pub(crate) fn all<'a>(
     family: Option<&'a FamilyRules>,
 ) -> Result<Vec<Traits<'a>>, EnumerateError> {
     let sources = sources(shared, ranges)?;
-    let combined = |source: &Source<'_>| source.schedulers.len().saturating_mul(source.kernels.len());
+    let combined = |source: &PipelineTraits<'_>| source.schedulers.len().saturating_mul(source.kernels.len());
     let flags = ranges.pad.iter().chain([&ranges.persistent]).map(Vec::len);
     let lengths = [sources.iter().map(combined).sum(), ranges.epilogues.len()];
     check_number("traits", flags.chain(lengths), MAX_TRAITS)?;
     let flags = flags_of(ranges);
     let mut found = Vec::new();
-    for Source { pipeline, schedulers, profile, kernels } in &sources {
+    for PipelineTraits { pipeline, schedulers, profile, kernels } in &sources {
         for &epilogue in &ranges.epilogues {
             for &scheduler in *schedulers {
                 if profile.is_none() && !shared.rules.gemm.allows(*pipeline, epilogue, scheduler) {
@@ -73,7 +73,7 @@ pub(crate) fn all<'a>(
 }
 
 /// What is combined with epilogues and flags: a pipeline with its schedulers.
-struct Source<'a> {
+struct PipelineTraits<'a> {
     pipeline: Pipeline,
     schedulers: &'a [Scheduler],
     profile: Option<&'a ProfileRule>,
@@ -81,12 +81,15 @@ struct Source<'a> {
     kernels: Cow<'a, [GemmKernel]>,
 }
 
-fn sources<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Result<Vec<Source<'a>>, EnumerateError> {
+fn sources<'a>(
+    shared: Shared<'a>,
+    ranges: &'a GemmRanges,
+) -> Result<Vec<PipelineTraits<'a>>, EnumerateError> {
     let GemmVariants { kernels, profiles, .. } = &ranges.variant;
     let Some(GemmProfiles { profiles, groups: listed }) = profiles else {
         let of = |&pipeline| {
             let kernels = Cow::Borrowed(kernels.as_slice());
-            Source { pipeline, schedulers: &ranges.schedulers, profile: None, kernels }
+            PipelineTraits { pipeline, schedulers: &ranges.schedulers, profile: None, kernels }
         };
         return Ok(ranges.pipelines.iter().map(of).collect());
     };
@@ -101,7 +104,7 @@ fn sources<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Result<Vec<Source<
         let shuffled = |mode| profile.shuffled_scales && profile.mode == mode;
         let shuffled = [QuantMode::A, QuantMode::B].map(shuffled);
         let kernel = |quant| with_scales(&GemmKernel::USUAL, quant, shuffled);
-        Ok(Source {
+        Ok(PipelineTraits {
             pipeline: profile.pipeline,
             schedulers: std::slice::from_ref(&profile.scheduler),
             profile: Some(profile),

@@ -20,7 +20,7 @@ use crate::read::Figures;
 
 /// Where a column's values come from.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum ColumnSource {
     /// The operation.
     Op,
     KernelName,
@@ -50,13 +50,13 @@ pub(super) enum Source {
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) op: Op,
-    pub(super) source: Source,
+    pub(super) source: ColumnSource,
 }
 
 impl Column {
     /// The column of an operation's table that has a field of the problem.
     pub(super) fn of_problem(op: Op, name: &'static str) -> Option<Self> {
-        Some(Self { name, op, source: Source::Problem(place(Problem::fields(op), name)?) })
+        Some(Self { name, op, source: ColumnSource::Problem(place(Problem::fields(op), name)?) })
     }
 
     pub(super) fn field(&self) -> Field {
@@ -66,12 +66,19 @@ impl Column {
             Kind::Flag | Kind::Number => DataType::Int64,
         };
         let kind = match self.source {
-            Source::Kernel(place) => of_fields(KernelKind::fields(self.op), place),
-            Source::Problem(place) => of_fields(Problem::fields(self.op), place),
-            Source::Op | Source::KernelName | Source::Arch | Source::Groups | Source::RunText => text_type(),
-            Source::Figure(_) | Source::FigureOr(..) => DataType::Float64,
-            Source::IsValid => DataType::Boolean,
-            Source::Hardware(_) | Source::NonZero | Source::ProblemIdx | Source::RunInt => DataType::Int64,
+            ColumnSource::Kernel(place) => of_fields(KernelKind::fields(self.op), place),
+            ColumnSource::Problem(place) => of_fields(Problem::fields(self.op), place),
+            ColumnSource::Op
+            | ColumnSource::KernelName
+            | ColumnSource::Arch
+            | ColumnSource::Groups
+            | ColumnSource::RunText => text_type(),
+            ColumnSource::Figure(_) | ColumnSource::FigureOr(..) => DataType::Float64,
+            ColumnSource::IsValid => DataType::Boolean,
+            ColumnSource::Hardware(_)
+            | ColumnSource::NonZero
+            | ColumnSource::ProblemIdx
+            | ColumnSource::RunInt => DataType::Int64,
         };
         Field::new(self.name, kind, true)
     }
@@ -81,41 +88,41 @@ impl Column {
         let figures = chunk.figures.iter();
         let Chunk { kernels, kernel, problems, problem, .. } = chunk;
         match self.source {
-            Source::Op => texts(&[Some(self.op.to_string())], std::iter::repeat_n(&0, chunk.len())),
-            Source::KernelName => texts(&all(kernels, |kernel| Some(kernel.name.clone())), kernel),
-            Source::Kernel(place) => {
+            ColumnSource::Op => texts(&[Some(self.op.to_string())], std::iter::repeat_n(&0, chunk.len())),
+            ColumnSource::KernelName => texts(&all(kernels, |kernel| Some(kernel.name.clone())), kernel),
+            ColumnSource::Kernel(place) => {
                 let values = all(kernels, |kernel| Some(tabulated(&kernel.kind)[place]));
                 self.of_field(&KernelKind::fields(self.op)[place], &values, kernel)
             }
-            Source::Problem(place) => {
+            ColumnSource::Problem(place) => {
                 let values = all(problems, |problem| Some(problem.values()[place]));
                 self.of_field(&Problem::fields(self.op)[place], &values, problem)
             }
-            Source::Arch => {
+            ColumnSource::Arch => {
                 texts(&all(problems, |problem| problem.arch().map(|arch| arch.to_string())), problem)
             }
-            Source::Groups => {
+            ColumnSource::Groups => {
                 let groups = |problem: &Problem| Some(problem.cell("groups")).filter(|list| !list.is_empty());
                 texts(&all(problems, groups), problem)
             }
-            Source::Hardware(name) => {
+            ColumnSource::Hardware(name) => {
                 let recorded = chunk.hardware.iter().find(|(known, _)| *known == name).map(|known| known.1);
                 let profile = |problem: &Problem| Hardware::for_arch(&problem.arch()?)?.get(name);
                 ints(&all(problems, |problem| recorded.or_else(|| profile(problem))), problem)
             }
-            Source::Figure(of) => reals(figures.map(of)),
-            Source::FigureOr(of, invalid) => {
+            ColumnSource::Figure(of) => reals(figures.map(of)),
+            ColumnSource::FigureOr(of, invalid) => {
                 reals(figures.zip(&chunk.non_zero).map(|(figures, non_zero)| {
                     if figures.is_valid || *non_zero == Some(0) { of(figures) } else { invalid }
                 }))
             }
-            Source::IsValid => {
+            ColumnSource::IsValid => {
                 Arc::new(figures.map(|figures| Some(figures.is_valid)).collect::<BooleanArray>())
             }
-            Source::NonZero => Arc::new(Int64Array::from(chunk.non_zero.clone())),
-            Source::ProblemIdx => Arc::new(Int64Array::from(chunk.problem_idx.clone())),
-            Source::RunText => texts(&all(&chunk.runs, |run| Some(run.clone())), &chunk.run),
-            Source::RunInt => ints(&all(&chunk.runs, |run| run.parse().ok()), &chunk.run),
+            ColumnSource::NonZero => Arc::new(Int64Array::from(chunk.non_zero.clone())),
+            ColumnSource::ProblemIdx => Arc::new(Int64Array::from(chunk.problem_idx.clone())),
+            ColumnSource::RunText => texts(&all(&chunk.runs, |run| Some(run.clone())), &chunk.run),
+            ColumnSource::RunInt => ints(&all(&chunk.runs, |run| run.parse().ok()), &chunk.run),
         }
     }
 

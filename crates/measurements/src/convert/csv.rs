@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use ck_select_types::files::Pending;
 use ck_select_types::vocab::Op;
 
-use super::columns::{Column, Source};
+use super::columns::{Column, ColumnSource};
 use super::rows::Chunk;
 use super::schema::{self, InputColumns};
 use crate::read::DataError;
@@ -60,8 +60,8 @@ fn columns(op: Op, inputs: &InputColumns) -> Vec<Column> {
     if !columns.iter().any(|column| column.name == "is_valid") {
         for column in &mut columns {
             column.source = match column.name {
-                "latency_ms" => Source::FigureOr(|figures| figures.latency_ms, f64::NAN),
-                "tflops" => Source::FigureOr(|figures| figures.tflops, 0.0),
+                "latency_ms" => ColumnSource::FigureOr(|figures| figures.latency_ms, f64::NAN),
+                "tflops" => ColumnSource::FigureOr(|figures| figures.tflops, 0.0),
                 _ => column.source,
             };
         }

@@ -11,7 +11,7 @@ use ck_select_types::operation::Operation;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 
-use super::columns::{Column, Source};
+use super::columns::{Column, ColumnSource};
 use crate::operation::{OperationData, numbers_runs};
 use crate::read::{DataError, columns_of};
 
@@ -87,12 +87,13 @@ impl Column {
     fn named(op: Op, name: &'static str) -> Option<Self> {
         let fields = Problem::fields(op);
         let number = place(fields, name).filter(|&at| matches!(fields[at].kind, Kind::Number));
-        let source = of_row(op, name).or(number.map(Source::Problem)).or_else(|| of_kernel(op, name))?;
+        let source =
+            of_row(op, name).or(number.map(ColumnSource::Problem)).or_else(|| of_kernel(op, name))?;
         Some(Self { name, op, source })
     }
 }
 
-fn of_kernel(op: Op, name: &str) -> Option<Source> {
+fn of_kernel(op: Op, name: &str) -> Option<ColumnSource> {
     // The three numbers of the name, in its order, because models are trained on them.
     let field = match name {
         "block_size" => "tile_m",
@@ -100,26 +101,26 @@ fn of_kernel(op: Op, name: &str) -> Option<Source> {
         "gemm_n_per_block" => "tile_k",
         _ => name,
     };
-    place(KernelKind::fields(op), field).map(Source::Kernel)
+    place(KernelKind::fields(op), field).map(ColumnSource::Kernel)
 }
 
-fn of_row(op: Op, name: &str) -> Option<Source> {
+fn of_row(op: Op, name: &str) -> Option<ColumnSource> {
     Some(match name {
-        "op_type" => Source::Op,
-        "kernel" | "kernel_name" => Source::KernelName,
-        "arch" => Source::Arch,
-        "groups" => Source::Groups,
-        "tflops" | "measured_tflops" => Source::Figure(|figures| figures.tflops),
-        "latency_ms" => Source::Figure(|figures| figures.latency_ms),
-        "bandwidth_gb_s" => Source::Figure(|figures| figures.bandwidth_gb_s),
-        "is_valid" => Source::IsValid,
-        "non_zero" => Source::NonZero,
-        "problem_idx" => Source::ProblemIdx,
-        "run_id" if numbers_runs(op) => Source::RunInt,
-        "run_id" => Source::RunText,
+        "op_type" => ColumnSource::Op,
+        "kernel" | "kernel_name" => ColumnSource::KernelName,
+        "arch" => ColumnSource::Arch,
+        "groups" => ColumnSource::Groups,
+        "tflops" | "measured_tflops" => ColumnSource::Figure(|figures| figures.tflops),
+        "latency_ms" => ColumnSource::Figure(|figures| figures.latency_ms),
+        "bandwidth_gb_s" => ColumnSource::Figure(|figures| figures.bandwidth_gb_s),
+        "is_valid" => ColumnSource::IsValid,
+        "non_zero" => ColumnSource::NonZero,
+        "problem_idx" => ColumnSource::ProblemIdx,
+        "run_id" if numbers_runs(op) => ColumnSource::RunInt,
+        "run_id" => ColumnSource::RunText,
         _ => {
             let constant = Hardware::COLUMNS.iter().position(|column| *column == name)?;
-            Source::Hardware(Hardware::NAMES[constant])
+            ColumnSource::Hardware(Hardware::NAMES[constant])
         }
     })
 }

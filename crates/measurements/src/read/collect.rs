@@ -10,7 +10,7 @@ use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Arch;
 
 use super::record::{Counts, Figures, MeasuredRow, Sink};
-use super::{DataError, Measurements, RecordedConstant, Row, Source, Sweep, failures};
+use super::{DataError, Measurements, RecordedConstant, Row, SourceFile, Sweep, failures};
 
 /// Adds the rows of one file to measurements.
 pub(crate) struct FileBuilder<'a> {
@@ -63,9 +63,9 @@ impl<'a> FileBuilder<'a> {
     }
 
     /// Ends the file, which `source` describes but for the number of its rows.
-    pub(crate) fn finish(self, source: Source) {
+    pub(crate) fn finish(self, source: SourceFile) {
         let rows = self.into.rows.len() - self.first;
-        self.into.sources.push(Source { rows, ..source });
+        self.into.sources.push(SourceFile { rows, ..source });
     }
 }
 
@@ -90,7 +90,14 @@ impl<'a> RowCollector<'a> {
         let Counts { other, other_runs, other_arches, arches, unknown, .. } = counts;
         let arches = arches.into_iter().flatten().collect();
         let other_arches = other_arches.into_iter().collect();
-        self.file.finish(Source { other, other_runs, other_arches, arches, unknown, ..Source::new(path) });
+        self.file.finish(SourceFile {
+            other,
+            other_runs,
+            other_arches,
+            arches,
+            unknown,
+            ..SourceFile::new(path)
+        });
         Ok(())
     }
 

@@ -104,7 +104,7 @@ pub struct ReadOptions {
 
 /// The rows from one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceFile {
     /// The file.
     pub path: PathBuf,
     /// Rows taken from it.
@@ -121,7 +121,7 @@ pub struct Source {
     pub unknown: Vec<String>,
 }
 
-impl Source {
+impl SourceFile {
     /// A file without rows.
     pub(crate) fn new(path: &Path) -> Self {
         Self {
@@ -191,7 +191,7 @@ pub struct Measurements {
     kernels: Vec<Kernel>,
     rows: Vec<Row>,
     sweeps: Vec<Sweep>,
-    sources: Vec<Source>,
+    sources: Vec<SourceFile>,
     failures: Vec<Failure>,
     /// The networks that problems are of, as far as files say it.
     models: HashMap<u32, String>,
@@ -366,7 +366,7 @@ impl Measurements {
     }
 
     /// The files of the rows.
-    pub fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[SourceFile] {
         &self.sources
     }
 
@@ -390,7 +390,7 @@ impl Measurements {
     }
 
     /// How many rows of each source do not count, because the kernel failed or its time is unusable.
-    pub fn unusable(&self) -> impl Iterator<Item = (&Source, usize)> {
+    pub fn unusable(&self) -> impl Iterator<Item = (&SourceFile, usize)> {
         let count = |rows: Range<usize>| self.rows[rows].iter().filter(|row| !row.is_valid).count();
         self.sources.iter().zip(self.rows_of_files().map(count))
     }

@@ -245,14 +245,14 @@ pub(super) struct Known {
 }
 
 /// Takes the rows of a table.
-pub(super) struct Table<'a> {
+pub(super) struct TableRows<'a> {
     header: Header,
     /// The columns that are read.
     pub(super) used: BTreeSet<usize>,
     pub(super) rows: FileRows<'a>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> TableRows<'a> {
     /// Checks the names of a table's columns.
     pub(super) fn new(names: &[String], mut rows: FileRows<'a>) -> Result<Self, DataError> {
         let columns = Columns::new(rows.file, names);
@@ -271,7 +271,7 @@ impl<'a> Table<'a> {
 /// Reads all rows of a benchmark CSV.
 pub(super) fn read_csv(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
     let mut csv = Sheet::with_header(opened)?.rows;
-    let mut table = Table::new(csv.header(), rows)?;
+    let mut table = TableRows::new(csv.header(), rows)?;
     loop {
         match csv.next() {
             Ok(true) => table.take(&csv, || format!("line {}", csv.line()))?,

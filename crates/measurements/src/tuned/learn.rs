@@ -13,7 +13,7 @@ use ck_select_types::problem::Problem;
 
 use super::shapes::{TunedGpu, TunedShape, Winners};
 use crate::operation::OperationData as _;
-use crate::read::{DataError, FileBuilder, Measurements, ReadOptions, Row, RowScope, Source};
+use crate::read::{DataError, FileBuilder, Measurements, ReadOptions, Row, RowScope, SourceFile};
 
 /// Winners as measurements.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Winners {
             }
             shapes.extend(own);
             let arches = arch.into_iter().collect();
-            rows.finish(Source { arches, ..Source::new(&self.files[file]) });
+            rows.finish(SourceFile { arches, ..SourceFile::new(&self.files[file]) });
         }
         Ok(WinnerRows { measurements: all, shapes })
     }

@@ -129,12 +129,12 @@ macro_rules! columns {
     ($load:ty: $($scope:ident $name:ident = |$seen:ident| $value:expr, $doc:literal;)+) => {
         pub(in crate::estimate) const COLUMNS: &[$crate::estimate::UniversalColumn] = {
             #[allow(non_camel_case_types, clippy::enum_variant_names, reason = "the names of columns")]
-            enum Place { $($name),+ }
+            enum ColumnIndex { $($name),+ }
             &[$($crate::estimate::UniversalColumn {
                 name: stringify!($name),
                 doc: $doc,
                 scope: $crate::column::Column::$scope,
-                place: Place::$name as usize,
+                place: ColumnIndex::$name as usize,
             }),+]
         };
 

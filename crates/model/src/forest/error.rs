@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {}: {place}{reason}", .place.line)]
 pub struct ForestError {
-    place: Place,
+    place: TextPosition,
     reason: Cow<'static, str>,
 }
 
@@ -29,7 +29,7 @@ pub(super) const DAMAGED: &str = "damaged: pack it again";
 
 /// Where in the text: carried by every field while it is parsed, so that any step can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextPosition {
     line: usize,
     tree: Option<usize>,
     field: Option<&'static str>,
@@ -38,25 +38,25 @@ pub(super) struct Place {
     byte: Option<usize>,
 }
 
-impl Place {
-    pub(super) fn line(line: usize) -> Place {
-        Place { line, tree: None, field: None, index: None, byte: None }
+impl TextPosition {
+    pub(super) fn line(line: usize) -> TextPosition {
+        TextPosition { line, tree: None, field: None, index: None, byte: None }
     }
 
-    pub(super) fn tree(self, tree: usize) -> Place {
-        Place { tree: Some(tree), ..self }
+    pub(super) fn tree(self, tree: usize) -> TextPosition {
+        TextPosition { tree: Some(tree), ..self }
     }
 
-    pub(super) fn field(self, field: &'static str) -> Place {
-        Place { field: Some(field), ..self }
+    pub(super) fn field(self, field: &'static str) -> TextPosition {
+        TextPosition { field: Some(field), ..self }
     }
 
-    pub(super) fn index(self, index: usize) -> Place {
-        Place { index: Some(index), ..self }
+    pub(super) fn index(self, index: usize) -> TextPosition {
+        TextPosition { index: Some(index), ..self }
     }
 
-    pub(super) fn byte(self, byte: usize) -> Place {
-        Place { byte: Some(byte), ..self }
+    pub(super) fn byte(self, byte: usize) -> TextPosition {
+        TextPosition { byte: Some(byte), ..self }
     }
 
     pub(super) fn error(self, reason: impl Into<Cow<'static, str>>) -> ForestError {
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(tree) = self.tree {
             write!(f, "tree {tree}: ")?;

@@ -1,6 +1,6 @@
 //! The `key=value` lines of a header or a tree, by key.
 
-use super::error::{ForestError, Place};
+use super::error::{ForestError, TextPosition};
 use super::number::Packed;
 use super::text::Field;
 
@@ -8,7 +8,7 @@ use super::text::Field;
 /// LightGBM may add some, and older ones wrote some that predictions do not need.
 pub(super) struct Fields<'a> {
     /// Where the part begins, which is reported as the place of missing keys.
-    start: Place,
+    start: TextPosition,
     keys: &'static [&'static str],
     values: Vec<Option<Field<'a>>>,
     /// The index after the last key that was found: texts usually have the keys in the listed order.
@@ -16,12 +16,12 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(start: Place, keys: &'static [&'static str]) -> Fields<'a> {
+    pub(super) fn new(start: TextPosition, keys: &'static [&'static str]) -> Fields<'a> {
         Fields { start, keys, values: vec![None; keys.len()], next: 0 }
     }
 
     /// Adds a line. A key alone has an empty value.
-    pub(super) fn put(&mut self, place: Place, line: &'a str) -> Result<(), ForestError> {
+    pub(super) fn put(&mut self, place: TextPosition, line: &'a str) -> Result<(), ForestError> {
         let end = memchr::memchr(b'=', line.as_bytes());
         let (key, value) = end.map_or((line, ""), |end| (&line[..end], &line[end + 1..]));
         let Some(slot) = self.find(key.as_bytes()) else {
@@ -37,7 +37,7 @@ impl<'a> Fields<'a> {
     /// Adds a list whose numbers have already been read.
     pub(super) fn put_packed(
         &mut self,
-        place: Place,
+        place: TextPosition,
         key: &[u8],
         list: Packed<'a>,
     ) -> Result<(), ForestError> {
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
 
     fn put_value(
         &mut self,
-        place: Place,
+        place: TextPosition,
         slot: usize,
         value: &'a str,
         packed: Option<Packed<'a>>,

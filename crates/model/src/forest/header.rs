@@ -1,6 +1,6 @@
 //! The lines before the first tree.
 
-use super::error::{ForestError, Place};
+use super::error::{ForestError, TextPosition};
 use super::feature_info::FeatureInfo;
 use super::fields::Fields;
 use super::objective::Objective;
@@ -23,7 +23,7 @@ pub(super) struct Header {
     pub(super) averaged: bool,
     /// Where the sizes of the trees are, and how many. The sizes themselves are not used, because they are
     /// wrong if a tool has converted the text's line ends.
-    tree_sizes: Option<(Place, usize)>,
+    tree_sizes: Option<(TextPosition, usize)>,
 }
 
 impl Header {
@@ -75,7 +75,7 @@ impl Header {
 
     /// Checks the number of trees that were read against the header, and that an average has a count to
     /// divide by.
-    pub(super) fn validate_trees(&self, trees: usize, end: Place) -> Result<(), ForestError> {
+    pub(super) fn validate_trees(&self, trees: usize, end: TextPosition) -> Result<(), ForestError> {
         if let Some((place, sizes)) = self.tree_sizes {
             Count { expected: trees, because: "trees in the text" }.check(place, sizes)?;
         }

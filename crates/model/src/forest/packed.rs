@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::io::Read;
 
-use super::error::{DAMAGED, ForestError, Place};
+use super::error::{DAMAGED, ForestError, TextPosition};
 use super::header::Header;
 use super::number::Packed;
 use super::sections::{self, Before, Contents};
@@ -35,7 +35,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, ForestError> {
 }
 
 pub(super) fn truncated() -> ForestError {
-    Place::line(1).truncated("the rest of a packed forest")
+    TextPosition::line(1).truncated("the rest of a packed forest")
 }
 
 /// A reader, with a buffer for what was last read.
@@ -54,7 +54,7 @@ impl<R: Read> PackedReader<R> {
         }
         let expected = String::from_utf8_lossy(Forest::PACKED_MAGIC.trim_ascii_end());
         let found = String::from_utf8_lossy(magic.trim_ascii_end());
-        Err(Place::line(1).value(&found, format!("`{expected}`")).into())
+        Err(TextPosition::line(1).value(&found, format!("`{expected}`")).into())
     }
 
     /// The next bytes. Memory is allocated for what exists, never for what a length claims.
@@ -71,7 +71,7 @@ impl<R: Read> PackedReader<R> {
     }
 
     /// The next part, preceded by its length and its checksum.
-    fn next(&mut self, what: impl Fn() -> Place) -> Result<&[u8], ReadError> {
+    fn next(&mut self, what: impl Fn() -> TextPosition) -> Result<&[u8], ReadError> {
         let length = self.number()?;
         let sum = *self.take(8)?.first_chunk().ok_or_else(|| ReadError::Text(truncated()))?;
         let part = self.take(length)?;
@@ -86,7 +86,7 @@ impl<R: Read> PackedReader<R> {
     fn end(mut self) -> Result<(), ReadError> {
         self.part.clear();
         let more = self.reader.take(1).read_to_end(&mut self.part).map_err(ReadError::Io)?;
-        if more == 0 { Ok(()) } else { Err(Place::line(1).error(DAMAGED).into()) }
+        if more == 0 { Ok(()) } else { Err(TextPosition::line(1).error(DAMAGED).into()) }
     }
 }
 
@@ -112,20 +112,20 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// Reads a packed forest, tree by tree.
 pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
     let mut parts = PackedReader::begin(reader)?;
-    let header = Header::parse(&mut Lines::new(utf8(parts.next(|| Place::line(1))?)?))?;
+    let header = Header::parse(&mut Lines::new(utf8(parts.next(|| TextPosition::line(1))?)?))?;
     let features = header.feature_names.len();
     let count = parts.number()?;
     let mut trees = Vec::new();
     for tree in 0..count {
-        let place = || Place::line(1).tree(tree);
+        let place = || TextPosition::line(1).tree(tree);
         trees.push(read_tree(parts.next(place)?, place(), features)?);
     }
-    let parameters = sections::end(&header, parts.next(|| Place::line(1))?, Before::default(), count)?;
+    let parameters = sections::end(&header, parts.next(|| TextPosition::line(1))?, Before::default(), count)?;
     parts.end()?;
     Ok(Contents { header, trees, parameters })
 }
 
-fn read_tree(bytes: &[u8], place: Place, features: usize) -> Result<Tree, ForestError> {
+fn read_tree(bytes: &[u8], place: TextPosition, features: usize) -> Result<Tree, ForestError> {
     let mut rest = Rest(bytes);
     let mut fields = tree_text::fields(place);
     while !rest.0.is_empty() {
@@ -145,14 +145,14 @@ fn read_tree(bytes: &[u8], place: Place, features: usize) -> Result<Tree, Forest
 pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
     let mut parts = PackedReader::begin(reader)?;
     let mut text = String::new();
-    for line in utf8(parts.next(|| Place::line(1))?)?.lines() {
+    for line in utf8(parts.next(|| TextPosition::line(1))?)?.lines() {
         if !line.starts_with("tree_sizes=") && !line.starts_with("Tree=") {
             text += line;
             text.push('\n');
         }
     }
     for tree in 0..parts.number()? {
-        let place = || Place::line(1).tree(tree);
+        let place = || TextPosition::line(1).tree(tree);
         // Writing to a string does not fail.
         let _ = writeln!(text, "Tree={tree}");
         let mut rest = Rest(parts.next(place)?);
@@ -168,7 +168,7 @@ pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
         }
         text += "\n\n";
     }
-    text += utf8(parts.next(|| Place::line(1))?)?;
+    text += utf8(parts.next(|| TextPosition::line(1))?)?;
     parts.end()?;
     Ok(text)
 }

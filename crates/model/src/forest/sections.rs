@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 use memchr::memchr_iter;
 
 use super::ReadError;
-use super::error::{ForestError, Place};
+use super::error::{ForestError, TextPosition};
 use super::fields::Fields;
 use super::header::Header;
 use super::text::{Field, Lines};
@@ -141,7 +141,7 @@ pub(super) fn utf8(text: &[u8], before: Before) -> Result<&str, ForestError> {
     std::str::from_utf8(text).map_err(|error| {
         let offset = error.valid_up_to();
         let line = before.lines + 1 + memchr_iter(b'\n', &text[..offset]).count();
-        Place::line(line).byte(before.bytes + offset).error("of the text is not UTF-8")
+        TextPosition::line(line).byte(before.bytes + offset).error("of the text is not UTF-8")
     })
 }
 
@@ -151,7 +151,7 @@ pub(super) fn utf8(text: &[u8], before: Before) -> Result<&str, ForestError> {
 /// a key: a line without `=` makes the next line's key unknown, as does a comment. Texts that it would read
 /// like this are refused.
 struct Open<'a> {
-    place: Place,
+    place: TextPosition,
     first: &'a str,
     fields: Fields<'a>,
     lines: usize,
@@ -163,7 +163,7 @@ impl<'a> Open<'a> {
     /// Lines that LightGBM reads of a tree.
     const MOST_LINES: usize = 22;
 
-    fn put(&mut self, place: Place, line: &'a str) -> Result<(), ForestError> {
+    fn put(&mut self, place: TextPosition, line: &'a str) -> Result<(), ForestError> {
         let expected = match (self.over, line.is_empty()) {
             (_, true) => {
                 self.over = true;
@@ -214,7 +214,7 @@ fn parse_tree(
 }
 
 /// Trees count up; a number out of order means that trees were lost, added or swapped.
-fn validate_number(place: Place, value: &str, expected: usize) -> Result<(), ForestError> {
+fn validate_number(place: TextPosition, value: &str, expected: usize) -> Result<(), ForestError> {
     let place = place.field("Tree");
     let number = Field::new(place, value).number("a tree's number", |_: usize| true)?;
     if number == expected { Ok(()) } else { Err(place.value(value, expected.to_string())) }

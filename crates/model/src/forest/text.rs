@@ -1,6 +1,6 @@
 //! Lines, fields and lists of numbers: the grammar of the text, without its meaning.
 
-use super::error::{ForestError, Place};
+use super::error::{ForestError, TextPosition};
 use super::number::{Number, Packed};
 
 /// The lines of the text with their numbers, each without its line end. As an iterator, without blank lines
@@ -27,8 +27,8 @@ impl<'a> Lines<'a> {
     }
 
     /// The place of the last line read; after the end, the last line of the text.
-    pub(super) fn place(&self) -> Place {
-        Place::line(self.number.max(1))
+    pub(super) fn place(&self) -> TextPosition {
+        TextPosition::line(self.number.max(1))
     }
 }
 
@@ -62,14 +62,14 @@ impl<'a> Iterator for Lines<'a> {
 /// The value of one key, and its place.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
-    pub(super) place: Place,
+    pub(super) place: TextPosition,
     pub(super) value: &'a str,
     /// The value instead of its text.
     pub(super) packed: Option<Packed<'a>>,
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn new(place: Place, value: &'a str) -> Field<'a> {
+    pub(super) fn new(place: TextPosition, value: &'a str) -> Field<'a> {
         Field { place, value, packed: None }
     }
 
@@ -176,7 +176,7 @@ pub(super) struct Count {
 }
 
 impl Count {
-    pub(super) fn check(self, place: Place, found: usize) -> Result<(), ForestError> {
+    pub(super) fn check(self, place: TextPosition, found: usize) -> Result<(), ForestError> {
         let Self { expected, because } = self;
         if found == expected {
             return Ok(());
@@ -196,6 +196,9 @@ mod tests {
         while let Some(line) = lines.next() {
             seen.push((line, lines.place()));
         }
-        assert_eq!(seen, [("a", Place::line(1)), ("d", Place::line(5)), ("e", Place::line(6))]);
+        assert_eq!(
+            seen,
+            [("a", TextPosition::line(1)), ("d", TextPosition::line(5)), ("e", TextPosition::line(6))]
+        );
     }
 }

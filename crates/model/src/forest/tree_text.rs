@@ -2,7 +2,7 @@
 
 use super::MAX_VALUE;
 use super::categories::CategorySets;
-use super::error::{ForestError, Place};
+use super::error::{ForestError, TextPosition};
 use super::fields::Fields;
 use super::node::{Child, Missing, Node, Split, Threshold};
 use super::number::Number;
@@ -19,7 +19,7 @@ const KEYS: &[&str] = &[
 const VALUE: &str = "a number between -1e290 and 1e290";
 
 /// The fields of a tree that begins at `start`.
-pub(super) fn fields<'a>(start: Place) -> Fields<'a> {
+pub(super) fn fields<'a>(start: TextPosition) -> Fields<'a> {
     Fields::new(start, KEYS)
 }
 

@@ -1,6 +1,6 @@
 //! Why the ranking forest distinguishes two kernels.
 
-use super::segment::Form;
+use super::segment::CompiledModel;
 use super::{RankError, Ranker};
 use crate::forest::Contributions;
 use crate::problem::Problem;
@@ -74,9 +74,9 @@ impl Ranker {
             .collect();
         terms.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()));
         let estimate = first_estimate.zip(second_estimate).map(|(first, second)| [first, second]);
-        let most = match &self.first_segment().form {
-            Form::Universal(universal) => universal.most(),
-            Form::Trained { .. } => f64::INFINITY,
+        let most = match &self.first_segment().compiled {
+            CompiledModel::Universal(universal) => universal.most(),
+            CompiledModel::Trained { .. } => f64::INFINITY,
         };
         Ok(Comparison {
             raw: [first.raw_score(), second.raw_score()],

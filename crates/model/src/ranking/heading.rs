@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::segment::Form;
+use super::segment::CompiledModel;
 use super::{Outlook, Ranking};
 use crate::directory::TrainedOn;
 
@@ -40,7 +40,7 @@ impl Ranking<'_, '_> {
         let (name, trained_on) = (model.name(), model.spec().trained_on.as_ref());
         let archs = trained_on.into_iter().flat_map(TrainedOn::archs).map(|arch| arch.to_string());
         let archs = archs.collect::<Vec<_>>().join(", ");
-        if let Form::Universal(universal) = &self.ranker.first_segment().form
+        if let CompiledModel::Universal(universal) = &self.ranker.first_segment().compiled
             && model.is_universal()
         {
             let arch = universal.arch_for(&self.query.problem, self.query.arch).or(model.key().arch);

@@ -1,7 +1,7 @@
 //! The kernels of a ranking: which of a segment are listed, with which scores, and their order.
 
 use super::order::{Extent, FirstPlaces, List, Query};
-use super::segment::{Form, Segment, Values};
+use super::segment::{CompiledModel, Segment, Values};
 use super::universal::Universal;
 use super::{RankError, Ranker};
 use crate::estimate::Place;
@@ -24,8 +24,8 @@ impl Ranker {
         values: &mut Values,
         list: &mut List,
     ) -> Result<bool, RankError> {
-        match &segment.form {
-            Form::Universal(universal) => {
+        match &segment.compiled {
+            CompiledModel::Universal(universal) => {
                 let split_k = query.problem.split_k();
                 let push = |place: Place, score| {
                     let index = segment.ranked.get(place.get());
@@ -39,7 +39,7 @@ impl Ranker {
                 self.fill(segment, query, values)?;
                 Ok(false)
             }
-            Form::Trained { scorer, .. } => {
+            CompiledModel::Trained { scorer, .. } => {
                 self.fill(segment, query, values)?;
                 self.shortlist(segment, scorer, query, first.count, values, list)
             }
@@ -111,15 +111,15 @@ impl Ranker {
         let List { scratch, scores, ranking, .. } = list;
         let Query { problem, arch } = query;
         let mut push = |index, score| ranking.push(Ranked { index, split_k: problem.split_k(), score });
-        match &segment.form {
-            Form::Universal(own) => {
+        match &segment.compiled {
+            CompiledModel::Universal(own) => {
                 let (device, values) = (own.on(&problem, arch)?, &mut values.universal);
                 if own.score_all(device, |sum| self.score(sum), values, scratch)? {
                     let scores = segment.ranked.iter().zip(Universal::scores(device, values));
                     scores.for_each(|(&index, score)| score.into_iter().for_each(|score| push(index, score)));
                 }
             }
-            Form::Trained { scorer, .. } => {
+            CompiledModel::Trained { scorer, .. } => {
                 scores.resize(segment.ranked.len(), 0.0);
                 scorer.score(&values.own.uniform, &values.own.pair, scratch, scores)?;
                 let all = segment.ranked.iter().zip(&*scores).enumerate();
@@ -156,12 +156,12 @@ impl Ranker {
         values: &mut Values,
     ) -> Result<(), RankError> {
         let Query { problem, arch } = query;
-        match &segment.form {
-            Form::Universal(universal) => {
+        match &segment.compiled {
+            CompiledModel::Universal(universal) => {
                 let counts = counts(segment, universal, query);
                 universal.fill(&problem, arch, counts, &mut values.universal)?;
             }
-            Form::Trained { features, scorer, .. } => {
+            CompiledModel::Trained { features, scorer, .. } => {
                 scorer.fetch();
                 features.fill(&self.problem_terms(&problem)?, &mut values.own);
                 // Made before the first equal scores, so that these do not allocate.
@@ -200,7 +200,7 @@ fn fill_times(
     values: &Values,
     times: &mut [f64],
 ) {
-    if let Form::Universal(_) = segment.form {
+    if let CompiledModel::Universal(_) = segment.compiled {
         let log_times = &values.universal.log_times;
         of.for_each(|(index, place)| times[index] = log_times.get(place.get()).copied().unwrap_or(0.0));
     } else if let Some(estimated) = segment.estimated(&problem, arch) {

@@ -34,7 +34,7 @@ use crate::problem::{Checked, Problem};
 use crate::ties::Ties;
 use order::Query;
 use outside::Known;
-use segment::{Form, Segment, Values};
+use segment::{CompiledModel, Segment, Values};
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
 ///
@@ -164,9 +164,11 @@ impl Ranker {
     ) -> Result<(Vec<f64>, Option<f64>), RankError> {
         self.check_key(&problem, None)?;
         problem.check_split()?;
-        match &self.first_segment().form {
-            Form::Universal(_) => self.universal_row(problem, index).map(|(row, own)| (row, Some(own))),
-            Form::Trained { .. } => Ok((self.row(&self.problem_terms(&problem)?, index)?, None)),
+        match &self.first_segment().compiled {
+            CompiledModel::Universal(_) => {
+                self.universal_row(problem, index).map(|(row, own)| (row, Some(own)))
+            }
+            CompiledModel::Trained { .. } => Ok((self.row(&self.problem_terms(&problem)?, index)?, None)),
         }
     }
 
@@ -188,7 +190,7 @@ impl Ranker {
     ) -> Result<(Vec<f64>, f64), RankError> {
         let values = &values.universal;
         let time = values.log_times.get(place.get()).filter(|time| !time.is_nan());
-        let (Some(_), Form::Universal(universal)) = (time, &segment.form) else {
+        let (Some(_), CompiledModel::Universal(universal)) = (time, &segment.compiled) else {
             return Err(self.no_kernel(&problem));
         };
         let device = universal.on(&problem, None)?;
@@ -196,9 +198,9 @@ impl Ranker {
     }
 
     fn row(&self, problem: &ProblemTerms, index: usize) -> Result<Vec<f64>, RankError> {
-        let terms = self.segment_of(index).and_then(|(segment, place)| match &segment.form {
-            Form::Trained { terms, .. } => terms.get(place.get()),
-            Form::Universal(_) => None,
+        let terms = self.segment_of(index).and_then(|(segment, place)| match &segment.compiled {
+            CompiledModel::Trained { terms, .. } => terms.get(place.get()),
+            CompiledModel::Universal(_) => None,
         });
         let kernel = terms.ok_or_else(|| self.not_ranked(index))?;
         let mut row = vec![0.0; self.model.extractor().schema.len()];

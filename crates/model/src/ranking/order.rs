@@ -258,7 +258,7 @@ impl Ranker {
         let RankScratch { values, list, .. } = scratch;
         if list.is_first() {
             for (segment, values) in self.segments.iter().zip(&mut *values) {
-                if let segment::Form::Universal(_) = segment.form {
+                if let segment::CompiledModel::Universal(_) = segment.compiled {
                     self.fill(segment, query, values)?;
                 }
             }

@@ -1,6 +1,6 @@
 //! Which parts of a problem are outside a model's training range.
 
-use super::segment::{Form, Values};
+use super::segment::{CompiledModel, Values};
 use super::{RankError, Ranker};
 use crate::directory::{Model, TrainedFields};
 use crate::forest::FeatureInfo;
@@ -98,7 +98,7 @@ impl Ranker {
         // Whatever number of parts is chosen, the rest is the same.
         let problem = if problem.chooses_split() { problem.with_split(1) } else { *problem };
         let mut values = [Values::default()];
-        if let Form::Trained { features, .. } = &self.first_segment().form {
+        if let CompiledModel::Trained { features, .. } = &self.first_segment().compiled {
             features.fill(&self.problem_terms(&problem)?, &mut values[0].own);
         }
         Ok(self.known.describe(&problem, arch, self.uniform(&values)))
@@ -106,8 +106,8 @@ impl Ranker {
 
     /// The features that have a training range. Those of a universal model are ratios and have none.
     pub(super) fn uniform<'v>(&self, values: &'v [Values]) -> &'v [f64] {
-        match (&self.first_segment().form, values.first()) {
-            (Form::Trained { .. }, Some(values)) => &values.own.uniform,
+        match (&self.first_segment().compiled, values.first()) {
+            (CompiledModel::Trained { .. }, Some(values)) => &values.own.uniform,
             (_, _) => &[],
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Segment {
     pub(super) kernels: Arc<[Arc<Kernel>]>,
     /// What each needs of extents and splits, by place.
     pub(super) limits: Vec<Limits>,
-    pub(super) form: Form,
+    pub(super) compiled: CompiledModel,
     /// The kernels on each GPU, for their times. A universal model has them already.
     estimated: PerGpu<EstimatedKernels>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Segment {
 /// What a model is compiled to for them.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // a ranker has few
-pub(super) enum Form {
+pub(super) enum CompiledModel {
     /// With columns that are the same on every GPU.
     Trained {
         terms: Vec<KernelTerms>,
@@ -69,17 +69,17 @@ impl Segment {
             Some(first) => first.estimated.emptied(),
             None => PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch())),
         };
-        let form = match first.map(|first| &first.form) {
-            Some(Form::Universal(first)) => Form::Universal(first.beside(&kernels, terms)),
+        let compiled = match first.map(|first| &first.compiled) {
+            Some(CompiledModel::Universal(first)) => CompiledModel::Universal(first.beside(&kernels, terms)),
             _ if model.extractor().schema.universal_columns().is_some() => {
-                Form::Universal(Universal::new(model, described, &kernels, terms)?)
+                CompiledModel::Universal(Universal::new(model, described, &kernels, terms)?)
             }
             None => compile(model, terms, PoolScorer::deferred)?,
             // Few kernels have their forest walked as it was read.
             Some(_) => compile(model, terms, PoolScorer::as_read)?,
         };
         let limits = kernels.iter().map(|kernel| kernel.kind.limits()).collect();
-        let segment = Self { indices, ranked, kernels, limits, form, estimated };
+        let segment = Self { indices, ranked, kernels, limits, compiled, estimated };
         if let Some(first) = first {
             segment.prepare_gpus_of(first);
         }
@@ -97,7 +97,9 @@ impl Segment {
 
     /// Prepares for the GPUs that another one was used on.
     pub(super) fn prepare_gpus_of(&self, other: &Self) {
-        if let (Form::Universal(own), Form::Universal(other)) = (&self.form, &other.form) {
+        if let (CompiledModel::Universal(own), CompiledModel::Universal(other)) =
+            (&self.compiled, &other.compiled)
+        {
             own.prepare_gpus_of(other);
         }
         self.estimated.make_those_of(&other.estimated, |device, _| self.estimated_on(device));
@@ -106,9 +108,9 @@ impl Segment {
     /// Compiles what was postponed.
     pub(super) fn prepare(&self) {
         self.estimated.each(|device, _| self.estimated_on(device), |_| ());
-        match &self.form {
-            Form::Trained { scorer, .. } => scorer.prepare(),
-            Form::Universal(universal) => universal.prepare(),
+        match &self.compiled {
+            CompiledModel::Trained { scorer, .. } => scorer.prepare(),
+            CompiledModel::Universal(universal) => universal.prepare(),
         }
     }
 
@@ -125,9 +127,9 @@ impl Segment {
     /// universal model trusts its forest as far as it has seen the kernels' libraries.
     pub(super) fn is_indifferent_to(&self, added: &[Arc<Kernel>]) -> bool {
         let arch = self.kernels.first().map(|kernel| kernel.kind.arch());
-        let knows = |one: &Arc<Kernel>| match &self.form {
-            Form::Universal(universal) => universal.has_library_of(&one.kind),
-            Form::Trained { .. } => true,
+        let knows = |one: &Arc<Kernel>| match &self.compiled {
+            CompiledModel::Universal(universal) => universal.has_library_of(&one.kind),
+            CompiledModel::Trained { .. } => true,
         };
         added.iter().all(|one| Some(one.kind.arch()) == arch && knows(one))
     }
@@ -138,11 +140,11 @@ fn compile(
     model: &Model,
     terms: Vec<KernelTerms>,
     scorer: fn(&Arc<Forest>, &PoolTable<'_>) -> Result<PoolScorer, PoolError>,
-) -> Result<Form, RankError> {
+) -> Result<CompiledModel, RankError> {
     let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
     let features = PoolFeatures::new(model.extractor(), &terms)?;
     let scorer = scorer(forest, &features.table())?;
-    Ok(Form::Trained { terms, features, scorer })
+    Ok(CompiledModel::Trained { terms, features, scorer })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::order::Query;
-use super::segment::Form;
+use super::segment::CompiledModel;
 use super::{Ranked, Ranker, Ranking};
 use crate::estimate::{Estimator, Shape};
 use crate::problem::Problem;
@@ -55,8 +55,8 @@ impl Ranking<'_, '_> {
     /// chooses about as well as the estimate.
     pub(super) fn sureness(&self) -> Option<&Arc<Sureness>> {
         let model = &self.ranker.model;
-        match &self.ranker.first_segment().form {
-            Form::Universal(universal) if model.is_universal() => {
+        match &self.ranker.first_segment().compiled {
+            CompiledModel::Universal(universal) if model.is_universal() => {
                 let seen = universal.has_seen(&self.query.problem, self.query.arch)?;
                 if seen { model.sureness() } else { Sureness::of_estimate(model.key().op) }
             }
@@ -75,8 +75,8 @@ impl Ranking<'_, '_> {
     /// the losers.
     pub(super) fn log_time(&self) -> Option<LogTime> {
         let model = &self.ranker.model;
-        match &self.ranker.first_segment().form {
-            Form::Universal(universal) if model.is_universal() || model.sureness().is_some() => {
+        match &self.ranker.first_segment().compiled {
+            CompiledModel::Universal(universal) if model.is_universal() || model.sureness().is_some() => {
                 let prior = universal.prior_on(&self.query.problem, self.query.arch)?;
                 return Some(LogTime::PerUnit(prior.recip()));
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::segment::{Form, Segment, Values};
+use super::segment::{CompiledModel, Segment, Values};
 use super::{Query, RankError, Ranker};
 use crate::directory::Target;
 use crate::problem::{Checked, Problem};
@@ -45,14 +45,14 @@ impl Ranker {
             let problem = kernels[0].0.checked()?;
             self.check_key(&problem, None)?;
             let kernels = kernels.iter().map(|(_, kernel)| *kernel);
-            match &self.first_segment().form {
-                Form::Trained { .. } => {
+            match &self.first_segment().compiled {
+                CompiledModel::Trained { .. } => {
                     let terms = self.problem_terms(&problem)?;
                     for kernel in kernels {
                         rows.extend(self.row(&terms, kernel)?);
                     }
                 }
-                Form::Universal(_) => self.universal_rows(problem, kernels, &mut rows)?,
+                CompiledModel::Universal(_) => self.universal_rows(problem, kernels, &mut rows)?,
             }
         }
         predictions.resize(asked.len(), 0.0);

@@ -91,13 +91,13 @@ pub struct MixedPool {
 
 operation_enum! {
     #[derive(Debug)]
-    enum Functions(TableFor);
+    enum Functions(FeatureTableFor);
 }
 
-type TableFor<P> = Table<TermsOf<P>, KernelTermsOf<P>>;
+type FeatureTableFor<P> = FeatureTable<TermsOf<P>, KernelTermsOf<P>>;
 
 /// The functions of the columns that a call computes, and one kernel of each class with its part of pairs.
-struct Table<P: PairWith<K> + 'static, K: 'static> {
+struct FeatureTable<P: PairWith<K> + 'static, K: 'static> {
     uniform: Vec<Uniform<P>>,
     pair: Vec<PairValue<P, K>>,
     classes: Vec<K>,
@@ -110,10 +110,10 @@ enum Uniform<P> {
     Hardware(f64),
 }
 
-impl<P: PairWith<K>, K> std::fmt::Debug for Table<P, K> {
+impl<P: PairWith<K>, K> std::fmt::Debug for FeatureTable<P, K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (uniform, pair, classes) = (self.uniform.len(), self.pair.len(), self.classes.len());
-        write!(f, "Table {{ {uniform} uniform, {pair} pair, {classes} classes }}")
+        write!(f, "FeatureTable {{ {uniform} uniform, {pair} pair, {classes} classes }}")
     }
 }
 
@@ -155,7 +155,7 @@ impl PoolFeatures {
     }
 }
 
-impl<P: PairWith<K>, K> Table<P, K> {
+impl<P: PairWith<K>, K> FeatureTable<P, K> {
     fn fill(
         &self,
         problem: &P,
@@ -197,11 +197,12 @@ fn prepare<P: OperationTerms>(
     setting: PairSetting,
 ) -> PoolFeatures
 where
-    Functions: From<TableFor<P>>,
+    Functions: From<FeatureTableFor<P>>,
 {
     let (names, hardware, own) = (extractor.schema.names(), &extractor.hardware, setting.own);
     let mut columns = Vec::with_capacity(names.len());
-    let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
+    let mut table =
+        FeatureTable { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
     let mut of_kernel: Vec<fn(&KernelTermsOf<P>) -> f64> = Vec::new();
     // The schema took its names from this same table, so each one is found.
     for feature in names.iter().filter_map(|name| P::features().find(|feature| feature.name == *name)) {

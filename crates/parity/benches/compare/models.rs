@@ -76,12 +76,12 @@ impl Shipped {
 }
 
 /// Where a case's model is from.
-pub(crate) enum Source {
+pub(crate) enum ModelSource {
     Trained(&'static Recipe),
     Shipped(&'static Shipped),
 }
 
-impl Source {
+impl ModelSource {
     /// The setting, the model, and the text of the forest that ranks.
     pub(crate) fn load(&self) -> (Setting, Arc<Model>, String) {
         match self {

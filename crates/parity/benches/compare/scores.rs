@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::Options;
 use crate::machine::Setting;
-use crate::models::{CONV_30, CONV_310, CONV_SMALL, FMHA, GEMM, GEMM_500, GFX950, SM90, Source};
+use crate::models::{CONV_30, CONV_310, CONV_SMALL, FMHA, GEMM, GEMM_500, GFX950, ModelSource, SM90};
 use crate::report::{Line, Report, median, time};
 
 /// Different problems of each case.
@@ -32,33 +32,38 @@ const PROBLEMS: usize = 210;
 
 struct Case {
     name: &'static str,
-    source: Source,
+    source: ModelSource,
     kernels: usize,
     /// Problems of a round for LightGBM.
     share: usize,
 }
 
 const CASES: [Case; 10] = [
-    Case { name: "conv, 1 kernel", source: Source::Trained(&CONV_30), kernels: 1, share: PROBLEMS },
-    Case { name: "conv, 30 kernels", source: Source::Trained(&CONV_30), kernels: 30, share: 70 },
+    Case { name: "conv, 1 kernel", source: ModelSource::Trained(&CONV_30), kernels: 1, share: PROBLEMS },
+    Case { name: "conv, 30 kernels", source: ModelSource::Trained(&CONV_30), kernels: 30, share: 70 },
     Case {
         name: "conv, 30 kernels, small forest",
-        source: Source::Trained(&CONV_SMALL),
+        source: ModelSource::Trained(&CONV_SMALL),
         kernels: 30,
         share: PROBLEMS,
     },
-    Case { name: "shipped model, gfx950", source: Source::Shipped(&GFX950), kernels: 30, share: PROBLEMS },
-    Case { name: "shipped model, sm_90", source: Source::Shipped(&SM90), kernels: 30, share: PROBLEMS },
-    Case { name: "conv, 310 kernels", source: Source::Trained(&CONV_310), kernels: 310, share: 14 },
-    Case { name: "gemm, 30 kernels", source: Source::Trained(&GEMM), kernels: 30, share: 70 },
-    Case { name: "gemm, 4608 kernels", source: Source::Trained(&GEMM), kernels: 4608, share: 7 },
+    Case {
+        name: "shipped model, gfx950",
+        source: ModelSource::Shipped(&GFX950),
+        kernels: 30,
+        share: PROBLEMS,
+    },
+    Case { name: "shipped model, sm_90", source: ModelSource::Shipped(&SM90), kernels: 30, share: PROBLEMS },
+    Case { name: "conv, 310 kernels", source: ModelSource::Trained(&CONV_310), kernels: 310, share: 14 },
+    Case { name: "gemm, 30 kernels", source: ModelSource::Trained(&GEMM), kernels: 30, share: 70 },
+    Case { name: "gemm, 4608 kernels", source: ModelSource::Trained(&GEMM), kernels: 4608, share: 7 },
     Case {
         name: "gemm, 4608 kernels, smaller forest",
-        source: Source::Trained(&GEMM_500),
+        source: ModelSource::Trained(&GEMM_500),
         kernels: 4608,
         share: 7,
     },
-    Case { name: "attention, 30 kernels", source: Source::Trained(&FMHA), kernels: 30, share: PROBLEMS },
+    Case { name: "attention, 30 kernels", source: ModelSource::Trained(&FMHA), kernels: 30, share: PROBLEMS },
 ];
 
 pub(crate) fn run(options: &Options, report: &mut Report) {

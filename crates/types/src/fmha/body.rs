@@ -2,16 +2,16 @@
 
 use super::{DTYPES, FmhaKernel, FmhaTile, dtype_words};
 use crate::field::Record as _;
-use crate::grammar::{Form, Part};
+use crate::grammar::{Part, PartForm};
 use crate::scan::{NameError, Scan};
 use crate::vocab::{Dtype, FmhaFamily, FmhaMode, FmhaPipeline};
 
-pub(super) const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
+pub(super) const fn part(tag: &'static str, field: &'static str, form: PartForm) -> Part {
     Part::new(FmhaKernel::FIELDS, tag, field, form)
 }
 
-pub(super) const PIPELINE: Part = part("_", "pipeline", Form::Word).called("the pipeline");
-pub(super) const ORDER: Part = part("_", "v_rowmajor", Form::Choice(&["vc", "vr"]));
+pub(super) const PIPELINE: Part = part("_", "pipeline", PartForm::Word).called("the pipeline");
+pub(super) const ORDER: Part = part("_", "v_rowmajor", PartForm::Choice(&["vc", "vr"]));
 
 /// The kernel of a name, before its numbers are read.
 pub(super) fn blank_kernel(family: FmhaFamily, dtype: Dtype, mode: FmhaMode) -> FmhaKernel {

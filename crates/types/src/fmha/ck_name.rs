@@ -11,7 +11,7 @@
 
 use super::FmhaKernel;
 use super::body::{ORDER, PIPELINE, blank_kernel, part, types};
-use crate::grammar::Form::{Choice, Joined, Number};
+use crate::grammar::PartForm::{Choice, Joined, Number};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::vocab::FmhaFamily;

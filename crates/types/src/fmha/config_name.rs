@@ -11,7 +11,7 @@
 
 use super::FmhaKernel;
 use super::body::{PIPELINE, part};
-use crate::grammar::Form::{Digits, Joined, Mark, Number, Word};
+use crate::grammar::PartForm::{Digits, Joined, Mark, Number, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::vocab::FmhaApi;

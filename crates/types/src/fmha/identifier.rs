@@ -12,12 +12,12 @@
 
 use super::FmhaKernel;
 use super::body::{ORDER, part};
-use crate::grammar::Form::{Digits, Joined, Number, Word};
-use crate::grammar::{Form, NameReader, NameWriter, Part};
+use crate::grammar::PartForm::{Digits, Joined, Number, Word};
+use crate::grammar::{NameReader, NameWriter, Part, PartForm};
 use crate::scan::{NameError, Scan};
 
 /// A part that may also be 0: what the dispatcher never filled in.
-const fn key(tag: &'static str, field: &'static str, form: Form) -> Part {
+const fn key(tag: &'static str, field: &'static str, form: PartForm) -> Part {
     part(tag, field, form).or_zero()
 }
 

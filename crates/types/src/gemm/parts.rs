@@ -2,10 +2,10 @@
 
 use super::GemmKernel;
 use crate::field::Record as _;
-use crate::grammar::Form::{self, Joined, Truth, Word};
 use crate::grammar::Part;
+use crate::grammar::PartForm::{self, Joined, Truth, Word};
 
-pub(super) const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
+pub(super) const fn part(tag: &'static str, field: &'static str, form: PartForm) -> Part {
     Part::new(GemmKernel::FIELDS, tag, field, form)
 }
 

@@ -14,7 +14,7 @@ use super::GemmKernel;
 use super::name::ParsedGemmName;
 use super::parts::part;
 use crate::field::InvalidField;
-use crate::grammar::Form::{Mark, Number};
+use crate::grammar::PartForm::{Mark, Number};
 use crate::grammar::{NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::vocab::{GemmLibrary, Pipeline};

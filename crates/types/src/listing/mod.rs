@@ -166,7 +166,7 @@ impl Skipped {
 pub struct ProblemReader<'a> {
     label: String,
     request: Request,
-    source: Source<'a>,
+    source: ProblemSource<'a>,
     seen: SeenProblems,
     /// The problem of each number, as its hashes.
     numbers: HashMap<u64, [u64; 2]>,
@@ -188,7 +188,7 @@ struct Request {
 
 /// Where problems are read, by the format of the file.
 #[allow(clippy::large_enum_variant)] // a reader has one
-enum Source<'a> {
+enum ProblemSource<'a> {
     Lines(PairLines<'a>),
     Objects(ProblemObjects<'a>),
     Table(ProblemTable<'a>),
@@ -219,7 +219,7 @@ impl<'a> ProblemReader<'a> {
         let mut passed = Skipped::default();
         let fault = |(line, fault)| ProblemListError { list: label.to_owned(), line, fault };
         let opened = Opened::new(label, text).map_err(|error| fault((None, error.fault.into())))?;
-        let source = Source::new(opened, op, &mut passed).map_err(fault)?;
+        let source = ProblemSource::new(opened, op, &mut passed).map_err(fault)?;
         let (label, seen, numbers) = (label.to_owned(), SeenProblems::default(), HashMap::new());
         Ok(Self { label, request, source, seen, numbers, any: false, passed })
     }
@@ -283,14 +283,14 @@ impl<'a> ProblemReader<'a> {
         if self.any {
             return Err(fault);
         }
-        let source = std::mem::replace(&mut self.source, Source::Log(AiterLog::default()));
+        let source = std::mem::replace(&mut self.source, ProblemSource::Log(AiterLog::default()));
         let Some(log) = source.log_into_rest()? else { return Err(fault) };
-        (self.source, self.passed) = (Source::Log(log), Skipped::default());
+        (self.source, self.passed) = (ProblemSource::Log(log), Skipped::default());
         self.next_of_source()
     }
 }
 
-impl<'a> Source<'a> {
+impl<'a> ProblemSource<'a> {
     fn new(opened: Opened<'a>, op: Op, passed: &mut Skipped) -> Result<Self, Fault> {
         let first = &opened.beginning;
         match opened.format {

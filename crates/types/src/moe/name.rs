@@ -11,8 +11,8 @@
 
 use super::MoeKernel;
 use crate::field::{InvalidField, Record as _};
-use crate::grammar::Form::{Joined, Mark, Number, Word};
-use crate::grammar::{Form, NameReader, NameWriter, Part};
+use crate::grammar::PartForm::{Joined, Mark, Number, Word};
+use crate::grammar::{NameReader, NameWriter, Part, PartForm};
 use crate::scan::{NameError, Scan};
 use crate::vocab::{Dtype, GemmLibrary, MoeStage};
 
@@ -26,7 +26,7 @@ const WAVE: u32 = 64;
 /// The beginnings of names, for messages.
 pub(super) const BEGINNINGS: &str = "'triton_moe_' or 'moe_ck2stages_'";
 
-const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
+const fn part(tag: &'static str, field: &'static str, form: PartForm) -> Part {
     Part::new(MoeKernel::FIELDS, tag, field, form)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-use super::keys::Form::{self, Array, Joined, Own, Shape};
+use super::keys::KeyForm::{self, Array, Joined, Own, Shape};
 use super::keys::{KernelJson as _, KernelKeys, Keys};
 use crate::each_operation;
 use crate::field::{self, Kind};
@@ -32,7 +32,7 @@ impl Default for ExportOptions<'_> {
 }
 
 /// The form of a key; `None` if no field has it.
-pub(super) fn form(op: Op, key: &str) -> Option<Form> {
+pub(super) fn form(op: Op, key: &str) -> Option<KeyForm> {
     let own =
         || field::place(KernelKind::fields(op), key).map(|place| Own(KernelKind::fields(op)[place].name));
     let other = KernelKeys::get(op).forms.iter().find(|(known, _)| *known == key);

@@ -34,7 +34,7 @@ type KeyGroups = &'static [(&'static str, Keys)];
 /// The keys of an operation's kernels.
 pub(super) struct KernelKeys {
     /// The form of those that are not the field of that name.
-    pub(super) forms: &'static [(&'static str, Form)],
+    pub(super) forms: &'static [(&'static str, KeyForm)],
     /// What CK's registry exports.
     pub(super) export: KeyGroups,
     /// What upstream's builder writes.
@@ -51,7 +51,7 @@ pub(super) struct KernelKeys {
 
 /// What a key of a kernel holds.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
+pub(super) enum KeyForm {
     /// The field of that name, or its word of CK's (see [`KernelJson::word`]).
     Own(&'static str),
     /// Three fields, this one first, as `MxNxK`.

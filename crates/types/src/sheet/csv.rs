@@ -20,7 +20,7 @@ pub const UNCLOSED: &str = "found a quoted cell without an end, expected '\"' be
 
 /// The rows of a CSV, of which the last that was read is here.
 pub struct CsvRows<R> {
-    reader: csv::Reader<Take<Source<R>>>,
+    reader: csv::Reader<Take<EndedText<R>>>,
     header: Vec<String>,
     /// How many cells each row has, once the first was read.
     width: Option<usize>,
@@ -30,12 +30,12 @@ pub struct CsvRows<R> {
 
 /// A text whose last line gets an end, too, so that all lines are counted alike. It remembers whether its end
 /// was read.
-struct Source<R> {
+struct EndedText<R> {
     text: Chain<R, &'static [u8]>,
     is_at_end: bool,
 }
 
-impl<R: Read> Read for Source<R> {
+impl<R: Read> Read for EndedText<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.text.read(buffer)?;
         self.is_at_end = count == 0 && !buffer.is_empty();
@@ -68,7 +68,7 @@ pub enum CsvFault {
 impl<R: Read> CsvRows<R> {
     /// Begins to read.
     pub fn new(source: R) -> Self {
-        let source = Source { text: source.chain(&b"\n"[..]), is_at_end: false }.take(LONGEST);
+        let source = EndedText { text: source.chain(&b"\n"[..]), is_at_end: false }.take(LONGEST);
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)

@@ -10,7 +10,7 @@ use ck_select_measure::stop::StopReason;
 use ck_select_measure::sweep::Summary;
 
 use crate::error::CliError;
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 /// What would be measured.
 pub(super) fn plan(plan: &Plan, shard: Shard, cost: Cost, format: Format) -> Result<(), CliError> {
@@ -53,7 +53,7 @@ pub(super) fn sweep(summary: &Summary, plan: &Plan, format: Format) -> Result<()
 }
 
 fn write(rows: Vec<(&str, Cell)>, format: Format) -> Result<(), CliError> {
-    let mut table = Table::new(["what", "value"]);
+    let mut table = ResultTable::new(["what", "value"]);
     for (what, value) in rows {
         table.push(vec![what.into(), value]);
     }

@@ -15,7 +15,7 @@ use super::super::{AllowOption, Allowance, load_model, say_ignored};
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
-use crate::table::{Cell, Format, StreamedTable, Table};
+use crate::table::{Cell, Format, ResultTable, StreamedTable};
 
 const EXAMPLES: &str = "Examples:
   ckselect dev features --engine conv97 --data rows.csv --output features.csv
@@ -119,7 +119,7 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
 }
 
 fn list(extractor: &Extractor, args: &Args) -> Result<(), CliError> {
-    let mut table = Table::new(["feature", "depends_on", "meaning"]);
+    let mut table = ResultTable::new(["feature", "depends_on", "meaning"]);
     let schema = &extractor.schema;
     for ((name, scope), doc) in schema.names().into_iter().zip(schema.scopes()).zip(schema.docs()) {
         table.push(vec![name.into(), scope.into(), doc.into()]);

@@ -16,7 +16,7 @@ use super::Args;
 use super::chooser::Chooser;
 use crate::error::CliError;
 use crate::output::{Output, file_name, suffix, write_file, write_json};
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 fn limits(args: &Args) -> Limits {
     let mut limits = Limits::UPSTREAM;
@@ -127,8 +127,8 @@ fn check(comparison: &Comparison, problems: usize) -> Result<(), CliError> {
     Err(CliError::Judged(format!("not accepted: {}", broken.join("; "))))
 }
 
-fn criteria(comparison: &Comparison) -> Table {
-    let mut table = Table::new(["figure", "old", "new", "delta", "allowed_loss", "verdict"]);
+fn criteria(comparison: &Comparison) -> ResultTable {
+    let mut table = ResultTable::new(["figure", "old", "new", "delta", "allowed_loss", "verdict"]);
     for criterion in &comparison.criteria {
         table.push(vec![
             criterion.name.into(),
@@ -170,9 +170,10 @@ fn document(comparison: &Comparison) -> serde_json::Value {
     })
 }
 
-fn changes(comparison: &Comparison, measurements: &Measurements) -> Table {
-    let mut table =
-        Table::new(["problem", "old_kernel", "new_kernel", "old_efficiency", "new_efficiency", "delta"]);
+fn changes(comparison: &Comparison, measurements: &Measurements) -> ResultTable {
+    let mut table = ResultTable::new([
+        "problem", "old_kernel", "new_kernel", "old_efficiency", "new_efficiency", "delta",
+    ]);
     let name = |kernel: Option<u32>| {
         Cell::from(kernel.map(|kernel| measurements.kernels()[kernel as usize].name.as_str()))
     };

@@ -18,7 +18,7 @@ use super::gpu::Gpu;
 use super::{AllowOption, Allowance, pools, share_of};
 use crate::error::CliError;
 use crate::output;
-use crate::table::{Cell, Format, Table};
+use crate::table::{Cell, Format, ResultTable};
 
 mod against;
 mod chooser;
@@ -212,8 +212,8 @@ fn write(
 }
 
 /// The figures over all problems, then by kind of problem.
-fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
-    let mut table = Table::new(["figure", "problems", "mean", "median", "p10", "min"]);
+fn figures(evaluation: &Evaluation, measurements: &Measurements) -> ResultTable {
+    let mut table = ResultTable::new(["figure", "problems", "mean", "median", "p10", "min"]);
     let mut row = |name: &str, cells: &[Cell]| {
         let mut row = [&[name.into()], cells].concat();
         row.resize(6, Cell::Empty);
@@ -290,7 +290,7 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     table
 }
 
-fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
+fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> ResultTable {
     let mut header = vec![
         "problem", "efficiency", "selected_kernel", "selected_tflops", "oracle_kernel", "oracle_tflops",
         "oracle_rank", "num_kernels", "out_of_range", "problem_idx",
@@ -298,7 +298,7 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     if measurements.chooses_split() {
         header.extend(["selected_split_k", "oracle_split_k"]);
     }
-    let mut table = Table::new(header);
+    let mut table = ResultTable::new(header);
     let orders = evaluation.orders.iter().zip(&evaluation.trials);
     let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(orders).collect();
     outcomes.sort_by(|(a, _), (b, _)| a.efficiency.total_cmp(&b.efficiency));

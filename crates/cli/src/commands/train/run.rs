@@ -20,7 +20,7 @@ use super::training::{Common, Training};
 use crate::error::CliError;
 use crate::output::file_name;
 use crate::progress::Progress;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, ResultTable};
 use crate::timestamp::timestamp;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -121,8 +121,8 @@ impl Watcher for Progress {
 }
 
 /// The results of cross-validation: a line per fold or what was left out, and one over all problems.
-fn folds_table(trained: &[TrainedForest]) -> Table {
-    let mut table = Table::new([
+fn folds_table(trained: &[TrainedForest]) -> ResultTable {
+    let mut table = ResultTable::new([
         "target", "fold", "problems", "trees", "rmse", "r2", "mean", "median", "p10", "min", "best_of_top3",
     ]);
     for one in trained {

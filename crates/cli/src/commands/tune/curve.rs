@@ -6,7 +6,7 @@ use super::super::word;
 use super::Args;
 use super::recorded::{TuningData, base, medians, point};
 use crate::error::CliError;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, ResultTable};
 
 /// Numbers of measured problems, besides all.
 const DEFAULT_COUNTS: [usize; 6] = [0, 5, 10, 20, 40, 80];
@@ -70,9 +70,9 @@ fn numbers(counts: &[String], simulation: &Simulation<'_>) -> Result<Vec<usize>,
 }
 
 /// A row for each point.
-pub(super) fn table(points: &[CurvePoint]) -> Table {
+pub(super) fn table(points: &[CurvePoint]) -> ResultTable {
     let header = ["way", "measured", "draws", "judged", "mean", "median", "p10", "min", "best_of_top3"];
-    let mut table = Table::new(header);
+    let mut table = ResultTable::new(header);
     for point in points {
         let CurvePoint { method, measured, draws, efficiency } = point;
         let mut row =

@@ -19,7 +19,7 @@ use super::super::train::card;
 use super::recorded::{TuningData, base, medians, point};
 use super::{Args, curve, measure};
 use crate::error::CliError;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, ResultTable};
 
 /// How many problems a simulation measures by default.
 const DEFAULT_MEASURED: usize = 10;
@@ -139,7 +139,7 @@ fn earlier_points(
 
 fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
     let header = ["seed", "measured", "expected", "problems", "mean", "median", "p10", "min", "best_of_top3"];
-    let mut table = Table::new(header);
+    let mut table = ResultTable::new(header);
     let mut push = |seed: String, draw: &Draw, expected: Option<f64>, found: &Efficiency| {
         let mut row = vec![seed.into(), draw.measured.len().into(), expected.into(), found.problems.into()];
         row.extend(found.shares().map(Cell::from));

@@ -14,7 +14,7 @@ use ck_select_types::sheet::Row;
 use super::DataError;
 use super::record::Counts;
 use super::rows::FileRows;
-use super::table::Table;
+use super::table::TableRows;
 use batches::Batches;
 use values::Column;
 
@@ -25,7 +25,7 @@ pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<Counts, DataError> 
         return Ok(Counts::default());
     }
     let names_of_columns = batches.columns();
-    let mut table = Table::new(&names_of_columns, rows)?;
+    let mut table = TableRows::new(&names_of_columns, rows)?;
     let used: Vec<usize> = table.used.iter().copied().collect();
     let mut before = 0;
     batches.read(&used, |columns, rows| {

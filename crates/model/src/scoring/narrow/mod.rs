@@ -65,12 +65,12 @@ pub(in crate::scoring) struct Narrow {
     /// Another form of the ladders, for AVX-512.
     #[cfg(target_arch = "x86_64")]
     rungs: Option<Rungs>,
-    form: Form,
+    evaluator: NarrowEvaluator,
 }
 
 /// How the forest is evaluated.
 #[derive(Debug)]
-pub(in crate::scoring) enum Form {
+pub(in crate::scoring) enum NarrowEvaluator {
     /// Small trees.
     #[cfg(target_arch = "x86_64")]
     Sieve(Sieve),
@@ -78,14 +78,14 @@ pub(in crate::scoring) enum Form {
     Walk { cells: Cells, isa: Isa },
 }
 
-impl Form {
+impl NarrowEvaluator {
     #[allow(unused_variables)] // other architectures have one form
-    fn new(isa: Isa, cells: Cells, answers: &KernelAnswers, lanes: usize) -> Form {
+    fn new(isa: Isa, cells: Cells, answers: &KernelAnswers, lanes: usize) -> NarrowEvaluator {
         #[cfg(target_arch = "x86_64")]
         if let Some(sieve) = Sieve::new(isa, &cells, answers, lanes) {
-            return Form::Sieve(sieve);
+            return NarrowEvaluator::Sieve(sieve);
         }
-        Form::Walk { cells, isa }
+        NarrowEvaluator::Walk { cells, isa }
     }
 
     /// Small trees for [`LANES`] rows, of which nothing is known before a call; `None` for a walk.
@@ -94,26 +94,26 @@ impl Form {
         ladders: &Ladders,
         numbers: &Numbers,
         isa: Isa,
-    ) -> Option<Form> {
+    ) -> Option<NarrowEvaluator> {
         let trees = forest.trees().iter();
         let is_small =
             isa != Isa::Portable && trees.map(Tree::leaf_values).all(|leaves| leaves.len() <= SMALL);
         let lanes = Lanes::unknown();
         let answers = KernelAnswers::new(ladders, &lanes);
         let cells = is_small.then(|| Cells::new(forest, numbers, &lanes, &answers, BATCH))??;
-        let form = Form::new(isa, cells, &answers, LANES);
-        (!matches!(form, Form::Walk { .. })).then_some(form)
+        let evaluator = NarrowEvaluator::new(isa, cells, &answers, LANES);
+        (!matches!(evaluator, NarrowEvaluator::Walk { .. })).then_some(evaluator)
     }
 
     /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(&self, questions: usize, scratch: &mut Scratch) {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(_) => {
+            NarrowEvaluator::Sieve(_) => {
                 fit_answers(questions, scratch);
                 grow(&mut scratch.leaf_of, BATCH);
             }
-            Form::Walk { cells, .. } => fit(cells, questions, scratch),
+            NarrowEvaluator::Walk { cells, .. } => fit(cells, questions, scratch),
         }
     }
 
@@ -121,8 +121,8 @@ impl Form {
     pub(in crate::scoring) fn sum(&self, lanes: usize, scratch: &mut Scratch) {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(sieve) => sieve.sum(lanes, scratch),
-            Form::Walk { cells, isa } => sum(*isa, cells, lanes, scratch),
+            NarrowEvaluator::Sieve(sieve) => sieve.sum(lanes, scratch),
+            NarrowEvaluator::Walk { cells, isa } => sum(*isa, cells, lanes, scratch),
         }
     }
 }
@@ -156,7 +156,7 @@ impl Narrow {
                 _ => None,
             },
             ladders,
-            form: Form::new(isa, cells, known, lanes.len()),
+            evaluator: NarrowEvaluator::new(isa, cells, known, lanes.len()),
         }
     }
 
@@ -167,22 +167,26 @@ impl Narrow {
             rungs.fetch();
         }
         // Small trees are read in order, and prefetching them disturbs that.
-        if let Form::Walk { cells, .. } = &self.form {
+        if let NarrowEvaluator::Walk { cells, .. } = &self.evaluator {
             cells.fetch(0);
         }
     }
 
     /// What it does, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
-        let form = if matches!(self.form, Form::Walk { .. }) { "narrow walk" } else { "small trees" };
-        format!("{form}, {}", self.isa.name())
+        let evaluator = if matches!(self.evaluator, NarrowEvaluator::Walk { .. }) {
+            "narrow walk"
+        } else {
+            "small trees"
+        };
+        format!("{evaluator}, {}", self.isa.name())
     }
 
     /// The sums of all lanes, into `scratch.sums`.
     pub(in crate::scoring) fn score(&self, values: &Values<'_>, scratch: &mut Scratch) {
-        self.form.fit(self.ladders.questions, scratch);
+        self.evaluator.fit(self.ladders.questions, scratch);
         self.answer(values, &mut scratch.answers);
-        self.form.sum(self.lanes, scratch);
+        self.evaluator.sum(self.lanes, scratch);
     }
 
     /// Answers all questions about one problem.

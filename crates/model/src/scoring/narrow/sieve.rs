@@ -355,7 +355,7 @@ fn sum_halved(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
 fn halved_leaves(number: u16, start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
     let (halves, mut reach) = (Halves::new(), load(start));
     for node in nodes {
-        // SAFETY: questions are of this forest; all have answers (`Form::fit`).
+        // SAFETY: questions are of this forest; all have answers (`NarrowEvaluator::fit`).
         let answer = unsafe { get(answers, node.question as usize) };
         halves.take(&mut reach, answer, node.rest);
     }
@@ -402,7 +402,7 @@ fn wide_leaves(start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
     // SAFETY: 32 words, aligned to a line.
     let mut reach = unsafe { _mm512_load_si512(start.0.as_ptr().cast()) };
     for node in nodes {
-        // SAFETY: questions are of this forest; all have answers (`Form::fit`).
+        // SAFETY: questions are of this forest; all have answers (`NarrowEvaluator::fit`).
         let yes = unsafe { get(answers, node.question as usize) };
         let rest = _mm512_and_si512(reach, _mm512_set1_epi32(node.rest as i32));
         reach = _mm512_mask_mov_epi16(rest, yes, reach);

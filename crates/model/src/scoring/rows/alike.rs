@@ -37,9 +37,9 @@ const TOGETHER: usize = 8;
 /// A forest whose nodes and leaves have places of their own.
 #[derive(Debug)]
 pub(super) struct Alike {
-    roots: Vec<Place>,
+    roots: Vec<NodeNumber>,
     questions: Vec<u16>,
-    children: Vec<[Place; 2]>,
+    children: Vec<[NodeNumber; 2]>,
     leaves: Vec<Leaf>,
     /// The leaves' values times the factor, by themselves: most are only added.
     rounded: Vec<i16>,
@@ -52,7 +52,7 @@ pub(super) struct Alike {
 
 /// The number of a node or leaf, above the bits by which its list's end is shifted.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place(u32);
+struct NodeNumber(u32);
 
 /// The bits of a place that are no number.
 const SHIFT: u32 = 6;
@@ -67,22 +67,22 @@ struct Leaf {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// The queue, and behind it the leaves that were found: places, and the rows that reach them.
-    places: Vec<Place>,
+    places: Vec<NodeNumber>,
     rows: Vec<u64>,
     /// The values of the leaves of some rows, tree after tree.
     values: Vec<[f64; TOGETHER]>,
 }
 
 /// Leaves, each with a bit for every row that reaches it.
-type ReachedLeaves<'a> = (&'a [Place], &'a [u64]);
+type ReachedLeaves<'a> = (&'a [NodeNumber], &'a [u64]);
 
-impl Place {
-    const fn node(number: usize) -> Place {
-        Place((number as u32) << SHIFT)
+impl NodeNumber {
+    const fn node(number: usize) -> NodeNumber {
+        NodeNumber((number as u32) << SHIFT)
     }
 
-    const fn leaf(number: usize) -> Place {
-        Place((number as u32) << SHIFT | 32)
+    const fn leaf(number: usize) -> NodeNumber {
+        NodeNumber((number as u32) << SHIFT | 32)
     }
 
     #[inline(always)]
@@ -98,7 +98,7 @@ struct Ends(u64);
 impl Ends {
     /// Appends a place to its list if there are rows.
     #[inline(always)]
-    fn push(&mut self, (place, rows): (Place, u64), places: &mut [Place], sets: &mut [u64]) {
+    fn push(&mut self, (place, rows): (NodeNumber, u64), places: &mut [NodeNumber], sets: &mut [u64]) {
         let end = self.0.wrapping_shr(place.0) as u32 as usize;
         // SAFETY: nodes and leaves come up once, and one more can be written.
         unsafe {
@@ -133,8 +133,8 @@ impl Alike {
         for tree in 0..trees {
             let (part, nodes, leaves) = (parts.get(tree), alike.children.len(), alike.leaves.len());
             let place = |slot: usize| match slot.checked_sub(LEAVES) {
-                Some(node) => Place::node(nodes + node),
-                None => Place::leaf(leaves + slot),
+                Some(node) => NodeNumber::node(nodes + node),
+                None => NodeNumber::leaf(leaves + slot),
             };
             alike.roots.push(place(if part.nodes.is_empty() { 0 } else { LEAVES }));
             let children =
@@ -210,10 +210,10 @@ impl Alike {
     #[inline(always)]
     fn walk(
         &self,
-        (roots, all): (&[Place], u64),
+        (roots, all): (&[NodeNumber], u64),
         (codes, masks): (&[u16], &[u64]),
         end: usize,
-        (places, rows): (&mut [Place], &mut [u64]),
+        (places, rows): (&mut [NodeNumber], &mut [u64]),
     ) -> usize {
         let mut ends = Ends((end as u64) << 32);
         for &root in roots {

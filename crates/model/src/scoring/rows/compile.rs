@@ -12,7 +12,7 @@ use crate::isa::Isa;
 use crate::scoring::compile::ladder::{Ladders, Numbers};
 use crate::scoring::compile::lanes::Column;
 use crate::scoring::compile::stair::Stair;
-use crate::scoring::narrow::Form;
+use crate::scoring::narrow::NarrowEvaluator;
 use crate::scoring::single::Walks;
 use crate::scoring::unchecked::get;
 
@@ -137,7 +137,7 @@ pub(super) struct Compiled {
     /// How many nodes ask the questions before each one.
     asked_before: Vec<u32>,
     /// All trees once more: if they are small, and for one row.
-    pub(super) small: Option<Form>,
+    pub(super) small: Option<NarrowEvaluator>,
     pub(super) walks: Option<Walks>,
 }
 
@@ -145,7 +145,7 @@ impl Compiled {
     /// `None` if there are more questions or nodes than numbers for them.
     pub(super) fn new(forest: &Forest, isa: Isa) -> Option<Compiled> {
         let (ladders, numbers) = Ladders::new(forest, &vec![Column::Pair; forest.num_features()])?;
-        let small = Form::small(forest, &ladders, &numbers, isa);
+        let small = NarrowEvaluator::small(forest, &ladders, &numbers, isa);
         let (questions, stairs) = (ladders.questions, Stair::all(ladders));
         let (mut parts, mut starts) = (TreeParts::default(), Vec::with_capacity(forest.trees().len() + 1));
         parts.clear();

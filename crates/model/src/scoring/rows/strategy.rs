@@ -15,7 +15,7 @@ use super::{KeptAlike, RowScratch, alike_of};
 use crate::isa::Avx2;
 use crate::scoring::compile::lanes::LANES;
 use crate::scoring::compile::stair::Stair;
-use crate::scoring::narrow::Form;
+use crate::scoring::narrow::NarrowEvaluator;
 use crate::scoring::scratch::{Positions, Scratch, Step, grow};
 use crate::scoring::single::{self, Walks};
 
@@ -25,7 +25,7 @@ const SIEVED: usize = 96;
 /// One way to score some rows, with what of the forest it reads.
 enum Strategy<'a> {
     /// Small trees, for as many rows as a narrow pool has lanes at a time.
-    Sieve(&'a Form),
+    Sieve(&'a NarrowEvaluator),
     /// Each row down its trees by itself: few rows that differ.
     Walk(&'a Walks),
     /// Up to [`alike::MOST`] rows that mostly go the same way.
@@ -118,7 +118,7 @@ fn one_row(
 #[inline(always)]
 fn sieve(
     compiled: &Compiled,
-    small: &Form,
+    small: &NarrowEvaluator,
     RowScratch { positions, lanes, .. }: &mut RowScratch,
     sums: &mut [f64],
 ) {

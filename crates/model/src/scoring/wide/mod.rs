@@ -58,12 +58,12 @@ pub(in crate::scoring) struct Wide {
     lanes: usize,
     ladders: Ladders,
     isa: Isa,
-    form: Form,
+    evaluator: WideEvaluator,
 }
 
 /// How the forest is evaluated.
 #[derive(Debug)]
-enum Form {
+enum WideEvaluator {
     /// Small trees.
     #[cfg(target_arch = "x86_64")]
     Sieve(Box<Sieve>),
@@ -109,40 +109,45 @@ impl Wide {
         if let (Some(scale), Some(avx2)) = (scale, isa.avx2())
             && let Some(sieve) = Sieve::new(avx2, &cells, &ladders, answers, lanes, scale)
         {
-            return Wide { lanes: lanes.len(), ladders, isa, form: Form::Sieve(Box::new(sieve)) };
+            return Wide {
+                lanes: lanes.len(),
+                ladders,
+                isa,
+                evaluator: WideEvaluator::Sieve(Box::new(sieve)),
+            };
         }
         let count = lanes.len().div_ceil(SLAB).max(1);
         let size = lanes.len().div_ceil(count).next_multiple_of(64);
         let slab = |first| Slab::new(lanes, &ladders, answers, first, size.min(lanes.len() - first));
         let slabs = (0..lanes.len()).step_by(size).map(slab).collect();
-        Wide { lanes: lanes.len(), ladders, isa, form: Form::Walk { cells, slabs, scale } }
+        Wide { lanes: lanes.len(), ladders, isa, evaluator: WideEvaluator::Walk { cells, slabs, scale } }
     }
 
     /// How [`estimate`](Self::estimate) rounds; `None` if it cannot.
     pub(in crate::scoring) fn scale(&self) -> Option<Scale> {
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(sieve) => Some(sieve.scale),
-            Form::Walk { scale, .. } => *scale,
+            WideEvaluator::Sieve(sieve) => Some(sieve.scale),
+            WideEvaluator::Walk { scale, .. } => *scale,
         }
     }
 
     /// What it does, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(_) => "small trees of many kernels, avx2".to_owned(),
-            Form::Walk { .. } => format!("wide walk, {}", self.isa.name()),
+            WideEvaluator::Sieve(_) => "small trees of many kernels, avx2".to_owned(),
+            WideEvaluator::Walk { .. } => format!("wide walk, {}", self.isa.name()),
         }
     }
 
     /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(&self, scratch: &mut Scratch) {
         let (room, ladders) = (self.room(), &self.ladders);
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(sieve) => sieve.fit(ladders.questions, scratch),
-            Form::Walk { cells, slabs, .. } => {
+            WideEvaluator::Sieve(sieve) => sieve.fit(ladders.questions, scratch),
+            WideEvaluator::Walk { cells, slabs, .. } => {
                 let words = slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
                 let runs = slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
                 let steps = |ladder: &Ladder| ladder.questions.len().min(runs);
@@ -165,20 +170,20 @@ impl Wide {
 
     /// Number of sums that the slabs write, including the last one's padding.
     pub(in crate::scoring) fn room(&self) -> usize {
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(_) => self.lanes,
-            Form::Walk { slabs, .. } => slabs.last().map_or(0, |slab| slab.first + slab.words * 64),
+            WideEvaluator::Sieve(_) => self.lanes,
+            WideEvaluator::Walk { slabs, .. } => slabs.last().map_or(0, |slab| slab.first + slab.words * 64),
         }
     }
 
     /// The sums of all lanes in whole numbers, by the [`scale`](Self::scale), into `scratch.whole`; the sieve
     /// only bounds them from above, for [`refine`](Self::refine).
     pub(in crate::scoring) fn estimate(&self, values: &Values<'_>, scratch: &mut Scratch) {
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(sieve) => sieve.bound(&self.ladders, values, scratch),
-            Form::Walk { cells, slabs, scale } => {
+            WideEvaluator::Sieve(sieve) => sieve.bound(&self.ladders, values, scratch),
+            WideEvaluator::Walk { cells, slabs, scale } => {
                 let factor = scale.map_or(0.0, |scale| scale.factor);
                 let mut sums = std::mem::take(&mut scratch.whole);
                 self.walk((cells, slabs), values, scratch, &mut sums, |view, scratch, sums| match self.isa {
@@ -197,13 +202,13 @@ impl Wide {
     /// The sums of all lanes, into `scratch.sums`.
     pub(in crate::scoring) fn score(&self, values: &Values<'_>, scratch: &mut Scratch) {
         self.fit(scratch);
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(sieve) => {
+            WideEvaluator::Sieve(sieve) => {
                 sieve.find(&self.ladders, values, scratch);
                 sieve.sum(0..self.lanes, &scratch.found, &mut scratch.sums[..self.lanes]);
             }
-            Form::Walk { cells, slabs, .. } => {
+            WideEvaluator::Walk { cells, slabs, .. } => {
                 let mut sums = std::mem::take(&mut scratch.sums);
                 self.walk((cells, slabs), values, scratch, &mut sums, |view, scratch, sums| match self.isa {
                     #[cfg(target_arch = "x86_64")]
@@ -241,10 +246,10 @@ impl Wide {
     /// are none.
     #[allow(unused_variables)] // other architectures have no sieve
     pub(in crate::scoring) fn refine(&self, cutoff: i64, scratch: &mut Scratch) -> bool {
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(sieve) => sieve.refine(cutoff, scratch),
-            Form::Walk { .. } => false,
+            WideEvaluator::Sieve(sieve) => sieve.refine(cutoff, scratch),
+            WideEvaluator::Walk { .. } => false,
         }
     }
 
@@ -257,13 +262,13 @@ impl Wide {
         values: &Values<'_>,
         scratch: &mut Scratch,
     ) {
-        match &self.form {
+        match &self.evaluator {
             #[cfg(target_arch = "x86_64")]
-            Form::Sieve(sieve) => {
+            WideEvaluator::Sieve(sieve) => {
                 let sums = &mut scratch.listed_sums[..chosen.len()];
                 sieve.sum(chosen.iter().map(|&lane| lane as usize), &scratch.found, sums);
             }
-            Form::Walk { cells, .. } => {
+            WideEvaluator::Walk { cells, .. } => {
                 for (group, chosen) in chosen.chunks(LANES).enumerate() {
                     narrow::answer_for(lanes, chosen, &self.ladders, values, &mut scratch.answers);
                     narrow::sum(self.isa, cells, chosen.len(), scratch);

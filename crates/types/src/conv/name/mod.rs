@@ -29,12 +29,12 @@
 
 use super::{ConvKernel, ConvTile};
 use crate::field::{Record as _, place, places};
-use crate::grammar::Form::{self, Joined, Mark, Number, Other, Widths, Word};
+use crate::grammar::PartForm::{self, Joined, Mark, Number, Other, Widths, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::vocab::ConvLayout;
 
-const fn part(tag: &'static str, field: &'static str, form: Form) -> Part {
+const fn part(tag: &'static str, field: &'static str, form: PartForm) -> Part {
     Part::new(ConvKernel::FIELDS, tag, field, form)
 }
 

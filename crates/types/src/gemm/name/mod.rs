@@ -30,7 +30,7 @@
 use super::family::{Family, PLAIN};
 use super::parts::{EPILOGUE, LAYOUT, PADS, PERSISTENT, SCHEDULER, SHAPES, part};
 use super::{GemmKernel, GemmVariant, Quant, aiter_name, profile_name, quant_name, triton_name};
-use crate::grammar::Form::{Mark, Number, Other, Truth, Widths, Word};
+use crate::grammar::PartForm::{Mark, Number, Other, Truth, Widths, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;

@@ -5,17 +5,17 @@ use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
 use crate::operation::VariantOf as _;
 use crate::pool::PoolError;
-use crate::pool::keys::{Form, KernelJson, KernelKeys, RawKernel};
+use crate::pool::keys::{KernelJson, KernelKeys, KeyForm, RawKernel};
 use crate::vocab::Arch;
 
 /// Configurations leave four flags to the name.
 impl KernelJson for ConvKernel {
     const KEYS: KernelKeys = KernelKeys {
         forms: &[
-            ("op", Form::Own("direction")),
-            ("wave", Form::Joined("wave_m")),
-            ("warp", Form::Joined("warp_tile_m")),
-            ("vector_sizes", Form::Array("vector_a", 3)),
+            ("op", KeyForm::Own("direction")),
+            ("wave", KeyForm::Joined("wave_m")),
+            ("warp", KeyForm::Joined("warp_tile_m")),
+            ("vector_sizes", KeyForm::Array("vector_a", 3)),
         ],
         export: &[
             ("signature", "dtype_in dtype_wei dtype_out layout ndim_spatial op"),

@@ -5,18 +5,18 @@ use crate::field::Record as _;
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind};
 use crate::pool::PoolError;
 use crate::pool::error::quoted;
-use crate::pool::keys::{Form, KernelJson, KernelKeys, RawKernel};
+use crate::pool::keys::{KernelJson, KernelKeys, KeyForm, RawKernel};
 use crate::vocab::{Arch, Elementwise, Major};
 
 /// What describes a GEMM kernel besides its fields.
-struct Source {
+struct Identity {
     name: String,
     kernel: GemmKernel,
     /// An identifier is complete; a name may leave suffixes out.
     complete: bool,
 }
 
-impl Source {
+impl Identity {
     fn new(identifier: Option<String>, name: Option<String>) -> Result<Self, PoolError> {
         let fault = PoolError::new;
         let Some(identifier) = identifier else {
@@ -80,10 +80,10 @@ const EXPORT: &[(&str, &str)] = &[
 impl KernelJson for GemmKernel {
     const KEYS: KernelKeys = KernelKeys {
         forms: &[
-            ("tile_shape", Form::Shape("tile_m")),
-            ("wave_shape", Form::Shape("wave_m")),
-            ("warp_tile_shape", Form::Shape("warp_tile_m")),
-            ("vector_sizes", Form::Array("vector_a", 3)),
+            ("tile_shape", KeyForm::Shape("tile_m")),
+            ("wave_shape", KeyForm::Shape("wave_m")),
+            ("warp_tile_shape", KeyForm::Shape("warp_tile_m")),
+            ("vector_sizes", KeyForm::Array("vector_a", 3)),
         ],
         export: EXPORT,
         config: EXPORT,
@@ -122,7 +122,7 @@ impl KernelJson for GemmKernel {
     }
 
     fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
-        let Source { name, kernel, complete } = Source::new(raw.identifier, raw.name)?;
+        let Identity { name, kernel, complete } = Identity::new(raw.identifier, raw.name)?;
         let layouts =
             [("layout_a", kernel.layout.a), ("layout_b", kernel.layout.b), ("layout_c", kernel.layout.c)];
         let kind = KernelKind::Gemm(kernel);

@@ -2,14 +2,14 @@
 
 use crate::kernel::{Kernel, KernelKind, MoeKernel};
 use crate::pool::PoolError;
-use crate::pool::keys::{Form, KernelJson, KernelKeys, RawKernel};
+use crate::pool::keys::{KernelJson, KernelKeys, KeyForm, RawKernel};
 use crate::vocab::Arch;
 
 const EXPORT: &[(&str, &str)] = &[("", "dtype gfx_arch")];
 
 impl KernelJson for MoeKernel {
     const KEYS: KernelKeys = KernelKeys {
-        forms: &[("dtype", Form::Own("dtype_a"))],
+        forms: &[("dtype", KeyForm::Own("dtype_a"))],
         export: EXPORT,
         config: EXPORT,
         statistics: &[("by_dtype", "dtype")],

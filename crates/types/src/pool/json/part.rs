@@ -11,7 +11,7 @@ use crate::kernel::{KernelKind, Mnk};
 use crate::pool::PoolError;
 use crate::pool::error::quoted;
 use crate::pool::export::{Extents, form};
-use crate::pool::keys::{Form, KernelKeys};
+use crate::pool::keys::{KernelKeys, KeyForm};
 use crate::vocab::{Op, UnknownWord};
 
 /// The keys of a part.
@@ -71,14 +71,14 @@ impl<'a> Fields<'a> {
         let within = |error: PoolError| error.within(key);
         let Some(form) = form(self.op, key) else { return Ok(()) };
         match form {
-            Form::Own(name) => {
+            KeyForm::Own(name) => {
                 let place = self.place(name);
                 match self.value(place, key, value).map_err(within)? {
                     Some(value) => self.assign(key, place, &[value]),
                     None => Ok(()),
                 }
             }
-            Form::Joined(first) => {
+            KeyForm::Joined(first) => {
                 let text: String = typed(value).map_err(within)?;
                 let place = self.place(first);
                 let Field { least, most, .. } = self.field(place);
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
                 let shape = shape.ok_or_else(|| within(PoolError::value(quoted(&text), expected)))?;
                 self.assign(key, place, &shape)
             }
-            Form::Shape(first) => {
+            KeyForm::Shape(first) => {
                 let Extents { m, n, k } = typed(value).map_err(within)?;
                 let place = self.place(first);
                 for (axis, value) in [("m", m), ("n", n), ("k", k)] {
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
                 }
                 self.assign(key, place, &[m, n, k])
             }
-            Form::Array(first, count) => {
+            KeyForm::Array(first, count) => {
                 let values: Vec<Value> = typed(value).map_err(within)?;
                 if values.len() != count {
                     let found = format!("an array of length {}", values.len());

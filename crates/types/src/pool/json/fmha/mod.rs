@@ -6,7 +6,7 @@ use super::part::{Fields, Part};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
 use crate::pool::PoolError;
-use crate::pool::keys::{Form, KernelJson, KernelKeys, RawKernel};
+use crate::pool::keys::{KernelJson, KernelKeys, KeyForm, RawKernel};
 use crate::vocab::Arch;
 
 /// Everything else is in the identifier.
@@ -15,15 +15,15 @@ const EXPORT: &[(&str, &str)] = &[("", "family dtype pipeline gfx_arch")];
 impl KernelJson for FmhaKernel {
     const KEYS: KernelKeys = KernelKeys {
         forms: &[
-            ("data_type", Form::Own("dtype")),
-            ("skip_min_seqlen_q", Form::Own("skip")),
-            ("use_trload", Form::Own("trload")),
-            ("kv_memory_layout", Form::Own("kv_layout")),
-            ("kv_lookup_table", Form::Own("kv_lookup")),
-            ("tile", Form::Array("tile_m0", 6)),
-            ("wave", Form::Array("wave_m0", 9)),
-            ("warp", Form::Array("warp_m0", 9)),
-            ("padding", Form::Array("pad_s", 4)),
+            ("data_type", KeyForm::Own("dtype")),
+            ("skip_min_seqlen_q", KeyForm::Own("skip")),
+            ("use_trload", KeyForm::Own("trload")),
+            ("kv_memory_layout", KeyForm::Own("kv_layout")),
+            ("kv_lookup_table", KeyForm::Own("kv_lookup")),
+            ("tile", KeyForm::Array("tile_m0", 6)),
+            ("wave", KeyForm::Array("wave_m0", 9)),
+            ("warp", KeyForm::Array("warp_m0", 9)),
+            ("padding", KeyForm::Array("pad_s", 4)),
         ],
         export: EXPORT,
         config: EXPORT,
