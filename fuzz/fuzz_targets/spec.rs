@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         let defaults = ProblemDefaults::new(op);
         if let Ok(problem) = Problem::parse(op, text, &defaults) {
             assert_eq!(Problem::parse(op, &problem.to_string(), &defaults), Ok(problem));
-            let _ = Extractor::of_engine(engine).problem_terms(&problem);
+            let _ = Extractor::for_engine(engine).problem_terms(&problem);
         }
     }
 });

@@ -22,7 +22,7 @@ fn record() -> Record {
         measured_at: 1,
         source: WinnerSource::Search,
     };
-    let scope = Scope::new("gfx950".parse().expect("a word"), "fuzz", PoolHash::of_names(["fuzz"]), "");
+    let scope = Scope::new("gfx950".parse().expect("a word"), "fuzz", PoolHash::from_names(["fuzz"]), "");
     Record::new(scope, &GemmProblem::new(1, 2, 3).into(), winner).expect("valid")
 }
 

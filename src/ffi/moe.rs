@@ -58,7 +58,7 @@ impl AsProblem for CkMoeProblem {
         }
         // SAFETY: by contract, `histogram` has so many numbers.
         let rows = unsafe { read_array(self.histogram, self.histogram_count, "histogram") }?;
-        let routing = Routing::of_rows(rows.iter().map(|&rows| rows.into()));
+        let routing = Routing::from_rows(rows.iter().map(|&rows| rows.into()));
         let routed = routing.and_then(|routing| problem.with_histogram(&routing));
         routed.map(Problem::Moe).map_err(Failure::of(CkStatus::InvalidProblem))
     }

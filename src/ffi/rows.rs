@@ -382,7 +382,7 @@ pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<Ro
     let (engine, hardware) =
         unsafe { (read_optional_text(raw.engine, "engine")?, read_optional_text(raw.hardware, "hardware")?) };
     if let Some(engine) = engine {
-        read.engine = match Engine::of_class(engine) {
+        read.engine = match Engine::from_class(engine) {
             Some(newest) => EngineChoice::Class(newest),
             None => EngineChoice::Named(engine.parse().map_err(Failure::of(CkStatus::InvalidArgument))?),
         };

@@ -106,7 +106,7 @@ impl Prepared {
         let estimates = Estimates::new(kernels, gpu, earlier.map(|earlier| &earlier.estimates));
         let pool = asks_for_winners(inputs).then(|| {
             let names: Vec<Cow<'_, str>> = kernels.entries().iter().map(|entry| entry.identity()).collect();
-            PoolHash::of_names(names.iter().map(AsRef::as_ref))
+            PoolHash::from_names(names.iter().map(AsRef::as_ref))
         });
         let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
         let winners = match (pool, before) {

@@ -134,7 +134,7 @@ pub(crate) fn running_on<H: Hooks + 'static>(
 }
 
 pub(crate) fn scope() -> Scope {
-    let pool = PoolHash::of_names(["kernel_a", "kernel_b"]);
+    let pool = PoolHash::from_names(["kernel_a", "kernel_b"]);
     Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", pool, "hip 70051831")
 }
 

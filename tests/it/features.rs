@@ -58,7 +58,7 @@ fn compare(file: &str, extractor: &Extractor) -> usize {
 }
 
 fn upstream(engine: Engine) -> Extractor {
-    let mut extractor = Extractor::of_engine(engine);
+    let mut extractor = Extractor::for_engine(engine);
     extractor.rules.uncoded = Uncoded::Upstream;
     extractor
 }
@@ -106,7 +106,7 @@ fn by_default_absent_and_unknown_words_are_errors() {
         [("gemm72", Engine::Gemm72, [].as_slice()), ("conv97", Engine::Conv97, of_conv)]
     {
         let table = golden(file);
-        let extractor = Extractor::of_engine(engine);
+        let extractor = Extractor::for_engine(engine);
         let entrance = Entrance::new(&extractor);
         let (mut refused, mut accepted) = (0, 0);
         for row in &table.rows {

@@ -287,7 +287,7 @@ fn a_registry_never_answers_with_a_kernel_that_cannot_be_launched() {
     let (plain, padded) = (kernel("False_False_False"), kernel("True_True_True"));
     let problem = |n, k, split_k| -> Problem {
         let bf16 = ck_select::vocab::Dtype::Bf16;
-        GemmProblem { split_k, ..GemmProblem::new(64, n, k).of(bf16) }.into()
+        GemmProblem { split_k, ..GemmProblem::new(64, n, k).with_dtype(bf16) }.into()
     };
     for mode in [Mode::Model, Mode::Priority] {
         let options = Options { mode, splits: "1,2,4,8,16".parse().unwrap(), ..on("gfx942") };

@@ -31,7 +31,7 @@ fn record() -> impl Strategy<Value = Record> {
             problem,
             (kernel, median_ms, cv, repeats, candidates, measured_at, source),
         )| {
-            let pool = PoolHash::of_names([format!("{pool:?}").as_str()]);
+            let pool = PoolHash::from_names([format!("{pool:?}").as_str()]);
             let winner = Winner {
                 kernel: kernel.into(),
                 split_k: if problem.chooses_split() { 8 } else { problem.split_k() },
@@ -77,7 +77,7 @@ proptest! {
 
 fn one() -> Record {
     let winner = Winner { median_ms: 0.1, cv: 0.0, repeats: 20, ..crate::common::winner("kernel_a") };
-    let pool = PoolHash::of_names(["kernel_a"]);
+    let pool = PoolHash::from_names(["kernel_a"]);
     let scope =
         Scope { library: "0.1.0".into(), ..Scope::new("gfx950".parse().unwrap(), "MI355X", pool, "") };
     Record::new(scope, &GemmProblem::new(1, 2, 3).into(), winner).unwrap()

@@ -62,7 +62,7 @@ fn any_change_of_scope_hides_the_winner() {
     for changed in [
         Scope { arch: "gfx942".parse().unwrap(), ..scope() },
         Scope { device: "AMD Instinct MI350X".into(), ..scope() },
-        Scope { pool: PoolHash::of_names(["kernel_a", "kernel_b", "kernel_c"]), ..scope() },
+        Scope { pool: PoolHash::from_names(["kernel_a", "kernel_b", "kernel_c"]), ..scope() },
         Scope { library: "99.0.0".into(), ..scope() },
         Scope { driver: "hip 70051832".into(), ..scope() },
     ] {
@@ -306,7 +306,7 @@ fn merging_keeps_the_newer_whatever_the_order() {
 fn records_come_in_the_order_in_which_they_were_written() {
     let folder = folder();
     let store = open(&folder.path().join("s.jsonl"));
-    let other = Scope { arch: "gfx942".parse().unwrap(), pool: PoolHash::of_names(["x"]), ..scope() };
+    let other = Scope { arch: "gfx942".parse().unwrap(), pool: PoolHash::from_names(["x"]), ..scope() };
     let mut records: Vec<Record> = (1..=10)
         .map(|m| {
             let scope = if m % 2 == 0 { scope() } else { other.clone() };

@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let of_both = of_both.first().map_or(Ok(0), |count| count.parse::<usize>())?;
     let text = std::fs::read_to_string(text)?;
     let (forest, folder) = (Forest::parse(text.as_bytes())?, tempfile::tempdir()?);
-    let model = Hgbm::of_forest(&forest)?;
+    let model = Hgbm::from_forest(&forest)?;
     let path = folder.path().join("carrying.so");
     std::fs::write(&path, carrying(&std::fs::read(library)?, &text)?)?;
     // SAFETY: whoever names a library of ck-select wants its code to run.

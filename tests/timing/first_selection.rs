@@ -32,7 +32,7 @@ fn problem(number: i64) -> Problem {
 /// Writes winners of the host to a store, as a registry would have measured them.
 fn fill(store: &Path, pool: &Pool) -> Result<(), Failure> {
     let names = || pool.iter().map(|kernel| kernel.name.as_str());
-    let scope = Scope::new("gfx950".parse()?, HostDevice::NAME, PoolHash::of_names(names()), "");
+    let scope = Scope::new("gfx950".parse()?, HostDevice::NAME, PoolHash::from_names(names()), "");
     let record = |number| Record {
         scope: scope.clone(),
         problem: problem(number),

@@ -60,7 +60,7 @@ impl CliError {
     }
 
     /// The error of a function that writes its output itself.
-    pub(crate) fn of_writer(error: &(impl std::error::Error + 'static)) -> Self {
+    pub(crate) fn from_writer(error: &(impl std::error::Error + 'static)) -> Self {
         if is_broken_pipe(error) { Self::BrokenPipe } else { Self::failed(error) }
     }
 

@@ -73,7 +73,7 @@ impl RunnerConfig {
     }
 
     /// The configuration for one library that holds all kernels.
-    pub fn of_library(library: &Path) -> Result<Self, MeasureError> {
+    pub fn from_library(library: &Path) -> Result<Self, MeasureError> {
         let library = std::path::absolute(library).map_err(at(library))?;
         Ok(Self::Library { library, device: DeviceKind::default(), environment: BTreeMap::new() })
     }

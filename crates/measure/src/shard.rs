@@ -42,7 +42,7 @@ impl Shard {
     /// batches, only if there are fewer problems than parts. The most expensive piece goes first, each to the
     /// part with the least work.
     #[must_use]
-    pub fn of(&self, plan: &Plan, cost: Cost, batch: usize) -> Plan {
+    pub fn part(&self, plan: &Plan, cost: Cost, batch: usize) -> Plan {
         if self.count == 1 {
             return plan.clone();
         }
@@ -97,7 +97,7 @@ mod tests {
         for (kernels, problems, count) in [(16, 50, 4), (16, 50, 7), (16, 2, 5), (3, 1, 4)] {
             let plan = sized(kernels, problems);
             let parts: Vec<Plan> =
-                (1..=count).map(|index| Shard { index, count }.of(&plan, COST, 4)).collect();
+                (1..=count).map(|index| Shard { index, count }.part(&plan, COST, 4)).collect();
             let mut pairs: Vec<Pair> = parts.iter().flat_map(Plan::pairs).collect();
             pairs.sort();
             assert!(pairs.iter().copied().eq(plan.pairs()), "{kernels} {problems} {count}");

@@ -23,7 +23,7 @@ impl OperationData for ConvProblem {
         &[&["kernel", "problem_idx"], &CONV_COLUMNS, &["latency_ms", "tflops", "non_zero"]];
     const NUMBERS_RUNS: bool = true;
 
-    fn of_row(
+    fn from_row(
         (_, kernel): (&str, &ConvKernel),
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
@@ -36,7 +36,7 @@ impl OperationData for ConvProblem {
         let read = Self::given_in(cells, is_size).and_then(|mut given| {
             given.or("ndim", kernel.ndim.into());
             let (direction, dtype) = (kernel.direction, kernel.dtype_in);
-            Self::of_given(given, &ProblemDefaults { direction, dtype, ..*defaults })
+            Self::from_given(given, &ProblemDefaults { direction, dtype, ..*defaults })
         });
         read.map_err(|error| error.to_string())
     }
@@ -63,7 +63,7 @@ mod tests {
         let column = |(name, word)| Column { name, cells: Cells::Words { words: vec![word], codes: &[0] } };
         let table = Table::new(numbers.into_iter().chain(words).map(column).collect(), 1).unwrap();
         let defaults = ProblemDefaults::new(Op::Conv);
-        let problem = ConvProblem::of_row(("", &kernel), &table.row(0), &defaults).unwrap();
+        let problem = ConvProblem::from_row(("", &kernel), &table.row(0), &defaults).unwrap();
         assert_eq!((problem.direction, problem.ndim), (Direction::Forward, 2));
     }
 }

@@ -82,7 +82,7 @@ mod tests {
         }
         let mut measurements = Measurements::new(RowScope::all(Op::Conv));
         measurements.add_text("a.csv", text.as_bytes()).unwrap();
-        let extractor = Extractor::of_engine(Engine::Conv97);
+        let extractor = Extractor::for_engine(Engine::Conv97);
         let wanted: Vec<u32> = (0..3000).filter(|index| index % 5 != 0).collect();
         let whole = rows(&measurements, &extractor, &wanted).unwrap();
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -101,7 +101,7 @@ mod tests {
         let text = format!("kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n{name},16,64,8,8,3,3,0.5,10\n");
         measurements.add_text("a.csv", text.as_bytes()).unwrap();
         let fails =
-            |engine| rows(&measurements, &Extractor::of_engine(engine), &[0]).unwrap_err().to_string();
+            |engine| rows(&measurements, &Extractor::for_engine(engine), &[0]).unwrap_err().to_string();
         assert!(fails(Engine::Conv97).starts_with(&format!("{name}: pipeline: found 'wavelet'")));
         assert!(fails(Engine::Gemm72).starts_with(name));
     }

@@ -24,13 +24,13 @@ impl OperationData for FmhaProblem {
         &["arch", "latency_ms", "tflops", "bandwidth_gb_s", "is_valid"],
     ];
 
-    fn of_row(
+    fn from_row(
         (_, kernel): (&str, &FmhaKernel),
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
     ) -> Result<Self, String> {
         let is_size = |name: &str| FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name);
-        let sizes = Self::given_in(cells, is_size).and_then(|given| Self::of_given(given, defaults));
+        let sizes = Self::given_in(cells, is_size).and_then(|given| Self::from_given(given, defaults));
         sizes.map(|sizes| kernel.sign(&sizes)).map_err(|error| error.to_string())
     }
 }

@@ -22,13 +22,13 @@ impl OperationData for GemmProblem {
     ];
     const HAS_BOOLEANS: bool = true;
 
-    fn of_row(
+    fn from_row(
         (name, kernel): (&str, &GemmKernel),
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
     ) -> Result<Self, String> {
         let is_size = |name: &str| !["dtype", "dtype_a", "dtype_b", "dtype_c", "layout"].contains(&name);
-        let read = Self::given_in(cells, is_size).and_then(|given| Self::of_given(given, defaults));
+        let read = Self::given_in(cells, is_size).and_then(|given| Self::from_given(given, defaults));
         let mut problem = read.map_err(|error| error.to_string())?;
         (problem.dtype_a, problem.dtype_b, problem.dtype_c) =
             (kernel.dtype_a, kernel.dtype_b, kernel.dtype_c);
@@ -69,7 +69,7 @@ impl OperationData for GemmProblem {
     }
 
     /// One of AITER's names stands for kernels of fp8 and of int8.
-    fn of_type(self, kernel: &GemmKernel, dtype: Dtype) -> Option<Self> {
+    fn with_type(self, kernel: &GemmKernel, dtype: Dtype) -> Option<Self> {
         let problem = Self { dtype_a: dtype, dtype_b: dtype, ..self };
         kernel.matches_types(&problem).then_some(problem)
     }

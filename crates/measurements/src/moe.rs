@@ -21,13 +21,13 @@ impl OperationData for MoeProblem {
         &["arch", "latency_ms", "tflops", "is_valid"],
     ];
 
-    fn of_row(
+    fn from_row(
         (name, kernel): (&str, &MoeKernel),
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
     ) -> Result<Self, String> {
         let is_size = |name: &str| !["dtype", "dtype_a", "dtype_b"].contains(&name);
-        let read = Self::given_in(cells, is_size).and_then(|given| Self::of_given(given, defaults));
+        let read = Self::given_in(cells, is_size).and_then(|given| Self::from_given(given, defaults));
         let problem = read.map_err(|error| error.to_string())?;
         let problem = Self { dtype_a: kernel.dtype_a, dtype_b: kernel.dtype_b, ..problem };
         match kernel.misfit(&problem) {

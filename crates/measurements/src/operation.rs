@@ -19,7 +19,7 @@ pub(crate) trait OperationData: OperationProblem {
     const NUMBERS_RUNS: bool = false;
 
     /// The problem of a row: sizes from its cells, words from its kernel, which has a name.
-    fn of_row(
+    fn from_row(
         kernel: (&str, &Self::Kernel),
         cells: &dyn Fields,
         defaults: &ProblemDefaults,
@@ -42,7 +42,7 @@ pub(crate) trait OperationData: OperationProblem {
 
     /// The problem in the type of a tuned table's row, as a kernel's name may stand for several; `None` if it
     /// does not stand for this one.
-    fn of_type(self, _kernel: &Self::Kernel, _dtype: Dtype) -> Option<Self> {
+    fn with_type(self, _kernel: &Self::Kernel, _dtype: Dtype) -> Option<Self> {
         Some(self)
     }
 }

@@ -53,7 +53,7 @@ fn kernels() -> BTreeMap<String, Kernel> {
 fn extractors() -> Vec<(String, Extractor)> {
     use Engine::{Conv97, ConvGfx950, ConvWork, Fmha68, Fmha68Python, Gemm72, Gemm78Vec};
     let engines = [Conv97, ConvGfx950, ConvWork, Fmha68, Fmha68Python, Gemm72, Gemm78Vec];
-    let engines = engines.iter().map(|&one| (one.as_str().to_owned(), Extractor::of_engine(one)));
+    let engines = engines.iter().map(|&one| (one.as_str().to_owned(), Extractor::for_engine(one)));
     let specs = files("models").into_iter().map(|model| model.join("feature_spec.json")).filter_map(|file| {
         let spec = FeatureSpec::from_json(&file.to_string_lossy(), &fs::read(&file).ok()?).unwrap();
         spec.prior.is_none().then(|| (file.display().to_string(), spec.extractor))

@@ -54,7 +54,7 @@ impl Directory {
             files.insert(format!("cv_metrics_{target}.json"), pretty(&folds));
             files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
         }
-        if let Some(learned) = sureness::of_folds(measurements, plan, trained)? {
+        if let Some(learned) = sureness::from_folds(measurements, plan, trained)? {
             learned.read(plan.extractor.schema.op()).map_err(TrainError::refused)?;
             let learned = serde_json::to_value(learned).map_err(TrainError::refused)?;
             files.insert(Sureness::FILE.to_owned(), pretty(&learned));

@@ -75,11 +75,11 @@ impl TrainingData {
         only_trains: &[bool],
     ) -> Result<Self, TrainError> {
         let targets = [target].into_iter();
-        Ok(Self::of_targets(measurements, extractor, targets, only_trains)?.swap_remove(0))
+        Ok(Self::for_targets(measurements, extractor, targets, only_trains)?.swap_remove(0))
     }
 
     /// The data for several targets, with one matrix of the rows that are usable for any of them.
-    pub fn of_targets(
+    pub fn for_targets(
         measurements: &Measurements,
         extractor: &Extractor,
         targets: impl Iterator<Item = Target>,

@@ -126,7 +126,7 @@ impl Params {
 
     /// The parameters of a training on winners of tuned tables. Few trees, so that the shipped models are
     /// small. A winner's share says already how sharp it is.
-    pub fn of_winners(objective: Objective) -> Self {
+    pub fn for_winners(objective: Objective) -> Self {
         let values =
             [("n_estimators", 105.0), ("learning_rate", 0.1), ("num_leaves", 24.0), ("reg_lambda", 1.0)];
         let params = Self::new(objective).with(&values);

@@ -346,7 +346,7 @@ fn is_clearly_negative(values: &[f64]) -> bool {
 }
 
 fn with_columns(extractor: &Extractor, engine: Engine) -> Extractor {
-    Extractor { hardware: extractor.hardware, arch: extractor.arch, ..Extractor::of_engine(engine) }
+    Extractor { hardware: extractor.hardware, arch: extractor.arch, ..Extractor::for_engine(engine) }
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ fn chance(first: usize, choices: &[JudgedChoice], expected: &[f64], weights: &[f
 
 /// What a training's folds teach about the choices of the model. `None` without folds, and for winners of tables,
 /// which have no losses.
-pub(super) fn of_folds(
+pub(super) fn from_folds(
     measurements: &Measurements,
     plan: &Plan,
     trained: &[TrainedForest],

@@ -29,7 +29,7 @@ pub fn train(
     }
     // All targets are checked first: nothing is trained if one of them has no data.
     let targets = plan.goals.iter().map(|goal| goal.target);
-    let data = TrainingData::of_targets(measurements, &plan.extractor, targets, &plan.only_trains)?;
+    let data = TrainingData::for_targets(measurements, &plan.extractor, targets, &plan.only_trains)?;
     plan.goals.iter().zip(data).map(|(goal, data)| one(measurements, plan, goal, data, watcher)).collect()
 }
 

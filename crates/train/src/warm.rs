@@ -123,7 +123,7 @@ impl WarmStart {
             return Err(TrainError::not_universal(&self.place));
         }
         let before = self.extractor().schema.clone();
-        let schema = before.clone().followed_by(Schema::of_engine(Engine::default_for(before.op())));
+        let schema = before.clone().followed_by(Schema::for_engine(Engine::default_for(before.op())));
         let names = schema.names();
         for (_, forest) in &mut self.forests {
             *forest = TextForest::parse(widened(forest.text(), &names, before.len()))

@@ -6,7 +6,7 @@
 //! so that cells are parsed in one place, and a word that cannot be read is refused there.
 //!
 //! ```text
-//! row ── strict or lenient ──> Given ── over ──> Given ── OperationProblem::of_given ──> problem ── validate
+//! row ── strict or lenient ──> Given ── over ──> Given ── OperationProblem::from_given ──> problem ── validate
 //!                                         ^
 //!                            another Given, for absent fields
 //! ```

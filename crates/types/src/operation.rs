@@ -15,7 +15,7 @@ pub trait OperationProblem: Record + Copy {
     const OPERATION: Operation;
 
     /// The problem of which some fields are given, checked.
-    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField>;
+    fn from_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField>;
 
     /// Reads all that named cells say about a problem.
     fn given(cells: &dyn Fields) -> Result<Given<Self>, InvalidField> {
@@ -31,7 +31,7 @@ pub trait OperationProblem: Record + Copy {
 
     /// Reads a problem from named cells and checks it.
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        Self::of_given(Self::given(cells)?, defaults)
+        Self::from_given(Self::given(cells)?, defaults)
     }
 
     /// The problem as a kernel would run it, if a file states only some of its words.

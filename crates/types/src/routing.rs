@@ -33,12 +33,12 @@ impl Routing {
     /// ```
     /// use ck_select_types::routing::Routing;
     ///
-    /// let routing = Routing::of_rows([40, 17, 0])?;
+    /// let routing = Routing::from_rows([40, 17, 0])?;
     /// assert_eq!((routing.rows, routing.active, routing.largest), (57, 2, 40));
     /// assert_eq!(routing.tiles, [5, 3, 2, 2, 2]);
     /// # Ok::<(), ck_select_types::problem::InvalidField>(())
     /// ```
-    pub fn of_rows(rows: impl IntoIterator<Item = i64>) -> Result<Self, InvalidField> {
+    pub fn from_rows(rows: impl IntoIterator<Item = i64>) -> Result<Self, InvalidField> {
         let mut all = Self { rows: 0, active: 0, largest: 0, tiles: [0; 5] };
         for own in rows {
             all.add(own, 1)?;
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn histograms_are_counted_tile_by_tile() {
         let routing: Routing = "300+17*2+0*5".parse().unwrap();
-        assert_eq!(routing, Routing::of_rows([17, 300, 17, 0]).unwrap());
+        assert_eq!(routing, Routing::from_rows([17, 300, 17, 0]).unwrap());
         assert_eq!(routing.tiles, [19 + 4, 10 + 2, 5 + 2, 3 + 2, 2 + 2]);
         assert_eq!("300 17 17".parse(), Ok(routing));
     }
@@ -252,6 +252,6 @@ mod tests {
         assert!(skewed.largest > 20 && skewed.active < even.active, "{skewed:?}");
         // No expert has a token twice.
         assert_eq!(Routing::skewed(10, 8, 4, 8.0).largest, 10);
-        assert_eq!(Routing::skewed(10, 2, 2, 3.0), Routing::of_rows([10, 10]).unwrap());
+        assert_eq!(Routing::skewed(10, 2, 2, 3.0), Routing::from_rows([10, 10]).unwrap());
     }
 }

@@ -14,7 +14,7 @@ use crate::require;
 impl Hgbm {
     /// The trees of a forest, with the bits of its raw scores, divided by the trees' number if it is
     /// averaged. The error names the tree and the split that cannot be expressed.
-    pub fn of_forest(forest: &Forest) -> Result<Self, InvalidField> {
+    pub fn from_forest(forest: &Forest) -> Result<Self, InvalidField> {
         let parts = if forest.averaged() { forest.trees().len() } else { 1 };
         let trees = forest.trees().iter().enumerate().map(|(number, tree)| expressed(tree, number, parts));
         let trees = trees.collect::<Result<_, _>>()?;

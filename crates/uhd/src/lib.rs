@@ -7,7 +7,7 @@
 //!    └──── import ─────────────┘
 //! ```
 //!
-//! [`Hgbm::of_forest`] expresses LightGBM's forests exactly, or refuses them; [`Hgbm::to_text`] goes back
+//! [`Hgbm::from_forest`] expresses LightGBM's forests exactly, or refuses them; [`Hgbm::to_text`] goes back
 //! where LightGBM has such splits.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

@@ -34,7 +34,7 @@ fn fill(row: &mut [f64], bounds: &[f64], random: &mut Random) {
 /// Compares a forest with what is made of it, and again as a file, and again as LightGBM's text, if it
 /// becomes that.
 fn compare(forest: &Forest, rows: usize) -> bool {
-    let model = Hgbm { features_hash: "sha256:00".to_owned(), ..Hgbm::of_forest(forest).unwrap() };
+    let model = Hgbm { features_hash: "sha256:00".to_owned(), ..Hgbm::from_forest(forest).unwrap() };
     let model = Hgbm::read(&model.write().unwrap()).unwrap();
     let back = match model.to_text(forest.feature_names()) {
         Ok(text) => Some(Forest::parse(text.as_bytes()).unwrap()),
@@ -66,7 +66,7 @@ fn golden_forests_are_walked_to_the_same_bits_or_refused() {
     for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
         let forest = Forest::load(&path).unwrap();
         let name = path.file_stem().unwrap().display();
-        match Hgbm::of_forest(&forest) {
+        match Hgbm::from_forest(&forest) {
             Ok(_) if compare(&forest, 111_112) => {}
             Ok(_) => only_out.push(name.to_string()),
             Err(error) => refused.push(format!("{name}: {error}")),
@@ -96,7 +96,7 @@ fn tree(seed: u64) -> Forest {
 fn any_tree_is_walked_to_the_same_bits_unless_a_threshold_is_infinite() {
     let (mut refused, mut back) = (0, 0);
     for forest in (0..800).map(tree) {
-        match Hgbm::of_forest(&forest) {
+        match Hgbm::from_forest(&forest) {
             Ok(_) => back += usize::from(compare(&forest, 300)),
             Err(error) => {
                 assert!(bounds(&forest).iter().any(|bound| bound.is_infinite()), "{error}");
@@ -167,7 +167,7 @@ fn a_base_score_and_other_comparisons_keep_their_bits() {
 /// Damaged, a file is refused, or is another model that is as safe to walk.
 #[test]
 fn damaged_files_are_refused_or_safe() {
-    let whole = (0..).find_map(|seed| Hgbm::of_forest(&tree(seed)).ok()).unwrap().write().unwrap();
+    let whole = (0..).find_map(|seed| Hgbm::from_forest(&tree(seed)).ok()).unwrap().write().unwrap();
     let mut random = Random(400);
     for _ in 0..2000 {
         let mut bytes = whole.clone();

@@ -75,7 +75,7 @@ fn sure(call: Call<'_, '_>, estimate: &PreparedEstimate, places: &[Ranked]) -> O
     let load = estimator.load(&call.problem.with_split(first.split_k));
     let signs = Signs::new(places.len(), behind);
     let signs = signs.with_estimate(estimator, &load, estimate.kernels.shape(first.index)?);
-    Some(Sureness::of_estimate(call.problem.op())?.judge(&signs))
+    Some(Sureness::for_estimate(call.problem.op())?.judge(&signs))
 }
 
 const fn choice(ranked: &Ranked) -> Choice {

@@ -11,7 +11,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("winners.db");
 //! let store = Store::open(&path, Mode::ReadWrite)?;
-//! let pool = PoolHash::of_names(["kernel_a", "kernel_b"]);
+//! let pool = PoolHash::from_names(["kernel_a", "kernel_b"]);
 //! let winners = store.winners(Scope::new("gfx950".parse()?, "AMD Instinct MI355X", pool, "hip 70051831"))?;
 //!
 //! let problem = Problem::Gemm(GemmProblem::new(128, 1536, 7168));

@@ -16,9 +16,9 @@ use crate::vocab::Arch;
 /// ```
 /// use ck_select::tuning::store::PoolHash;
 ///
-/// let hash = PoolHash::of_names(["beta", "alpha", "beta"]);
+/// let hash = PoolHash::from_names(["beta", "alpha", "beta"]);
 /// assert_eq!(hash.to_string(), "a2614723f16bd69ba226a46b42cdb49a");
-/// assert_eq!(hash, PoolHash::of_names(["alpha", "beta"]));
+/// assert_eq!(hash, PoolHash::from_names(["alpha", "beta"]));
 /// assert_eq!("a2614723f16bd69ba226a46b42cdb49a".parse(), Ok(hash));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +26,7 @@ pub struct PoolHash(u128);
 
 impl PoolHash {
     /// The hash of these kernel names. A registry adds the fields of kernels whose names do not tell them.
-    pub fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names: Vec<&str> = names.into_iter().collect();
         names.sort_unstable();
         names.dedup();
@@ -121,20 +121,20 @@ mod tests {
             (&["alphabeta"], "ab5874bfa7917bda1fd62e79ac39348a"),
             (&["gemm_b", "conv_\u{e9}", "gemm_a"], "2dc6ffe0ac9e0565ade77196a763a1e0"),
         ] {
-            assert_eq!(PoolHash::of_names(names.iter().copied()).to_string(), hash);
+            assert_eq!(PoolHash::from_names(names.iter().copied()).to_string(), hash);
         }
     }
 
     #[test]
     fn names_do_not_run_together() {
-        let hash = |names: &[&str]| PoolHash::of_names(names.iter().copied());
+        let hash = |names: &[&str]| PoolHash::from_names(names.iter().copied());
         assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
         assert_ne!(hash(&["a"]), hash(&["a", ""]));
     }
 
     #[test]
     fn hashes_read_back_and_nothing_else_does() {
-        let hash = PoolHash::of_names(["x"]);
+        let hash = PoolHash::from_names(["x"]);
         assert_eq!(hash.to_string().parse(), Ok(hash));
         for bad in ["", "12", "+2614723f16bd69ba226a46b42cdb49a", "a2614723f16bd69ba226a46b42cdb49ag"] {
             assert!(bad.parse::<PoolHash>().is_err(), "{bad}");
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn texts_are_one_line() {
         let good =
-            Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", PoolHash::of_names(["x"]), "");
+            Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", PoolHash::from_names(["x"]), "");
         good.validate().unwrap();
         let error = Scope { device: String::new(), ..good.clone() }.validate().unwrap_err();
         assert_eq!(error.to_string(), "device: found 0 bytes, expected 1 to 256 bytes");

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let more = shown.count - SHOWN;
         say!("ckselect: and {} more rejected rows; --rejects FILE lists them", HumanCount(more));
     }
-    let reports = converted.map_err(|error| CliError::of_writer(&error))?;
+    let reports = converted.map_err(|error| CliError::from_writer(&error))?;
     // When the table goes to standard output, nothing else may follow it.
     if is_standard_output(&args.output) { Ok(()) } else { summary(&reports, args.format) }
 }

@@ -144,7 +144,7 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
         uhd::carrying(&library, &text).map_err(of_file(&args.model))?
     } else {
         let training_arches = model.spec().arch.iter().map(ToString::to_string).collect();
-        let written = Hgbm::of_forest(forest)
+        let written = Hgbm::from_forest(forest)
             .and_then(|trees| Hgbm { features_hash: hash.clone(), training_arches, ..trees }.write());
         written.map_err(of_file(&args.model))?
     };

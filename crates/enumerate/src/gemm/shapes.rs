@@ -10,6 +10,6 @@ impl OperationShapes for GemmProblem {
         let m = if random.below(4) == 0 { any(random, 0, 12) } else { stepped(random, 0, 13) };
         let n = 8 * any(random, 1, 11);
         let k = 8 * any(random, 1, 11);
-        Self::new(m, n, k).of(choice.dtype)
+        Self::new(m, n, k).with_dtype(choice.dtype)
     }
 }

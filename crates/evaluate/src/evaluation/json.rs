@@ -68,7 +68,7 @@ impl Evaluation {
                 "num_shapes_without_rows": self.problems_without_rows,
                 "num_shapes_without_choice": self.problems_without_choice,
                 "num_unmeasured_choices": self.orders.iter().filter(|order| order.unmeasured.is_some()).count(),
-                "efficiency_mean_of_measured_choices": self.of_measured_choices().map(|spread| spread.mean),
+                "efficiency_mean_of_measured_choices": self.measured_choices().map(|spread| spread.mean),
             },
             "baselines": {
                 "fixed_kernel": name(self.baselines.fixed_kernel),

@@ -132,7 +132,7 @@ fn no_rows(measurements: &Measurements) -> EvaluateError {
 
 impl Evaluation {
     /// Ranks every problem's measured kernels, or those of a pool, by the model and judges the choices.
-    pub fn of_model(
+    pub fn from_model(
         model: &Arc<Model>,
         measurements: &Measurements,
         pool: Option<&Arc<Pool>>,
@@ -152,7 +152,7 @@ impl Evaluation {
     }
 
     /// Judges the choices of a file.
-    pub fn of_predictions(
+    pub fn from_predictions(
         predictions: &Predictions,
         measurements: &Measurements,
     ) -> Result<Self, EvaluateError> {
@@ -164,7 +164,7 @@ impl Evaluation {
 
     /// Efficiencies of the choices that were measured, as averaged by upstream's validator; those of all
     /// count the others as 0. `None` if all were measured.
-    pub fn of_measured_choices(&self) -> Option<Spread> {
+    pub fn measured_choices(&self) -> Option<Spread> {
         let measured = self.outcomes.iter().zip(&self.orders).filter(|(_, order)| order.unmeasured.is_none());
         let measured: Vec<f64> = measured.map(|(outcome, _)| outcome.efficiency).collect();
         (measured.len() < self.outcomes.len()).then(|| Spread::new(measured))

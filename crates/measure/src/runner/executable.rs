@@ -224,7 +224,7 @@ impl Runner for ExecutableRunner {
                 report(Report::Outcome(place, Outcome::Failed(failure)))?;
                 continue;
             }
-            let best_ms = best.of(job.place, job.best_ms);
+            let best_ms = best.of_problem(job.place, job.best_ms);
             let measure = || Ok((self.samples(job, gpu, best_ms, context)?, true));
             let outcome = match steadiest(context.settings, measure) {
                 Ok(outcome) => outcome,

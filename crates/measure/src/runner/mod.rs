@@ -36,16 +36,16 @@ pub struct Context<'a> {
 /// The best time so far of the problem that is being measured.
 #[derive(Debug, Default)]
 pub(crate) struct BestTime {
-    of: Option<(u32, Option<f64>)>,
+    current: Option<(u32, Option<f64>)>,
 }
 
 impl BestTime {
     /// The best time of a problem; `known` is its best time before the batch.
-    pub(crate) fn of(&mut self, problem: u32, known: Option<f64>) -> Option<f64> {
-        match self.of {
-            Some((current, best_ms)) if current == problem => best_ms,
+    pub(crate) fn of_problem(&mut self, problem: u32, known: Option<f64>) -> Option<f64> {
+        match self.current {
+            Some((known_problem, best_ms)) if known_problem == problem => best_ms,
             _ => {
-                self.of = Some((problem, known));
+                self.current = Some((problem, known));
                 known
             }
         }
@@ -53,7 +53,7 @@ impl BestTime {
 
     /// Takes a time of the most recently requested problem into account.
     pub(crate) fn lower(&mut self, outcome: &Outcome) {
-        if let Some((_, best_ms)) = &mut self.of {
+        if let Some((_, best_ms)) = &mut self.current {
             *best_ms = (*best_ms).into_iter().chain(outcome.latency_ms()).reduce(f64::min);
         }
     }

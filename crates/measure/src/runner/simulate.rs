@@ -50,7 +50,7 @@ impl Runner for SimulatedRunner {
                 return Ok(BatchEnd::Stopped(reason));
             }
             let mut outcome = self.0.answer(job.kernel, &job.problem);
-            let best_ms = best.of(job.place, job.best_ms);
+            let best_ms = best.of_problem(job.place, job.best_ms);
             let limit = best_ms.zip(context.settings.cutoff).map(|(best, factor)| best * factor);
             if let (Some(ms), Some(limit)) = (outcome.latency_ms(), limit)
                 && ms > limit

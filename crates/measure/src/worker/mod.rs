@@ -144,7 +144,7 @@ impl<'a> Worker<'a> {
             );
         }
         let settings = &self.request.settings;
-        let best_ms = self.best.of(item.place, item.best_ms);
+        let best_ms = self.best.of_problem(item.place, item.best_ms);
         let mut usable = true;
         let Ok(outcome) = steadiest::<Infallible>(settings, || {
             let report = time(self.device, callbacks, &problem, settings, best_ms);

@@ -41,7 +41,7 @@ impl<'a> Objects<'a> {
         let header = match &mut self.header {
             Some(header) => header,
             none => {
-                let columns = Columns::of_keys(self.rows.file, &self.names);
+                let columns = Columns::from_keys(self.rows.file, &self.names);
                 let header = Header::new(columns, &self.names, &self.rows, Absence::Zero);
                 none.insert(header.map_err(|error| error.fault.to_string())?.0)
             }

@@ -67,7 +67,7 @@ pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Re
     // The reader parses the architecture that is assumed, because it can report where it is.
     let defaults = ProblemDefaults { arch: recorded.or(arch), ..ProblemDefaults::new(kernel.op()) };
     let problem = each_operation!(&kernel.kind, KernelKind(own) as Own => {
-        Own::of_row((&kernel.name, own), cells, &defaults).map(Problem::from)?
+        Own::from_row((&kernel.name, own), cells, &defaults).map(Problem::from)?
     });
     match (recorded, problem.arch()) {
         (Some(found), Some(expected)) if found != expected => {

@@ -78,7 +78,7 @@ impl Winners {
         let file = path.display().to_string();
         let table = ConfigTable::read(path)
             .map_err(|error| LeftOut::new("files that are no tables", &error.file, error.reason))?;
-        let model = KnownModel::of_table(key).ok_or_else(|| {
+        let model = KnownModel::from_table(key).ok_or_else(|| {
             let found =
                 format!("E, N: found {} x {}, expected ranks of a known model", key.experts, key.width);
             LeftOut::new("tables of no known model's ranks", &file, found)
@@ -108,7 +108,7 @@ impl EngineFile {
     /// Reads the file's name.
     fn new(path: PathBuf) -> Result<Self, LeftOut> {
         let file = path.display().to_string();
-        let (_, key) = TableKey::of_path(&path)
+        let (_, key) = TableKey::from_path(&path)
             .map_err(|fault| LeftOut::new("files that no engine names so", &file, fault))?;
         if let EngineDevice { name, arch: "", .. } = key.device {
             let found = format!("device_name: found {name}, expected the name of one GPU's");

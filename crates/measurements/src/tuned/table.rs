@@ -73,7 +73,7 @@ impl TunedRow<'_> {
             problem_of(kernel, &columns.cells(self.row).map_err(text)?, arch_with(units, assumed.arch));
         let mut problem = problem.map_err(|fault| columns.own_name(fault))?;
         if let Some(word) = dtype.text(self.row) {
-            problem = of_type(problem, dtype.name, &word, kernel)?;
+            problem = with_type(problem, dtype.name, &word, kernel)?;
         }
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
             Hardware::check_units(arch, column.name, units).map_err(text)?;
@@ -221,10 +221,10 @@ impl TunedShape {
 }
 
 /// A problem in the type of a row.
-fn of_type(problem: Problem, column: &str, word: &str, kernel: &Kernel) -> Result<Problem, String> {
+fn with_type(problem: Problem, column: &str, word: &str, kernel: &Kernel) -> Result<Problem, String> {
     let dtype = word.parse().map_err(|error| format!("{column}: {error}"))?;
     let of_kernel = each_operation!((problem, &kernel.kind), (Problem(of), KernelKind(own)) => {
-        of.of_type(own, dtype).map(Into::into)
+        of.with_type(own, dtype).map(Into::into)
     }, Some(problem));
     let (name, own) = (&kernel.name, kernel.kind.dtype());
     of_kernel.ok_or_else(|| format!("{column}: found {word}, but '{name}' is a kernel of {own}"))

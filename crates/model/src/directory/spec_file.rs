@@ -272,7 +272,7 @@ impl Extension {
             }
             (Some(_), names) => Schema::universal(op, names.as_deref()),
             (None, Some(names)) => Schema::by_names(op, &names),
-            (None, None) => Ok(Schema::of_engine(engine)),
+            (None, None) => Ok(Schema::for_engine(engine)),
         };
         schema.map_err(|error| format!("feature_names: {error}").into())
     }

@@ -344,7 +344,7 @@ mod tests {
         let fields = TrainedFields::new(&spec(&trained, "gemm_universal"));
         let other =
             GemmProblem { layout: "rrr".parse().unwrap(), split_k: 2, ..GemmProblem::new(17, 1536, 7168) };
-        let outside = fields.outside(&other.of(Dtype::Bf16).into(), "gfx942".parse().ok());
+        let outside = fields.outside(&other.with_dtype(Dtype::Bf16).into(), "gfx942".parse().ok());
         let names: Vec<_> = outside.names(Op::Gemm).collect();
         assert_eq!(names, ["M", "split_k", "dtype_a", "dtype_b", "dtype_c", "layout", "arch"]);
         assert_eq!(fields.describe(&other.into(), None, 7), ("rrr".to_owned(), "rcr".to_owned()));

@@ -267,7 +267,7 @@ const AITER: Constants = Constants {
 const AITER_TILE: Constants = Constants { matrix_share: 0.54, registers: 12.0, ..AITER };
 
 impl Constants {
-    pub(super) const fn of(library: Library) -> &'static Self {
+    pub(super) const fn for_library(library: Library) -> &'static Self {
         match library {
             Library::ComposableKernel => &COMPOSABLE_KERNEL,
             Library::Cuda => &CUDA,

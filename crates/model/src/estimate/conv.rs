@@ -66,7 +66,7 @@ impl KernelEstimate for ConvKernel {
     type Shape = Shape;
 
     fn shape(&self, device: &Device) -> Result<Shape, ShapeError> {
-        let shape = Shape::new(&Kernel::of_conv(self), device, self.library(device))?;
+        let shape = Shape::new(&Kernel::from_conv(self), device, self.library(device))?;
         Ok(Shape {
             merged: f64::from(self.num_groups_to_merge.max(1)),
             explicit: self.explicit_gemm,
@@ -78,7 +78,7 @@ impl KernelEstimate for ConvKernel {
 }
 
 impl Kernel {
-    fn of_conv(kernel: &ConvKernel) -> Self {
+    fn from_conv(kernel: &ConvKernel) -> Self {
         let (input, weight, output) = (kernel.dtype_in, kernel.dtype_wei, kernel.dtype_out);
         Self {
             types: match kernel.direction {

@@ -105,7 +105,7 @@ mod tests {
     /// As many rows of as many tokens, for experts that have these.
     fn routed(rows: &[i64]) -> MoeProblem {
         let problem = MoeProblem::new(MoeStage::One, 256, [64, 4], [4096, 4096]);
-        problem.with_histogram(&Routing::of_rows(rows.iter().copied()).unwrap()).unwrap()
+        problem.with_histogram(&Routing::from_rows(rows.iter().copied()).unwrap()).unwrap()
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn weights_are_read_again_unless_tiles_that_share_them_run_side_by_side() {
         let problem = MoeProblem::new(MoeStage::One, 4096, [8, 2], [28672, 8192]);
-        let problem = problem.with_histogram(&Routing::of_rows([1024; 8]).unwrap()).unwrap();
+        let problem = problem.with_histogram(&Routing::from_rows([1024; 8]).unwrap()).unwrap();
         let beside = NAME.replace("group1", "group16");
         assert!(time(problem, &beside) < time(problem, NAME));
     }

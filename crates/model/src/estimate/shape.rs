@@ -109,7 +109,7 @@ pub(super) struct Kernel {
 
 impl Shape {
     pub(super) fn new(kernel: &Kernel, device: &Device, library: Library) -> Result<Self, ShapeError> {
-        let step = Step::new(kernel, device, Constants::of(library));
+        let step = Step::new(kernel, device, Constants::for_library(library));
         let dtype = multiplied(kernel.types[0], kernel.types[1]);
         let macs = device.macs(dtype);
         if macs <= 0.0 {

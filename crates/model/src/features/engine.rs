@@ -171,7 +171,7 @@ impl Engine {
 
     /// The newest engine of an upstream class. What a class computes depends on its version, which only a
     /// spec's names reveal.
-    pub fn of_class(name: &str) -> Option<Self> {
+    pub fn from_class(name: &str) -> Option<Self> {
         named().find(|one| one.class == name).map(|one| one.engine)
     }
 

@@ -57,7 +57,7 @@ mod tests {
                 let engine = Engine::default_for(op);
                 let schema = Schema::by_names(op, names).unwrap();
                 let arch = Some("gfx950".parse().unwrap());
-                let extractor = Extractor { schema, hardware, arch, ..Extractor::of_engine(engine) };
+                let extractor = Extractor { schema, hardware, arch, ..Extractor::for_engine(engine) };
                 let terms = extractor.problem_terms(&problem).unwrap();
                 let mut row = vec![0.0; names.len()];
                 extractor.fill(&terms, &extractor.kernel_terms(&kernel.kind).unwrap(), &mut row);

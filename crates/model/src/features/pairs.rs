@@ -289,9 +289,9 @@ mod tests {
         let list = prop::sample::select(vec!["", "1x2x3*4", "100x7x300+128x512x1024*3+9x9x9"]);
         ([extent(), extent(), extent()], 0..3_u32, list).prop_map(|(extents, batch, list)| {
             let [m, n, k] = extents;
-            let mut problem = GemmProblem::new(m, n, k).of(Dtype::Fp8);
+            let mut problem = GemmProblem::new(m, n, k).with_dtype(Dtype::Fp8);
             (problem.request.batch, problem.request.groups) = (batch, list.parse().unwrap_or(Groups::NONE));
-            let mut terms = problem.terms(&Extractor::of_engine(Engine::Gemm72)).unwrap();
+            let mut terms = problem.terms(&Extractor::for_engine(Engine::Gemm72)).unwrap();
             terms.vector = VectorProblem::new(extents, GemmLayout::RCR, Dtype::Fp16, 64);
             terms
         })

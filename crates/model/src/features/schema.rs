@@ -177,7 +177,7 @@ impl Schema {
     }
 
     /// The columns of an upstream engine.
-    pub fn of_engine(engine: Engine) -> Self {
+    pub fn for_engine(engine: Engine) -> Self {
         // Looking up all names takes longer than the features of a row.
         static MADE: [OnceLock<Schema>; Engine::ALL.len()] = [const { OnceLock::new() }; Engine::ALL.len()];
         let make = || match Self::by_names(engine.op(), &engine.feature_names()) {
@@ -336,7 +336,7 @@ impl<P: OperationTerms> Features<P> {
 /// use ck_select_types::kernel::Kernel;
 /// use ck_select_types::problem::ConvProblem;
 ///
-/// let extractor = Extractor::of_engine(Engine::Conv97);
+/// let extractor = Extractor::for_engine(Engine::Conv97);
 /// let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
 /// let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv3_intrawave")?;
 /// let row = extractor.row(&problem.into(), &kernel.kind)?;
@@ -370,9 +370,9 @@ impl Extractor {
     }
 
     /// An upstream engine with its rules and default hardware.
-    pub fn of_engine(engine: Engine) -> Self {
+    pub fn for_engine(engine: Engine) -> Self {
         Self {
-            schema: Schema::of_engine(engine),
+            schema: Schema::for_engine(engine),
             rules: engine.rules(),
             hardware: engine.hardware(),
             arch: None,
@@ -434,7 +434,7 @@ mod tests {
     fn order_is_the_models() {
         let schema = Schema::by_names(Op::Gemm, &["K", "M"]).unwrap();
         assert_eq!((schema.names(), schema.scopes()), (vec!["K", "M"], vec!["problem", "problem"]));
-        let extractor = Extractor { schema, ..Extractor::of_engine(Engine::Gemm72) };
+        let extractor = Extractor { schema, ..Extractor::for_engine(Engine::Gemm72) };
         let terms = extractor.problem_terms(&GemmProblem::new(1, 2, 3).into()).unwrap();
         assert!(matches!(terms, ProblemTerms::Gemm(_)));
         let conv = ConvProblem::new_2d([8, 8], [1, 1]);
@@ -475,8 +475,8 @@ mod tests {
 
     #[test]
     fn words_without_a_number_matter_only_to_models_that_ask() {
-        let fp64 = GemmProblem::new(8, 8, 8).of(crate::vocab::Dtype::Fp64);
-        let extractor = Extractor::of_engine(Engine::Gemm72);
+        let fp64 = GemmProblem::new(8, 8, 8).with_dtype(crate::vocab::Dtype::Fp64);
+        let extractor = Extractor::for_engine(Engine::Gemm72);
         let error = extractor.problem_terms(&fp64.into()).unwrap_err().to_string();
         let expected = "dtype: found 'fp64', expected one of fp32, fp16, bf16, fp8, bf8, int8, int4, pk_fp4";
         assert_eq!(error, expected);

@@ -59,7 +59,7 @@ impl Ranking<'_, '_> {
         let fit = self.sureness().and_then(|sureness| sureness.times());
         let fit = match own {
             Some(_) => fit,
-            None => fit.or_else(|| Sureness::of_estimate(self.ranker.model.key().op)?.times()),
+            None => fit.or_else(|| Sureness::for_estimate(self.ranker.model.key().op)?.times()),
         };
         let time = own.or_else(|| self.estimated_us(first));
         let time = time.map(|time| match fit {

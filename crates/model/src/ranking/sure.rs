@@ -58,7 +58,7 @@ impl Ranking<'_, '_> {
         match &self.ranker.first_segment().compiled {
             CompiledModel::Universal(universal) if model.is_universal() => {
                 let seen = universal.has_seen(&self.query.problem, self.query.arch)?;
-                if seen { model.sureness() } else { Sureness::of_estimate(model.key().op) }
+                if seen { model.sureness() } else { Sureness::for_estimate(model.key().op) }
             }
             _ => model.sureness(),
         }

@@ -20,7 +20,7 @@ pub fn engine_features(
     rows: impl ExactSizeIterator<Item = impl Fields>,
 ) -> Result<Result<Vec<f64>, RowsError>, RowModelError> {
     let mut extractor = match options.engine {
-        EngineChoice::Named(engine) => Extractor::of_engine(engine),
+        EngineChoice::Named(engine) => Extractor::for_engine(engine),
         _ => make_spec("the engine".to_owned(), b"{}", options)?.extractor,
     };
     extractor.rules.uncoded = options.uncoded.unwrap_or(extractor.rules.uncoded);

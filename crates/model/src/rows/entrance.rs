@@ -271,7 +271,7 @@ impl Entrance {
             given.need(Own::needs(given))?;
             let direction = self.extractor.direction;
             let defaults = ProblemDefaults { direction, ..ProblemDefaults::new(self.extractor.schema.op()) };
-            let problem: Problem = ck_select_types::operation::OperationProblem::of_given(*given, &defaults)
+            let problem: Problem = ck_select_types::operation::OperationProblem::from_given(*given, &defaults)
                 .map(|problem: Own| problem.into())?;
             let terms = self.extractor.problem_terms(&problem).map_err(field_error)?;
             Ok((problem, terms))

@@ -387,7 +387,7 @@ pub(super) fn make_spec(
     }
     if let EngineChoice::Named(engine) = options.engine {
         if !names_columns {
-            spec.extractor.schema = Schema::of_engine(engine);
+            spec.extractor.schema = Schema::for_engine(engine);
         }
         if !has_rules {
             spec.extractor.rules = engine.rules();

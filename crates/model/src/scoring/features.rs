@@ -339,7 +339,7 @@ mod tests {
             (Engine::Conv97, false),
             (Engine::ConvWork, true),
         ] {
-            let extractor = Extractor::of_engine(engine);
+            let extractor = Extractor::for_engine(engine);
             let kernels: Vec<_> = (0..123).map(|number| conv_kernel(&extractor, own, number)).collect();
             let problems = [3, 64, 65]
                 .map(|c| ConvProblem { n: 3, c, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) }.into());
@@ -348,6 +348,6 @@ mod tests {
         let kernels: Vec<_> = (0..123).map(gemm_kernel).collect();
         let one = GemmProblem::new(100, 200, 300);
         let problems = [one, one.grouped("100x7x300+128x512x1024*3".parse().unwrap())].map(Problem::from);
-        rows_are_the_extractors(&Extractor::of_engine(Engine::Gemm72), &kernels, &problems);
+        rows_are_the_extractors(&Extractor::for_engine(Engine::Gemm72), &kernels, &problems);
     }
 }

@@ -73,7 +73,7 @@ impl Sureness {
     }
 
     /// The estimate's sureness for an operation, learned from choices on several GPUs (`docs/sureness.md`).
-    pub fn of_estimate(op: Op) -> Option<&'static Arc<Self>> {
+    pub fn for_estimate(op: Op) -> Option<&'static Arc<Self>> {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
             std::array::from_fn(|place| {
                 let op = Op::ALL[place];
@@ -179,7 +179,7 @@ mod tests {
     /// The estimate says of each operation how sure it is, of some problems more than of others.
     #[test]
     fn the_estimate_says_how_sure_it_is() {
-        assert!(Op::ALL.iter().all(|&op| Sureness::of_estimate(op).is_some()));
+        assert!(Op::ALL.iter().all(|&op| Sureness::for_estimate(op).is_some()));
         let configs = format!("{}/../../configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
         let pool = Arc::new(Pool::read(configs).unwrap());
         let arch: Arch = "gfx950".parse().unwrap();

@@ -32,7 +32,7 @@ fn listed(path: &str) -> Vec<Kernel> {
 
 /// Ten tiles by three pipelines, the 97 features.
 pub(crate) fn conv_30() -> Setting {
-    let (extractor, pool) = (Extractor::of_engine(Engine::Conv97), listed("configs/forward_bf16.txt"));
+    let (extractor, pool) = (Extractor::for_engine(Engine::Conv97), listed("configs/forward_bf16.txt"));
     Setting { extractor, pool, problem: conv_problem }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn conv_310() -> Setting {
             pool.push(Kernel { name: other.name.replace("compv3", "wavelet"), kind });
         }
     }
-    let mut extractor = Extractor::of_engine(Engine::ConvSuperset);
+    let mut extractor = Extractor::for_engine(Engine::ConvSuperset);
     extractor.rules.uncoded = Uncoded::Upstream;
     Setting { extractor, pool, problem: conv_problem }
 }
@@ -106,13 +106,13 @@ pub(crate) fn gemm_4608() -> Setting {
             }
         }
     }
-    Setting { extractor: Extractor::of_engine(Engine::Gemm72), pool, problem: gemm_problem }
+    Setting { extractor: Extractor::for_engine(Engine::Gemm72), pool, problem: gemm_problem }
 }
 
 /// Fifteen tiles by two pipelines, upstream's 68 features.
 pub(crate) fn fmha_30() -> Setting {
     let pool = listed("tests/golden/models/fmha_small/pool.txt");
-    Setting { extractor: Extractor::of_engine(Engine::Fmha68Python), pool, problem: fmha_problem }
+    Setting { extractor: Extractor::for_engine(Engine::Fmha68Python), pool, problem: fmha_problem }
 }
 
 fn conv_problem(random: &mut Random) -> Problem {

@@ -129,7 +129,7 @@ fn features_of_mem_kernels_are_those_of_the_training() {
     let measurements = read(Op::Gemm, &[("gemm.csv", &text)]);
     let trained_with = |mem_pads: MemPads| {
         let mut plan = plan(vec![goal(Target::Tflops, Objective::Log1p, &[])]);
-        let engine = Extractor::of_engine(Engine::Gemm72);
+        let engine = Extractor::for_engine(Engine::Gemm72);
         plan.extractor = Extractor { rules: Rules { mem_pads, ..engine.rules }, ..engine };
         let trained = train(&measurements, &plan, &()).unwrap();
         let directory = Directory::new(&measurements, &plan, &trained, &inputs(&measurements)).unwrap();

@@ -25,7 +25,7 @@ fn columns_of_promising_kernels_are_those_of_all() {
     let extractor = Extractor {
         arch: Some(arch),
         hardware: Hardware::for_arch(&arch).unwrap(),
-        ..Extractor::of_engine(Engine::default_for(Op::Conv))
+        ..Extractor::for_engine(Engine::default_for(Op::Conv))
     };
     let first = 4;
     let promising = Simulation::promising(&whole, &base, &extractor, first).unwrap();

@@ -8,7 +8,7 @@ mod tile;
 
 pub use kernels::*;
 #[cfg(test)]
-pub(crate) use problem::of_given;
+pub(crate) use problem::from_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
@@ -60,8 +60,8 @@ impl OperationProblem for ConvProblem {
         executable_flags: &[],
     };
 
-    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        let problem = problem::of_given(given, defaults)?;
+    fn from_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::from_given(given, defaults)?;
         problem.validate().map(|()| problem)
     }
 

@@ -173,7 +173,7 @@ pub const fn floor_div(a: i64, b: i64) -> i64 {
 
 /// The problem of which these fields are given. `C`, `K`, `Wi`, `X` are required, and `Hi`, `Y` unless
 /// `ndim=1`.
-pub(crate) fn of_given(
+pub(crate) fn from_given(
     mut given: Given<ConvProblem>,
     defaults: &ProblemDefaults,
 ) -> Result<ConvProblem, InvalidField> {

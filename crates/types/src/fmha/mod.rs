@@ -12,9 +12,9 @@ mod supports;
 mod tests;
 
 pub use kernels::*;
-use problem::has_signature;
 #[cfg(test)]
-pub(crate) use problem::of_given;
+pub(crate) use problem::from_given;
+use problem::has_signature;
 pub use problems::*;
 
 pub(crate) mod kernels {
@@ -81,8 +81,8 @@ impl OperationProblem for FmhaProblem {
     };
 
     /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.
-    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        let problem = problem::of_given(given, defaults)?;
+    fn from_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::from_given(given, defaults)?;
         if !given.has_signature() {
             return problem.validate_sizes().map(|()| problem);
         }

@@ -336,7 +336,7 @@ impl FmhaProblem {
 
 /// The problem of which these fields are given. `seqlen_q`, `nhead_q` and `hdim_q` are required; those of
 /// keys and values default to the same numbers. The API and the stage follow from each other.
-pub(crate) fn of_given(
+pub(crate) fn from_given(
     mut given: Given<FmhaProblem>,
     defaults: &ProblemDefaults,
 ) -> Result<FmhaProblem, InvalidField> {

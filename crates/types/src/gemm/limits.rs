@@ -279,12 +279,13 @@ mod tests {
     #[test]
     fn every_gemm_of_a_list_counts_and_other_gpus_do_not() {
         let list = Kernel::from_name(&format!("grouped_gemm_bf16_rcr_{BODY}")).unwrap();
-        let of =
-            |groups: &str| GemmProblem::new(1, 1, 1).of(Dtype::Bf16).grouped(groups.parse().unwrap()).into();
+        let of = |groups: &str| {
+            GemmProblem::new(1, 1, 1).with_dtype(Dtype::Bf16).grouped(groups.parse().unwrap()).into()
+        };
         assert_eq!(list.kind.refusal(&of("64x128x64+64x256x128"), None), None);
         assert_eq!(list.kind.refusal(&of("64x120x64+64x256x128"), None), Some(Refusal::TilesOfN));
         let kernel = KernelKind::Gemm(named(&format!("gemm_bf16_rcr_{BODY}")));
-        let problem = Problem::from(GemmProblem::new(64, 101, 4095).of(Dtype::Bf16));
+        let problem = Problem::from(GemmProblem::new(64, 101, 4095).with_dtype(Dtype::Bf16));
         for (arch, expected) in [("gfx942", Some(Refusal::TilesOfN)), ("sm_90", None)] {
             let arch = arch.parse().ok();
             assert_eq!(kernel.refusal(&problem.on(arch), None), expected);

@@ -16,7 +16,7 @@ mod variant;
 use family::Family;
 pub use kernels::*;
 #[cfg(test)]
-pub(crate) use problem::of_given;
+pub(crate) use problem::from_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
@@ -74,8 +74,8 @@ impl OperationProblem for GemmProblem {
         executable_flags: &["m", "n", "k"],
     };
 
-    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        let problem = problem::of_given(given, defaults)?;
+    fn from_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::from_given(given, defaults)?;
         problem.validate().map(|()| problem)
     }
 

@@ -70,7 +70,7 @@ impl GemmProblem {
     }
 
     /// The problem with A and B of one type, and C of the resulting type.
-    pub const fn of(mut self, dtype: Dtype) -> Self {
+    pub const fn with_dtype(mut self, dtype: Dtype) -> Self {
         self.dtype_a = dtype;
         self.dtype_b = dtype;
         self.dtype_c = dtype.result();
@@ -118,7 +118,7 @@ impl GemmProblem {
 }
 
 /// The problem of which these fields are given. `M`, `N`, `K` are required, or a list of GEMMs as `groups`.
-pub(crate) fn of_given(
+pub(crate) fn from_given(
     mut given: Given<GemmProblem>,
     defaults: &ProblemDefaults,
 ) -> Result<GemmProblem, InvalidField> {
@@ -134,7 +134,7 @@ pub(crate) fn of_given(
         layout: defaults.gemm_layout,
         arch: given.arch().or(defaults.arch),
         request: defaults.gemm_request,
-        ..GemmProblem::USUAL.of(dtype)
+        ..GemmProblem::USUAL.with_dtype(dtype)
     };
     usual.dtype_c = defaults.dtype_c.unwrap_or(usual.dtype_c);
     usual.request.groups = groups;

@@ -43,7 +43,7 @@ impl ProblemHeader {
         let kernel = self.kernel.name(row).map_err(ProblemLineFault::Cells)?;
         let cells = self.problem.cells(row).map_err(ProblemLineFault::Cells)?;
         read(&cells, kernel.as_deref(), request, line).map_err(|fault| match fault {
-            ProblemLineFault::Cells(wrong) => ProblemLineFault::Cells(self.problem.of_column(wrong)),
+            ProblemLineFault::Cells(wrong) => ProblemLineFault::Cells(self.problem.in_column(wrong)),
             fault => fault,
         })
     }
@@ -170,7 +170,7 @@ impl<'a> ProblemObjects<'a> {
             self.keys = names.iter().map(|&name| name.to_owned()).collect();
             self.header = None;
         }
-        let header = || ProblemHeader::new(Columns::of_keys("", &self.keys));
+        let header = || ProblemHeader::new(Columns::from_keys("", &self.keys));
         let row: Vec<&Value> = names.iter().filter_map(|&name| object.get(name)).collect();
         self.header.get_or_insert_with(header).read(&row, request, line)
     }

@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_mean_routing_is_the_problems_or_an_even_one() {
         let problem = MoeProblem::new(MoeStage::One, 64, [64, 4], [512, 512]);
-        let routed = MeanRouting::new(&problem.routed(Routing::of_rows([64, 64, 64, 64]).unwrap()));
+        let routed = MeanRouting::new(&problem.routed(Routing::from_rows([64, 64, 64, 64]).unwrap()));
         let tiles = [16.0, 32.0, 48.0, 128.0, 512.0].map(|rows| (routed.tiles_of(rows) * 1e3).round());
         assert_eq!(tiles, [16e3, 8e3, 5660.0, 4e3, 4e3]);
         assert_eq!((routed.active, routed.largest), (4.0, 64.0));

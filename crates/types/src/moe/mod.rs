@@ -11,7 +11,7 @@ mod tests;
 pub use kernels::*;
 pub use mean::MeanRouting;
 #[cfg(test)]
-pub(crate) use problem::of_given;
+pub(crate) use problem::from_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
@@ -70,8 +70,8 @@ impl OperationProblem for MoeProblem {
         executable_flags: &[],
     };
 
-    fn of_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
-        let problem = problem::of_given(&given, defaults)?;
+    fn from_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::from_given(&given, defaults)?;
         problem.validate().map(|()| problem)
     }
 

@@ -192,7 +192,7 @@ impl MoeProblem {
 
 /// The problem of which these fields are given. `stage`, `tokens`, `experts`, `topk`, `n` and `k` are required;
 /// the routing is a histogram, a skew, or the numbers of one ([`Routing`]).
-pub(crate) fn of_given(
+pub(crate) fn from_given(
     given: &Given<MoeProblem>,
     defaults: &ProblemDefaults,
 ) -> Result<MoeProblem, InvalidField> {

@@ -20,7 +20,7 @@ impl Problem {
     /// use ck_select_types::problem::GemmProblem;
     /// use ck_select_types::vocab::Dtype;
     ///
-    /// let problem = GemmProblem::new(4096, 4096, 4096).of(Dtype::Bf16).into();
+    /// let problem = GemmProblem::new(4096, 4096, 4096).with_dtype(Dtype::Bf16).into();
     /// # let problem: ck_select_types::problem::Problem = problem;
     /// assert!(problem.check_figures(700.0, 0.196).is_ok());
     /// let error = problem.check_figures(255_704.0, 0.196).unwrap_err().to_string();
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn problems_beyond_any_device_are_refused() {
-        let gemm = |dtype| Problem::from(GemmProblem::new(8192, 8192, 8192).of(dtype));
+        let gemm = |dtype| Problem::from(GemmProblem::new(8192, 8192, 8192).with_dtype(dtype));
         for (dtype, most) in [(Dtype::Bf16, 20_000.0), (Dtype::Fp8, 40_000.0), (Dtype::PkFp4, 80_000.0)] {
             assert_eq!(gemm(dtype).check_figures(most, 1.0), Ok(()));
             assert!(gemm(dtype).check_figures(most * 1.01, 1.0).is_err());

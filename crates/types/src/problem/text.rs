@@ -207,7 +207,10 @@ mod tests {
             ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
         assert_eq!(conv(RESNET), Ok(expected.into()));
         assert_eq!(conv(&RESNET.replace(',', " ")), Ok(expected.into()));
-        assert_eq!(gemm("m=1,N=2,K=3,dtype=fp16"), Ok(GemmProblem::new(1, 2, 3).of(Dtype::Fp16).into()));
+        assert_eq!(
+            gemm("m=1,N=2,K=3,dtype=fp16"),
+            Ok(GemmProblem::new(1, 2, 3).with_dtype(Dtype::Fp16).into())
+        );
     }
 
     #[test]
@@ -359,10 +362,13 @@ mod tests {
             let pairs = Pairs::new(text.iter().map(|(name, value)| (*name, value.as_str())).collect());
             let defaults = ProblemDefaults::new(op);
             let problem = match op {
-                Op::Conv => settled(conv::of_given(ConvProblem::given(&pairs).ok()?, &defaults).ok()?).into(),
-                Op::Gemm => gemm::of_given(GemmProblem::given(&pairs).ok()?, &defaults).ok()?.into(),
+                Op::Conv => {
+                    settled(conv::from_given(ConvProblem::given(&pairs).ok()?, &defaults).ok()?).into()
+                }
+                Op::Gemm => gemm::from_given(GemmProblem::given(&pairs).ok()?, &defaults).ok()?.into(),
                 Op::Fmha => {
-                    let problem = fmha::of_given(FmhaProblem::given(&pairs).ok()?, &defaults).ok()?.settled();
+                    let problem =
+                        fmha::from_given(FmhaProblem::given(&pairs).ok()?, &defaults).ok()?.settled();
                     // Few random numbers of heads divide another.
                     let shared = problem.nhead_q % problem.nhead_k == 0;
                     Problem::from(FmhaProblem {
@@ -370,7 +376,7 @@ mod tests {
                         ..problem
                     })
                 }
-                Op::Moe => routed(moe::of_given(&MoeProblem::given(&pairs).ok()?, &defaults).ok()?).into(),
+                Op::Moe => routed(moe::from_given(&MoeProblem::given(&pairs).ok()?, &defaults).ok()?).into(),
             };
             problem.validate().is_ok().then_some(problem)
         })

@@ -126,7 +126,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The keys of an object in a file.
-    pub fn of_keys(file: &'a str, names: &'a [String]) -> Self {
+    pub fn from_keys(file: &'a str, names: &'a [String]) -> Self {
         Self { place: "", ..Self::new(file, names) }
     }
 
@@ -265,7 +265,7 @@ impl ProblemColumns {
     }
 
     /// A fault of a field as one of its column.
-    pub fn of_column(&self, fault: InvalidField) -> InvalidField {
+    pub fn in_column(&self, fault: InvalidField) -> InvalidField {
         let column = self.0.iter().find(|(field, _)| **field == fault.field);
         column.map_or(fault.clone(), |(_, column)| InvalidField { field: column.name.to_owned(), ..fault })
     }

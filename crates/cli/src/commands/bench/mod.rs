@@ -231,7 +231,7 @@ impl<'a> CheckedSweep<'a> {
         if log == Path::new("-") {
             refuse!("--output: found '-', expected a file: a sweep keeps a log that can be resumed");
         }
-        let plan = args.shard.of(&whole, cost, settings.batch);
+        let plan = args.shard.part(&whole, cost, settings.batch);
         Ok(Self { args, settings, cost, plan, runner, gpus, log })
     }
 

@@ -30,7 +30,7 @@ pub(super) fn open(
     let config = if suffix(path) == "json" {
         RunnerConfig::read(path)?
     } else if is_library {
-        RunnerConfig::of_library(path)?
+        RunnerConfig::from_library(path)?
     } else {
         return Ok(Box::new(ExecutableRunner::new(path.clone(), pool.op()).map_err(CliError::usage)?));
     };

@@ -107,7 +107,7 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
             args.arch.with_constants(args.allow.apply(load_model(directory)?))?.extractor().clone()
         }
         (None, Some(engine)) => {
-            let extractor = Extractor::of_engine(engine);
+            let extractor = Extractor::for_engine(engine);
             Extractor { hardware: args.arch.hardware_over(extractor.hardware)?, ..extractor }
         }
         (None, None) => refuse!("give --engine or --model"),

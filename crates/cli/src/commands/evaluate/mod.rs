@@ -151,7 +151,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
     match chooser.on_measured(args, &measurements)? {
         Chooser::File(path) => {
             let predictions = read_predictions(&path, &measurements)?;
-            Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None))
+            Ok((Evaluation::from_predictions(&predictions, &measurements)?, measurements, None))
         }
         Chooser::Model(model) => {
             let buildable = |(path, pool): (&PathBuf, Pool)| {
@@ -161,7 +161,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
                 pools::buildable(path, pool, arch, args.allow.has(Allowance::Unbuildable), is_measured)
             };
             let pool = args.pool.as_ref().zip(pool).map(buildable).transpose()?.map(Arc::new);
-            let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
+            let evaluation = Evaluation::from_model(&model, &measurements, pool.as_ref())?;
             say_trained_on(measurements.paths(), &evaluation.trained_files);
             Ok((evaluation, measurements, (!is_estimate).then_some(model)))
         }
@@ -223,7 +223,7 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> ResultTable 
         row(name, &[of.count.into(), of.mean.into(), of.p50.into(), of.p10.into(), of.min.into()]);
     };
     spread("efficiency", &evaluation.efficiency);
-    if let Some(measured) = evaluation.of_measured_choices() {
+    if let Some(measured) = evaluation.measured_choices() {
         spread("efficiency of measured choices", &measured);
     }
     for group in &evaluation.slices {

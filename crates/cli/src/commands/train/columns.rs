@@ -42,7 +42,7 @@ impl<'a> Features<'a> {
                 let (engine, its) = (engine.as_str(), engine.op());
                 refuse!("--features: {engine} is for {its}, the data is for {op}");
             }
-            Self::Engine(engine) => Ok((Schema::of_engine(engine), engine.rules())),
+            Self::Engine(engine) => Ok((Schema::for_engine(engine), engine.rules())),
             Self::Names(names) => {
                 let schema = Schema::by_names(op, &names);
                 let schema = schema.map_err(|error| CliError::usage(format!("--features: {error}")))?;
@@ -70,7 +70,7 @@ pub(super) fn extractor(
     let (schema, rules) = match training {
         Training::Universal { .. } => {
             let schema = estimate("--universal")?;
-            return Ok(Extractor { schema, hardware, ..Extractor::of_engine(Engine::default_for(op)) });
+            return Ok(Extractor { schema, hardware, ..Extractor::for_engine(Engine::default_for(op)) });
         }
         // Forests continue with the features that they were trained with.
         Training::Sweeps { warm_start: Some(warm), .. } if common.args.features.is_none() => {

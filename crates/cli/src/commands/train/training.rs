@@ -226,7 +226,7 @@ impl<'a> Training<'a> {
             },
             Self::Winners { .. } => Defaults {
                 objective: Objective::Lambdarank,
-                params: Params::of_winners,
+                params: Params::for_winners,
                 targets: &[],
                 group_by: GroupBy::Pair,
             },

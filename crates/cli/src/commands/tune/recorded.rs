@@ -33,7 +33,7 @@ impl<'a> TuningData<'a> {
         let measurements = read(args, files, op)?;
         let hardware = measurements.device(arch)?.hardware;
         let extractor =
-            Extractor { arch: Some(arch), hardware, ..Extractor::of_engine(Engine::default_for(op)) };
+            Extractor { arch: Some(arch), hardware, ..Extractor::for_engine(Engine::default_for(op)) };
         Ok(Self { base, measurements, extractor, promising: None })
     }
 

@@ -101,7 +101,7 @@ const CUDA: Constants = Constants {
 };
 
 impl Constants {
-    const fn of(library: Library) -> &'static Self {
+    const fn for_library(library: Library) -> &'static Self {
         match library {
             Library::ComposableKernel | Library::Aiter | Library::AiterTile => &COMPOSABLE_KERNEL,
             // Triton's attention has no constants of its own yet.
@@ -150,7 +150,7 @@ impl KernelEstimate for FmhaKernel {
     type Shape = FmhaShape;
 
     fn shape(&self, device: &Device) -> Result<FmhaShape, ShapeError> {
-        let constants = Constants::of(device.library);
+        let constants = Constants::for_library(device.library);
         let dtype = self.dtype;
         let macs = device.macs(dtype);
         if macs <= 0.0 {
@@ -295,7 +295,7 @@ pub struct FmhaCycles {
 
 impl FmhaCycles {
     pub(super) fn new(load: &FmhaLoad, shape: &FmhaShape, device: &Device) -> Self {
-        let constants = Constants::of(device.library);
+        let constants = Constants::for_library(device.library);
         let cus = device.hardware.num_cus.max(1) as f64;
         let [m0, _, values] = shape.tile;
         let cut = load.cut(shape.family, shape.tile);

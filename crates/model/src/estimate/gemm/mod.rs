@@ -115,7 +115,7 @@ impl KernelEstimate for GemmKernel {
     type Shape = Shape;
 
     fn shape(&self, device: &Device) -> Result<Shape, ShapeError> {
-        let shape = Shape::new(&Kernel::of_gemm(self), device, self.library(device))?;
+        let shape = Shape::new(&Kernel::from_gemm(self), device, self.library(device))?;
         let alone = self.persistent && shape.constants.staged_by_number;
         Ok(Shape {
             resident: if alone { 1.0 } else { shape.resident },
@@ -144,7 +144,7 @@ impl KernelEstimate for GemmKernel {
 }
 
 impl Kernel {
-    fn of_gemm(kernel: &GemmKernel) -> Self {
+    fn from_gemm(kernel: &GemmKernel) -> Self {
         Self {
             types: [kernel.dtype_a, kernel.dtype_b, kernel.dtype_c],
             tile: kernel.tile,

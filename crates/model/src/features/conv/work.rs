@@ -258,7 +258,7 @@ mod tests {
         Extractor {
             schema: crate::features::Schema::by_names(Op::Conv, names).unwrap(),
             hardware: Hardware::for_arch(&gfx950).unwrap(),
-            ..Extractor::of_engine(Engine::ConvSelect)
+            ..Extractor::for_engine(Engine::ConvSelect)
         }
     }
 

@@ -333,7 +333,7 @@ mod tests {
                       _bias=bias_qs=pertensor_bpc=-1";
         let kernel = Kernel::from_name(kernel).unwrap();
         let value = |engine: Engine, name: &str| {
-            let extractor = Extractor::of_engine(engine);
+            let extractor = Extractor::for_engine(engine);
             let place = extractor.schema.names().iter().position(|known| *known == name).unwrap();
             extractor.row(&problem, &kernel.kind).unwrap()[place]
         };

@@ -241,7 +241,7 @@ mod tests {
         .unzip();
         let schema = Schema::by_names(Op::Gemm, &names).unwrap();
         let hardware = Hardware { num_cus: 16, ..Hardware::default() };
-        let extractor = Extractor { schema, hardware, ..Extractor::of_engine(Engine::Gemm72) };
+        let extractor = Extractor { schema, hardware, ..Extractor::for_engine(Engine::Gemm72) };
         let (dtype_a, dtype_b) = (Dtype::Fp8, Dtype::Fp8);
         let problem = GemmProblem { dtype_a, dtype_b, ..GemmProblem::new(300, 1000, 700) }.into();
         assert_eq!(extractor.row(&problem, &Kernel::from_name(name).unwrap().kind).unwrap(), values);
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn intensity_uses_exact_byte_counts() {
         let big = 3_037_000_499;
-        let problem = GemmProblem::new(big, big, big).of(Dtype::Fp8);
-        let terms = problem.terms(&Extractor::of_engine(Engine::Gemm72)).unwrap();
+        let problem = GemmProblem::new(big, big, big).with_dtype(Dtype::Fp8);
+        let terms = problem.terms(&Extractor::for_engine(Engine::Gemm72)).unwrap();
         let square = i128::from(big) * i128::from(big);
         assert_eq!(
             terms.arithmetic_intensity,

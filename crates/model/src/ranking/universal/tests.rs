@@ -43,7 +43,7 @@ fn a_shortlist_begins_as_the_whole_ranking() {
     let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
     let bits = |one: &crate::ties::Ranked| (one.index, one.split_k, one.score.to_bits());
     for (m, n, k) in [(1, 4096, 4096), (300, 5000, 704), (4096, 4096, 4096), (64, 64, 65536)] {
-        let one: Problem = GemmProblem::new(m, n, k).of(Dtype::Fp16).into();
+        let one: Problem = GemmProblem::new(m, n, k).with_dtype(Dtype::Fp16).into();
         for (problem, arch) in [(one, "sm_90"), (one, "gfx942"), (one.leaving_split(), "sm_90")] {
             let arch = Some(arch.parse().unwrap());
             let checked = || problem.checked().unwrap();
@@ -113,7 +113,7 @@ fn random_forests_choose_among_random_pools_as_if_all_were_scored() {
         let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
         for _ in 0..8 {
             let [m, n, k] = [0; 3].map(|_| 16 << random.below(9));
-            let problem: Problem = GemmProblem::new(m, n, k).of(Dtype::Fp16).into();
+            let problem: Problem = GemmProblem::new(m, n, k).with_dtype(Dtype::Fp16).into();
             let arch = Some("gfx942".parse().unwrap());
             let bits = |one: &crate::ties::Ranked| (one.index, one.score.to_bits());
             ranker.ranking(problem.checked().unwrap(), arch, usize::MAX, &mut whole).unwrap();
@@ -141,7 +141,7 @@ fn a_rest_that_cannot_be_ranked_ends_in_its_error() {
             )
         })
     })));
-    let problem: Problem = GemmProblem::new(512, 512, 512).of(Dtype::Fp16).into();
+    let problem: Problem = GemmProblem::new(512, 512, 512).with_dtype(Dtype::Fp16).into();
     let (arch, mut scratch) = (Some("gfx942".parse().unwrap()), RankScratch::default());
     let mut ranking = ranker.ranking(problem.checked().unwrap(), arch, 1, &mut scratch).unwrap();
     assert!(ranking.next().unwrap().is_ok());

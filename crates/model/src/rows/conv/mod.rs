@@ -100,7 +100,7 @@ mod tests {
         let problem = ConvProblem { c: 48, k: 96, ..ConvProblem::new_2d([14, 14], [3, 3]) }.padded([1, 1]);
         let problem = ConvProblem { direction: Direction::BwdWeight, ..problem };
         let name = "grouped_conv_bwd_weight_bf16_2d_64x64x64_compv3_intrawave_2stage";
-        let mut extractor = Extractor::of_engine(Engine::ConvWork);
+        let mut extractor = Extractor::for_engine(Engine::ConvWork);
         let expected = extractor.row(&problem.into(), &Kernel::from_name(name).unwrap().kind).unwrap();
         let mut cells = Map::new();
         for (column, value) in CONV_COLUMNS.into_iter().zip(problem.columns()) {

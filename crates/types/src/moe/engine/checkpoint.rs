@@ -253,7 +253,7 @@ impl Weights {
                 let bits = config.get("bits").or_else(|| config.get("w_bit"));
                 Ok(Self { types: Some(weights_alone(bits)?), ..Self::default() })
             }
-            "compressed-tensors" => Self::of_groups(config),
+            "compressed-tensors" => Self::from_groups(config),
             "mxfp4" => {
                 Ok(Self { note: Some("weights in mxfp4 are computed from 16-bit copies"), ..Self::default() })
             }
@@ -266,7 +266,7 @@ impl Weights {
     }
 
     /// The first group of a configuration of compressed-tensors.
-    fn of_groups(config: &Value) -> Result<Self, InvalidField> {
+    fn from_groups(config: &Value) -> Result<Self, InvalidField> {
         let groups = config.get("config_groups").and_then(Value::as_object);
         let group = groups.and_then(|groups| groups.values().next());
         let weights = group.and_then(|group| group.get("weights")).ok_or_else(|| {

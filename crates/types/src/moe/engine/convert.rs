@@ -71,7 +71,7 @@ impl Checkpoint {
 
 impl TableKey {
     /// The key of a problem's table, whatever its tokens; that of the second stage if it is of that alone.
-    pub fn of_problem(
+    pub fn from_problem(
         problem: &MoeProblem,
         engine: Engine,
         device: &'static EngineDevice,
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     fn key(name: &str) -> TableKey {
-        TableKey::of_path(Path::new(name)).unwrap().1
+        TableKey::from_path(Path::new(name)).unwrap().1
     }
 
     #[test]
@@ -244,13 +244,13 @@ mod tests {
             let key = key(name);
             let problem = key.problem(&model, 32);
             assert_eq!((problem.stage, problem.validate()), (stage, Ok(())), "{name}");
-            assert_eq!(TableKey::of_problem(&problem, Engine::Sglang, key.device), Ok(key));
+            assert_eq!(TableKey::from_problem(&problem, Engine::Sglang, key.device), Ok(key));
             assert_eq!(key.width, 7168);
         }
         let first = key("E=8,N=64,device_name=NVIDIA_H200.json").problem(&model, 32);
         assert_eq!((first.stage, first.n, first.k), (MoeStage::One, 128, 4096));
         let of = |problem: MoeProblem| {
-            TableKey::of_problem(&problem, Engine::Vllm, EngineDevice::named("NVIDIA_H200").unwrap())
+            TableKey::from_problem(&problem, Engine::Vllm, EngineDevice::named("NVIDIA_H200").unwrap())
                 .unwrap_err()
                 .to_string()
         };

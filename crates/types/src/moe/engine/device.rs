@@ -90,7 +90,7 @@ impl EngineDevice {
     }
 
     /// The first device that is a product; of an architecture with these compute units; of an architecture.
-    pub fn of_gpu(product: Option<&Product>, arch: Arch, units: Option<i64>) -> Option<&'static Self> {
+    pub fn from_gpu(product: Option<&Product>, arch: Arch, units: Option<i64>) -> Option<&'static Self> {
         let is_product = |device: &&Self| {
             product.is_some_and(|product| device.name.split(['_', '-']).any(|part| part == product.name))
         };
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_gpu_has_the_name_of_its_product_else_of_its_units() {
         let name = |product: &str, arch: &str, units| {
-            let device = EngineDevice::of_gpu(Product::find(product), arch.parse().unwrap(), units);
+            let device = EngineDevice::from_gpu(Product::find(product), arch.parse().unwrap(), units);
             device.map(|device| device.name)
         };
         assert_eq!(name("MI325X", "gfx942", Some(304)), Some("AMD_Instinct_MI325X"));

@@ -39,7 +39,7 @@ pub struct TableKey {
 impl TableKey {
     /// Reads the name of a file. Tables in a folder `triton_…`, and names that vLLM does not form, are
     /// SGLang's.
-    pub fn of_path(path: &Path) -> Result<(Engine, Self), InvalidField> {
+    pub fn from_path(path: &Path) -> Result<(Engine, Self), InvalidField> {
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let mut scan = NameScan {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn read(path: &str) -> Result<(Engine, TableKey), String> {
-        TableKey::of_path(Path::new(path)).map_err(|error| error.to_string())
+        TableKey::from_path(Path::new(path)).map_err(|error| error.to_string())
     }
 
     /// Names of files that the engines ship.

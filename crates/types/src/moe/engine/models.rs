@@ -73,7 +73,7 @@ const RANKS: [fn(&KnownModel, u32, u32) -> bool; 4] = [has_parts, has_shared, ha
 
 impl KnownModel {
     /// The model of a table, if one is known that has such ranks.
-    pub fn of_table(key: &TableKey) -> Option<Self> {
+    pub fn from_table(key: &TableKey) -> Option<Self> {
         // Of models as wide, the larger ones come in 8 bits.
         let is_large =
             key.block.is_some() || matches!(key.types, Some(QuantTypes::Int4W4a16 | QuantTypes::Int8W8a8));
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn ranks_are_those_of_known_models() {
         let of = |name: &str| {
-            let (_, key) = TableKey::of_path(Path::new(&format!("{name}.json"))).unwrap();
-            KnownModel::of_table(&key).map(|model| (model.name, model.topk))
+            let (_, key) = TableKey::from_path(Path::new(&format!("{name}.json"))).unwrap();
+            KnownModel::from_table(&key).map(|model| (model.name, model.topk))
         };
         for (rank, expected) in [
             (format!("E=8,N=3584,{H200}"), Some(("Mixtral-8x7B", 2))),

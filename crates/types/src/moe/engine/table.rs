@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn entries_that_an_engine_would_take_otherwise_are_refused() {
         let check = |name: &str, engine, more: &str| {
-            let (_, key) = TableKey::of_path(Path::new(name)).unwrap();
+            let (_, key) = TableKey::from_path(Path::new(name)).unwrap();
             let table = parse(&format!("{{\"8\": {{{ENTRY}{more}}}}}")).unwrap();
             key.check(engine, &table).map_err(|error| error.to_string())
         };
@@ -196,7 +196,7 @@ mod tests {
         }
         assert!(check(nvidia, Engine::Vllm, ", \"USE_TMA\": true").unwrap_err().contains("USE_TMA: found 1"));
         assert!(check(nvidia, Engine::Sglang, ", \"SPLIT_K\": 1").unwrap_err().contains("SPLIT_K: found 1"));
-        let (_, key) = TableKey::of_path(Path::new(nvidia)).unwrap();
+        let (_, key) = TableKey::from_path(Path::new(nvidia)).unwrap();
         let table = ConfigTable {
             triton: Some("3.6.0".to_owned()),
             ..parse(&format!("{{\"8\": {{{ENTRY}}}}}")).unwrap()

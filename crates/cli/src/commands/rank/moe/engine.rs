@@ -102,7 +102,7 @@ fn device_of(args: &Args) -> Result<&'static EngineDevice, CliError> {
         };
     }
     let Some(arch) = arch else { refuse!("tables are for a device: give --arch, or --device-name") };
-    EngineDevice::of_gpu(gpu.product(), arch, gpu.units()?).ok_or_else(|| {
+    EngineDevice::from_gpu(gpu.product(), arch, gpu.units()?).ok_or_else(|| {
         CliError::usage(format!("--arch: no name of a device of {arch} is known: give --device-name"))
     })
 }
@@ -154,7 +154,7 @@ impl TableMaker<'_> {
         for (place, problem) in self.problems(defaults)? {
             let about = |fault: &dyn std::fmt::Display| CliError::Failed(format!("{place}: {fault}"));
             let key =
-                TableKey::of_problem(&problem, self.engine, self.device).map_err(|fault| about(&fault))?;
+                TableKey::from_problem(&problem, self.engine, self.device).map_err(|fault| about(&fault))?;
             let key = TableKey { is_down: false, ..key };
             key.check_name(self.engine).map_err(|fault| about(&fault))?;
             let of_key = layers.entry(key.file_name(self.engine)).or_insert_with(|| (key, Vec::new()));
