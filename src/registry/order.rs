@@ -1,4 +1,6 @@
-//! The order of sources.
+//! The order of sources: what somebody stated comes before what was measured, what was measured before what
+//! is predicted, and what is predicted before what is only registered. Modes that measure put the measurement
+//! before the prediction.
 
 use super::options::Mode;
 use super::selection::Source;

@@ -1,4 +1,20 @@
 //! The registry: its kernels, and the state that readers share.
+//!
+//! Selections must not wait, and a program may add kernels while others select. So a change does not edit
+//! what readers use: the writer makes the next [`State`] from the current one, prepares what selections have
+//! needed so far, and publishes it with one atomic store. A reader loads one state and has a registry that
+//! does not change for the length of its call.
+//!
+//! ```text
+//! change:     take the turn; kernels' = kernels with the change; generation + 1
+//!             nobody selected yet, or 32 changes without a selection: leave the rest to the next selection
+//!             else: state' = prepared for kernels'; publish
+//! selection:  state = load; answer from state
+//! ```
+//!
+//! Until the first selection nothing is prepared, so that loading a pool kernel by kernel takes linear time.
+//! Names live as long as the registry, since callers may keep them; a removed kernel itself lives as long as
+//! the last state that has it.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,10 @@
 //! One state of a registry: immutable once it is published.
+//!
+//! A state is kernels, models and options of one moment, and what is prepared from them ([`Prepared`]). It is
+//! cheap to make from another one: everything large is shared, and `earlier` hands what was compiled to the
+//! next state, which reuses what still fits. Preparing happens once, at the first call that needs it or
+//! before the state is published; `in_use` remembers whether any reader came, so that states that nobody saw
+//! are not prepared.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,5 +1,19 @@
-//! Measures between selections, when the caller has time for it: problems that were requested most and are
-//! answered by a guess.
+//! Measures between selections, when the caller has time for it.
+//!
+//! A selection that measures is slow once, at a moment that nobody chose. A program that knows when its
+//! device is idle calls [`Registry::tune`] then, and selections stay fast: they answer by a guess, and the
+//! guess is put on a list.
+//!
+//! ```text
+//! selection:  count the request; answered by a guess: list the problem, with its time and its expected loss
+//! tune:       for problems by requests * time * expected loss, the largest first:
+//!                 measure the first kernels that have no verdict yet, as far as the time goes
+//!                 winner: into the store and the decision cache; the problem leaves the list
+//! ```
+//!
+//! The order is that of the time that knowing the winner is expected to save. A call ends with its budget and
+//! the next one continues, kernel by kernel, so that many short calls get as far as a long one. Tuning is a
+//! call and not a thread: a thread would have to survive forks, and would not know when the device is idle.
 
 use std::time::{Duration, Instant};
 

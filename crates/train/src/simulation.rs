@@ -1,4 +1,19 @@
 //! Recorded sweeps in the place of a GPU: what a few measured problems teach about the others.
+//!
+//! Whoever adapts a model to a GPU wants to know how many problems are worth measuring before any is
+//! measured. A recorded sweep knows the times of all of them, so that it can play the GPU:
+//!
+//! ```text
+//! for each draw (a seed):
+//!     measured  = the first problems in the order in which `tune` would measure them
+//!     expected  = learn in folds of the measured ones, judge each held-out one      what `tune` would report
+//!     found     = learn from all measured ones, judge the rest                      what would be true
+//! ```
+//!
+//! `expected` beside `found` shows whether the report can be believed. A problem that was measured twice is
+//! in one fold, and counts as known after either measurement. `misled` is the rule by which `tune` writes no
+//! model: with at least 20 held-out problems, a loss against the model before of more than twice its standard
+//! error.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,11 @@
 //! The model that a training continues.
+//!
+//! A universal model is adapted to a user's own GPU by trees that are added to its forest: it keeps what it
+//! learned elsewhere, so that a few dozen measured problems are enough. Continuing needs more than the
+//! forest: columns, rules and hardware have to be those of its training, and a new sweep must not be a file
+//! that the model already saw ([`WarmStart::were_trained_on`]), or folds would be judged by what they were
+//! trained on. All of it comes from the model's own spec; the caller gives only the directory, or
+//! `embedded:NAME`.
 
 use std::collections::BTreeSet;
 use std::path::Path;

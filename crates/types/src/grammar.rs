@@ -1,5 +1,12 @@
 //! Grammars of kernels' names: a list of parts, each with the fields that it gives, reads names and writes
 //! them.
+//!
+//! A name is a tag and a value, again and again: `_64x128x64` is the tag `_` and three numbers, `_dp` is a
+//! flag. Each grammar (CK's short and long names, identifiers, configurations, Triton's, AITER's) is an array
+//! of [`Part`]s over the fields of one record. [`NameReader`] and [`NameWriter`] go along the same array, so
+//! that what is written can be read, and a field that a name gains is one line. Fields are named by text and
+//! looked up when the grammar is compiled: a part for a field that does not exist is an error of the
+//! compiler.
 
 use std::fmt::{Display, Write as _};
 

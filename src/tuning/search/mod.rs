@@ -1,4 +1,16 @@
 //! Timing candidates one after the other within a budget; the fastest wins.
+//!
+//! ```text
+//! for each candidate, best guess first, until the budget is spent:
+//!     warm up; a kernel many times slower than the best so far is cut off
+//!     time each of `repeats` runs by events; the median counts
+//! finalists = candidates whose spread overlaps with that of the lowest median
+//! if several: measure the finalists in turn, again and again; winner = the lowest median of those
+//! ```
+//!
+//! Candidates come in the order of a model, so that what a short budget leaves out is what was expected to
+//! lose. Measured one after the other, a clock that rises or falls during the search would decide among
+//! nearly equal kernels; measured in turn, all finalists see the same clock.
 
 mod options;
 mod report;

@@ -1,4 +1,11 @@
 //! The files of a sweep, kept consistent.
+//!
+//! Three files grow together: the log (one row a pair of kernel and problem), the details (samples, output of
+//! failures) and the sidecar (what was measured with which settings on which GPUs). The log decides: a pair
+//! is done if it has a row there. A row is one write of one line, and its details are written before it, so
+//! that a run that is killed between the two has details without a row, which the next run ignores, and never
+//! a row without its details. The log's lock keeps other runs away from all three. Files that a run made and
+//! left empty are removed, so that a mistake in an option leaves nothing to clean up.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,18 @@
 //! A sweep: first everything is prepared, then all GPUs measure at once, problem by problem and batch by
 //! batch.
+//!
+//! ```text
+//! ledger = the log and its sidecars, locked; rows that are there count as done
+//! left   = plan without rows that are done
+//! on each GPU, until `left` is empty, the budget is over or a signal arrives:
+//!     take the next problems, with all their kernels        kernels of a problem compare on one GPU
+//!     run them in a worker process
+//!         row for each outcome, written at once             a kill loses the running kernel, nothing else
+//!         a crash or a hang: a row with the class of the failure for its kernel, a new worker for the rest
+//! ```
+//!
+//! The log is the only state: a sweep that is resumed reads the log and continues, whatever ended the last
+//! run. Problems are handed out in the plan's order, however many GPUs take them.
 
 mod ledger;
 mod workers;

@@ -1,4 +1,29 @@
-//! The formula: a kernel's microseconds for a problem, and their terms.
+//! The formula of GEMMs and convolutions: a kernel's microseconds for a problem, and their terms.
+//!
+//! A kernel cuts the result into tiles, one a workgroup; a workgroup goes along the depth in steps. A step
+//! loads a piece of both operands, puts it into shared memory, reads fragments from there and multiplies.
+//! Three resources of a compute unit work at once: matrix units, shared memory, and the path from memory.
+//!
+//! ```text
+//! work       = norm(arithmetic, fragments, loads)            cycles of a step, mostly overlapped
+//! busy       = workgroups on the unit * (work + barriers)    a unit that always has something to do
+//! own        = work / occupied * unhidden + waits            or each workgroup waits for its own loads
+//! workgroups = steps * norm(busy, own) + begin and end + stores
+//! rounds     = whole rounds of the device + the last one     whole: all units hold as many as fit
+//! time       = launch + sharp_norm(cycles of the rounds / clock, cache, memory) + adding parts of a split
+//! ```
+//!
+//! `norm` is the Euclidean norm: causes that overlap cost little more than the longest of them, and more if
+//! they are equal, since no overlap is perfect. A sum would count hidden causes in full, and a maximum would
+//! see no difference between kernels that differ in what is hidden. `sharp_norm` is closer to the maximum,
+//! for what limits the device as a whole.
+//!
+//! Between whole rounds and none (a unit takes its next workgroup as soon as one ends) lies each library's
+//! `flowing`: hardware schedules somewhere between the two. A term is what its cause adds to the time of the
+//! causes before it, so that the terms of a kernel add up to its time.
+//!
+//! The formula is written once over [`Real`], for one kernel and for four side by side, so that a pool costs
+//! a quarter and both give the bits of the other.
 
 use super::device::Device;
 use super::load::{Experts, Load};

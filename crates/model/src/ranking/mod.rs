@@ -1,4 +1,22 @@
 //! Ranking: which kernels of a pool are best for a problem, and why.
+//!
+//! A [`Ranker`] is a model that was prepared for a pool. Preparing finds the kernels that the model serves,
+//! turns them into what features need, and compiles the forest; ranking a problem is then four steps:
+//!
+//! ```text
+//! kernels that compute the problem          limits of extents, pads, vectors and splits
+//! values of the problem                     features, or the columns of a universal model
+//! scores                                    the forest, of the whole pool at once
+//! order                                     by score, then the estimate's time, priority, name
+//! ```
+//!
+//! A pool is a list of segments: the first one was compiled whole, and kernels that a registry added since
+//! are in later ones of up to 32, since compiling a forest for thousands of kernels takes far longer than
+//! adding one. All segments have the same model, so that a kernel's score does not depend on when it was
+//! added.
+//!
+//! What is said about an answer (expected times, how sure, the heading of a table) is in `outlook`, `sure`
+//! and `heading`: all of it reads the order, nothing changes it.
 
 mod compare;
 mod error;

@@ -1,4 +1,20 @@
 //! A ranking, read place by place: the first places, all of them, and those of several numbers of parts.
+//!
+//! Whoever selects reads one place, whoever measures reads a few, and a table has them all. So a ranking is
+//! an iterator that knows as many places as were requested, and ranks the rest only when it is reached:
+//!
+//! ```text
+//! ranking(problem, count):
+//!     scores of all kernels, or of a shortlist that contains the first `count`
+//!     order the first `count` of them                      a selection of the best, not a sort of all
+//! next():
+//!     place known: that one
+//!     else: score and order the rest, once
+//! ```
+//!
+//! A problem that leaves its split open has a place for each kernel and number of parts. Each number is
+//! ranked as if it were given, and the lists are merged by score: no second scorer exists that would have to
+//! agree with the first one, and a fixed number gives the bits that it has alone.
 
 use super::{RankError, Ranker, segment};
 use crate::kernel::{Kernel, closest};

@@ -1,4 +1,22 @@
 //! A universal model and a pool: each device in use is prepared once.
+//!
+//! A forest that was trained on one device's measurements knows nothing about another one, unless what it
+//! sees does not name the device. A universal model sees only ratios: columns of the estimate, relative to
+//! the least time that the device could take for the problem, and its score is the estimate plus what the
+//! forest learned about the estimate's errors:
+//!
+//! ```text
+//! score = forest(columns) - prior * ln(estimated microseconds)
+//! ```
+//!
+//! The estimate carries the order between kernels that are far apart, on every device that has a data sheet.
+//! The forest of a model that was not adapted to a GPU moves kernels by at most [`MOST`], which has two uses:
+//! a mistake on an unseen device stays small, and kernels whose estimate is farther behind need no score at
+//! all (`shortlist`). On a device, or for a library, that the forest has seen no measurement of, the weight
+//! of the estimate doubles ([`universal_prior`]).
+//!
+//! Columns are relative to the device's least time and not to the pool's fastest estimate, by which one
+//! kernel more in a pool would move the scores of all others.
 
 mod columns;
 mod shortlist;

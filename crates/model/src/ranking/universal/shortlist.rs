@@ -1,4 +1,20 @@
 //! The best kernels by a universal model, without scores for those that the estimate leaves behind.
+//!
+//! The forest adds at most `most` to a score, and the estimate's part of the score is known for a small
+//! fraction of the cost. So a kernel whose estimate alone, plus `most`, is below the last of the best places
+//! so far cannot be among them:
+//!
+//! ```text
+//! last = floor
+//! until no candidate is left:
+//!     drop candidates with most - prior * ln(time) < last
+//!     take the 64 with the shortest times
+//!     bound each by an approximate sum of its trees        tighter than `most`, at a fraction of a walk
+//!     score exactly those that can still be among the best; last = the least of the best
+//! ```
+//!
+//! The answer is the one of scoring all kernels, to the bit: bounds leave out only what cannot win, by more
+//! than rounding.
 
 use super::columns::{Columns, Listed, Values};
 use super::{FEW, OnDevice, RankError, Universal};
