@@ -15,14 +15,14 @@ from steps import Failed, Run, Skip
 ROOT = Path(__file__).resolve().parents[2]
 TRITON = ROOT / "gpu" / "triton"
 # Gigabytes: compiled kernels, tables and a build of CK's example.
-ROOM = 4
+ROOM = 2
 # The runner's own view of the device, in a process of its own, so that none of the GPU's memory stays taken.
 FACTS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import worker
 try:
-    torch, _ = worker.found()
+    torch, _ = worker.found("gemm")
 except worker.Unusable as reason:
     sys.exit(str(reason))
 facts = worker.facts(torch)

@@ -28,7 +28,7 @@ Step = Callable[[Run], dict[str, Any]]
 def steps(options: argparse.Namespace) -> dict[str, Step]:
     """All steps, in their order."""
     found: dict[str, Step] = {"machine": lambda run: machine.check(run, options.vendor)}
-    for family in sweep.FAMILIES:
+    for family in (each for each in sweep.FAMILIES if each.name in options.operations.split(",")):
         found[f"{family.name}-pool"] = lambda run, of=family: sweep.prepare(run, of, options.shapes, options.kernels)
         found[f"{family.name}-sweep"] = lambda run, of=family: sweep.sweep(run, of)
         found[f"{family.name}-judge"] = lambda run, of=family: sweep.judge(run, of)
@@ -46,6 +46,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=30, help="how long it may take")
     parser.add_argument("--shapes", type=int, default=48, help="problems of each operation")
     parser.add_argument("--kernels", type=int, default=300, help="the largest pool")
+    parser.add_argument("--operations", default="gemm,moe", help="the kernels of Triton's to sweep")
     options = parser.parse_args(arguments)
     run = Run(options.out.resolve(), 60 * options.minutes)
     for number, (name, step) in enumerate(steps(options).items()):

@@ -1,4 +1,4 @@
-"""A pool of Triton's kernels on a few dozen shapes, and who chooses how well on those held out.
+"""Pools of Triton's kernels on a few dozen problems each, and who chooses how well on those held out.
 
 shapes  every third is held out: nothing below learns from it
 sweep   all kernels on the held-out shapes, then on the others, as far as the time goes
@@ -8,6 +8,7 @@ judge   the estimate, the universal model, that model tuned on the others, and a
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -23,30 +24,58 @@ Rows = list[dict[str, str]]
 
 @dataclass(frozen=True)
 class Family:
-    """Kernels of one operation and what runs them; `shapes` and `pool` are commands, `fits` drops shapes."""
+    """Kernels of one operation, what runs them, and their problems."""
 
     name: str
     runner: Path
-    shapes: list[str]
-    pool: list[str]
-    fits: Callable[[dict[str, str]], bool]
-    # The part of the time that is left when it begins.
-    share: float
+    problems: Callable[[Run, str], Rows]
+    pool: Callable[[Run, str, str], list[str]]
+    # The largest pool: how long compilers take goes with it.
+    kernels: int
 
 
-def aligned(row: dict[str, str]) -> bool:
-    """One compilation of a kernel serves all such shapes."""
-    return all(int(row[side]) % 16 == 0 and int(row[side]) >= 64 for side in "nk")
+def gemm_problems(run: Run, program: str) -> Rows:
+    """Those for which one compilation of a kernel serves all."""
+    listed = run.command("gemm", [program, "shapes", "--set", "wide", "--dtype", "bf16"])
+    rows = csv.DictReader(listed.splitlines())
+    return [row for row in rows if all(int(row[side]) % 16 == 0 and int(row[side]) >= 64 for side in "nk")]
 
 
-GEMM = Family(
-    "gemm",
-    TRITON / "runner.json",
-    ["shapes", "--set", "wide", "--dtype", "bf16"],
-    [sys.executable, str(TRITON / "pool.py"), "--dtype", "bf16", "--layout", "rcr"],
-    aligned,
-    0.45,
-)
+def gemm_pool(run: Run, _program: str, target: str) -> list[str]:
+    """What may be the fastest somewhere."""
+    words = [sys.executable, TRITON / "pool.py", "--dtype", "bf16", "--layout", "rcr", "--arch", target]
+    return run.command("gemm", words).split()
+
+
+# Experts, experts of a token, intermediate and hidden size of language models.
+MODELS = [(8, 2, 14336, 4096), (16, 4, 10752, 6144), (64, 6, 1408, 2048), (128, 8, 768, 2048)]
+
+
+def moe_problems(_run: Run, _program: str) -> Rows:
+    """Both stages of four language models at six numbers of tokens, routed evenly and not."""
+    rows = []
+    for (experts, topk, inner, hidden), tokens in itertools.product(MODELS, (1, 16, 64, 256, 1024, 4096)):
+        for stage, n, k in (1, 2 * inner, hidden), (2, hidden, inner):
+            cells = {"op": "moe", "stage": stage, "tokens": tokens, "experts": experts, "topk": topk, "n": n, "k": k}
+            rows.append({**{name: str(cell) for name, cell in cells.items()}, "dtype_a": "bf16"})
+    skews = itertools.cycle(("0", "0.7", "0.7", "0", "0.4"))
+    return [{**row, "skew": skew} for row, skew in zip(rows, skews)]
+
+
+def moe_pool(run: Run, program: str, target: str) -> list[str]:
+    """What vLLM's tuner tries."""
+    file = run.folder / "moe" / "all.txt"
+    config = ROOT / "configs" / "triton_moe.json"
+    run.command("moe", [program, "enumerate", config, "--arch", target, "--output", file])
+    return file.read_text().split()
+
+
+FAMILIES = [
+    Family("gemm", TRITON / "runner.json", gemm_problems, gemm_pool, 300),
+    Family("moe", TRITON / "moe.json", moe_problems, moe_pool, 150),
+]
+# The parts of the time that is left for the held-out problems and then for the others of an operation.
+SHARES = {"heldout": 0.15, "others": 0.3}
 
 
 def evenly(items: list[Any], count: int) -> list[Any]:
@@ -72,12 +101,12 @@ def prepare(run: Run, family: Family, shapes: int, kernels: int) -> dict[str, An
     machine = run.needs("machine")
     folder = run.folder / family.name
     folder.mkdir(exist_ok=True)
-    listed = run.command(family.name, [machine["ckselect_file"], *family.shapes])
-    rows = evenly([row for row in csv.DictReader(listed.splitlines()) if family.fits(row)], shapes)
+    program = machine["ckselect_file"]
+    rows = evenly(family.problems(run, program), shapes)
     write(folder / "heldout.problems.csv", rows[1::3])
     write(folder / "others.problems.csv", [row for at, row in enumerate(rows) if at % 3 != 1])
-    names = run.command(family.name, [*family.pool, "--arch", machine["target"]]).split()
-    pool = evenly(names, kernels)
+    names = family.pool(run, program, machine["target"])
+    pool = evenly(names, min(kernels, family.kernels))
     (folder / "pool.txt").write_text("\n".join(pool) + "\n")
     return {"kernels": len(pool), "of": len(names), "heldout": len(rows[1::3]), "others": len(rows) - len(rows[1::3])}
 
@@ -86,7 +115,7 @@ def sweep(run: Run, family: Family) -> dict[str, Any]:
     """Measures; an interrupted sweep goes on where it was."""
     figures, machine = run.needs(f"{family.name}-pool"), run.needs("machine")
     folder, found = run.folder / family.name, {}
-    for part, share in (("heldout", family.share / 2), ("others", family.share)):
+    for part, share in SHARES.items():
         seconds, log = run.left(share), folder / f"{part}.csv"
         words = [machine["ckselect_file"], "bench", "--pool", folder / "pool.txt"]
         words += ["--problems", folder / f"{part}.problems.csv", "--runner", family.runner, "--output", log, "--resume"]
@@ -138,6 +167,3 @@ def judge(run: Run, family: Family) -> dict[str, Any]:
     who = {"estimate": "estimate", "universal": "embedded:universal"}
     models = {**who, "tuned": folder / "tuned", "trained": folder / "trained"}
     return {name: judged(run, family, name, model) for name, model in models.items()}
-
-
-FAMILIES = [GEMM]

@@ -44,7 +44,7 @@ def prove(tmp_path):
         fakes = install(tmp_path / "fakes", TRITON, hip=hip, only=only)
         variables = {**os.environ, **fakes, "CKSELECT": command(), "CK_SELECT_LOCK_DIR": str(tmp_path), **environment}
         words = [sys.executable, "-B", str(ROOT / "gpu" / "prove" / "prove.py"), "--out", str(tmp_path / "out")]
-        words += ["--vendor", "amd", "--shapes", "18", "--kernels", "40", *options]
+        words += ["--vendor", "amd", "--operations", "gemm", "--shapes", "18", "--kernels", "40", *options]
         ran = subprocess.run(words, capture_output=True, text=True, env=variables, check=False)
         return ran, tmp_path / "out"
 
