@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Proves that the project needs only what its README says: a minimal Debian 12 of its own, the README's packages, the tracked
-# files, and then `make demo` as an ordinary user and as root and `make test` as root, each with an empty cargo cache, with a
+# Proves that the project needs only what its README says: a minimal Debian 12 of its own, the README's packages, a clone of
+# the last commit, and then `make demo` as an ordinary user and as root and `make test` as root, each with an empty cargo cache, with a
 # clock. packaging/root.sh says what that needs.
 #
-#     packaging/fresh.sh [WHAT...]     WHAT: demo, demo-root, test, or any other target of make; the three by default
+#     packaging/fresh.sh [WHAT...]     WHAT: demo, demo-root, test, or any other target of make, such as ci; the three by default
 #
 # The Rust toolchain is this machine's: the README asks for rustup, which a chroot need not repeat.
 set -euo pipefail
@@ -30,14 +30,13 @@ cp -a "$(rustc --print sysroot)" "$root/opt/rust"
 install $(packages_for demo)
 chroot "$root" useradd --create-home ordinary
 
-# What `git clone` would bring: the last commit.
 git diff --quiet HEAD || echo 'fresh: tries the last commit, without the changes that are not committed' >&2
 checkout() { # USER, prints the folder
     local home folder
     home=$(chroot "$root" su "$1" -s /bin/sh -c 'echo $HOME')
     folder=$home/ck-select
-    mkdir -p "$root$folder"
-    git archive HEAD | tar -xf - -C "$root$folder"
+    rm -rf "$root$folder"
+    git clone --quiet --depth 1 "file://$PWD" "$root$folder"
     if [ -f "$HOME/.cargo/config.toml" ]; then
         mkdir -p "$root$home/.cargo" && cp "$HOME/.cargo/config.toml" "$root$home/.cargo/"
     fi
@@ -50,7 +49,7 @@ report=()
 run() { # USER TARGET
     local begin folder rc=0
     folder=$(checkout "$1")
-    chroot "$root" rm -rf "$folder/target" "${folder%/*}/.cargo/registry"
+    chroot "$root" rm -rf "${folder%/*}/.cargo/registry"
     echo "fresh: make $2 as $1"
     begin=$(date +%s)
     in_root "$1" "$folder" make "$2" 2>&1 | tee "$work/$2-$1.log" || rc=1

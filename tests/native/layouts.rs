@@ -99,3 +99,46 @@ fn structs_have_the_same_layout_on_both_sides() {
         assert_eq!(now, expected, "{}: fields are only appended: see the test", frozen.display());
     }
 }
+
+/// What `packaging/abi.py` says of this checkout after one text in one file was replaced.
+fn compared(name: &str, file: &str, from: &str, to: &str) -> String {
+    let changed = tools::scratch("abi").join(name);
+    for folder in ["include", "tests/golden"] {
+        std::fs::create_dir_all(changed.join(folder)).unwrap();
+    }
+    let headers = ["include/ck_select.h", "include/ck_select_rows.h"];
+    for read in headers.into_iter().chain(["include/exports.txt", "tests/golden/layouts.txt"]) {
+        let text = std::fs::read_to_string(tools::source(read)).unwrap();
+        assert!(read != file || text.contains(from), "{file} has no {from:?}");
+        let text = if read == file { text.replacen(from, to, 1) } else { text };
+        std::fs::write(changed.join(read), text).unwrap();
+    }
+    let mut command = std::process::Command::new("python3");
+    command.arg("-B").arg(tools::source("packaging/abi.py")).arg(tools::ROOT).arg(&changed);
+    let done = tools::output(&mut command);
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.success(), !printed.contains("is "), "{printed}");
+    printed
+}
+
+#[test]
+fn an_interface_that_breaks_older_programs_needs_another_number() {
+    let layouts = "tests/golden/layouts.txt";
+    for (name, file, from, to, says) in [
+        (
+            "removed", "include/exports.txt", "ck_export_options_init\n", "",
+            "ck_export_options_init() is gone",
+        ),
+        ("moved", layouts, "  count 12\n", "  count 8\n", "ck_gemm_group.count was 12, is 8"),
+        ("shrunk", layouts, "ck_gemm_groups 24", "ck_gemm_groups 16", "sizeof(ck_gemm_groups) was 24, is 16"),
+        (
+            "renumbered", "include/ck_select.h", "_STRUCT = 3,", "_STRUCT = 4,",
+            "CK_STATUS_INVALID_STRUCT was 3, is 4",
+        ),
+        ("added", layouts, "ck_gemm_groups 24\n", "ck_gemm_groups 32\n  more 24\n", "1 more"),
+        ("raised", "include/ck_select.h", "ABI_VERSION 1", "ABI_VERSION 2", "rises from 1 to 2"),
+    ] {
+        let printed = compared(name, file, from, to);
+        assert!(printed.contains(says), "{name}: {printed}");
+    }
+}

@@ -62,9 +62,7 @@ pub(crate) fn compile(compiler: &str, standard: &str) -> Command {
 /// Adds to a compiler's command what links the program with the library.
 pub(crate) fn link(command: &mut Command, program: &Path) {
     let directory = library();
-    // The old kind of path goes before LD_LIBRARY_PATH, where cargo has put folders that may hold an older
-    // library.
-    let mut search = std::ffi::OsString::from("-Wl,--disable-new-dtags,-rpath,");
+    let mut search = std::ffi::OsString::from("-Wl,-rpath,");
     search.push(directory);
     command.arg("-o").arg(program).arg("-pthread").arg("-L").arg(directory).arg(search);
     command.args(["-lck_select", "-lm"]);
@@ -86,13 +84,15 @@ pub(crate) fn build(
     program
 }
 
-/// Runs a command without this library's variables in its environment.
+/// Runs a command without this library's variables in its environment, and without cargo's folders for the loader, which may hold an
+/// older library.
 pub(crate) fn output(command: &mut Command) -> Output {
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CK_SELECT_")) {
             command.env_remove(name);
         }
     }
+    command.env_remove("LD_LIBRARY_PATH");
     command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error} (`make system-tools` installs what tests run)"))
