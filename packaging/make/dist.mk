@@ -1,4 +1,5 @@
-# Something to install without building, into target/dist: a tar.gz, two .deb packages (on Debian and its like) and a wheel.
+# Something to install without building, into target/dist: a tar.gz, two .deb packages (on Debian and its like) and a wheel; and a bill of
+# materials (CycloneDX) and the checksums of all.
 #
 #     make dist           needs cargo, a C compiler, binutils, python3 with venv; on Debian also dpkg-dev
 #     make fresh-dist     installs each in a minimal Debian of its own and builds programs there; as root
@@ -18,12 +19,12 @@ DIST_PROFILE  ?= release
 DIST_BUILT    := $(TARGET_DIR)/$(subst dev,debug,$(DIST_PROFILE))
 DIST_INSTALL   = $(MAKE) --silent install-files BUILT='$(DIST_BUILT)' CKSELECT='$(DIST_BUILT)/ckselect' STRIP_FLAG=-s
 
-.PHONY: dist dist-build dist-texts dist-tar dist-deb dist-wheel fresh-dist
+.PHONY: dist dist-build dist-texts dist-tar dist-deb dist-wheel dist-sums fresh-dist
 
 # One after the other: make -j would begin with packages of what is not built yet.
 dist: needs-cargo needs-cc needs-binutils needs-python needs-dpkg
 	@export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)}"; \
-	for step in build texts tar deb wheel; do echo "dist: $$step"; $(MAKE) --silent dist-$$step || exit; done
+	for step in build texts tar deb wheel sums; do echo "dist: $$step"; $(MAKE) --silent dist-$$step || exit; done
 	@rm -r '$(DIST_STAGE)'
 	@ls -l '$(DIST)'
 
@@ -33,10 +34,11 @@ dist-build:
 	rm -rf '$(DIST)'
 	install -d '$(DIST_TEXTS)'
 
-# The licences of what others wrote: of the library alone, and of both packages.
+# The licences of what others wrote: of the library alone, and of both packages. What both consist of.
 dist-texts:
-	CARGO='$(CARGO)' python3 packaging/dist/licences.py ck-select > '$(DIST_TEXTS)/library'
-	CARGO='$(CARGO)' python3 packaging/dist/licences.py ck-select ckselect > '$(DIST_TEXTS)/all'
+	CARGO='$(CARGO)' python3 -B packaging/dist/licences.py ck-select > '$(DIST_TEXTS)/library'
+	CARGO='$(CARGO)' python3 -B packaging/dist/licences.py ck-select ckselect > '$(DIST_TEXTS)/all'
+	CARGO='$(CARGO)' python3 -B packaging/dist/sbom.py ck-select ckselect > '$(DIST)/ck-select-$(INSTALL_VERSION).cdx.json'
 
 # Works wherever it is unpacked: the paths in the files for pkg-config and CMake begin with their own.
 dist-tar:
@@ -56,12 +58,15 @@ dist-deb:
 	cp -R models configs '$(DIST_STAGE)/deb/usr/share/ck-select'; \
 	packaging/dist/deb.sh '$(DIST_STAGE)' '$(DIST)' '$(INSTALL_VERSION)' '$(INSTALL_ABI)'
 
-# Its tag is that of the oldest system whose libc has what both programs need: see python/hatch_build.py.
+# Its tag is that of the oldest system whose libc has what both programs need (python/hatch_build.py); auditwheel has to agree.
 dist-wheel:
-	[ -x '$(DIST_VENV)/bin/pip' ] || python3 -m venv '$(DIST_VENV)'
+	[ -x '$(DIST_VENV)/bin/auditwheel' ] || $(call installed,$(DIST_VENV),auditwheel)
 	CK_SELECT_LIBRARY='$(DIST_ROOT)/lib/$(INSTALL_REAL)' CK_SELECT_COMMAND='$(DIST_ROOT)/bin/ckselect' \
 		CK_SELECT_LICENCES='$(DIST_TEXTS)/all' '$(DIST_VENV)/bin/pip' wheel --quiet --disable-pip-version-check --no-deps \
 		--wheel-dir '$(DIST)' ./python
+
+dist-sums:
+	cd '$(DIST)' && LC_ALL=C sha256sum *.* > SHA256SUMS
 
 fresh-dist:
 	packaging/dist/fresh.sh '$(DIST)'

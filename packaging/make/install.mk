@@ -62,15 +62,17 @@ install-files:
 	$(INSTALL_FILL) packaging/cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
 	$(INSTALL_FILL) packaging/cmake/ck_selectConfigVersion.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake'
 
-# One object that shows only the C interface: the Rust runtime inside would clash with that of a program that has its own.
-# The bitcode that the Rust runtime's objects carry goes, because ar takes them for a compiler's and fails.
+# One object that shows only the C interface, because the Rust runtime inside would clash with that of a program that has its own, and holds
+# only what the interface reaches: without the rest and without the runtime's debug sections it has half the size. The bitcode that
+# the runtime's objects carry goes, too, because ar takes them for a compiler's and fails.
 install-static:
 	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
 	if command -v $(LD) >/dev/null && command -v $(OBJCOPY) >/dev/null; then \
 		sed '/^#/d' include/exports.txt > "$$made/exports"; \
-		$(LD) -r --whole-archive '$(BUILT)/libck_select.a' -o "$$made/ck_select.o"; \
+		$(LD) -r --gc-sections $$(sed 's/^/--undefined=/' "$$made/exports") '$(BUILT)/libck_select.a' -o "$$made/ck_select.o"; \
 		$(OBJCOPY) --keep-global-symbols="$$made/exports" --remove-section .llvmbc --remove-section .llvmcmd \
 			"$$made/ck_select.o"; \
+		$(OBJCOPY) $(if $(STRIP_FLAG),--strip-unneeded,--strip-debug) "$$made/ck_select.o"; \
 		$(AR) rcs "$$made/libck_select.a" "$$made/ck_select.o"; \
 	else \
 		echo 'install: without ld and objcopy the static library also shows the symbols of the Rust runtime' >&2; \
