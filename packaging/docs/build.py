@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import api
+import terminal
 from render import IN_CONTENTS, Page, render, sections, wrong_links
 
 HERE = Path(__file__).resolve().parent
@@ -126,7 +127,7 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--rustdoc", type=Path, help="the folder that `cargo doc` wrote")
-    options.add_argument("--ckselect", type=Path, help="the command whose help becomes a page")
+    options.add_argument("--ckselect", type=Path, help="the command whose help becomes a page, and which the first page shows")
     options = options.parse_args()
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
@@ -147,6 +148,9 @@ def main() -> int:
         page = render(text, target_from(source))
         if not page.title:
             wrong.append(f"{source}:1: the page begins with no heading")
+        if source == "README.md" and options.ckselect:
+            page.body, faults = terminal.first_screen(text, page.body, options.ckselect, ROOT)
+            wrong += faults
         copy_linked_files(source, page, options.out)
         write(options.out, source, page, groups)
         titles = {anchor: words for _, anchor, words in page.headings}

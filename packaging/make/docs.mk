@@ -11,7 +11,8 @@ DOCS_ENV   := $(TARGET_DIR)/docs/venv
 DOCS_READY := $(DOCS_ENV)/.ready
 DOCS_SITE  := $(TARGET_DIR)/site
 DOCS_RUST   = $(or $(RUSTDOC),$(TARGET_DIR)/doc)
-# A build of the command line that is not older than its sources: its help becomes a page.
+# A build of the command line that is not older than its sources: its help becomes a page, and the first page shows README's first example as it
+# runs.
 DOCS_BUILT  = $(firstword $(wildcard $(TARGET_DIR)/debug/ckselect $(TARGET_DIR)/release/ckselect))
 DOCS_HELP   = $(if $(DOCS_BUILT),$(if $(shell find crates/cli/src -newer '$(DOCS_BUILT)' -print -quit),,$(DOCS_BUILT)))
 # The crates whose Rust documentation is for users. packaging/docs/api.py lists the same.
@@ -22,7 +23,7 @@ EFFICIENCY := $(TARGET_DIR)/docs/efficiency
 
 docs: needs-python $(DOCS_READY) $(if $(RUSTDOC),,docs-rust)
 	@python3 -B packaging/docs/figures.py --check
-	@$(if $(DOCS_HELP),,echo 'docs: without the page of the command line, which needs a new build: cargo build -p ckselect')
+	@$(if $(DOCS_HELP),,echo 'docs: without the page of the command line and the recorded example, which need a new build: cargo build -p ckselect')
 	@'$(DOCS_ENV)/bin/python' -B packaging/docs/build.py --out '$(DOCS_SITE)' --rustdoc '$(DOCS_RUST)' \
 		$(if $(DOCS_HELP),--ckselect '$(DOCS_HELP)')
 	@packaging/docs/try.sh '$(DOCS_SITE)'
