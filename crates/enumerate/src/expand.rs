@@ -7,8 +7,9 @@ use ck_select_types::vocab::Arch;
 
 use crate::arch::ArchTable;
 use crate::config::Config;
+use crate::error::EnumerateError;
 use crate::filter::Filter;
-use crate::kernels::{EnumerateError, Enumeration, Expansion as _, too_many};
+use crate::kernels::{Enumeration, Expansion as _, too_many};
 use crate::request::Request;
 use crate::rules::Rules;
 

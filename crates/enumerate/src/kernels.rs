@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use ck_select_types::kernel::Kernel;
 use ck_select_types::pool::Pool;
-use ck_select_types::vocab::{Arch, UnknownWord};
+use ck_select_types::vocab::Arch;
 use ck_select_types::vocabulary;
 
+use crate::error::EnumerateError;
 use crate::reader::ConfigFile;
 use crate::request::Request;
 use crate::rules::Rules;
@@ -20,24 +21,6 @@ pub(crate) trait Expansion: ConfigFile {
         arch: Arch,
         request: &Request,
     ) -> Result<Kernels, EnumerateError>;
-}
-
-/// Why a configuration cannot be enumerated.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EnumerateError {
-    /// Not the name of an architecture.
-    #[error(transparent)]
-    Arch(#[from] UnknownWord),
-    /// Dimensions were requested for a list of instances.
-    #[error("instances have the dimensions of their list, which cannot be changed")]
-    FixedDimensions,
-    /// Something that the rules lack, or more than is allowed of something.
-    #[error("{0}")]
-    Refused(String),
-    /// No such family of AITER's, or none for the architecture, or wrong rules of it.
-    #[error("{0}")]
-    Aiter(String),
 }
 
 /// More kernels than fit into a pool.

@@ -22,6 +22,7 @@ mod arch;
 mod buildable;
 pub mod config;
 mod conv;
+mod error;
 mod expand;
 pub mod export;
 pub mod filter;
@@ -35,6 +36,7 @@ mod request;
 pub mod rules;
 pub mod shapes;
 
+pub use error::EnumerateError;
 pub use expand::enumerate;
-pub use kernels::{EnumerateError, Enumeration};
+pub use kernels::Enumeration;
 pub use request::Request;

@@ -7,7 +7,8 @@
 //! Keys are those of their files, of which AMD's three may be missing. All combinations are kernels but those
 //! that a compute unit's shared memory cannot hold, and those with more results than a thread has registers.
 
-pub(crate) mod family;
+mod family;
+pub(crate) mod rules;
 
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind, Mnk, MoeKernel};
@@ -16,8 +17,9 @@ use ck_select_types::vocab::{Arch, Dtype, MoeStage};
 use serde_json::Value;
 
 use crate::buildable::Buildable;
+use crate::error::EnumerateError;
 use crate::filter::OperationFilter;
-use crate::kernels::{EnumerateError, Expansion, Kernels};
+use crate::kernels::{Expansion, Kernels};
 use crate::reader::{Claim, ConfigFile, Fault, Object, count, word};
 use crate::request::Request;
 use crate::rules::Rules;

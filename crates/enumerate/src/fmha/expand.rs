@@ -8,7 +8,8 @@ use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, Fmh
 use super::config::FmhaConfig;
 use super::rules::FmhaTileRule;
 use super::tiles::Tiles;
-use crate::kernels::{EnumerateError, Expansion, Kernels};
+use crate::error::EnumerateError;
+use crate::kernels::{Expansion, Kernels};
 use crate::lists::admits;
 use crate::request::Request;
 use crate::rules::Rules;

@@ -6,7 +6,7 @@ use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Op};
 use serde::Deserialize;
 
-use crate::kernels::EnumerateError;
+use crate::error::EnumerateError;
 
 /// AITER's families of GEMM kernels.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -10,7 +10,8 @@ use super::traits::Shared;
 use super::valid::GemmValidator;
 use super::variant::{GemmVariants, MX, PLAIN, PRESHUFFLE};
 use super::{names, traits};
-use crate::kernels::{EnumerateError, Expansion, Kernels};
+use crate::error::EnumerateError;
+use crate::kernels::{Expansion, Kernels};
 use crate::request::Request;
 use crate::rules::Rules;
 

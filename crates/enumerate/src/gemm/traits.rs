@@ -8,7 +8,7 @@ use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantM
 use super::config::GemmRanges;
 use super::families::{BuiltRule, FamilyRules, ProfileRule};
 use super::variant::{GemmProfiles, GemmVariants, with_scales};
-use crate::kernels::EnumerateError;
+use crate::error::EnumerateError;
 use crate::rules::Rules;
 
 /// The highest number of combinations of traits.

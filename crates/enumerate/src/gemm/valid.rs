@@ -9,7 +9,7 @@ use super::config::LdsLimit;
 use super::families::{BuiltRule, FamilyRules};
 use super::traits::Shared;
 use crate::buildable::Buildable;
-use crate::kernels::EnumerateError;
+use crate::error::EnumerateError;
 use crate::lists::admits;
 use crate::rules::Rules;
 

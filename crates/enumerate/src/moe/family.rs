@@ -1,32 +1,12 @@
 //! The family `moe`: what the tuners of vLLM and SGLang try, for each pair of types that their tables have.
 
-use std::collections::BTreeMap;
-
 use ck_select_types::kernel::{Kernel, KernelKind, MoeKernel};
-use ck_select_types::vocab::{Arch, Dtype, Op};
-use serde::Deserialize;
+use ck_select_types::vocab::{Arch, Op};
 
+use super::rules::{MoeFamily, MoeSpace};
 use super::{ComputeUnit, NUMBERS, each_choice, kernel};
-use crate::kernels::EnumerateError;
+use crate::error::EnumerateError;
 use crate::rules::Rules;
-
-/// The family, as data.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MoeFamily {
-    #[serde(rename = "about")]
-    _about: String,
-    types: Vec<[Dtype; 2]>,
-    spaces: Vec<MoeSpace>,
-}
-
-/// The values of each number, for architectures whose names begin so.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-struct MoeSpace {
-    architectures: String,
-    #[serde(flatten)]
-    values: BTreeMap<String, Vec<u32>>,
-}
 
 impl MoeFamily {
     /// The word of `--pool`.

@@ -10,7 +10,7 @@ pub use crate::fmha::rules::{
 pub use crate::gemm::aiter::{AiterList, AiterRules};
 pub use crate::gemm::families::{BuiltRule, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
 pub use crate::gemm::rules::{GemmRules, SweepRules, SweepSpec};
-pub use crate::moe::family::MoeFamily;
+pub use crate::moe::rules::MoeFamily;
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use ck_select_types::nearest::distance;
 use ck_select_types::vocab::{Arch, Op};
 use serde::de::DeserializeOwned;
 
-use crate::kernels::EnumerateError;
+use crate::error::EnumerateError;
 
 /// Declares the rules, a line a file.
 macro_rules! rules {

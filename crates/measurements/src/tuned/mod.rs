@@ -17,7 +17,6 @@ mod table;
 mod tests;
 
 pub use learn::WinnerRows;
-pub use moe::LeftOutFiles;
 pub(crate) use moe::json_files;
 pub use pools::anywhere;
-pub use shapes::{TunedConfig, TunedGpu, TunedShape, Winners};
+pub use shapes::{LeftOutFiles, TunedConfig, TunedGpu, TunedShape, Winners};

@@ -5,7 +5,6 @@
 //! several of one problem, tuned with different versions of Triton. What a folder has besides is left out and
 //! counted with its reason; a single file that is none of an engine's is an error.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ck_select_types::kernel::{Kernel, KernelKind};
@@ -129,9 +128,6 @@ impl LeftOut {
         Self { what, fault: DataError::format(file, reason) }
     }
 }
-
-/// What was left out of folders: for each kind of file how many, and what is wrong with the first.
-pub type LeftOutFiles = BTreeMap<&'static str, (usize, String)>;
 
 /// The JSON files of a folder and of those in it, in the order of their names.
 pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, DataError> {

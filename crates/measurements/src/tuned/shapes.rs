@@ -8,8 +8,10 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::Arch;
 
-use super::moe::LeftOutFiles;
 use crate::read::{DataError, RowScope};
+
+/// What was left out of folders: for each kind of file how many, and what is wrong with the first.
+pub type LeftOutFiles = BTreeMap<&'static str, (usize, String)>;
 
 /// Shapes of tuned tables.
 #[derive(Debug, Clone, Default)]

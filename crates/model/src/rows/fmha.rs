@@ -1,6 +1,6 @@
 //! Rows of attention and of its kernels.
 
-use super::name::NameCell;
+use super::operation::NameCell;
 use super::operation::OperationRows;
 use super::upstream::Upstream as _;
 use crate::cells::Fields;

@@ -1,6 +1,7 @@
 //! Rows of GEMMs and of their kernels.
 
-use super::name::{NameCell, agree_with};
+use super::name::agree_with;
+use super::operation::NameCell;
 use super::operation::OperationRows;
 use super::upstream::Upstream as _;
 use crate::cells::{self, Fields};

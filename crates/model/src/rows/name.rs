@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::operation::OperationRows as _;
+use super::operation::{NameCell, OperationRows};
 use crate::cells::{Cell, Fields};
 use crate::features::{Extractor, Uncoded};
 use crate::inputs;
@@ -16,17 +16,6 @@ use ck_select_types::operation::OperationProblem as _;
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
 pub const NAME_COLUMNS: [&str; 2] = ["kernel_name", "kernel"];
-
-/// The cell that names a row's kernel: its column and the name.
-#[derive(Clone, Copy)]
-pub(super) struct NameCell<'a>(pub(super) &'static str, pub(super) &'a str);
-
-impl NameCell<'_> {
-    /// Who says what other cells must agree with.
-    pub(super) fn says(self) -> String {
-        format!("{} '{}' says", self.0, self.1)
-    }
-}
 
 /// The kernel that a row names; `None` if it names none.
 ///
@@ -92,7 +81,7 @@ pub(super) fn check(
 }
 
 /// The cells that a name says alone, apart from values with more than one reading.
-fn of_kernel<P: super::operation::OperationRows>() -> impl Iterator<Item = &'static str> {
+fn of_kernel<P: OperationRows>() -> impl Iterator<Item = &'static str> {
     let cells = P::OPERATION.kernel_cells.iter().filter(|cell| !P::SEVERAL_READINGS.contains(cell));
     P::BESIDE.iter().chain(cells).copied()
 }

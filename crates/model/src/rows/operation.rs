@@ -1,11 +1,10 @@
 //! What rows of an operation's problems and kernels mean beside their fields.
 
-use super::name::NameCell;
+pub(super) use super::upstream::KernelOf;
 use super::upstream::Upstream;
 use crate::cells::Fields;
 use crate::features::{Extractor, OperationTerms};
 use crate::given::Given;
-use crate::operation::OperationProblem;
 use crate::problem::InvalidField;
 use ck_select_types::operation_enum;
 
@@ -16,8 +15,16 @@ operation_enum! {
     pub enum GivenProblem(Given);
 }
 
-/// The kernel of a problem's operation.
-pub(super) type KernelOf<P> = <P as OperationProblem>::Kernel;
+/// The cell that names a row's kernel: its column and the name.
+#[derive(Clone, Copy)]
+pub(super) struct NameCell<'a>(pub(super) &'static str, pub(super) &'a str);
+
+impl NameCell<'_> {
+    /// Who says what other cells must agree with.
+    pub(super) fn says(self) -> String {
+        format!("{} '{}' says", self.0, self.1)
+    }
+}
 
 /// Problems of an operation, as rows describe them and their kernels.
 pub(super) trait OperationRows: OperationTerms + Upstream {

@@ -11,7 +11,6 @@
 //! each kernel has one name, and the names of kernels without these parts are what they always were.
 
 use super::GemmKernel;
-use super::name::ParsedGemmName;
 use super::parts::part;
 use crate::field::InvalidField;
 use crate::grammar::PartForm::{Mark, Number};
@@ -32,19 +31,16 @@ pub(super) const SUFFIXES: [Part; 6] = [
 /// `GROUP_M` of names that do not say it.
 const GROUP_M: u8 = 8;
 
-/// The kernel of a name, after its suffixes. Other libraries' names may go on with words of their own, but
-/// every word of Triton's is ours.
-pub(super) fn complete(scan: &Scan<'_>, kernel: GemmKernel) -> Result<ParsedGemmName, NameError> {
+/// Checks the kernel of a name and what follows its suffixes. Other libraries' names may go on with words of
+/// their own, but every word of Triton's is ours.
+pub(super) fn check_end(scan: &Scan<'_>, kernel: &GemmKernel) -> Result<(), NameError> {
     scan.clone().end(
         "the end or, in this order and only when not the default, _stages{N}, _gm{N}, _tma, _ctas{N}, \
          _wpe{N}, _kpack{N}",
     )?;
-    match validate(&kernel) {
-        Ok(()) => Ok(ParsedGemmName { kernel, tail: String::new() }),
-        Err(InvalidField { field, found, expected }) => {
-            Err(scan.fail(format!("{field} is {found}, expected {expected}")))
-        }
-    }
+    validate(kernel).map_err(|InvalidField { field, found, expected }| {
+        scan.fail(format!("{field} is {found}, expected {expected}"))
+    })
 }
 
 /// Checks what only Triton's kernels have.

@@ -2,7 +2,7 @@
 
 pub(super) mod tile;
 
-use super::name::NameCell;
+use super::operation::NameCell;
 use super::operation::OperationRows;
 use crate::cells::Fields;
 use crate::features::{Extractor, KernelMapping, Uncoded};

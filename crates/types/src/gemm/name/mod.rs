@@ -143,7 +143,8 @@ impl GemmKernel {
         }
         if family.library == GemmLibrary::Triton {
             let kernel = suffixes(&mut scan, &kernel)?;
-            return triton_name::complete(&scan, kernel);
+            triton_name::check_end(&scan, &kernel)?;
+            return Ok(ParsedGemmName { kernel, tail: String::new() });
         }
         // Suffixes in a spelling that no identifier has (`_d0`) count as tail.
         let mut after = scan.clone();

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use super::config::{ConfigKey, TritonConfig};
 use super::device::EngineDevice;
-use super::table::ConfigTable;
+use super::table::{ConfigTable, whole};
 use super::words::{Engine, QuantTypes};
 use crate::invalid::InvalidField;
 
@@ -199,12 +199,6 @@ impl<'a> NameScan<'a> {
         self.rest = parts.map_or(rest, |(_, after)| after);
         block.map(Some).ok_or_else(|| fault("block_shape", rest, "two numbers above 0 such as [128,128]"))
     }
-}
-
-/// A number above 0 in its usual digits.
-pub(super) fn whole(text: &str) -> Option<u32> {
-    let number: u32 = text.parse().ok()?;
-    (number > 0 && number.to_string() == text).then_some(number)
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::config::TritonConfig;
-use super::key::whole;
 use crate::invalid::InvalidField;
 use crate::{files, json};
 
@@ -21,6 +20,12 @@ pub struct ConfigTable {
     pub triton: Option<String>,
     /// The configuration of each token count.
     pub rows: BTreeMap<u32, TritonConfig>,
+}
+
+/// A number above 0 in its usual digits.
+pub(super) fn whole(text: &str) -> Option<u32> {
+    let number: u32 = text.parse().ok()?;
+    (number > 0 && number.to_string() == text).then_some(number)
 }
 
 /// A file that cannot be read, or that is something else than expected.
