@@ -10,7 +10,7 @@ use crate::vocab::{Direction, Dtype, GemmLibrary};
 /// Problems of an operation, whose type stands for the operation.
 pub trait OperationProblem: Record + Copy {
     /// The kernels that compute them.
-    type Kernel: Record + Clone;
+    type Kernel: OperationKernel;
     /// What the operation says about itself.
     const OPERATION: Operation;
 
@@ -37,9 +37,6 @@ pub trait OperationProblem: Record + Copy {
     /// The problem as a kernel would run it, if a file states only some of its words.
     fn filled(self, stated: StatedFields, kernel: &Self::Kernel) -> Self;
 
-    /// Takes from a kernel what problems may leave out: words of theirs.
-    fn fill_defaults(kernel: &Self::Kernel, defaults: &mut ProblemDefaults);
-
     /// What it asks for, in a few words for messages.
     fn summary(&self) -> String;
 
@@ -49,28 +46,6 @@ pub trait OperationProblem: Record + Copy {
     /// The direction, where there are several.
     fn direction(&self) -> Option<Direction> {
         None
-    }
-
-    /// The direction of a kernel.
-    fn direction_of(_kernel: &Self::Kernel) -> Option<Direction> {
-        None
-    }
-
-    /// The library that a kernel's name belongs to, where several have kernels.
-    fn library_of(_kernel: &Self::Kernel) -> Option<GemmLibrary> {
-        None
-    }
-
-    /// Whether a kernel's name stands for kernels of several types, of which [`KernelKind::dtype`] is one.
-    ///
-    /// [`KernelKind::dtype`]: crate::kernel::KernelKind::dtype
-    fn is_of_several_types(_kernel: &Self::Kernel) -> bool {
-        false
-    }
-
-    /// Whether a kernel reads an operand in an order of its own.
-    fn is_shuffled(_kernel: &Self::Kernel) -> bool {
-        false
     }
 
     /// The extents of the operand that a layer keeps, where there is one: the weight.
@@ -130,18 +105,49 @@ pub trait OperationProblem: Record + Copy {
 
     /// Rows and depth of its (implicit) GEMM; of attention's second product, which sums over keys.
     fn gemm_extents(&self) -> [i128; 2];
+}
 
-    /// Whether a text begins like a name of one of the kernels.
+/// A kernel of an operation.
+pub trait OperationKernel: Record + Clone {
+    /// Takes from the kernel what problems for it may leave out: words of theirs.
+    fn fill_defaults(&self, defaults: &mut ProblemDefaults);
+
+    /// The direction, where there are several.
+    fn direction(&self) -> Option<Direction> {
+        None
+    }
+
+    /// The library that the kernel's name belongs to, where several have kernels.
+    fn library(&self) -> Option<GemmLibrary> {
+        None
+    }
+
+    /// Whether the kernel's name stands for kernels of several types, of which [`KernelKind::dtype`] is one.
+    ///
+    /// [`KernelKind::dtype`]: crate::kernel::KernelKind::dtype
+    fn is_of_several_types(&self) -> bool {
+        false
+    }
+
+    /// Whether the kernel reads an operand in an order of its own.
+    fn is_shuffled(&self) -> bool {
+        false
+    }
+
+    /// Whether a text begins like a name of such kernels.
     fn begins_a_name(text: &str) -> bool;
 
     /// Whether a text begins so that it can hardly be anything but a kernel's name.
     fn hardly_else_than_a_name(text: &str) -> bool {
-        Self::begins_a_name(text)
+        <Self as OperationKernel>::begins_a_name(text)
     }
 
     /// Reads a kernel's name.
-    fn kernel_of_name(name: &str) -> Result<Self::Kernel, NameError>;
+    fn read_name(name: &str) -> Result<Self, NameError>;
 }
+
+/// The kernel of a problem's operation.
+pub type KernelOf<P> = <P as OperationProblem>::Kernel;
 
 /// What an enum of [`operation_enum!`](crate::operation_enum) holds for one operation.
 pub trait VariantOf<E>: Into<E> {

@@ -11,7 +11,7 @@ use crate::problem::InvalidField;
 use crate::vocab::Op;
 use ck_select_types::each_operation;
 use ck_select_types::field::{self, Field, Kind, Record};
-use ck_select_types::operation::OperationProblem as _;
+use ck_select_types::operation::{KernelOf, OperationKernel as _};
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
@@ -58,7 +58,7 @@ pub(super) fn read<'c>(
 
 /// Whether a text can hardly be anything but a kernel's name.
 fn begins_like_a_kernel(name: &str) -> bool {
-    Op::ALL.iter().any(|op| each_operation!(op, Own => Own::hardly_else_than_a_name(name)))
+    Op::ALL.iter().any(|op| each_operation!(op, Own => KernelOf::<Own>::hardly_else_than_a_name(name)))
 }
 
 /// Whether a row describes its kernel without a name, for upstream's tools.

@@ -1,10 +1,10 @@
 //! What rows of an operation's problems and kernels mean beside their fields.
 
-pub(super) use super::upstream::KernelOf;
 use super::upstream::Upstream;
 use crate::cells::Fields;
 use crate::features::{Extractor, OperationTerms};
 use crate::given::Given;
+pub(super) use crate::operation::KernelOf;
 use crate::problem::InvalidField;
 use ck_select_types::operation_enum;
 

@@ -25,7 +25,7 @@ use self::problem::SHARED_KEYS;
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
 use crate::given::Given;
-use crate::operation::{Operation, OperationProblem};
+use crate::operation::{Operation, OperationKernel, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::{Direction, Dtype};
 
@@ -81,11 +81,6 @@ impl OperationProblem for ConvProblem {
         self
     }
 
-    fn fill_defaults(kernel: &ConvKernel, defaults: &mut ProblemDefaults) {
-        (defaults.direction, defaults.conv_layout) = (kernel.direction, kernel.layout);
-        defaults.dtype = kernel.dtype_in;
-    }
-
     fn summary(&self) -> String {
         let Self { ndim, direction, dtype_in, layout, .. } = self;
         format!("a {ndim}D {direction} convolution of {dtype_in} in {layout}")
@@ -98,10 +93,6 @@ impl OperationProblem for ConvProblem {
 
     fn direction(&self) -> Option<Direction> {
         Some(self.direction)
-    }
-
-    fn direction_of(kernel: &ConvKernel) -> Option<Direction> {
-        Some(kernel.direction)
     }
 
     /// The problem with one layout for all that differ only in the number of dimensions, so that problems of
@@ -130,12 +121,23 @@ impl OperationProblem for ConvProblem {
         let says_dimensions = || has("ndim") || has("ndim_spatial");
         has(required) || matches!(required, "Hi" | "Y") && says_dimensions()
     }
+}
 
-    fn begins_a_name(text: &str) -> bool {
-        text.starts_with(ConvKernel::NAME_PREFIX)
+impl OperationKernel for ConvKernel {
+    fn fill_defaults(&self, defaults: &mut ProblemDefaults) {
+        (defaults.direction, defaults.conv_layout) = (self.direction, self.layout);
+        defaults.dtype = self.dtype_in;
     }
 
-    fn kernel_of_name(name: &str) -> Result<ConvKernel, NameError> {
-        ConvKernel::parse_name(name)
+    fn direction(&self) -> Option<Direction> {
+        Some(self.direction)
+    }
+
+    fn begins_a_name(text: &str) -> bool {
+        text.starts_with(Self::NAME_PREFIX)
+    }
+
+    fn read_name(name: &str) -> Result<Self, NameError> {
+        Self::parse_name(name)
     }
 }

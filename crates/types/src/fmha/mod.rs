@@ -29,7 +29,7 @@ pub(crate) mod problems {
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
 use crate::given::Given;
-use crate::operation::{Operation, OperationProblem};
+use crate::operation::{Operation, OperationKernel, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::Dtype;
 
@@ -95,10 +95,6 @@ impl OperationProblem for FmhaProblem {
         Self { dtype: if stated.dtype { self.dtype } else { kernel.dtype }, ..problem }
     }
 
-    fn fill_defaults(kernel: &FmhaKernel, defaults: &mut ProblemDefaults) {
-        defaults.dtype = kernel.dtype;
-    }
-
     fn summary(&self) -> String {
         format!("attention ({}, {})", self.family, self.dtype)
     }
@@ -125,12 +121,18 @@ impl OperationProblem for FmhaProblem {
     fn states_signature(has: &dyn Fn(&str) -> bool) -> bool {
         has_signature(has)
     }
+}
 
-    fn begins_a_name(text: &str) -> bool {
-        text.starts_with(FmhaKernel::NAME_PREFIX)
+impl OperationKernel for FmhaKernel {
+    fn fill_defaults(&self, defaults: &mut ProblemDefaults) {
+        defaults.dtype = self.dtype;
     }
 
-    fn kernel_of_name(name: &str) -> Result<FmhaKernel, NameError> {
-        FmhaKernel::parse_name(name)
+    fn begins_a_name(text: &str) -> bool {
+        text.starts_with(Self::NAME_PREFIX)
+    }
+
+    fn read_name(name: &str) -> Result<Self, NameError> {
+        Self::parse_name(name)
     }
 }

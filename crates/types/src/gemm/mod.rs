@@ -34,7 +34,7 @@ pub(crate) mod problems {
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
 use crate::given::Given;
-use crate::operation::{Operation, OperationProblem};
+use crate::operation::{Operation, OperationKernel, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::{Dtype, GemmLibrary};
 
@@ -97,10 +97,6 @@ impl OperationProblem for GemmProblem {
         self
     }
 
-    fn fill_defaults(kernel: &GemmKernel, defaults: &mut ProblemDefaults) {
-        (defaults.dtype, defaults.gemm_layout) = (kernel.dtype_a, kernel.layout);
-    }
-
     fn summary(&self) -> String {
         format!("a GEMM of {} in {} with {} results", self.dtype_a, self.layout, self.dtype_c)
     }
@@ -117,18 +113,6 @@ impl OperationProblem for GemmProblem {
 
     fn in_parts(self, split_k: i32) -> Self {
         Self { split_k, ..self }
-    }
-
-    fn library_of(kernel: &GemmKernel) -> Option<GemmLibrary> {
-        Some(kernel.variant.library)
-    }
-
-    fn is_of_several_types(kernel: &GemmKernel) -> bool {
-        kernel.may_be_int8()
-    }
-
-    fn is_shuffled(kernel: &GemmKernel) -> bool {
-        kernel.preshuffle
     }
 
     fn weight(&self) -> Option<String> {
@@ -159,6 +143,24 @@ impl OperationProblem for GemmProblem {
     fn has_column(required: &str, has: &dyn Fn(&str) -> bool) -> bool {
         has(required) || has(&required.to_lowercase()) || has("groups")
     }
+}
+
+impl OperationKernel for GemmKernel {
+    fn fill_defaults(&self, defaults: &mut ProblemDefaults) {
+        (defaults.dtype, defaults.gemm_layout) = (self.dtype_a, self.layout);
+    }
+
+    fn library(&self) -> Option<GemmLibrary> {
+        Some(self.variant.library)
+    }
+
+    fn is_of_several_types(&self) -> bool {
+        self.may_be_int8()
+    }
+
+    fn is_shuffled(&self) -> bool {
+        self.preshuffle
+    }
 
     /// A family's word, or what the dispatcher's identifiers begin with: a type, or a number by mistake.
     fn begins_a_name(text: &str) -> bool {
@@ -168,14 +170,14 @@ impl OperationProblem for GemmProblem {
     }
 
     fn hardly_else_than_a_name(text: &str) -> bool {
-        GemmKernel::begins_a_name(text)
+        Self::begins_a_name(text)
     }
 
-    fn kernel_of_name(name: &str) -> Result<GemmKernel, NameError> {
+    fn read_name(name: &str) -> Result<Self, NameError> {
         if is_a_name(name) {
-            GemmKernel::parse_name(name).map(|parsed| parsed.kernel)
+            Self::parse_name(name).map(|parsed| parsed.kernel)
         } else {
-            GemmKernel::parse_identifier(name)
+            Self::parse_identifier(name)
         }
     }
 }
@@ -187,5 +189,5 @@ fn is_a_name(text: &str) -> bool {
 /// The kernel of a name, which must be valid.
 #[cfg(test)]
 fn named(name: &str) -> GemmKernel {
-    GemmProblem::kernel_of_name(name).unwrap_or_else(|error| panic!("{error}"))
+    GemmKernel::read_name(name).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -14,16 +14,14 @@ pub use matching::closest;
 use crate::defaults::ProblemDefaults;
 use crate::each_operation;
 use crate::field::{self, Field, InvalidField, MOST_FIELDS, place};
-use crate::operation::{Operation, OperationProblem};
+use crate::operation::{KernelOf, Operation, OperationKernel as _};
 use crate::vocab::{Arch, Direction, Dtype, GemmLibrary, Op};
-
-type Own<P> = <P as OperationProblem>::Kernel;
 
 crate::operation_enum! {
     /// What a kernel is, apart from its name.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     #[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
-    pub enum KernelKind(Own);
+    pub enum KernelKind(KernelOf);
 }
 
 /// A kernel with the name under which it is registered.
@@ -43,7 +41,7 @@ impl KernelKind {
 
     /// The element type of its first input, unless its name stands for kernels of several types.
     pub fn only_dtype(&self) -> Option<Dtype> {
-        let is_one = each_operation!(self, Self(kernel) as Own => !Own::is_of_several_types(kernel));
+        let is_one = each_operation!(self, Self(kernel) => !kernel.is_of_several_types());
         is_one.then(|| self.dtype())
     }
 
@@ -66,18 +64,18 @@ impl KernelKind {
 
     /// The direction of a convolution.
     pub fn direction(&self) -> Option<Direction> {
-        each_operation!(self, Self(kernel) as Own => Own::direction_of(kernel))
+        each_operation!(self, Self(kernel) => kernel.direction())
     }
 
     /// The library that a GEMM's name belongs to.
     pub fn library(&self) -> Option<GemmLibrary> {
-        each_operation!(self, Self(kernel) as Own => Own::library_of(kernel))
+        each_operation!(self, Self(kernel) => kernel.library())
     }
 
     /// The defaults of problems for it: what it says about them.
     pub fn defaults(&self) -> ProblemDefaults {
         let mut defaults = ProblemDefaults::new(self.op());
-        each_operation!(self, Self(kernel) as Own => Own::fill_defaults(kernel, &mut defaults));
+        each_operation!(self, Self(kernel) => kernel.fill_defaults(&mut defaults));
         defaults
     }
 

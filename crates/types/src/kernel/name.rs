@@ -4,7 +4,7 @@
 use super::{ConvKernel, FmhaKernel, GemmKernel, MoeKernel};
 use super::{Kernel, KernelKind, NameError};
 use crate::each_operation;
-use crate::operation::{Operation, OperationProblem as _};
+use crate::operation::{KernelOf, Operation, OperationKernel};
 use crate::scan::Scan;
 use crate::vocab::{Dtype, Op};
 
@@ -45,7 +45,7 @@ impl Kernel {
             let (beginnings, types) = (beginnings.join(" nor with "), Dtype::ELEMENT_WORDS.join(", "));
             return Err(Scan::whole(name)?.fail(format!("begins neither with {beginnings}: {types}")));
         };
-        let kind = each_operation!(op, Own => Own::kernel_of_name(name).map(KernelKind::from))?;
+        let kind = each_operation!(op, Own => KernelOf::<Own>::read_name(name).map(KernelKind::from))?;
         Ok(Self { name: name.to_owned(), kind })
     }
 
@@ -61,7 +61,7 @@ impl Kernel {
 }
 
 fn begins(op: Op, text: &str) -> bool {
-    each_operation!(op, Own => Own::begins_a_name(text))
+    each_operation!(op, Own => <KernelOf<Own> as OperationKernel>::begins_a_name(text))
 }
 
 #[cfg(test)]

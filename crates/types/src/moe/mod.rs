@@ -25,7 +25,7 @@ pub(crate) mod problems {
 use crate::defaults::{ProblemDefaults, StatedFields};
 use crate::field::{InvalidField, Record as _};
 use crate::given::Given;
-use crate::operation::{Operation, OperationProblem};
+use crate::operation::{Operation, OperationKernel, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::{Dtype, GemmLibrary};
 
@@ -85,10 +85,6 @@ impl OperationProblem for MoeProblem {
         self
     }
 
-    fn fill_defaults(kernel: &MoeKernel, defaults: &mut ProblemDefaults) {
-        defaults.dtype = kernel.dtype_a;
-    }
-
     fn summary(&self) -> String {
         format!("a mixture of experts ({}, stage {})", self.dtype_a, self.stage)
     }
@@ -98,10 +94,6 @@ impl OperationProblem for MoeProblem {
         self.dtype_a
     }
 
-    fn library_of(kernel: &MoeKernel) -> Option<GemmLibrary> {
-        Some(kernel.library)
-    }
-
     fn weight(&self) -> Option<String> {
         Some(format!("{}_{}_{}", self.experts, self.n, self.k))
     }
@@ -109,12 +101,22 @@ impl OperationProblem for MoeProblem {
     fn gemm_extents(&self) -> [i128; 2] {
         [self.rows(), self.k].map(i128::from)
     }
+}
 
-    fn begins_a_name(text: &str) -> bool {
-        MoeKernel::begins_a_name(text)
+impl OperationKernel for MoeKernel {
+    fn fill_defaults(&self, defaults: &mut ProblemDefaults) {
+        defaults.dtype = self.dtype_a;
     }
 
-    fn kernel_of_name(name: &str) -> Result<MoeKernel, NameError> {
-        MoeKernel::parse_name(name)
+    fn library(&self) -> Option<GemmLibrary> {
+        Some(self.library)
+    }
+
+    fn begins_a_name(text: &str) -> bool {
+        Self::begins_a_name(text)
+    }
+
+    fn read_name(name: &str) -> Result<Self, NameError> {
+        Self::parse_name(name)
     }
 }

@@ -6,7 +6,7 @@ use super::PoolError;
 use crate::each_operation;
 use crate::json::Strict;
 use crate::kernel::Kernel;
-use crate::operation::OperationProblem;
+use crate::operation::KernelOf;
 use crate::vocab::{Arch, Op};
 
 /// A kernel as exporters write it. Every key may be missing; unlisted ones are ignored.
@@ -81,8 +81,6 @@ pub(super) trait KernelJson: Sized {
     /// Reads one.
     fn read_json(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError>;
 }
-
-type KernelOf<P> = <P as OperationProblem>::Kernel;
 
 impl KernelKeys {
     pub(super) fn get(op: Op) -> &'static Self {

@@ -20,7 +20,7 @@ pub use folder::{Folder, FolderKernel};
 use crate::each_operation;
 use crate::files;
 use crate::kernel::{Kernel, KernelKind};
-use crate::operation::OperationProblem as _;
+use crate::operation::OperationKernel as _;
 use crate::sheet::{Format, Opened, Text};
 use crate::vocab::{Arch, Op};
 
@@ -166,8 +166,7 @@ impl Pool {
 
     /// Whether all kernels read an operand in an order of their own, so that their problems have it so.
     pub fn is_shuffled(&self) -> bool {
-        self.iter()
-            .all(|kernel| each_operation!(&kernel.kind, KernelKind(own) as Own => Own::is_shuffled(own)))
+        self.iter().all(|kernel| each_operation!(&kernel.kind, KernelKind(own) => own.is_shuffled()))
     }
 
     /// The indices in the order of names, those of equal names ascending.

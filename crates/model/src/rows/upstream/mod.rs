@@ -14,11 +14,8 @@ mod gemm;
 use crate::cells::Fields;
 use crate::features::{Extractor, OperationTerms};
 use crate::given::Given;
-use crate::operation::OperationProblem;
+use crate::operation::KernelOf;
 use crate::problem::InvalidField;
-
-/// The kernel of a problem's operation.
-pub(super) type KernelOf<P> = <P as OperationProblem>::Kernel;
 
 /// The cells of a record that are read, a list of names for each field; the first in a list takes precedence.
 pub(super) type Columns = &'static [&'static [&'static str]];
