@@ -32,14 +32,14 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
     let arch: Arch = request.target.parse()?;
     let kernels =
         each_operation!(config, Config(config) as Own => Own::expand(rules, config, arch, request)?);
-    let mut found = kernels.found;
+    let mut enumeration = kernels.enumeration;
     if !request.filters.is_empty() {
-        let before = found.kernels.len() + found.others.len();
-        found.kernels = filtered(found.kernels, &request.filters)?;
-        found.others.clear();
-        found.filtered = before - found.kernels.len();
+        let before = enumeration.kernels.len() + enumeration.others.len();
+        enumeration.kernels = filtered(enumeration.kernels, &request.filters)?;
+        enumeration.others.clear();
+        enumeration.filtered = before - enumeration.kernels.len();
     }
-    if found.kernels.len() > Pool::MAX_KERNELS { Err(too_many()) } else { Ok(found) }
+    if enumeration.kernels.len() > Pool::MAX_KERNELS { Err(too_many()) } else { Ok(enumeration) }
 }
 
 impl Rules {

@@ -71,10 +71,10 @@ vocabulary! {
     }
 }
 
-/// The kernels found so far.
+/// The kernels of a configuration so far.
 #[derive(Default)]
 pub(crate) struct Kernels {
-    pub(crate) found: Enumeration,
+    pub(crate) enumeration: Enumeration,
     names: HashSet<String>,
 }
 
@@ -82,10 +82,10 @@ impl Kernels {
     /// Adds a kernel unless its name is known: of equal names, the first stays.
     pub(crate) fn push(&mut self, kernel: Kernel) -> Result<(), EnumerateError> {
         if self.is_new(&kernel.name) {
-            if self.found.kernels.len() == MOST {
+            if self.enumeration.kernels.len() == MOST {
                 return Err(too_many());
             }
-            self.found.kernels.push(kernel);
+            self.enumeration.kernels.push(kernel);
         }
         Ok(())
     }
@@ -93,14 +93,14 @@ impl Kernels {
     /// Whether a name that the configuration expands to is not known yet.
     pub(crate) fn is_new(&mut self, name: &str) -> bool {
         let is_new = self.names.insert(name.to_owned());
-        self.found.expanded += 1;
-        self.found.repeated += usize::from(!is_new);
+        self.enumeration.expanded += 1;
+        self.enumeration.repeated += usize::from(!is_new);
         is_new
     }
 
     /// Counts a kernel that cannot be built.
     pub(crate) fn refuse(&mut self, reason: &'static str) {
-        self.found.expanded += 1;
-        *self.found.refused.entry(reason).or_default() += 1;
+        self.enumeration.expanded += 1;
+        *self.enumeration.refused.entry(reason).or_default() += 1;
     }
 }

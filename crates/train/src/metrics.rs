@@ -52,8 +52,8 @@ impl Efficiency {
     }
 
     /// The shares of choices that may not have been judged.
-    pub fn shares_of(found: Option<&Self>) -> [Option<f64>; 5] {
-        found.map_or([None; 5], |found| found.shares().map(Some))
+    pub fn shares_of(judged: Option<&Self>) -> [Option<f64>; 5] {
+        judged.map_or([None; 5], |judged| judged.shares().map(Some))
     }
 }
 

@@ -7,10 +7,10 @@
 //! for each draw (a seed):
 //!     measured  = the first problems in the order in which `tune` would measure them
 //!     expected  = learn in folds of the measured ones, judge each held-out one      what `tune` would report
-//!     found     = learn from all measured ones, judge the rest                      what would be true
+//!     actual    = learn from all measured ones, judge the rest                      what would be true
 //! ```
 //!
-//! `expected` beside `found` shows whether the report can be believed. A problem that was measured twice is
+//! `expected` beside `actual` shows whether the report can be believed. A problem that was measured twice is
 //! in one fold, and counts as known after either measurement. `misled` is the rule by which `tune` writes no
 //! model: with at least 20 held-out problems, a loss against the model before of more than twice its standard
 //! error.
@@ -99,7 +99,7 @@ pub struct Draw {
     /// choices are worse than before, by more than twice the standard error of the mean difference.
     pub misled: bool,
     /// The actual quality on problems that were not measured.
-    pub found: Efficiency,
+    pub actual: Efficiency,
 }
 
 /// The rows of promising kernels, by their indices in measurements.
@@ -228,7 +228,7 @@ impl<'a> Simulation<'a> {
         };
         let choices_of = |held: &[(ItemIndex, Choice)]| held.iter().map(|held| held.1).collect::<Vec<_>>();
         let expected = expected.as_deref().map(choices_of);
-        let found = match (rest.is_empty(), &of_part) {
+        let actual = match (rest.is_empty(), &of_part) {
             (false, _) => self.judge(learned, &judged, &measured, &rest)?,
             (true, Some(part)) => self.held_out(part, &judged, &measured, seed)?.as_deref().map(choices_of),
             (true, None) => expected.clone(),
@@ -240,11 +240,11 @@ impl<'a> Simulation<'a> {
         });
         let expected = expected.and_then(|choices| Efficiency::new(&choices));
         let before = before.and_then(|choices| Efficiency::new(&choices));
-        let found = found
+        let actual = actual
             .and_then(|choices| Efficiency::new(&choices))
             .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: MIN_MEASURED })?;
         let measured = measured.into_iter().map(|item| self.data.item(item).problem).collect();
-        Ok(Draw { seed, measured, expected, before, misled, found })
+        Ok(Draw { seed, measured, expected, before, misled, actual })
     }
 
     /// The quality of a draw's judged problems without having learned anything.

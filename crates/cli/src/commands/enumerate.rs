@@ -127,58 +127,62 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     check_options(&open, config.op())?;
     let request = request(args, &open, config.op())?;
-    let found = enumerate(&rules, &config, &request).map_err(|error| match error {
+    let enumeration = enumerate(&rules, &config, &request).map_err(|error| match error {
         EnumerateError::Arch(unknown) => CliError::usage(format!("--arch: {unknown}")),
         error @ EnumerateError::FixedDimensions => CliError::usage(format!("--params ndim: {error}")),
         EnumerateError::Aiter(error) => CliError::usage(format!("{name}: no such file, and {error}")),
         other => other.into(),
     })?;
-    for warning in &found.warnings {
+    for warning in &enumeration.warnings {
         say!("ckselect: warning: {warning}");
     }
-    if found.kernels.is_empty() && found.others.is_empty() && !args.count {
+    if enumeration.kernels.is_empty() && enumeration.others.is_empty() && !args.count {
         fail!("{name}: no kernel is left after all conditions");
     }
     if !args.output.is_empty() {
-        check_pool(&found)?;
+        check_pool(&enumeration)?;
     }
     for file in &args.output {
         let text = if suffix(file) == "json" {
-            export::to_json(&found.kernels, &file_name(Path::new(&name)), &args.arch)?
+            export::to_json(&enumeration.kernels, &file_name(Path::new(&name)), &args.arch)?
         } else {
-            export::to_text(&found.kernels)
+            export::to_text(&enumeration.kernels)
         };
         write_file(file, &text)?;
     }
     let is_family = args.family().is_some() && args.output.is_empty();
     if args.list || is_family && !args.count && args.format != Format::Table {
-        return listed(&found).print(args.format);
+        return listed(&enumeration).print(args.format);
     }
     if args.count {
-        return write_file(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
+        return write_file(
+            Path::new("-"),
+            &format!("{}\n", enumeration.kernels.len() + enumeration.others.len()),
+        );
     }
     if is_family {
-        return write_file(Path::new("-"), &export::to_text(&found.kernels));
+        return write_file(Path::new("-"), &export::to_text(&enumeration.kernels));
     }
     // When a file goes to standard output, nothing else may follow it.
-    if to_standard_output { Ok(()) } else { summary(&found, args).print(args.format) }
+    if to_standard_output { Ok(()) } else { summary(&enumeration, args).print(args.format) }
 }
 
 /// How many kernels there are of each family that the library knows by name only.
-fn others(found: &Enumeration) -> impl Iterator<Item = (Family, usize)> {
-    let count = |family| found.others.iter().filter(|other| other.family == family).count();
+fn others(enumeration: &Enumeration) -> impl Iterator<Item = (Family, usize)> {
+    let count = |family| enumeration.others.iter().filter(|other| other.family == family).count();
     [Family::Direct, Family::Depthwise].into_iter().map(move |one| (one, count(one))).filter(|one| one.1 > 0)
 }
 
 /// A pool holds only what the library can describe; prints what it cannot hold.
-fn check_pool(found: &Enumeration) -> Result<(), CliError> {
-    let left_out = others(found).map(|(family, count)| format!("{count} {} convolutions", family.as_str()));
+fn check_pool(enumeration: &Enumeration) -> Result<(), CliError> {
+    let left_out =
+        others(enumeration).map(|(family, count)| format!("{count} {} convolutions", family.as_str()));
     let left_out: Vec<String> = left_out.collect();
     if left_out.is_empty() {
         return Ok(());
     }
     let message = format!("{} cannot be part of a pool: they are not implicit GEMMs", left_out.join(" and "));
-    if found.kernels.is_empty() {
+    if enumeration.kernels.is_empty() {
         fail!("{message}; there are no other kernels");
     }
     say!("ckselect: {message}, and are left out");
@@ -218,33 +222,33 @@ fn request(args: &Args, open: &ConfigParams, op: Op) -> Result<Request, CliError
 }
 
 /// How many kernels remain after each step, and why some cannot be built.
-fn summary(found: &Enumeration, args: &Args) -> ResultTable {
+fn summary(enumeration: &Enumeration, args: &Args) -> ResultTable {
     let mut table = ResultTable::new(["kernels", "of them"]);
     let mut row = |count: usize, what: &str| table.push(vec![count.into(), what.into()]);
-    row(found.expanded, "expanded");
-    if found.repeated > 0 {
-        row(found.repeated, "repeat a name");
+    row(enumeration.expanded, "expanded");
+    if enumeration.repeated > 0 {
+        row(enumeration.repeated, "repeat a name");
     }
     if args.valid_only {
-        row(found.refused.values().sum(), "cannot be built");
+        row(enumeration.refused.values().sum(), "cannot be built");
     }
-    for (reason, &count) in &found.refused {
+    for (reason, &count) in &enumeration.refused {
         row(count, &format!("- {reason}"));
     }
     if !args.filter.is_empty() {
-        row(found.filtered, "filtered out");
+        row(enumeration.filtered, "filtered out");
     }
-    row(found.kernels.len() + found.others.len(), "kept");
-    for (family, count) in others(found) {
+    row(enumeration.kernels.len() + enumeration.others.len(), "kept");
+    for (family, count) in others(enumeration) {
         row(count, &format!("- {}, by name only", family.as_str()));
     }
     table
 }
 
-fn listed(found: &Enumeration) -> ResultTable {
+fn listed(enumeration: &Enumeration) -> ResultTable {
     let mut table = ResultTable::new(["index", "kernel"]);
-    let names = found.kernels.iter().map(|kernel| kernel.name.as_str());
-    for (index, name) in names.chain(found.others.iter().map(|other| other.name.as_str())).enumerate() {
+    let names = enumeration.kernels.iter().map(|kernel| kernel.name.as_str());
+    for (index, name) in names.chain(enumeration.others.iter().map(|other| other.name.as_str())).enumerate() {
         table.push(vec![index.into(), name.into()]);
     }
     table

@@ -35,11 +35,11 @@ impl Expansion for ConvProblem {
         };
         if request.valid_only {
             let is_listed = matches!(config, ConvConfig::Instances(_));
-            let found = &mut kernels.found;
-            found.kernels.retain(|kernel| {
+            let enumeration = &mut kernels.enumeration;
+            enumeration.kernels.retain(|kernel| {
                 let KernelKind::Conv(conv) = &kernel.kind else { return true };
                 let refusal = refusal(rules, conv, arch.as_str(), is_listed);
-                refusal.inspect(|&refusal| *found.refused.entry(refusal).or_default() += 1).is_none()
+                refusal.inspect(|&refusal| *enumeration.refused.entry(refusal).or_default() += 1).is_none()
             });
         }
         Ok(kernels)
@@ -58,7 +58,7 @@ fn swept(
     };
     let mut kernels = Kernels::default();
     let own = table.conv_dtypes();
-    warn(rules, direction, config, (arch, &own), &mut kernels.found.warnings);
+    warn(rules, direction, config, (arch, &own), &mut kernels.enumeration.warnings);
     let mut dtypes = allowed(&rules.conv.dtypes, config.dtypes.as_deref());
     dtypes.retain(|dtype| own.contains(dtype));
     let ndims = match (ndim, &config.ndims) {
@@ -226,7 +226,7 @@ fn listed(instances: &Instances, arch: Arch) -> Result<Kernels, EnumerateError> 
     }
     for other in &instances.others {
         if kernels.is_new(&other.name) {
-            kernels.found.others.push(other.clone());
+            kernels.enumeration.others.push(other.clone());
         }
     }
     Ok(kernels)

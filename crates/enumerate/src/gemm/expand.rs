@@ -54,15 +54,15 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
     let mut kernels = Kernels::default();
     let family = shared.rules.gemm_families.families.get(name);
     if let Some(warning) = family.and_then(|family| outside(shared, name, family)) {
-        kernels.found.warnings.push(warning);
+        kernels.enumeration.warnings.push(warning);
         return Ok(kernels);
     }
     let validator = GemmValidator::new(shared, ranges.lds, family, name == PRESHUFFLE)?;
     let all = traits::all(shared, ranges, family)?;
-    kernels.found.warnings = validator.warnings();
+    kernels.enumeration.warnings = validator.warnings();
     if all.is_empty() && family.is_some() {
         let warning = format!("{name} has no kernels of these traits on {}, so it gives none", shared.arch);
-        kernels.found.warnings.push(warning);
+        kernels.enumeration.warnings.push(warning);
     }
     for tile in triples(&ranges.tile) {
         for wave in triples(&ranges.wave) {
@@ -93,8 +93,8 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
             }
         }
     }
-    if kernels.found.kernels.is_empty() && name == PLAIN {
-        kernels.found.warnings.extend(perhaps_mx(shared, ranges));
+    if kernels.enumeration.kernels.is_empty() && name == PLAIN {
+        kernels.enumeration.warnings.extend(perhaps_mx(shared, ranges));
     }
     Ok(kernels)
 }

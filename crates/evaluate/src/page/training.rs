@@ -25,8 +25,8 @@ pub fn training(
     let mut page = Page::new(&format!("{}: training", inputs.name));
     provenance::line(&mut page, &inputs.timestamp);
     page.raw(&format!("<p class=\"lead\">{}</p>\n", escape(&purpose(plan, inputs))));
-    let found = evaluation(measurements, plan, trained);
-    headline(&mut page, measurements, plan, trained, inputs, found.as_ref());
+    let evaluation = evaluation(measurements, plan, trained);
+    headline(&mut page, measurements, plan, trained, inputs, evaluation.as_ref());
     if !inputs.curve.is_empty() {
         page.section("Measured problems", |page| measured(page, inputs));
     }
@@ -34,13 +34,13 @@ pub fn training(
         page.section("Folds", |page| folds(page, plan, trained));
         page.section("Trees", |page| trees(page, plan, trained));
     }
-    if let Some(found) = &found {
-        page.section("Regret by problem", |page| regret(page, found));
+    if let Some(evaluation) = &evaluation {
+        page.section("Regret by problem", |page| regret(page, evaluation));
         page.section("Kinds of problems", |page| {
             page.text("How good the choices on held-out problems are.");
-            slices(page, &found.slices);
+            slices(page, &evaluation.slices);
         });
-        page.section("Worst problems", |page| worst(page, found, measurements));
+        page.section("Worst problems", |page| worst(page, evaluation, measurements));
     }
     page.section("What the forests split on", |page| forests(page, trained));
     page.section("Data", |page| data(page, measurements, plan, inputs));
@@ -53,14 +53,16 @@ fn headline(
     plan: &Plan,
     trained: &[TrainedForest],
     inputs: &CardInputs,
-    found: Option<&Evaluation>,
+    evaluation: Option<&Evaluation>,
 ) {
     let ranking = plan.ranking(trained);
     let mut figures = Vec::new();
-    if let (Some(one), Some(found)) = (ranking.and_then(|one| one.validation.efficiency.as_ref()), found) {
+    if let (Some(one), Some(evaluation)) =
+        (ranking.and_then(|one| one.validation.efficiency.as_ref()), evaluation)
+    {
         figures = efficiencies(one.shares());
         figures.extend([
-            Figure::new("ndcg_at_1", "oracle chosen", percent(found.hit_rate(1))),
+            Figure::new("ndcg_at_1", "oracle chosen", percent(evaluation.hit_rate(1))),
             Figure::new("num_shapes", "problems held out", count(one.problems)),
         ]);
     }
@@ -80,7 +82,7 @@ fn headline(
         );
         return;
     }
-    let Some(found) = found else {
+    let Some(evaluation) = evaluation else {
         return page.text(
             "Of problems that were not measured. Efficiency is the measured speed of the chosen kernel over \
              that of the fastest measured one.",
@@ -90,7 +92,7 @@ fn headline(
         "By cross-validation: each problem is judged by a forest that had not seen it. Efficiency is the \
          measured speed of the chosen kernel over that of the fastest measured one.",
     );
-    choices(page, found, measurements, "this model");
+    choices(page, evaluation, measurements, "this model");
 }
 
 /// How a tuned model improved.

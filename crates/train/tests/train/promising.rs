@@ -62,7 +62,7 @@ fn columns_of_promising_kernels_are_those_of_all() {
             let promising = Simulation::promising(data, &base, &extractor, first).unwrap();
             simulation = simulation.learning_from(&promising);
         }
-        simulation.draw(count, 1).unwrap().found
+        simulation.draw(count, 1).unwrap().actual
     };
     assert_eq!(of(&whole, Some(first), 0), of(&whole, None, 0), "nothing is learned without measurements");
     assert_ne!(of(&whole, Some(first), 10), of(&whole, None, 10));
@@ -72,12 +72,12 @@ fn columns_of_promising_kernels_are_those_of_all() {
     let simulation = Simulation::new(&whole, &base, &extractor, Method::Tuned).unwrap();
     let all = simulation.problems();
     let later = simulation.after(12, 1).unwrap().unwrap();
-    assert_eq!(later.problems, simulation.draw(0, 1).unwrap().found.problems);
+    assert_eq!(later.problems, simulation.draw(0, 1).unwrap().actual.problems);
     assert_eq!(simulation.after(all, 1).unwrap().unwrap().problems, all);
     assert_eq!(simulation.after(5, 1).unwrap(), None, "too few");
     let draw = simulation.draw(12, 1).unwrap();
     let before = simulation.unlearned(&draw).unwrap().unwrap();
-    assert_eq!(before.problems, draw.found.problems);
+    assert_eq!(before.problems, draw.actual.problems);
 
     // The order of rows does not matter: kernel by kernel, a problem's first promising row comes late.
     let rows = whole.rows();

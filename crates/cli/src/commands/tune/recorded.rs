@@ -102,7 +102,7 @@ pub(super) fn point(method: &'static str, measured: usize, of: &Efficiency) -> C
 
 /// The median of each figure over draws.
 pub(super) fn medians(draws: &[Draw]) -> Option<Efficiency> {
-    let median = |at: usize| Spread::new(draws.iter().map(|draw| draw.found.shares()[at]).collect()).p50;
+    let median = |at: usize| Spread::new(draws.iter().map(|draw| draw.actual.shares()[at]).collect()).p50;
     let [mean, median, p10, min, best_of_top3] = std::array::from_fn(median);
-    Some(Efficiency { mean, median, p10, min, best_of_top3, problems: draws.first()?.found.problems })
+    Some(Efficiency { mean, median, p10, min, best_of_top3, problems: draws.first()?.actual.problems })
 }

@@ -59,7 +59,7 @@ fn simulate(args: &Args, recorded: &TuningData<'_>) -> Result<(), CliError> {
             ("expected", 0, first.before.as_ref()),
             ("found", 0, unlearned.as_ref()),
             ("expected", count, first.expected.as_ref()),
-            ("found", count, Some(&first.found)),
+            ("found", count, Some(&first.actual)),
         ];
         let curve = points.into_iter().filter_map(|(way, count, of)| Some(point(way, count, of?))).collect();
         let is_kept = |row: usize| recorded.promising.as_ref().is_none_or(|promising| promising.has(row));
@@ -130,7 +130,7 @@ fn earlier_points(
     decisions: &[usize],
 ) -> Result<Vec<CurvePoint>, CliError> {
     let (simulation, seed) = (measured.simulation(Method::Tuned)?, args.settings.seed);
-    let mut points = vec![point("expected", 0, &simulation.draw(0, seed)?.found)];
+    let mut points = vec![point("expected", 0, &simulation.draw(0, seed)?.actual)];
     for &count in decisions.iter().filter(|count| **count < simulation.problems()) {
         points.extend(simulation.after(count, seed)?.map(|expected| point("expected", count, &expected)));
     }
@@ -147,7 +147,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
     };
     let expected = |draw: &Draw| draw.expected.as_ref().map(|expected| expected.mean);
     for draw in draws {
-        push(draw.seed.to_string(), draw, expected(draw), &draw.found);
+        push(draw.seed.to_string(), draw, expected(draw), &draw.actual);
     }
     if let (Some(found), [first, _, ..]) = (medians(draws), draws) {
         let expected: Vec<f64> = draws.iter().filter_map(expected).collect();
