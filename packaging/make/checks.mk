@@ -1,7 +1,7 @@
 # Checks that need tools of their own, which they install where they can: Miri, valgrind, ARM's emulator.
 #
 #     miri:          the portable walks, the blocks of features and the decision cache, interpreted: undefined behaviour, bounds, data races
-#     miri-ffi:      the C boundary, interpreted: what Rust does with the addresses that C gives
+#     miri-ffi:      the C boundary and that of LightGBM's functions, interpreted: what Rust does with the addresses that C gives
 #     instructions:  instructions of a selection, counted by valgrind, against the budget of packaging/instructions.txt
 #     check-ck:      the stand-ins of CK's headers, the adapters and examples against a checkout: CK=DIR
 #     arm:           the tests of scoring on 64-bit ARM, through an emulator
@@ -30,6 +30,7 @@ miri: needs-rustup needs-cc
 miri-ffi: needs-rustup needs-cc
 	@$(call miri_installed,$(NIGHTLY))
 	MIRIFLAGS='-Zmiri-disable-isolation' $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib ffi::
+	MIRIFLAGS='-Zmiri-disable-isolation' $(CARGO) +$(NIGHTLY) miri test --package ck-select-lgbm --lib
 
 # Valgrind knows no AVX-512, so what it runs is the AVX2 form: counts are for comparing, not for guessing times.
 INSTRUCTION_BUDGET := packaging/instructions.txt
