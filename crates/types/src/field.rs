@@ -460,17 +460,31 @@ impl Key {
     }
 }
 
-/// Declares a record, a line a field: its type and default, the least valid number (after `to` the largest),
-/// its names in text (one for each part; after `|` further names that are read), and what it means. `omit`
-/// leaves it out of text where it has its default; `0 is` gives the word for 0. A `nested` record's fields
-/// follow; what is `beside` is no field. A crate above makes its own form of the record, such as the C
-/// struct, by the macro that is named behind the record: it passes the lines on to another macro.
+/// Declares a record, a line a field: its type and default, the least and the largest valid number (`min`,
+/// `max`), its `names` in text (one for each part; after `|` further names that are read), and what it means.
+/// `omit` leaves it out of text where it has its default; `0 is` gives the word for 0. A `nested` record's
+/// fields follow; what is `beside` is no field.
+///
+/// ```text
+/// fields! {
+///     ConvProblem by conv_problem {
+///         n: i64 = 1, min: 1, names: ["N"], "Images.";
+///         pad: [i64; 3] = [0; 3], min: 0, names: ["pad_d", "pad_h", "pad_w"] omit, "Padding before an axis.";
+///     }
+///     nested {}
+///     beside { arch: Option<Arch> = None, "The architecture that will run it, when known."; }
+/// }
+/// ```
+///
+/// A crate above needs the lines, too: the C boundary makes its struct of them. Macros cannot be read from
+/// another crate, so each record exports one (`conv_problem!`) that hands its lines to whatever macro is named
+/// in its call.
 macro_rules! fields {
     (
         $(#[$meta:meta])*
         $record:ident by $table:ident {
-            $($field:ident: $type:ty = $usual:expr, $least:literal $(to $most:expr)?,
-                [$($name:literal $(| $alias:literal)* $(: $part:literal)? $((0 is $zero:literal))?),+]
+            $($field:ident: $type:ty = $usual:expr, min: $least:literal $(, max: $most:expr)?,
+                names: [$($name:literal $(| $alias:literal)* $(: $part:literal)? $((0 is $zero:literal))?),+]
                 $($omit:ident)?, $doc:literal;)+
         }
         nested { $($inner:ident: $nested:ty, $idoc:literal;)? }

@@ -15,19 +15,24 @@ fields! {
     /// architecture: nearly gfx950's, but with 64 KiB of shared memory (see [`Hardware::for_arch`]).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     Hardware by hardware_constants {
-        num_cus: i64 = 256, 1, ["num_cus" | "hw_num_cus"], "Compute units.";
-        simds_per_cu: i64 = 4, 1, ["simds_per_cu" | "hw_simds_per_cu"], "SIMD units of one compute unit.";
-        shader_engines: i64 = 32, 1, ["shader_engines" | "hw_shader_engines"], "Shader engines.";
-        max_clock_mhz: i64 = 2400, 1, ["max_clock_mhz" | "hw_max_clock_mhz"], "Highest clock in MHz.";
-        max_waves_per_cu: i64 = 32, 1, ["max_waves_per_cu" | "hw_max_waves_per_cu"],
+        num_cus: i64 = 256, min: 1, names: ["num_cus" | "hw_num_cus"], "Compute units.";
+        simds_per_cu: i64 = 4, min: 1, names: ["simds_per_cu" | "hw_simds_per_cu"],
+            "SIMD units of one compute unit.";
+        shader_engines: i64 = 32, min: 1, names: ["shader_engines" | "hw_shader_engines"], "Shader engines.";
+        max_clock_mhz: i64 = 2400, min: 1, names: ["max_clock_mhz" | "hw_max_clock_mhz"],
+            "Highest clock in MHz.";
+        max_waves_per_cu: i64 = 32, min: 1, names: ["max_waves_per_cu" | "hw_max_waves_per_cu"],
             "Waves that one compute unit can hold.";
-        wavefront_size: i64 = 64, 1, ["wavefront_size" | "hw_wavefront_size"], "Threads of one wave.";
-        lds_capacity: i64 = 65536, 1, ["lds_capacity" | "hw_lds_capacity"],
+        wavefront_size: i64 = 64, min: 1, names: ["wavefront_size" | "hw_wavefront_size"],
+            "Threads of one wave.";
+        lds_capacity: i64 = 65536, min: 1, names: ["lds_capacity" | "hw_lds_capacity"],
             "Shared memory of one compute unit in bytes.";
-        l1_cache_kb: i64 = 32, 1, ["l1_cache_kb" | "hw_l1_cache_kb"], "First-level cache in KiB.";
-        l2_cache_kb: i64 = 4096, 1, ["l2_cache_kb" | "hw_l2_cache_kb"], "Second-level cache in KiB.";
-        l3_cache_kb: i64 = 262_144, 1, ["l3_cache_kb" | "hw_l3_cache_kb"], "Last-level cache in KiB.";
-        num_xcd: i64 = 8, 1, ["num_xcd" | "hw_num_xcd"], "Dies that share the work.";
+        l1_cache_kb: i64 = 32, min: 1, names: ["l1_cache_kb" | "hw_l1_cache_kb"], "First-level cache in KiB.";
+        l2_cache_kb: i64 = 4096, min: 1, names: ["l2_cache_kb" | "hw_l2_cache_kb"],
+            "Second-level cache in KiB.";
+        l3_cache_kb: i64 = 262_144, min: 1, names: ["l3_cache_kb" | "hw_l3_cache_kb"],
+            "Last-level cache in KiB.";
+        num_xcd: i64 = 8, min: 1, names: ["num_xcd" | "hw_num_xcd"], "Dies that share the work.";
     }
     nested {}
     beside {}

@@ -12,43 +12,46 @@ fields! {
     /// A grouped-convolution kernel: every field that features or the CK dispatcher's keys use.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     ConvKernel by conv_kernel {
-        direction: Direction = Direction::Forward, 0, ["direction" | "variant"],
+        direction: Direction = Direction::Forward, min: 0, names: ["direction" | "variant"],
             "Which of the three convolutions it computes.";
-        ndim: u8 = 2, 1 to 3, ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";
-        dtype_in: Dtype = Dtype::Bf16, 0, ["dtype_in" | "dtype"], "Element type of the input.";
-        dtype_wei: Dtype = Dtype::Bf16, 0, ["dtype_wei"], "Element type of the weight.";
-        dtype_out: Dtype = Dtype::Bf16, 0, ["dtype_out"], "Element type of the output.";
-        layout: ConvLayout = ConvLayout::Nhwgc, 0, ["layout"], "Memory order of its tensors.";
-        tile: Mnk = Mnk::new(1, 128, 128), 1 to MAX_KERNEL_EXTENT, ["tile_m", "tile_n", "tile_k"],
+        ndim: u8 = 2, min: 1, max: 3, names: ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";
+        dtype_in: Dtype = Dtype::Bf16, min: 0, names: ["dtype_in" | "dtype"], "Element type of the input.";
+        dtype_wei: Dtype = Dtype::Bf16, min: 0, names: ["dtype_wei"], "Element type of the weight.";
+        dtype_out: Dtype = Dtype::Bf16, min: 0, names: ["dtype_out"], "Element type of the output.";
+        layout: ConvLayout = ConvLayout::Nhwgc, min: 0, names: ["layout"], "Memory order of its tensors.";
+        tile: Mnk = Mnk::new(1, 128, 128), min: 1, max: MAX_KERNEL_EXTENT,
+            names: ["tile_m", "tile_n", "tile_k"],
             "Result tile and depth of one step, per workgroup: m, n, k.";
-        wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL, ["wave_m", "wave_n", "wave_k"],
+        wave: Mnk = Mnk::new(2, 2, 1), min: 1, max: MAX_SMALL, names: ["wave_m", "wave_n", "wave_k"],
             "Waves of a workgroup along m, n, k.";
-        warp_tile: Mnk = Mnk::new(32, 32, 16), 1 to MAX_SMALL, ["warp_tile_m", "warp_tile_n", "warp_tile_k"],
+        warp_tile: Mnk = Mnk::new(32, 32, 16), min: 1, max: MAX_SMALL,
+            names: ["warp_tile_m", "warp_tile_n", "warp_tile_k"],
             "Tile of one matrix instruction (`warp_*` in CK's keys): m, n, k.";
-        pipeline: Pipeline = Pipeline::CompV3, 0, ["pipeline"],
+        pipeline: Pipeline = Pipeline::CompV3, min: 0, names: ["pipeline"],
             "How loads overlap with arithmetic: `compv3`, `mem` and so on.";
-        scheduler: Scheduler = Scheduler::Intrawave, 0, ["scheduler" | "wave_mode"],
+        scheduler: Scheduler = Scheduler::Intrawave, min: 0, names: ["scheduler" | "wave_mode"],
             "How waves are interleaved: `intrawave`, `interwave` or `auto`.";
-        epilogue: Epilogue = Epilogue::CShuffle, 0, ["epilogue"],
+        epilogue: Epilogue = Epilogue::CShuffle, min: 0, names: ["epilogue"],
             "How results leave the registers: `cshuffle`, `default` and so on.";
-        vector: [u32; 3] = [4, 8, 8], 1 to MAX_KERNEL_EXTENT,
-            ["vector_a" | "vector_size_a", "vector_b" | "vector_size_b", "vector_c" | "vector_size_c"],
+        vector: [u32; 3] = [4, 8, 8], min: 1, max: MAX_KERNEL_EXTENT,
+            names: ["vector_a" | "vector_size_a", "vector_b" | "vector_size_b", "vector_c" | "vector_size_c"],
             "Elements per memory access of A, B and C.";
-        block_per_cu: u32 = 1, 1 to MAX_KERNEL_EXTENT, ["block_per_cu"],
+        block_per_cu: u32 = 1, min: 1, max: MAX_KERNEL_EXTENT, names: ["block_per_cu"],
             "Workgroups that should fit on one compute unit.";
-        num_wave_groups: u32 = 1, 1 to MAX_KERNEL_EXTENT, ["num_wave_groups"],
+        num_wave_groups: u32 = 1, min: 1, max: MAX_KERNEL_EXTENT, names: ["num_wave_groups"],
             "Groups that the waves of a workgroup form.";
-        num_groups_to_merge: u32 = 1, 1 to MAX_KERNEL_EXTENT, ["num_groups_to_merge"],
+        num_groups_to_merge: u32 = 1, min: 1, max: MAX_KERNEL_EXTENT, names: ["num_groups_to_merge"],
             "Convolution groups that one workgroup handles together.";
-        specialization: Specialization = Specialization::Default, 0, ["specialization"],
+        specialization: Specialization = Specialization::Default, min: 0, names: ["specialization"],
             "What it assumes about problems: `default`, `filter1x1_stride1_pad0` and so on.";
-        double_smem_buffer: bool = false, 0, ["double_smem_buffer" | "has_dsb"],
+        double_smem_buffer: bool = false, min: 0, names: ["double_smem_buffer" | "has_dsb"],
             "Two buffers in shared memory (`dsb`).";
-        split_image: bool = false, 0, ["split_image" | "has_si"],
+        split_image: bool = false, min: 0, names: ["split_image" | "has_si"],
             "Splits images for large tensors (`si`, CK's `large_tensor`).";
-        explicit_gemm: bool = false, 0, ["explicit_gemm"], "Runs as a plain GEMM.";
-        two_stage: bool = false, 0, ["two_stage"], "Converts in a second launch (backward weight, `2stage`).";
-        stream_k: Option<StreamK> = None, 0, ["stream_k", "stream_k_persistent"],
+        explicit_gemm: bool = false, min: 0, names: ["explicit_gemm"], "Runs as a plain GEMM.";
+        two_stage: bool = false, min: 0, names: ["two_stage"],
+            "Converts in a second launch (backward weight, `2stage`).";
+        stream_k: Option<StreamK> = None, min: 0, names: ["stream_k", "stream_k_persistent"],
             "Stream-K decomposition, if it is a stream-K kernel.";
     }
     nested {}

@@ -24,29 +24,30 @@ fields! {
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     ConvProblem by conv_problem {
-        direction: Direction = Direction::Forward, 0, ["direction" | "variant"],
+        direction: Direction = Direction::Forward, min: 0, names: ["direction" | "variant"],
             "Which of the three convolutions is asked for.";
-        ndim: u8 = 2, 1 to 3, ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";
-        n: i64 = 1, 1, ["N"], "Images in the batch.";
-        c: i64 = 1, 1, ["C"], "Input channels of all groups.";
-        k: i64 = 1, 1, ["K"], "Output channels of all groups.";
-        g: i64 = 1, 1, ["G"], "Groups.";
-        input: [i64; 3] = [1; 3], 1, ["Di", "Hi", "Wi"], "Input extents.";
-        filter: [i64; 3] = [1; 3], 1, ["Z", "Y", "X"], "Filter extents.";
-        stride: [i64; 3] = [1; 3], 1, ["stride_d", "stride_h", "stride_w"], "Steps of the filter.";
-        dilation: [i64; 3] = [1; 3], 1, ["dilation_d", "dilation_h", "dilation_w"],
+        ndim: u8 = 2, min: 1, max: 3, names: ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";
+        n: i64 = 1, min: 1, names: ["N"], "Images in the batch.";
+        c: i64 = 1, min: 1, names: ["C"], "Input channels of all groups.";
+        k: i64 = 1, min: 1, names: ["K"], "Output channels of all groups.";
+        g: i64 = 1, min: 1, names: ["G"], "Groups.";
+        input: [i64; 3] = [1; 3], min: 1, names: ["Di", "Hi", "Wi"], "Input extents.";
+        filter: [i64; 3] = [1; 3], min: 1, names: ["Z", "Y", "X"], "Filter extents.";
+        stride: [i64; 3] = [1; 3], min: 1, names: ["stride_d", "stride_h", "stride_w"],
+            "Steps of the filter.";
+        dilation: [i64; 3] = [1; 3], min: 1, names: ["dilation_d", "dilation_h", "dilation_w"],
             "Distances between filter taps.";
-        pad_left: [i64; 3] = [0; 3], 0,
-            ["pad_d_left" | "pad_d", "pad_h_left" | "pad_h", "pad_w_left" | "pad_w"],
+        pad_left: [i64; 3] = [0; 3], min: 0,
+            names: ["pad_d_left" | "pad_d", "pad_h_left" | "pad_h", "pad_w_left" | "pad_w"],
             "Padding before the first element of each axis.";
-        pad_right: [i64; 3] = [0; 3], 0, ["pad_d_right", "pad_h_right", "pad_w_right"],
+        pad_right: [i64; 3] = [0; 3], min: 0, names: ["pad_d_right", "pad_h_right", "pad_w_right"],
             "Padding after the last element of each axis.";
-        split_k: i32 = 1, 0, ["split_k" (0 is "auto")],
+        split_k: i32 = 1, min: 0, names: ["split_k" (0 is "auto")],
             "Parts into which the reduction is split, 1 for none, 0 to choose them with the kernel.";
-        dtype_in: Dtype = Dtype::Bf16, 0, ["dtype_in" | "dtype"], "Element type of the input.";
-        dtype_wei: Dtype = Dtype::Bf16, 0, ["dtype_wei"], "Element type of the weight.";
-        dtype_out: Dtype = Dtype::Bf16, 0, ["dtype_out"], "Element type of the output.";
-        layout: ConvLayout = ConvLayout::Nhwgc, 0, ["layout"], "Memory order of the tensors.";
+        dtype_in: Dtype = Dtype::Bf16, min: 0, names: ["dtype_in" | "dtype"], "Element type of the input.";
+        dtype_wei: Dtype = Dtype::Bf16, min: 0, names: ["dtype_wei"], "Element type of the weight.";
+        dtype_out: Dtype = Dtype::Bf16, min: 0, names: ["dtype_out"], "Element type of the output.";
+        layout: ConvLayout = ConvLayout::Nhwgc, min: 0, names: ["layout"], "Memory order of the tensors.";
     }
     nested {}
     beside { arch: Option<Arch> = None, "The architecture that will run it, when known."; }

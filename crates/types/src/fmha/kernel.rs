@@ -58,66 +58,68 @@ fields! {
     /// An attention kernel: every field of the dispatcher's key.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     FmhaKernel by fmha_kernel {
-        family: FmhaFamily = FmhaFamily::Fwd, 0, ["family"], "What it does: a stage.";
-        dtype: Dtype = Dtype::Fp16, 0, ["dtype"],
+        family: FmhaFamily = FmhaFamily::Fwd, min: 0, names: ["family"], "What it does: a stage.";
+        dtype: Dtype = Dtype::Fp16, min: 0, names: ["dtype"],
             "Element types of operands and, for the mixed words, of the result.";
-        mode: FmhaMode = FmhaMode::Batch, 0, ["mode"],
+        mode: FmhaMode = FmhaMode::Batch, min: 0, names: ["mode"],
             "Whether all sequences have the same length, or each its own.";
-        v_rowmajor: bool = true, 0, ["v_rowmajor"], "Values are row-major.";
-        logits: bool = false, 0, ["logits"], "Scores have a soft cap.";
-        mask: FmhaMask = FmhaMask::No, 0, ["mask"], "Which keys a query does not attend to.";
-        bias: FmhaBias = FmhaBias::No, 0, ["bias"], "What is added to the scores.";
-        lse: bool = false, 0, ["lse"], "The log-sum-exp is stored.";
-        dropout: bool = false, 0, ["dropout"], "Dropout is applied.";
-        qscale: FmhaQscale = FmhaQscale::No, 0, ["qscale"], "How 8-bit operands are scaled.";
-        rope: FmhaRope = FmhaRope::None, 0, ["rope"], "How appended keys are rotated.";
-        paged_kv: bool = false, 0, ["paged_kv"], "Keys and values are paged.";
-        fp8_static_quant: bool = false, 0, ["fp8_static_quant"], "Scales of 8-bit operands are static.";
-        skip: bool = false, 0, ["skip"], "Short sequences are skipped.";
-        sink: bool = false, 0, ["sink"], "Every query attends to the first keys.";
-        dbias: bool = false, 0, ["dbias"], "Computes the gradient of the bias.";
-        store_randval: bool = false, 0, ["store_randval"], "Stores the random numbers of dropout.";
-        deterministic: bool = false, 0, ["deterministic"], "The order of summation is fixed.";
-        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, 0, ["kv_layout"],
+        v_rowmajor: bool = true, min: 0, names: ["v_rowmajor"], "Values are row-major.";
+        logits: bool = false, min: 0, names: ["logits"], "Scores have a soft cap.";
+        mask: FmhaMask = FmhaMask::No, min: 0, names: ["mask"], "Which keys a query does not attend to.";
+        bias: FmhaBias = FmhaBias::No, min: 0, names: ["bias"], "What is added to the scores.";
+        lse: bool = false, min: 0, names: ["lse"], "The log-sum-exp is stored.";
+        dropout: bool = false, min: 0, names: ["dropout"], "Dropout is applied.";
+        qscale: FmhaQscale = FmhaQscale::No, min: 0, names: ["qscale"], "How 8-bit operands are scaled.";
+        rope: FmhaRope = FmhaRope::None, min: 0, names: ["rope"], "How appended keys are rotated.";
+        paged_kv: bool = false, min: 0, names: ["paged_kv"], "Keys and values are paged.";
+        fp8_static_quant: bool = false, min: 0, names: ["fp8_static_quant"],
+            "Scales of 8-bit operands are static.";
+        skip: bool = false, min: 0, names: ["skip"], "Short sequences are skipped.";
+        sink: bool = false, min: 0, names: ["sink"], "Every query attends to the first keys.";
+        dbias: bool = false, min: 0, names: ["dbias"], "Computes the gradient of the bias.";
+        store_randval: bool = false, min: 0, names: ["store_randval"],
+            "Stores the random numbers of dropout.";
+        deterministic: bool = false, min: 0, names: ["deterministic"], "The order of summation is fixed.";
+        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, min: 0, names: ["kv_layout"],
             "Memory order of a paged cache.";
-        kv_lookup: FmhaKvLookup = FmhaKvLookup::Sglang, 0, ["kv_lookup"], "How pages are found.";
-        page_size: u32 = 1, 1, ["page_size"], "Keys per page; 1 for any number.";
-        hdim_q: u16 = 128, 1, ["hdim_q"], "Largest head size of queries and keys, in elements.";
-        hdim_v: u16 = 128, 1, ["hdim_v"], "Largest head size of values, in elements.";
-        receipt: i32 = -1, -2_147_483_648, ["receipt"],
+        kv_lookup: FmhaKvLookup = FmhaKvLookup::Sglang, min: 0, names: ["kv_lookup"], "How pages are found.";
+        page_size: u32 = 1, min: 1, names: ["page_size"], "Keys per page; 1 for any number.";
+        hdim_q: u16 = 128, min: 1, names: ["hdim_q"], "Largest head size of queries and keys, in elements.";
+        hdim_v: u16 = 128, min: 1, names: ["hdim_v"], "Largest head size of values, in elements.";
+        receipt: i32 = -1, min: -2_147_483_648, names: ["receipt"],
             "The build that it was selected for (CK's `receipt`), -1 for none.";
-        tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, 0,
-            ["tile_m0" : "Queries of a tile.", "tile_n0" : "Keys of a tile.",
+        tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, min: 0,
+            names: ["tile_m0" : "Queries of a tile.", "tile_n0" : "Keys of a tile.",
              "tile_k0" : "Elements of queries and keys in one step.",
              "tile_n1" : "Elements of values of a tile.",
              "tile_k1" : "Keys in one step of the second product.",
              "tile_k0max" : "Elements of a query, padded."],
             "What one workgroup handles in one step: `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.";
-        wave: [u8; 9] = [2, 2, 1, 2, 2, 1, 1, 1, 1], 0,
-            ["wave_m0", "wave_n0", "wave_k0", "wave_m1", "wave_n1", "wave_k1",
+        wave: [u8; 9] = [2, 2, 1, 2, 2, 1, 1, 1, 1], min: 0,
+            names: ["wave_m0", "wave_n0", "wave_k0", "wave_m1", "wave_n1", "wave_k1",
              "wave_m2", "wave_n2", "wave_k2"],
             "Waves of a workgroup: m, n, k of both products, and of the third one of backward kernels.";
-        warp_tile: [u16; 9] = [32, 32, 16, 32, 32, 16, 16, 16, 16], 0,
-            ["warp_m0", "warp_n0", "warp_k0", "warp_m1", "warp_n1", "warp_k1",
+        warp_tile: [u16; 9] = [32, 32, 16, 32, 32, 16, 16, 16, 16], min: 0,
+            names: ["warp_m0", "warp_n0", "warp_k0", "warp_m1", "warp_n1", "warp_k1",
              "warp_m2", "warp_n2", "warp_k2"],
             "Tile of one matrix instruction, in the same order.";
-        pipeline: FmhaPipeline = FmhaPipeline::Qr, 0, ["pipeline"],
+        pipeline: FmhaPipeline = FmhaPipeline::Qr, min: 0, names: ["pipeline"],
             "How keys and values are loaded: `qr`, `qr_async` and so on.";
-        pad: [bool; 4] = [true; 4], 0, ["pad_s", "pad_sk", "pad_d", "pad_dv"],
+        pad: [bool; 4] = [true; 4], min: 0, names: ["pad_s", "pad_sk", "pad_d", "pad_dv"],
             "Handles numbers of queries and keys, and head sizes of queries and values, that the tile \
              does not divide.";
-        trload: bool = false, 0, ["trload"], "Transposes while loading.";
-        block_per_cu: u8 = 1, 1, ["block_per_cu"],
+        trload: bool = false, min: 0, names: ["trload"], "Transposes while loading.";
+        block_per_cu: u8 = 1, min: 1, names: ["block_per_cu"],
             "Workgroups that should fit on one compute unit; 255 when the pipeline decides.";
-        num_wave_groups: u8 = 1, 1, ["num_wave_groups"],
+        num_wave_groups: u8 = 1, min: 1, names: ["num_wave_groups"],
             "Groups that the waves of a workgroup form.";
-        max_splits_log2: u8 = 0, 0, ["max_splits_log2"],
+        max_splits_log2: u8 = 0, min: 0, names: ["max_splits_log2"],
             "log2 of the largest number of splits, 0 for any.";
-        max_seq_len_q: u16 = 0, 0, ["max_seq_len_q"], "Largest number of queries, 0 for any.";
-        hdim_q_alignment: u16 = 128, 0, ["hdim_q_alignment"],
+        max_seq_len_q: u16 = 0, min: 0, names: ["max_seq_len_q"], "Largest number of queries, 0 for any.";
+        hdim_q_alignment: u16 = 128, min: 0, names: ["hdim_q_alignment"],
             "What must divide the head size of queries if it is not padded, 0 for nothing.";
-        hdim_v_alignment: u16 = 128, 0, ["hdim_v_alignment"], "The same for values.";
-        selection_rank: i32 = 0, -2_147_483_648, ["selection_rank"],
+        hdim_v_alignment: u16 = 128, min: 0, names: ["hdim_v_alignment"], "The same for values.";
+        selection_rank: i32 = 0, min: -2_147_483_648, names: ["selection_rank"],
             "Its place among kernels that are equally good by the rules (CK's `selection_rank`).";
     }
     nested {}

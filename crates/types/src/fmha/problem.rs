@@ -25,76 +25,90 @@ fields! {
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     FmhaProblem by fmha_problem {
-        api_family: FmhaApi = FmhaApi::Fwd, 0, ["api_family"], "The requested operation.";
-        family: FmhaFamily = FmhaFamily::Fwd, 0, ["family" | "requested_family"],
+        api_family: FmhaApi = FmhaApi::Fwd, min: 0, names: ["api_family"], "The requested operation.";
+        family: FmhaFamily = FmhaFamily::Fwd, min: 0, names: ["family" | "requested_family"],
             "The stage for which a kernel is chosen.";
-        dtype: Dtype = Dtype::Fp16, 0, ["dtype" | "data_type"],
+        dtype: Dtype = Dtype::Fp16, min: 0, names: ["dtype" | "data_type"],
             "Element types of operands and, for the mixed words, of the result.";
-        batch: i64 = 1, 1, ["batch"], "Sequences.";
-        seqlen_q: i64 = 0, 0, ["seqlen_q"], "Queries per sequence.";
-        seqlen_k: i64 = 0, 0, ["seqlen_k"], "Keys per sequence.";
-        nhead_q: i64 = 1, 1, ["nhead_q"], "Query heads.";
-        nhead_k: i64 = 1, 1, ["nhead_k"], "Key and value heads; fewer than query heads if these share them.";
-        hdim_q: i64 = 0, 1, ["hdim_q"], "Head size of queries and keys, in elements.";
-        hdim_v: i64 = 0, 1, ["hdim_v"], "Head size of values, in elements.";
-        mode: FmhaMode = FmhaMode::Batch, 0, ["mode" | "group_mode" | "is_group_mode"] omit,
+        batch: i64 = 1, min: 1, names: ["batch"], "Sequences.";
+        seqlen_q: i64 = 0, min: 0, names: ["seqlen_q"], "Queries per sequence.";
+        seqlen_k: i64 = 0, min: 0, names: ["seqlen_k"], "Keys per sequence.";
+        nhead_q: i64 = 1, min: 1, names: ["nhead_q"], "Query heads.";
+        nhead_k: i64 = 1, min: 1, names: ["nhead_k"],
+            "Key and value heads; fewer than query heads if these share them.";
+        hdim_q: i64 = 0, min: 1, names: ["hdim_q"], "Head size of queries and keys, in elements.";
+        hdim_v: i64 = 0, min: 1, names: ["hdim_v"], "Head size of values, in elements.";
+        mode: FmhaMode = FmhaMode::Batch, min: 0, names: ["mode" | "group_mode" | "is_group_mode"] omit,
             "Whether all sequences have the same length, or each its own.";
-        mask: FmhaMask = FmhaMask::No, 0, ["mask" | "mask_type"] omit,
+        mask: FmhaMask = FmhaMask::No, min: 0, names: ["mask" | "mask_type"] omit,
             "Which keys a query does not attend to.";
-        bias: FmhaBias = FmhaBias::No, 0, ["bias" | "bias_type"] omit, "What is added to the scores.";
-        qscale: FmhaQscale = FmhaQscale::No, 0, ["qscale" | "qscale_type"] omit,
+        bias: FmhaBias = FmhaBias::No, min: 0, names: ["bias" | "bias_type"] omit,
+            "What is added to the scores.";
+        qscale: FmhaQscale = FmhaQscale::No, min: 0, names: ["qscale" | "qscale_type"] omit,
             "How 8-bit operands are scaled.";
-        rope: FmhaRope = FmhaRope::None, 0, ["rope" | "rope_type"] omit, "How appended keys are rotated.";
-        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, 0, ["kv_layout" | "kv_memory_layout"] omit,
+        rope: FmhaRope = FmhaRope::None, min: 0, names: ["rope" | "rope_type"] omit,
+            "How appended keys are rotated.";
+        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, min: 0,
+            names: ["kv_layout" | "kv_memory_layout"] omit,
             "Memory order of a paged cache.";
-        kv_lookup: FmhaKvLookup = FmhaKvLookup::Vllm, 0, ["kv_lookup" | "kv_lookup_table"] omit,
+        kv_lookup: FmhaKvLookup = FmhaKvLookup::Vllm, min: 0, names: ["kv_lookup" | "kv_lookup_table"] omit,
             "How pages are found.";
-        max_seqlen_q: i64 = 0, 0, ["max_seqlen_q"] omit, "Queries of the longest sequence; 0: `seqlen_q`.";
-        max_seqlen_k: i64 = 0, 0, ["max_seqlen_k"] omit, "Keys of the longest sequence; 0: `seqlen_k`.";
-        page_size: i64 = 1, 1, ["page_size"] omit, "Keys per page.";
-        num_splits: i64 = 1, 1, ["num_splits"] omit, "Parts into which the keys of a sequence are split.";
-        window_left: i64 = 0, -1, ["window_left" | "window_size_left"] omit,
+        max_seqlen_q: i64 = 0, min: 0, names: ["max_seqlen_q"] omit,
+            "Queries of the longest sequence; 0: `seqlen_q`.";
+        max_seqlen_k: i64 = 0, min: 0, names: ["max_seqlen_k"] omit,
+            "Keys of the longest sequence; 0: `seqlen_k`.";
+        page_size: i64 = 1, min: 1, names: ["page_size"] omit, "Keys per page.";
+        num_splits: i64 = 1, min: 1, names: ["num_splits"] omit,
+            "Parts into which the keys of a sequence are split.";
+        window_left: i64 = 0, min: -1, names: ["window_left" | "window_size_left"] omit,
             "Keys that a query attends to before its own position; -1 for all. With a mask from a corner, 0 \
              also means all.";
-        window_right: i64 = 0, -1, ["window_right" | "window_size_right"] omit,
+        window_right: i64 = 0, min: -1, names: ["window_right" | "window_size_right"] omit,
             "Keys that a query attends to after its own position; -1 for all.";
-        sink_size: i64 = 0, 0, ["sink_size"] omit, "Number of first keys that every query attends to.";
-        min_seqlen_q: i64 = 0, 0, ["min_seqlen_q"] omit, "Sequences with fewer queries are skipped.";
-        rotary_dim: i64 = 0, 0, ["rotary_dim"] omit, "Number of elements that are rotated.";
-        v_rowmajor: bool = true, 0, ["v_rowmajor" | "is_v_rowmajor"] omit, "Values are row-major.";
-        logits: bool = false, 0, ["logits" | "logits_soft_cap" | "has_logits_soft_cap"] omit,
+        sink_size: i64 = 0, min: 0, names: ["sink_size"] omit,
+            "Number of first keys that every query attends to.";
+        min_seqlen_q: i64 = 0, min: 0, names: ["min_seqlen_q"] omit,
+            "Sequences with fewer queries are skipped.";
+        rotary_dim: i64 = 0, min: 0, names: ["rotary_dim"] omit, "Number of elements that are rotated.";
+        v_rowmajor: bool = true, min: 0, names: ["v_rowmajor" | "is_v_rowmajor"] omit,
+            "Values are row-major.";
+        logits: bool = false, min: 0, names: ["logits" | "logits_soft_cap" | "has_logits_soft_cap"] omit,
             "Scores have a soft cap.";
-        lse: bool = false, 0, ["lse" | "has_lse"] omit, "The log-sum-exp is stored.";
-        dropout: bool = false, 0, ["dropout" | "has_dropout"] omit, "Dropout is applied.";
-        paged_kv: bool = false, 0, ["paged_kv" | "use_paged_kv"] omit, "Keys and values are paged.";
-        fp8_static_quant: bool = false, 0, ["fp8_static_quant" | "do_fp8_static_quant"] omit,
+        lse: bool = false, min: 0, names: ["lse" | "has_lse"] omit, "The log-sum-exp is stored.";
+        dropout: bool = false, min: 0, names: ["dropout" | "has_dropout"] omit, "Dropout is applied.";
+        paged_kv: bool = false, min: 0, names: ["paged_kv" | "use_paged_kv"] omit,
+            "Keys and values are paged.";
+        fp8_static_quant: bool = false, min: 0, names: ["fp8_static_quant" | "do_fp8_static_quant"] omit,
             "Scales of 8-bit operands are static.";
-        skip: bool = false, 0, ["skip" | "skip_min_seqlen_q"] omit, "Short sequences are skipped.";
-        sink: bool = false, 0, ["sink" | "has_sink"] omit, "Every query attends to the first keys.";
-        dbias: bool = false, 0, ["dbias" | "has_dbias"] omit, "The gradient of the bias is computed.";
-        store_randval: bool = false, 0, ["store_randval" | "is_store_randval"] omit,
+        skip: bool = false, min: 0, names: ["skip" | "skip_min_seqlen_q"] omit,
+            "Short sequences are skipped.";
+        sink: bool = false, min: 0, names: ["sink" | "has_sink"] omit,
+            "Every query attends to the first keys.";
+        dbias: bool = false, min: 0, names: ["dbias" | "has_dbias"] omit,
+            "The gradient of the bias is computed.";
+        store_randval: bool = false, min: 0, names: ["store_randval" | "is_store_randval"] omit,
             "The random numbers of dropout are stored.";
-        deterministic: bool = false, 0, ["deterministic" | "is_deterministic"] omit,
+        deterministic: bool = false, min: 0, names: ["deterministic" | "is_deterministic"] omit,
             "The order of summation is fixed.";
-        has_seqstart_q_ptr: bool = false, 0, ["has_seqstart_q_ptr"] omit,
+        has_seqstart_q_ptr: bool = false, min: 0, names: ["has_seqstart_q_ptr"] omit,
             "The call passes where the queries of each sequence start.";
-        has_seqstart_k_ptr: bool = false, 0, ["has_seqstart_k_ptr"] omit,
+        has_seqstart_k_ptr: bool = false, min: 0, names: ["has_seqstart_k_ptr"] omit,
             "The call passes where the keys of each sequence start.";
-        has_seqlen_q_ptr: bool = false, 0, ["has_seqlen_q_ptr"] omit,
+        has_seqlen_q_ptr: bool = false, min: 0, names: ["has_seqlen_q_ptr"] omit,
             "The call passes the number of queries of each sequence.";
-        has_seqlen_k_ptr: bool = false, 0, ["has_seqlen_k_ptr"] omit,
+        has_seqlen_k_ptr: bool = false, min: 0, names: ["has_seqlen_k_ptr"] omit,
             "The call passes the number of keys of each sequence.";
-        has_cu_seqlen_q_ptr: bool = false, 0, ["has_cu_seqlen_q_ptr"] omit,
+        has_cu_seqlen_q_ptr: bool = false, min: 0, names: ["has_cu_seqlen_q_ptr"] omit,
             "The call passes cumulative numbers of queries.";
-        has_cu_seqlen_k_ptr: bool = false, 0, ["has_cu_seqlen_k_ptr"] omit,
+        has_cu_seqlen_k_ptr: bool = false, min: 0, names: ["has_cu_seqlen_k_ptr"] omit,
             "The call passes cumulative numbers of keys.";
-        has_block_table_ptr: bool = false, 0, ["has_block_table_ptr"] omit,
+        has_block_table_ptr: bool = false, min: 0, names: ["has_block_table_ptr"] omit,
             "The call passes the pages of each sequence.";
-        has_cache_batch_idx: bool = false, 0, ["has_cache_batch_idx"] omit,
+        has_cache_batch_idx: bool = false, min: 0, names: ["has_cache_batch_idx"] omit,
             "The call passes the cache index of each sequence.";
-        is_gappy: bool = false, 0, ["is_gappy"] omit,
+        is_gappy: bool = false, min: 0, names: ["is_gappy"] omit,
             "There are gaps between the keys of neighbouring sequences.";
-        has_rotary_cos_sin: bool = false, 0, ["has_rotary_cos_sin"] omit,
+        has_rotary_cos_sin: bool = false, min: 0, names: ["has_rotary_cos_sin"] omit,
             "The call passes sines and cosines.";
     }
     nested {}

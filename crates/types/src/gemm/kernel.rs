@@ -13,44 +13,51 @@ fields! {
     /// A GEMM kernel: every field that features or the CK dispatcher's keys use.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     GemmKernel by gemm_kernel {
-        dtype_a: Dtype = Dtype::Fp8, 0, ["dtype_a" | "dtype"], "Element type of A.";
-        dtype_b: Dtype = Dtype::Fp8, 0, ["dtype_b"], "Element type of B.";
-        dtype_c: Dtype = Dtype::Fp16, 0, ["dtype_c"], "Element type of C.";
-        dtype_acc: Dtype = Dtype::Fp32, 0, ["dtype_acc"], "Element type of the accumulators.";
-        layout: GemmLayout = GemmLayout::RCR, 0, ["layout"], "Memory orders of A, B, C.";
-        transpose_a: bool = false, 0, ["transpose_a"], "A is transposed on the fly.";
-        transpose_b: bool = false, 0, ["transpose_b"], "B is transposed on the fly.";
-        grouped: bool = false, 0, ["grouped"], "Computes many GEMMs in one launch.";
-        split_k: u8 = 1, 1, ["split_k"], "Parts into which K is split, 1 for none.";
-        elementwise: Elementwise = Elementwise::PassThrough, 0, ["elementwise" | "elementwise_op"],
+        dtype_a: Dtype = Dtype::Fp8, min: 0, names: ["dtype_a" | "dtype"], "Element type of A.";
+        dtype_b: Dtype = Dtype::Fp8, min: 0, names: ["dtype_b"], "Element type of B.";
+        dtype_c: Dtype = Dtype::Fp16, min: 0, names: ["dtype_c"], "Element type of C.";
+        dtype_acc: Dtype = Dtype::Fp32, min: 0, names: ["dtype_acc"], "Element type of the accumulators.";
+        layout: GemmLayout = GemmLayout::RCR, min: 0, names: ["layout"], "Memory orders of A, B, C.";
+        transpose_a: bool = false, min: 0, names: ["transpose_a"], "A is transposed on the fly.";
+        transpose_b: bool = false, min: 0, names: ["transpose_b"], "B is transposed on the fly.";
+        grouped: bool = false, min: 0, names: ["grouped"], "Computes many GEMMs in one launch.";
+        split_k: u8 = 1, min: 1, names: ["split_k"], "Parts into which K is split, 1 for none.";
+        elementwise: Elementwise = Elementwise::PassThrough, min: 0,
+            names: ["elementwise" | "elementwise_op"],
             "What is done to each element of the result: `PassThrough`, `Relu`, `MultiDAdd` and so on.";
-        num_d_tensors: u8 = 0, 0, ["num_d_tensors"],
+        num_d_tensors: u8 = 0, min: 0, names: ["num_d_tensors"],
             "Further tensors that the elementwise operation reads.";
-        structured_sparsity: bool = false, 0, ["structured_sparsity"], "Uses 2:4 structured sparsity.";
-        tile: Mnk = Mnk::new(128, 128, 64), 1 to MAX_KERNEL_EXTENT, ["tile_m", "tile_n", "tile_k"],
+        structured_sparsity: bool = false, min: 0, names: ["structured_sparsity"],
+            "Uses 2:4 structured sparsity.";
+        tile: Mnk = Mnk::new(128, 128, 64), min: 1, max: MAX_KERNEL_EXTENT,
+            names: ["tile_m", "tile_n", "tile_k"],
             "Result tile and depth of one step, per workgroup: m, n, k.";
-        wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL,
-            ["wave_m" | "warp_m", "wave_n" | "warp_n", "wave_k" | "warp_k"],
+        wave: Mnk = Mnk::new(2, 2, 1), min: 1, max: MAX_SMALL,
+            names: ["wave_m" | "warp_m", "wave_n" | "warp_n", "wave_k" | "warp_k"],
             "Waves of a workgroup along m, n, k (`warp_*` in upstream's names and features).";
-        warp_tile: Mnk = Mnk::new(32, 32, 16), 1 to MAX_SMALL, ["warp_tile_m", "warp_tile_n", "warp_tile_k"],
+        warp_tile: Mnk = Mnk::new(32, 32, 16), min: 1, max: MAX_SMALL,
+            names: ["warp_tile_m", "warp_tile_n", "warp_tile_k"],
             "Tile of one matrix instruction: m, n, k.";
-        pipeline: Pipeline = Pipeline::CompV3, 0, ["pipeline"],
+        pipeline: Pipeline = Pipeline::CompV3, min: 0, names: ["pipeline"],
             "How loads overlap with arithmetic: `compv3`, `mem` and so on.";
-        scheduler: Scheduler = Scheduler::Intrawave, 0, ["scheduler"],
+        scheduler: Scheduler = Scheduler::Intrawave, min: 0, names: ["scheduler"],
             "How waves are interleaved: `intrawave`, `interwave` or `auto`.";
-        epilogue: Epilogue = Epilogue::CShuffle, 0, ["epilogue"],
+        epilogue: Epilogue = Epilogue::CShuffle, min: 0, names: ["epilogue"],
             "How results leave the registers: `cshuffle`, `default` and so on.";
-        block_size: u32 = 0, 0 to MAX_KERNEL_EXTENT, ["block_size"], "Threads of a workgroup; 0 when not known.";
-        double_buffer: bool = false, 0, ["double_buffer"], "Two buffers in shared memory.";
-        persistent: bool = false, 0, ["persistent"], "Workgroups stay resident and loop over tiles.";
-        preshuffle: bool = false, 0, ["preshuffle"], "B is stored in the order in which it is read.";
-        transpose_c: bool = false, 0, ["transpose_c"], "C is written transposed.";
-        num_wave_groups: u8 = 1, 1, ["num_wave_groups"],
+        block_size: u32 = 0, min: 0, max: MAX_KERNEL_EXTENT, names: ["block_size"],
+            "Threads of a workgroup; 0 when not known.";
+        double_buffer: bool = false, min: 0, names: ["double_buffer"], "Two buffers in shared memory.";
+        persistent: bool = false, min: 0, names: ["persistent"],
+            "Workgroups stay resident and loop over tiles.";
+        preshuffle: bool = false, min: 0, names: ["preshuffle"],
+            "B is stored in the order in which it is read.";
+        transpose_c: bool = false, min: 0, names: ["transpose_c"], "C is written transposed.";
+        num_wave_groups: u8 = 1, min: 1, names: ["num_wave_groups"],
             "Groups that the waves of a workgroup form.";
-        pad: [bool; 3] = [true; 3], 0, ["pad_m", "pad_n", "pad_k"],
+        pad: [bool; 3] = [true; 3], min: 0, names: ["pad_m", "pad_n", "pad_k"],
             "Handles m, n, k that the tile does not divide.";
-        vector: [u32; 3] = [0; 3], 0 to MAX_KERNEL_EXTENT,
-            ["vector_a" | "vec_a", "vector_b" | "vec_b", "vector_c" | "vec_c"],
+        vector: [u32; 3] = [0; 3], min: 0, max: MAX_KERNEL_EXTENT,
+            names: ["vector_a" | "vec_a", "vector_b" | "vec_b", "vector_c" | "vec_c"],
             "Fixed vector widths of A, B, C; 0 is the kernel's native width.";
     }
     nested { variant: GemmVariant, "What sets it apart from a plain GEMM kernel."; }

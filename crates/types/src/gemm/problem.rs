@@ -23,16 +23,16 @@ fields! {
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     GemmProblem by gemm_problem {
-        m: i64 = 1, 1, ["M" | "m"], "Rows of A and C.";
-        n: i64 = 1, 1, ["N" | "n"], "Columns of B and C.";
-        k: i64 = 1, 1, ["K" | "k"], "Columns of A, rows of B.";
-        split_k: i32 = 1, 0, ["split_k" (0 is "auto")],
+        m: i64 = 1, min: 1, names: ["M" | "m"], "Rows of A and C.";
+        n: i64 = 1, min: 1, names: ["N" | "n"], "Columns of B and C.";
+        k: i64 = 1, min: 1, names: ["K" | "k"], "Columns of A, rows of B.";
+        split_k: i32 = 1, min: 0, names: ["split_k" (0 is "auto")],
             "Parts into which K is split, 1 for none, 0 to choose them with the kernel (`k_batch` of the CK \
              dispatcher).";
-        dtype_a: Dtype = Dtype::Fp8, 0, ["dtype_a" | "dtype" | "q_dtype_w"], "Element type of A.";
-        dtype_b: Dtype = Dtype::Fp8, 0, ["dtype_b"], "Element type of B.";
-        dtype_c: Dtype = Dtype::Fp16, 0, ["dtype_c"], "Element type of C.";
-        layout: GemmLayout = GemmLayout::RCR, 0, ["layout"], "Memory orders of the operands.";
+        dtype_a: Dtype = Dtype::Fp8, min: 0, names: ["dtype_a" | "dtype" | "q_dtype_w"], "Element type of A.";
+        dtype_b: Dtype = Dtype::Fp8, min: 0, names: ["dtype_b"], "Element type of B.";
+        dtype_c: Dtype = Dtype::Fp16, min: 0, names: ["dtype_c"], "Element type of C.";
+        layout: GemmLayout = GemmLayout::RCR, min: 0, names: ["layout"], "Memory orders of the operands.";
     }
     nested {
         request: GemmRequest, "What it asks for besides one plain GEMM.";

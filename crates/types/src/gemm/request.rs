@@ -11,16 +11,17 @@ fields! {
     /// What a GEMM problem asks for besides one plain GEMM, which is the default.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     GemmRequest by gemm_request {
-        batch: u32 = 0, 0, ["batch" | "batch_count" | "B"] omit,
+        batch: u32 = 0, min: 0, names: ["batch" | "batch_count" | "B"] omit,
             "GEMMs of equal extents in one launch; 0 if it is not a batch.";
-        stream_k: Option<StreamKReduction> = None, 0, ["stream_k"] omit,
+        stream_k: Option<StreamKReduction> = None, min: 0, names: ["stream_k"] omit,
             "Stream-K, and its reduction. Such problems and Stream-K kernels go only with each other.";
-        num_d: u8 = 0, 0, ["num_d"] omit, "D tensors; 0 if unspecified.";
-        preshuffle: bool = false, 0, ["preshuffle"] omit,
+        num_d: u8 = 0, min: 0, names: ["num_d"] omit, "D tensors; 0 if unspecified.";
+        preshuffle: bool = false, min: 0, names: ["preshuffle"] omit,
             "B is stored in the order in which it is read; `false` if unspecified.";
-        quant: Option<QuantMode> = None, 0, ["quant"] omit, "Which operands have scales.";
-        group_a: Option<Mnk> = None, 0, ["group_a"] omit, "Elements of A that share a scale, if groups do.";
-        group_b: Option<Mnk> = None, 0, ["group_b"] omit, "The same of B.";
+        quant: Option<QuantMode> = None, min: 0, names: ["quant"] omit, "Which operands have scales.";
+        group_a: Option<Mnk> = None, min: 0, names: ["group_a"] omit,
+            "Elements of A that share a scale, if groups do.";
+        group_b: Option<Mnk> = None, min: 0, names: ["group_b"] omit, "The same of B.";
     }
     nested {}
     beside {

@@ -10,39 +10,40 @@ fields! {
     /// What sets a GEMM kernel apart from a plain one, besides the fields of [`super::GemmKernel`] itself.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     GemmVariant by gemm_variant {
-        batched: bool = false, 0, ["batched"],
+        batched: bool = false, min: 0, names: ["batched"],
             "Computes a batch: GEMMs of equal extents at equal distances in memory.";
-        stream_k: Option<StreamKReduction> = None, 0, ["stream_k"],
+        stream_k: Option<StreamKReduction> = None, min: 0, names: ["stream_k"],
             "How workgroups that take equal shares of all steps add their partial results: `tree`, \
              `linear` or `atomic`; absent where workgroups take whole tiles.";
-        d_layout: Major = Major::Row, 0, ["d_layout"], "Memory order of the D tensors.";
-        quant: Option<Quant> = None, 0, ["quant", "group_a", "group_b"], "Scales of its operands.";
-        shuffled_scales: [bool; 2] = [false; 2], 0,
-            ["shuffled_scales_a" | "a_preshuffle_quant", "shuffled_scales_b" | "b_preshuffle_quant"],
+        d_layout: Major = Major::Row, min: 0, names: ["d_layout"], "Memory order of the D tensors.";
+        quant: Option<Quant> = None, min: 0, names: ["quant", "group_a", "group_b"],
+            "Scales of its operands.";
+        shuffled_scales: [bool; 2] = [false; 2], min: 0,
+            names: ["shuffled_scales_a" | "a_preshuffle_quant", "shuffled_scales_b" | "b_preshuffle_quant"],
             "Whether the scales of A and of B are stored in the order in which they are read.";
-        block_per_cu: u8 = 1, 1, ["block_per_cu"],
+        block_per_cu: u8 = 1, min: 1, names: ["block_per_cu"],
             "Workgroups that should fit on one compute unit.";
-        row_scales: bool = false, 0, ["row_scales_a"],
+        row_scales: bool = false, min: 0, names: ["row_scales_a"],
             "The scales of A are read row by row by a kernel that otherwise reads them by columns.";
-        loaders: [u16; 2] = [0; 2], 0, ["loaders_a", "loaders_b"],
+        loaders: [u16; 2] = [0; 2], min: 0, names: ["loaders_a", "loaders_b"],
             "Threads along the rows of A and along the columns of B that load a step; 0 when not known.";
-        storers: [u16; 2] = [0; 2], 0, ["storers_m", "storers_n"],
+        storers: [u16; 2] = [0; 2], min: 0, names: ["storers_m", "storers_n"],
             "Threads along m and n that store C; 0 when not known.";
-        shuffle: [u8; 2] = [0; 2], 0, ["shuffle_m", "shuffle_n"],
+        shuffle: [u8; 2] = [0; 2], min: 0, names: ["shuffle_m", "shuffle_n"],
             "Results of instructions along m and n that a wave shuffles at a time; 0 when not known.";
-        partition: [u8; 2] = [0; 2], 0, ["partition_groups", "partition_m01"],
+        partition: [u8; 2] = [0; 2], min: 0, names: ["partition_groups", "partition_m01"],
             "Groups of neighbouring tiles, and tiles along m in one; 0 for tiles in their order.";
-        stages: u8 = 0, 0 to 8, ["stages" | "num_stages"],
+        stages: u8 = 0, min: 0, max: 8, names: ["stages" | "num_stages"],
             "Stages of one of Triton's kernels, where its pipeline does not say them: 1, 6, 7 or 8; 0 where \
              it does.";
-        group_m: u8 = 0, 0, ["group_m"],
+        group_m: u8 = 0, min: 0, names: ["group_m"],
             "Rows of tiles that one of Triton's kernels computes side by side; 0 for 8.";
-        tma: bool = false, 0, ["tma"], "Loads by tensor descriptors: one of Triton's kernels.";
-        ctas: u8 = 0, 0 to 16, ["ctas" | "num_ctas"],
+        tma: bool = false, min: 0, names: ["tma"], "Loads by tensor descriptors: one of Triton's kernels.";
+        ctas: u8 = 0, min: 0, max: 16, names: ["ctas" | "num_ctas"],
             "Workgroups of a cluster of one of Triton's kernels; 0 for 1.";
-        waves_per_eu: u8 = 0, 0 to 16, ["waves_per_eu"],
+        waves_per_eu: u8 = 0, min: 0, max: 16, names: ["waves_per_eu"],
             "Waves for which one of Triton's kernels is compiled to share a SIMD of an AMD GPU; 0 for any.";
-        kpack: u8 = 0, 0 to 16, ["kpack"],
+        kpack: u8 = 0, min: 0, max: 16, names: ["kpack"],
             "Depth of a fragment that one of Triton's kernels reads at once on an AMD GPU, in instructions; 0 \
              for 1.";
     }

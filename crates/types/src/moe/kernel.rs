@@ -11,34 +11,41 @@ fields! {
     /// A kernel that multiplies the rows of each expert with its weights: what its name says.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     MoeKernel by moe_kernel {
-        stage: Option<MoeStage> = None, 0, ["stage"],
+        stage: Option<MoeStage> = None, min: 0, names: ["stage"],
             "The product that it computes; absent for one of Triton's kernels, which computes either.";
-        dtype_a: Dtype = Dtype::Bf16, 0, ["dtype_a" | "dtype"], "Element type of rows.";
-        dtype_b: Dtype = Dtype::Bf16, 0, ["dtype_b"], "Element type of weights.";
-        tile: Mnk = Mnk::new(64, 64, 32), 1 to MAX_KERNEL_EXTENT, ["tile_m", "tile_n", "tile_k"],
+        dtype_a: Dtype = Dtype::Bf16, min: 0, names: ["dtype_a" | "dtype"], "Element type of rows.";
+        dtype_b: Dtype = Dtype::Bf16, min: 0, names: ["dtype_b"], "Element type of weights.";
+        tile: Mnk = Mnk::new(64, 64, 32), min: 1, max: MAX_KERNEL_EXTENT,
+            names: ["tile_m", "tile_n", "tile_k"],
             "Result tile of a workgroup, whose rows are of one expert, and depth of one step.";
-        wave: [u8; 2] = [4, 1], 1 to MAX_SMALL, ["wave_m" | "num_warps", "wave_n"],
+        wave: [u8; 2] = [4, 1], min: 1, max: MAX_SMALL, names: ["wave_m" | "num_warps", "wave_n"],
             "Waves of a workgroup along rows and columns; of Triton's kernels, all along rows.";
-        group_m: u16 = 1, 1, ["group_m"],
+        group_m: u16 = 1, min: 1, names: ["group_m"],
             "Rows of tiles that one of Triton's kernels computes side by side, for the same columns.";
-        stages: u8 = 0, 0, ["stages" | "num_stages"], "Steps of one of Triton's kernels that are loaded ahead.";
-        waves_per_eu: u8 = 0, 0 to 16, ["waves_per_eu"],
+        stages: u8 = 0, min: 0, names: ["stages" | "num_stages"],
+            "Steps of one of Triton's kernels that are loaded ahead.";
+        waves_per_eu: u8 = 0, min: 0, max: 16, names: ["waves_per_eu"],
             "Waves for which one of Triton's kernels is compiled to share a SIMD of an AMD GPU; 0 for any.";
-        nonkdim: u8 = 0, 0 to 64, ["nonkdim" | "matrix_instr_nonkdim"],
+        nonkdim: u8 = 0, min: 0, max: 64, names: ["nonkdim" | "matrix_instr_nonkdim"],
             "Rows and columns of an instruction of one of Triton's kernels on an AMD GPU; 0 for any.";
-        kpack: u8 = 0, 0 to 16, ["kpack"],
+        kpack: u8 = 0, min: 0, max: 16, names: ["kpack"],
             "Depth of a fragment that one of Triton's kernels reads at once on an AMD GPU, in instructions; 0 for 1.";
-        split_k: u8 = 1, 1, ["split_k"], "Parts into which one of Triton's kernels splits the depth.";
-        tma: bool = false, 0, ["tma"], "Loads by tensor descriptors: one of Triton's kernels.";
-        version: u8 = 0, 0 to 9, ["version"], "Version of the pipeline of one of CK's kernels.";
-        epilogue: Option<MoeEpilogue> = None, 0, ["epilogue"], "What one of CK's kernels does to its results.";
-        nswizzle: bool = false, 0, ["nswizzle"], "One of CK's kernels swizzles along columns.";
-        quant: Option<MoeQuant> = None, 0, ["quant"],
+        split_k: u8 = 1, min: 1, names: ["split_k"],
+            "Parts into which one of Triton's kernels splits the depth.";
+        tma: bool = false, min: 0, names: ["tma"], "Loads by tensor descriptors: one of Triton's kernels.";
+        version: u8 = 0, min: 0, max: 9, names: ["version"],
+            "Version of the pipeline of one of CK's kernels.";
+        epilogue: Option<MoeEpilogue> = None, min: 0, names: ["epilogue"],
+            "What one of CK's kernels does to its results.";
+        nswizzle: bool = false, min: 0, names: ["nswizzle"], "One of CK's kernels swizzles along columns.";
+        quant: Option<MoeQuant> = None, min: 0, names: ["quant"],
             "What shares a scale in one of CK's kernels; Triton's read scales as they are launched.";
-        weighted: bool = false, 0, ["weighted"], "One of CK's kernels multiplies by the routing's weights.";
-        activation: Option<MoeActivation> = None, 0, ["activation"],
+        weighted: bool = false, min: 0, names: ["weighted"],
+            "One of CK's kernels multiplies by the routing's weights.";
+        activation: Option<MoeActivation> = None, min: 0, names: ["activation"],
             "The function that stage 1 of CK's kernels ends with.";
-        dtype_c: Dtype = Dtype::Bf16, 0, ["dtype_c"], "Element type of results of one of CK's kernels.";
+        dtype_c: Dtype = Dtype::Bf16, min: 0, names: ["dtype_c"],
+            "Element type of results of one of CK's kernels.";
     }
     nested {}
     beside {

@@ -23,28 +23,32 @@ fields! {
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     MoeProblem by moe_problem {
-        stage: MoeStage = MoeStage::One, 0, ["stage"],
+        stage: MoeStage = MoeStage::One, min: 0, names: ["stage"],
             "Which product: `1` by gate and up weights, `2` by down weights, `both` one after the other.";
-        tokens: i64 = 1, 1, ["tokens" | "token" | "num_tokens"], "Rows before they are sent to experts.";
-        experts: i64 = 1, 1, ["experts" | "expert" | "num_experts"], "Experts on this device.";
-        topk: i64 = 1, 1, ["topk" | "top_k"], "Experts of a token.";
-        n: i64 = 1, 1, ["n"],
+        tokens: i64 = 1, min: 1, names: ["tokens" | "token" | "num_tokens"],
+            "Rows before they are sent to experts.";
+        experts: i64 = 1, min: 1, names: ["experts" | "expert" | "num_experts"], "Experts on this device.";
+        topk: i64 = 1, min: 1, names: ["topk" | "top_k"], "Experts of a token.";
+        n: i64 = 1, min: 1, names: ["n"],
             "Columns of a product: for stage 1 and both twice the intermediate size, for stage 2 the hidden size.";
-        k: i64 = 1, 1, ["k"],
+        k: i64 = 1, min: 1, names: ["k"],
             "Depth of a product: for stage 1 and both the hidden size, for stage 2 the intermediate size.";
-        dtype_a: Dtype = Dtype::Bf16, 0, ["dtype_a" | "dtype" | "q_dtype_a"], "Element type of rows.";
-        dtype_b: Dtype = Dtype::Bf16, 0, ["dtype_b" | "q_dtype_w"], "Element type of weights.";
-        quant: MoeQuant = MoeQuant::None, 0, ["quant" | "q_type"] omit, "What shares a scale.";
-        block_n: u16 = 0, 0, ["block_n"] omit, "Columns of weights that share a scale; 0 for all or one.";
-        block_k: u16 = 0, 0, ["block_k"] omit, "Elements of depth that share a scale; 0 for all.";
-        activation: MoeActivation = MoeActivation::Silu, 0, ["activation" | "act_type"] omit,
+        dtype_a: Dtype = Dtype::Bf16, min: 0, names: ["dtype_a" | "dtype" | "q_dtype_a"],
+            "Element type of rows.";
+        dtype_b: Dtype = Dtype::Bf16, min: 0, names: ["dtype_b" | "q_dtype_w"], "Element type of weights.";
+        quant: MoeQuant = MoeQuant::None, min: 0, names: ["quant" | "q_type"] omit, "What shares a scale.";
+        block_n: u16 = 0, min: 0, names: ["block_n"] omit,
+            "Columns of weights that share a scale; 0 for all or one.";
+        block_k: u16 = 0, min: 0, names: ["block_k"] omit, "Elements of depth that share a scale; 0 for all.";
+        activation: MoeActivation = MoeActivation::Silu, min: 0, names: ["activation" | "act_type"] omit,
             "The function between the two products.";
-        weighted_first: bool = false, 0, ["weighted_first" | "doweight_stage1"] omit,
+        weighted_first: bool = false, min: 0, names: ["weighted_first" | "doweight_stage1"] omit,
             "Stage 1 multiplies by the routing's weights, instead of stage 2.";
-        active: i64 = 0, 0, ["active"] omit, "Experts that have rows; 0 when the routing is not known.";
-        largest: i64 = 0, 0, ["largest"] omit, "Rows of the busiest expert; 0 when not known.";
-        tiles: [i64; 5] = [0; 5], 0,
-            ["tiles_16" : "Tiles of 16 rows of all experts; 0 when not known.",
+        active: i64 = 0, min: 0, names: ["active"] omit,
+            "Experts that have rows; 0 when the routing is not known.";
+        largest: i64 = 0, min: 0, names: ["largest"] omit, "Rows of the busiest expert; 0 when not known.";
+        tiles: [i64; 5] = [0; 5], min: 0,
+            names: ["tiles_16" : "Tiles of 16 rows of all experts; 0 when not known.",
              "tiles_32" : "Tiles of 32 rows of all experts; 0 when not known.",
              "tiles_64" : "Tiles of 64 rows of all experts; 0 when not known.",
              "tiles_128" : "Tiles of 128 rows of all experts; 0 when not known.",
