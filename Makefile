@@ -31,6 +31,7 @@ help:
 	@echo 'make ckselect   build the command line with `ckselect train`, which needs LightGBM'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make prove-amd CK=DIR   try it on an AMD GPU, in half an hour: one page of results; prove-gpu for any GPU'
+	@echo 'make results DATA=DIR, make model MODEL=NAME   make the figures of docs/results.md, or a shipped model, again and compare'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make docs   the documents and the interfaces of C, C++, Rust and Python as a site with search, target/site'
 	@echo 'make bench  compare with LightGBM, as a table; JSON=FILE for programs'

@@ -20,3 +20,15 @@ prove-amd prove-gpu: $(if $(PROVE_GIVEN),,prove-build)
 prove-build:
 	@! command -v $(firstword $(CARGO)) >/dev/null || { $(MAKE) --no-print-directory ckselect \
 		&& $(CARGO) build --release --quiet --package ck-select --lib; }
+
+# Figures of the documents from recorded measurements, and models from their cards; packaging/results has the list.
+#
+#     make results [DATA=DIR] [ONLY=WORDS]   makes each again and compares; WRITE=1 writes what differs
+#     make model MODEL=NAME [DATA=DIR]       trains a shipped model again and compares the bytes
+.PHONY: results model
+RESULTS_ENV = DATA='$(DATA)' CKSELECT='$(PROVE_GIVEN)'
+results: needs-python $(if $(PROVE_GIVEN),,ckselect)
+	@$(RESULTS_ENV) python3 -B packaging/results/results.py $(if $(ONLY),--only '$(ONLY)') $(if $(WRITE),--write)
+
+model: needs-python $(if $(PROVE_GIVEN),,ckselect)
+	@$(RESULTS_ENV) python3 -B packaging/results/models.py '$(MODEL)'
