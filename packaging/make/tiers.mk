@@ -30,9 +30,11 @@ minimum: needs-cargo needs-cc
 bare: needs-cargo needs-cc
 	$(CARGO) test --package ck-select --no-default-features --lib
 
+# Workflows add `advisories`, whose database lies elsewhere.
+DENY ?= bans licenses sources
 deny: needs-cargo
 	@command -v cargo-deny >/dev/null || { echo 'deny: no cargo-deny: cargo install cargo-deny --locked' >&2; exit 1; }
-	$(CARGO) deny --locked --workspace --config packaging/deny.toml check bans licenses sources
+	$(CARGO) deny --locked --workspace --config packaging/deny.toml check $(DENY)
 
 semver: needs-cargo needs-cc needs-python
 	@if [ -z '$(LAST_TAG)' ]; then echo 'semver: no release to compare with, as there is no tag v*'; exit 0; fi; \
@@ -43,8 +45,10 @@ semver: needs-cargo needs-cc needs-python
 	python3 -B packaging/abi.py '$(TARGET_DIR)/semver' .; \
 	$(CARGO) semver-checks $(SEMVER_CRATES:%=--package %) --baseline-rev '$(LAST_TAG)'
 
+# Cargo takes crates of one version for the same, so those of the last time have to go.
 publish: needs-cargo needs-cc
-	$(CARGO) publish --dry-run --workspace --locked --allow-dirty
+	@rm -rf '$(TARGET_DIR)'/publish/debug/.fingerprint/ck* "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/ck*select*
+	$(CARGO) publish --dry-run --workspace --locked --allow-dirty --target-dir '$(TARGET_DIR)/publish'
 
 lint-workflows:
 	$(call needs,command -v npm,npm,npm,npm)
