@@ -46,8 +46,9 @@ help:
 	@echo 'make test-python, lint-python, bench-python   the Python package alone'
 	@echo 'make inductor  ck_select.inductor with several releases of torch, 3 GB to download for each'
 	@echo 'make bench-rivals  rows through LightGBM'"'"'s functions beside lignum, lleaves, tl2cgen, treelite, ONNX Runtime and oneDAL'
-	@echo 'make fresh   time make demo and make test, each in a fresh minimal Debian, as root'
-	@echo 'make dist    a tar.gz, .deb packages and a wheel in target/dist; fresh-dist tries them in fresh roots, as root'
+	@echo 'make ci      what has to pass before a change lands: .ci/run'
+	@echo 'make fresh   time make demo and make test, each in a fresh minimal Debian, as root; WHAT=ci: make ci there'
+	@echo 'make dist    a tar.gz, .deb packages, a wheel, a bill of materials and checksums in target/dist; fresh-dist tries them in fresh roots, as root'
 	@echo 'make minimum bare deny semver publish lint-workflows   oldest Rust, no default features, dependencies, interface, packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
