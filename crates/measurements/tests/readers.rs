@@ -12,7 +12,7 @@ use ck_select_measurements::{Measurements, RowScope};
 use ck_select_types::kernel::KernelKind;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Direction, Dtype, Op};
-use common::{HEADER, options, said, tried};
+use common::{HEADER, converted_whole, options, said, tried};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 
@@ -780,4 +780,22 @@ fn rows_of_variants_are_problems_of_variants() {
         let expected = [",stream_k=tree", ",batch=4", ",groups=64x64x64*4", ",quant=bquant,group_b=1x1x64"];
         assert_eq!(requests, expected.map(|text| format!("{text}{arch}")));
     }
+}
+
+/// Triton's kernels of mixtures of experts have no stage: a table that took theirs had none.
+#[test]
+fn a_table_of_mixtures_keeps_their_stages() {
+    let folder = TempDir::new().unwrap();
+    let [csv, parquet] = ["a.csv", "a.parquet"].map(|name| folder.path().join(name));
+    let kernel = "triton_moe_bf16_64x128x64_group16_4warps_3stages";
+    let text = format!(
+        "kernel,stage,tokens,experts,topk,n,k,histogram,latency_ms\n\
+         {kernel},1,4,8,2,64,32,4 4,0.5\n{kernel},2,4,8,2,32,32,3 3 2,0.25\n"
+    );
+    fs::write(&csv, text).unwrap();
+    converted_whole(&csv, &parquet);
+    let wanted = RowScope { arch: options().arch, ..RowScope::all(Op::Moe) };
+    let [before, after] = [&csv, &parquet].map(|file| Measurements::read(&[file], wanted).unwrap());
+    assert_eq!(before.rows().len(), 2);
+    assert_eq!(said(&before), said(&after));
 }

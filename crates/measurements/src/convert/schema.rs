@@ -34,11 +34,13 @@ impl InputColumns {
     }
 
     /// Whether they have a field of the problem: under one of its names, or the field that it completes, as
-    /// padding after an axis completes the padding before it.
+    /// padding after an axis completes the padding before it, and a histogram has the numbers of a routing.
     fn have_field(&self, op: Op, name: &str) -> bool {
         let aliases = place(Problem::fields(op), name).map_or(&[][..], |at| Problem::fields(op)[at].aliases);
         let before = name.strip_suffix("_right").map(|name| format!("{name}_left"));
+        let is_routed = name == "active" && ["histogram", "skew"].iter().any(|name| self.have(name));
         self.have(name)
+            || is_routed
             || aliases.iter().any(|name| self.have(name))
             || before.is_some_and(|name| self.have(&name))
     }
@@ -83,12 +85,13 @@ pub fn speed_column(op: Op) -> &'static str {
 
 impl Column {
     /// The column of this name. Of fields that problem and kernel have, numbers are the problem's; flags and
-    /// words are the kernel's.
+    /// words are the kernel's, but for the stage, which Triton's kernels of mixtures of experts leave open.
     fn named(op: Op, name: &'static str) -> Option<Self> {
         let fields = Problem::fields(op);
-        let number = place(fields, name).filter(|&at| matches!(fields[at].kind, Kind::Number));
+        let is_problems = |&at: &usize| matches!(fields[at].kind, Kind::Number) || name == "stage";
+        let problems = place(fields, name).filter(is_problems);
         let source =
-            of_row(op, name).or(number.map(ColumnSource::Problem)).or_else(|| of_kernel(op, name))?;
+            of_row(op, name).or(problems.map(ColumnSource::Problem)).or_else(|| of_kernel(op, name))?;
         Some(Self { name, op, source })
     }
 }
