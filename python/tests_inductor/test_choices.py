@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -125,6 +126,22 @@ def test_the_first_of_the_exhaustive_list_are_tried_beside_atens():
         eight, _ = candidates(templates, "mm", *SHAPE)
     assert tiles(eight)[:4] == tiles(four) and len(eight) == 8
     assert tiles(candidates(templates, "mm", *SHAPE)[0]) == tiles(stock)
+
+
+def test_other_threads_begin_and_end_with_the_block():
+    """Autograd's thread, which compiles backward passes, had our candidates after the block, too."""
+    templates = [mm.aten_mm, mm.mm_template]
+
+    def tried(thread):
+        return len(thread.submit(candidates, templates, "mm", *SHAPE).result()[0])
+
+    with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(1) as other:
+        with ours.enable(top=3):
+            assert tried(thread) == 3
+        stock = tried(thread)
+        assert stock > 10 and stock == tried(other)
+        with ours.enable(top=2):
+            assert tried(thread) == 2
 
 
 def test_as_many_are_tried_as_have_to_be():

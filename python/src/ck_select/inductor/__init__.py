@@ -24,7 +24,7 @@ from typing import Any
 
 from ..triton.kernels import SURE, Top
 from . import record as _record
-from .choices import Factory, Settings, warn_once, wrapped
+from .choices import Factory, Settings, active, warn_once, wrapped
 
 __all__ = ["Enabled", "disable", "enable", "is_enabled"]
 
@@ -115,9 +115,7 @@ def _listen() -> None:
 
 def is_enabled() -> bool:
     """Whether Inductor asks."""
-    from torch._inductor import config
-
-    return isinstance(config.inductor_choices_class, Factory)
+    return active() is not None
 
 
 def _settings(top: Any, model: Any = None, arch: str | None = None) -> Settings:

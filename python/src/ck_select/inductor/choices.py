@@ -74,34 +74,44 @@ def _ranker(settings: Settings) -> Ranker:
 
 
 def wrapped(inner: Any, settings: Settings) -> Any:
-    """A handler that is the given one but for the choice among candidates; other settings replace ours."""
+    """A handler that is the given one but for the choice among candidates, while ours is enabled."""
     inner = getattr(inner, "_ck_inner", inner)
+    # What no model can be read of is no handler.
+    _ranker(settings)
     made: Any = object.__new__(type("CkSelectChoices", (_Overrides, type(inner)), {}))
     vars(made).update(vars(inner))
     own = {name: getattr(_Overrides, name).__get__(made) for name in ("get_ktc", "_finalize_template_configs")}
     # Classes that dispatch by themselves look here first.
-    vars(made).update(own, _ck_inner=inner, _ck_settings=settings, _ck_ranker=_ranker(settings))
+    vars(made).update(own, _ck_inner=inner)
     return made
+
+
+def active() -> Settings | None:
+    """What is enabled now, in any thread. Each thread has a handler of its own: autograd's, which compiles backward
+    passes, keeps it after the block that ours was enabled in."""
+    from torch._inductor import config
+
+    factory = config.inductor_choices_class
+    return factory.settings if isinstance(factory, Factory) else None
 
 
 class _Overrides:
     """The methods that are replaced."""
 
     _ck_inner: Any
-    _ck_settings: Settings
-    _ck_ranker: Ranker
 
     def uuid(self) -> tuple[Any, ...]:
         """Part of Inductor's cache key."""
         inner = self._ck_inner
         own = inner.uuid() if callable(getattr(inner, "uuid", None)) else type(inner).__qualname__
-        return (*self._ck_settings.uuid(), own)
+        settings = active()
+        return (*settings.uuid(), own) if settings else ("ck_select", own)
 
     def get_ktc(self, kernel_inputs: Any, template: Any, op_name: str, kwarg_overrides: Any = None) -> Any:
         """A template's candidates: of Triton's all that Inductor knows."""
         stock = self._ck_inner.get_ktc
         try:
-            if _is_triton(template) and _autotunes() and problem_of(kernel_inputs, op_name):
+            if active() and _is_triton(template) and _autotunes() and problem_of(kernel_inputs, op_name):
                 with _whole_space():
                     return iter(list(stock(kernel_inputs, template, op_name, kwarg_overrides)))
         except Exception as error:
@@ -120,13 +130,14 @@ class _Overrides:
         inner = self._ck_inner
         try:
             _listen()
-            problem = problem_of(kernel_inputs, op_name) if _autotunes() else None
+            settings = active() if _autotunes() else None
+            problem = problem_of(kernel_inputs, op_name) if settings else None
             chosen: list[Any] = inner._finalize_template_configs(
                 template_choices, kernel_inputs, templates, op_name, kwarg_overrides
             )
-            if problem is None:
+            if settings is None or problem is None:
                 return chosen
-            return first(chosen, problem, self._ck_ranker, self._ck_settings.top, kernel_inputs.output_layout)
+            return first(chosen, problem, _ranker(settings), settings.top, kernel_inputs.output_layout)
         except Exception as error:
             warn_once(error)
         told = kwarg_overrides or {}
@@ -180,13 +191,10 @@ def _listen() -> None:
 def few_instances(choices: list[Any]) -> list[Any]:
     """Called by Inductor with what it would compile: of CK's instances the first stay."""
     try:
-        from torch._inductor import config
-
-        # Of all threads: the handler of one may be a composition with ours within.
-        factory = config.inductor_choices_class
-        if not isinstance(factory, Factory):
+        settings = active()
+        if settings is None:
             return choices
-        few, names = ck.first(choices, _ranker(factory.settings), factory.settings.top)
+        few, names = ck.first(choices, _ranker(settings), settings.top)
     except Exception as error:
         warn_once(error, "all instances of CK are tried")
         return choices
