@@ -62,7 +62,9 @@ pub(crate) fn compile(compiler: &str, standard: &str) -> Command {
 /// Adds to a compiler's command what links the program with the library.
 pub(crate) fn link(command: &mut Command, program: &Path) {
     let directory = library();
-    let mut search = std::ffi::OsString::from("-Wl,-rpath,");
+    // The old kind of path goes before LD_LIBRARY_PATH, where cargo has put folders that may hold an older
+    // library.
+    let mut search = std::ffi::OsString::from("-Wl,--disable-new-dtags,-rpath,");
     search.push(directory);
     command.arg("-o").arg(program).arg("-pthread").arg("-L").arg(directory).arg(search);
     command.args(["-lck_select", "-lm"]);
