@@ -1,0 +1,196 @@
+"""Who finds the winners of AITER's tables: AMD's Origami, the estimate, a model. Ties are shared alike.
+
+    pip download --no-deps --no-binary :all: rocm-origami==0.0.3 && tar xf rocm_origami-0.0.3.tar.gz
+    python3 packaging/results/origami.py --origami rocm_origami-0.0.3 --tables DIR [--model estimate DIR ...]
+
+DIR has FAMILY.csv.gz with the winners and FAMILY.pool.csv with the kernels, as the README beside them says. Origami's
+C++ is compiled without ROCm: nothing of HIP but the type of a device's properties is needed to rank. It is told the
+device's architecture, units and clock, and of a kernel the tile and the instruction; each kernel has an occupancy of 1,
+since a wave's registers are not in the names. A choice that has the winner among equals counts as its share of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import itertools
+import random
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+HIP = """#pragma once
+#include <cstddef>
+struct hipDeviceProp_t { char gcnArchName[256]; int multiProcessorCount, l2CacheSize, clockRate, memoryClockRate;
+  std::size_t sharedMemPerBlock; };
+typedef int hipError_t;
+inline hipError_t hipGetDeviceProperties(hipDeviceProp_t*, int) { return 1; }
+inline const char* hipGetErrorString(hipError_t) { return "no device"; }
+"""
+# Reads `device arch units lds l2 khz type`, `kernel m n k mi_m mi_n mi_k` and `problem m n k`; answers latencies.
+DRIVER = """#include <iostream>
+#include <limits>
+#include <string>
+#include "origami/origami.hpp"
+#include "origami/gemm.hpp"
+using namespace origami;
+int main() {
+  std::vector<config_t> kernels; problem_t problem; std::string word, arch, type;
+  std::size_t units = 0, lds = 0, l2 = 0; int khz = 0;
+  while (std::cin >> word) {
+    if (word == "device") { std::cin >> arch >> units >> lds >> l2 >> khz >> type; continue; }
+    std::size_t m, n, k; std::cin >> m >> n >> k;
+    if (word == "kernel") {
+      config_t kernel; kernel.mt = dim3_t(m, n, k); std::cin >> m >> n >> k; kernel.mi = dim3_t(m, n, k);
+      kernel.occupancy = 1; kernels.push_back(kernel); continue;
+    }
+    auto hardware = hardware_t::get_hardware_for_arch(hardware_t::arch_name_to_enum(arch), units, lds, l2, khz);
+    auto element = type == "bf16" ? data_type_t::BFloat16 : type == "int8" ? data_type_t::Int8
+      : arch == "gfx950" ? data_type_t::Float8 : data_type_t::Float8_fnuz;
+    problem.size = dim3_t(m, n, k); problem.batch = 1;
+    problem.a_transpose = transpose_t::T; problem.b_transpose = transpose_t::N;
+    problem.a_dtype = problem.b_dtype = problem.mi_dtype = element;
+    problem.c_dtype = problem.d_dtype = data_type_t::BFloat16;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      double latency = std::numeric_limits<double>::infinity();
+      try {
+        auto ranked = rank_configs(problem, hardware, {kernels[i]});
+        if (!ranked.empty()) latency = ranked[0].latency;
+      } catch (const std::exception&) {}
+      std::cout << (i ? " " : "") << latency;
+    }
+    std::cout << std::endl;
+  }
+}
+"""
+# Units: name, local memory, second-level cache, clock in kHz.
+DEVICES = {
+    ("gfx942", "304"): ("MI300X", 65536, 4 << 20, 2100000),
+    ("gfx942", "80"): ("MI308X", 65536, 4 << 20, 1420000),
+    ("gfx950", "256"): ("MI355X", 163840, 4 << 20, 2400000),
+}
+
+
+def compiled(origami: Path, folder: Path) -> Path:
+    """The program that ranks by Origami."""
+    (folder / "hip").mkdir()
+    (folder / "hip" / "hip_runtime.h").write_text(HIP)
+    (folder / "driver.cpp").write_text(DRIVER)
+    sources = sorted(origami.glob("src/**/*.cpp"))
+    words = [
+        "c++",
+        "-std=c++20",
+        "-O1",
+        "-w",
+        f"-I{folder}",
+        f"-I{origami / 'include'}",
+        *sources,
+        folder / "driver.cpp",
+    ]
+    subprocess.run([*map(str, words), "-o", str(folder / "rank")], check=True)
+    return folder / "rank"
+
+
+def share(times: list[float], winner: int, first: int) -> float:
+    """The chance that the winner is among the first so many, where equals are in any order."""
+    before = sum(time < times[winner] for time in times)
+    equal = times.count(times[winner])
+    return min(1.0, max(0.0, (first - before) / equal))
+
+
+def by_origami(
+    program: Path, device: tuple[str, str], pool: list[dict[str, str]], shapes: list[tuple[str, ...]], dtype: str
+):
+    """Latencies of all kernels for each shape."""
+    _, lds, l2, khz = DEVICES[device]
+    lines = [f"device {device[0]} {device[1]} {lds} {l2} {khz} {dtype}"]
+    for row in pool:
+        m, n = row["m_xdl"], row["n_xdl"]
+        depth = row.get("k_xdl") or ("32" if m == "16" else "16")
+        lines.append(" ".join(["kernel", row["m_per_block"], row["n_per_block"], row["k_per_block"], m, n, depth]))
+    lines += ["problem " + " ".join(shape) for shape in shapes]
+    ran = subprocess.run([program], input="\n".join(lines), capture_output=True, text=True, check=True)
+    return [[float(word) for word in line.split()] for line in ran.stdout.splitlines()]
+
+
+def by_ours(
+    model: str, device: tuple[str, str], family: str, names: list[str], shapes: list[tuple[str, ...]], folder: Path
+):
+    """Places of all kernels for each shape: those of equal scores are equal."""
+    (folder / "pool.csv").write_text("kernel\n" + "\n".join(names) + "\n")
+    dtype = "bf16" if family.startswith("bf16") else "fp8"
+    rows = "".join(f"{','.join(shape)},{dtype}\n" for shape in shapes)
+    (folder / "problems.csv").write_text("M,N,K,dtype\n" + rows)
+    arch = DEVICES[device][0]
+    words = ["ckselect", "rank", "--model", model, "--arch", arch, "--pool", folder / "pool.csv"]
+    allowed = "unbuildable" if model == "estimate" else "unbuildable,untrained"
+    words += ["--problems", folder / "problems.csv", "--allow", allowed, "--format", "csv"]
+    ran = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise SystemExit(ran.stderr)
+    place = {name: at for at, name in enumerate(names)}
+    times = [[float("inf")] * len(names) for _ in shapes]
+    before = first = None
+    for row in csv.DictReader(ran.stdout.splitlines()):
+        key = row["problem"], row.get("score") or row["time_us"]
+        first = first if key == before else int(row["rank"])
+        before = key
+        times[int(row["problem"])][place[row["kernel"]]] = first
+    return times
+
+
+def main(arguments: list[str]) -> int:
+    """Prints a row a family and device."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--origami", type=Path, required=True, help="the unpacked rocm-origami")
+    parser.add_argument("--tables", type=Path, required=True, help="AITER's tables")
+    parser.add_argument("--model", nargs="+", default=["estimate"], help="estimate, or directories")
+    parser.add_argument("--shapes", type=int, default=200, help="so many of each table, drawn evenly over (N, K)")
+    options = parser.parse_args(arguments)
+    folder = Path(tempfile.mkdtemp())
+    program = compiled(options.origami, folder)
+    print(
+        "| table | device | shapes | kernels |", *(f" {who}: first, first 3 |" for who in ("Origami", *options.model))
+    )
+    for file in sorted(options.tables.glob("*.csv.gz")):
+        family = file.name.removesuffix(".csv.gz")
+        if "cktile" in family or "batched" in family or "a4w4" in family:
+            continue
+        pools = list(csv.DictReader((options.tables / f"{family}.pool.csv").open()))
+        winners: dict[tuple[str, str], dict[tuple[str, ...], str]] = defaultdict(dict)
+        with gzip.open(file, "rt") as text:
+            for row in csv.DictReader(text):
+                if row["is_latest_winner"] == "1" and row.get("q_dtype_w", "fp8") != "int8" and row["libtype"] == "ck":
+                    winners[row["gfx"], row["cu_num"]][row["M"], row["N"], row["K"]] = row["kernelName"]
+        for device, own in winners.items():
+            pool = list(
+                {row["kernelName"]: row for row in pools if row["gfx"] == device[0] and row["libtype"] == "ck"}.values()
+            )
+            names = [row["kernelName"] for row in pool]
+            by_pair = defaultdict(list)
+            for shape, name in own.items():
+                if name in names:
+                    by_pair[shape[1:]].append(shape)
+            draw = random.Random(0)
+            for shapes in by_pair.values():
+                draw.shuffle(shapes)
+            in_turn = itertools.chain.from_iterable(itertools.zip_longest(*by_pair.values()))
+            shapes = [shape for shape in in_turn if shape][: options.shapes]
+            answers = [by_origami(program, device, pool, shapes, "fp8")]
+            answers += [by_ours(model, device, family, names, shapes, folder) for model in options.model]
+            cells = []
+            for times in answers:
+                found = [
+                    sum(share(row, names.index(own[shape]), first) for row, shape in zip(times, shapes)) / len(shapes)
+                    for first in (1, 3)
+                ]
+                cells.append(" " + ", ".join(f"{100 * part:.0f}" for part in found) + " |")
+            print(f"| {family} | {DEVICES[device][0]} | {len(shapes)} | {len(names)} |", *cells, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
