@@ -159,7 +159,7 @@ def judge(run: Run, family: Family) -> dict[str, Any]:
     machine, folder = run.needs("machine"), run.folder / family.name
     program, log = machine["ckselect_file"], folder / "others.csv"
     target = ["--arch", machine["target"], "--overwrite", "--output"]
-    measured = len({row["problem_idx"] for row in csv.DictReader(log.open())})
+    measured = len({row["problem_idx"] for row in csv.DictReader(log.read_text().splitlines())})
     tune = [program, "tune", "--simulate", log, "--measure", str(measured), *target, folder / "tuned"]
     run.command(family.name, tune)
     run.command(family.name, [program, "train", "--data", log, "--folds", "1", *target, folder / "trained"])

@@ -24,7 +24,7 @@ prove-build:
 # Figures of the documents from recorded measurements, and models from their cards; packaging/results has the list.
 #
 #     make results [DATA=DIR] [ONLY=WORDS]   makes each again and compares; WRITE=1 writes what differs
-#     make model MODEL=NAME [DATA=DIR]       trains a shipped model again and compares the bytes
+#     make model MODEL=NAME [DATA=DIR]       trains a shipped model again and compares its trees, spec and sureness
 .PHONY: results model
 RESULTS_ENV = DATA='$(DATA)' CKSELECT='$(PROVE_GIVEN)'
 results: needs-python $(if $(PROVE_GIVEN),,ckselect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -122,6 +123,32 @@ def test_a_machine_that_lacks_something_says_what(prove, given, message):
     ran, folder = prove(**given)
     assert ran.returncode == 1 and "this machine lacks" in ran.stdout and message in ran.stdout
     assert message in (folder / "report.md").read_text() and not (folder / "gemm").exists()
+
+
+def test_mixtures_of_experts_are_swept_and_judged(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "gpu" / "prove"))
+    monkeypatch.setenv("CK_SELECT_LOCK_DIR", str(tmp_path))
+    import page
+    import sweep
+    from steps import Run
+
+    runner = tmp_path / "runner.json"
+    program = [sys.executable, str(ROOT / "python" / "tests" / "fake_moe_worker.py")]
+    runner.write_text(json.dumps({"runner": "worker", "command": program, "names": "triton_moe_"}))
+    (moe,) = (family for family in sweep.FAMILIES if family.name == "moe")
+    moe = dataclasses.replace(moe, runner=runner)
+    run = Run(tmp_path / "out", 300)
+    run.do(0, "machine", lambda _: {"target": "gfx942", "ckselect_file": str(command())})
+    run.do(1, "moe-pool", lambda run: sweep.prepare(run, moe, 18, 30))
+    run.do(2, "moe-sweep", lambda run: sweep.sweep(run, moe))
+    run.do(3, "moe-judge", lambda run: sweep.judge(run, moe))
+    results = run.results()
+    assert [result["state"] for result in results.values()] == ["done"] * 4, results
+    assert results["moe-pool"]["figures"] == {"kernels": 30, "of": 624, "heldout": 6, "others": 12}
+    for each in results["moe-judge"]["figures"].values():
+        assert each["shapes"] == 6 and each["random"] < each["mean"] <= 1
+    page.write(run)
+    assert "6 shapes held out" in (run.folder / "issue.md").read_text()
 
 
 def test_kernels_that_do_not_compile_leave_those_of_the_usual_pipeline(tmp_path, monkeypatch):

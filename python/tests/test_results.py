@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import subprocess
 import sys
@@ -81,3 +82,20 @@ def test_a_model_is_trained_again_by_its_card_alone(results, tmp_path):
     words = [sys.executable, "-B", str(ROOT / "packaging" / "results" / "models.py"), "moe_bf16_sm90"]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"})
     assert ran.returncode == 1 and "has moe_h200.csv.gz of the digests in the card" in ran.stderr
+
+
+def test_models_are_compared_by_what_chooses(results, tmp_path, capsys):
+    import models
+
+    shipped, made = ROOT / "models" / "grouped_conv_bwd_data_bf16_sm90", tmp_path / "made"
+    shutil.copytree(shipped, made)
+    forest = made / "model_relative.lgbm.gz"
+    text = gzip.decompress(forest.read_bytes())
+    (made / "train_manifest.json").write_text("another day")
+    forest.write_bytes(gzip.compress(text + b"a parameter"))
+    assert models.compare(shipped, made) == 0
+    forest.write_bytes(gzip.compress(text.replace(b"num_leaves=15", b"num_leaves=16", 1)))
+    (made / "sureness.json").unlink()
+    assert models.compare(shipped, made) == 2
+    said = capsys.readouterr().out
+    assert "model_relative.lgbm.gz: differs" in said and "sureness.json: not made" in said
