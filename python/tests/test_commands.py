@@ -53,8 +53,11 @@ def test_the_estimate_is_the_registrys(kernels):
     assert sorted(row["kernel"] for row in rows) == sorted(FORWARD)
     times = [row["time_us"] for row in rows]
     assert times == sorted(times)
+    assert rows[0]["slower"] == 1 and 0 < rows[0]["loss"] < rows[-1]["loss"] < 1
     for row in rows:
-        terms = [value for key, value in row.items() if key not in ("rank", "kernel", "time_us", "tie")]
+        assert math.isclose(row["slower"] * times[0], row["time_us"], rel_tol=1e-12)
+        others = ("rank", "kernel", "time_us", "slower", "loss", "tie")
+        terms = [value for key, value in row.items() if key not in others]
         assert math.isclose(math.fsum(terms), row["time_us"], rel_tol=1e-12)
     assert ck_select.estimate(PROBLEM, kernels, arch="gfx942", top=2) == rows[:2]
 

@@ -10,10 +10,11 @@ use super::CkStatus;
 use super::error::{Failure, boundary};
 use super::input::read_array;
 use super::memory::give_text;
-use crate::estimate::{Device, EstimateTableError, Estimator, GpuOverride, PoolEstimate};
+use crate::estimate::{Device, Estimator, GpuOverride, PoolEstimate};
 use crate::kernel::Kernel;
 use crate::pool::Pool;
 use crate::problem::{InvalidField, Problem, ProblemDefaults};
+use crate::ranking::EstimateTableError;
 use crate::vocab::{Arch, GpuName};
 
 /// A request for a table.

@@ -90,7 +90,7 @@ pub struct CkSelection {
     /// How many of the first kernels have to be measured for the fastest of them to be within 2 % of the best with a
     /// chance of 90 %; 0 if it is not known.
     pub sure_within_90: u32,
-    /// The same for 99 %.
+    /// How many of the first kernels have to be measured for a chance of 99 %.
     pub sure_within_99: u32,
 }
 

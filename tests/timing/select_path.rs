@@ -6,6 +6,8 @@
 //! $ select_path conv-counted  the same of a registry that tunes, and so counts what is asked
 //! $ select_path c-again       the same through the C interface
 //! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
+//! $ select_path sure-new      problems that were not asked before, 30 convolution kernels, a model that says how sure
+//! $ select_path universal-new the same of the universal model
 //! $ select_path estimate-new  problems that were not asked before, 30 convolution kernels, no model
 //! $ select_path fmha-new      problems that were not asked before, 30 attention kernels
 //! $ select_path fmha-again    one of them over and over
@@ -129,14 +131,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (root, case) = (env!("CARGO_MANIFEST_DIR"), std::env::args().nth(1).unwrap_or_default());
     let case = case.as_str();
     let (model, pool, problem): (_, _, fn(i64) -> Problem) = match case {
-        "gemm-new" => ("gemm_small", "tests/golden/models/gemm_small/pool.txt", gemm),
-        "fmha-new" | "fmha-again" => ("fmha_small", "tests/golden/models/fmha_small/pool.txt", fmha),
-        _ => ("conv_small", "configs/forward_bf16.txt", conv),
+        "gemm-new" => ("tests/golden/models/gemm_small", "tests/golden/models/gemm_small/pool.txt", gemm),
+        "fmha-new" | "fmha-again" => {
+            ("tests/golden/models/fmha_small", "tests/golden/models/fmha_small/pool.txt", fmha)
+        }
+        "sure-new" => ("models/grouped_conv_forward_bf16_gfx950", "configs/forward_bf16.txt", conv),
+        "universal-new" => ("models/universal", "configs/forward_bf16.txt", conv),
+        _ => ("tests/golden/models/conv_small", "configs/forward_bf16.txt", conv),
     };
-    let arch = (case == "estimate-new").then_some("gfx942".parse()?);
+    let arch = match case {
+        "estimate-new" => Some("gfx942".parse()?),
+        "sure-new" | "universal-new" => Some("gfx950".parse()?),
+        _ => None,
+    };
     let registry = Registry::new(Options { arch, ..Options::default() })?;
     if let "change" | "remove" | "after-change" = case {
-        registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
+        registry.set_model(Arc::new(Model::load(format!("{root}/{model}"))?), None);
         println!("{}", changes(&registry, case)?);
         return Ok(());
     }
@@ -147,7 +157,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     if case != "estimate-new" {
-        registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
+        registry.set_model(Arc::new(Model::load(format!("{root}/{model}"))?), None);
     }
     registry.prepare();
     if case == "conv-counted" {
@@ -155,7 +165,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let problems: Vec<Problem> = match case {
         "conv-again" | "conv-counted" | "c-again" | "fmha-again" => vec![problem(1); CALLS as usize],
-        "conv-new" | "gemm-new" | "fmha-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
+        "conv-new" | "sure-new" | "universal-new" | "gemm-new" | "fmha-new" | "estimate-new" => {
+            (1000..1000 + CALLS).map(problem).collect()
+        }
         other => {
             return Err(format!("no case is called '{other}': tests/timing/select_path.rs has them").into());
         }

@@ -16,7 +16,9 @@ use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
 use ck_select_model::estimate::Estimator;
 use ck_select_model::forest::Forest;
-use ck_select_model::sureness::{Chance, LogTime, Signs, SurenessFile, TimeFit, WITHIN, column_names};
+use ck_select_model::sureness::{
+    Chance, LogTime, MOST_LEAVES, MOST_TREES, Signs, SurenessFile, TimeFit, WITHIN, column_names,
+};
 use ck_select_model::ties;
 
 use super::combine;
@@ -68,7 +70,6 @@ const LEAST: usize = 100;
 const GROUPS: usize = 4;
 /// The numbers of kernels that have a curve.
 const FIRST: [usize; 10] = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100];
-const TREES: usize = 40;
 /// Measurements say nothing about smaller losses.
 const LEAST_LOSS: f64 = 1e-3;
 
@@ -127,8 +128,9 @@ fn out_of_group(op: Op, choices: &[JudgedChoice], weights: &[f64]) -> Result<Vec
         let text = forest(op, choices, weights, &rest)?;
         let forest = Forest::parse(text.as_bytes()).map_err(TrainError::refused)?;
         for place in held {
-            let row = choices[place].signs.row(forest.num_features());
-            expected[place] = forest.predict(row).map_err(TrainError::refused)?.clamp(1e-6, 1.0);
+            let row = choices[place].signs.columns();
+            expected[place] =
+                forest.predict(&row[..forest.num_features()]).map_err(TrainError::refused)?.clamp(1e-6, 1.0);
         }
     }
     Ok(expected)
@@ -139,10 +141,10 @@ fn forest(op: Op, choices: &[JudgedChoice], weights: &[f64], some: &[usize]) -> 
     let names = column_names(op);
     let leaf = (some.len() / 12).clamp(10, 60);
     let params = format!(
-        "objective=poisson num_leaves=8 learning_rate=0.1 min_data_in_leaf={leaf} lambda_l2=5 seed=3 \
+        "objective=poisson num_leaves={MOST_LEAVES} learning_rate=0.1 min_data_in_leaf={leaf} lambda_l2=5 seed=3 \
          bagging_fraction=0.7 bagging_freq=1 feature_fraction=0.5 deterministic=true force_row_wise=true"
     );
-    let row = |&place: &usize| choices[place].signs.row(names.len()).iter().copied();
+    let row = |&place: &usize| choices[place].signs.columns().iter().copied().take(names.len());
     let values: Vec<f64> = some.iter().flat_map(row).collect();
     let matrix = Matrix {
         width: names.len(),
@@ -152,7 +154,7 @@ fn forest(op: Op, choices: &[JudgedChoice], weights: &[f64], some: &[usize]) -> 
         names,
         ..Matrix::default()
     };
-    let booster = Booster::train(&matrix, &params, TREES, None).map_err(TrainError::refused)?;
+    let booster = Booster::train(&matrix, &params, MOST_TREES, None).map_err(TrainError::refused)?;
     let text = booster.to_text().map_err(TrainError::refused)?;
     combine::lean(&text).map_err(TrainError::refused)
 }

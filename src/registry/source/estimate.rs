@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use crate::estimate::{DeviceError, EstimateScratch};
 use crate::problem::Problem;
+use crate::ranking::words;
 use crate::registry::call::{Call, with_scratch};
 use crate::registry::entry::Entry;
 use crate::registry::estimates::PreparedEstimate;
 use crate::registry::index::{Choice, KernelIndex};
 use crate::registry::selection::{Selection, Source};
 use crate::registry::shared::Registry;
-use crate::sureness::{LogTime, Signs, Sure, Sureness};
+use crate::sureness::{Sure, Sureness, judge_estimated};
 use crate::ties::Ranked;
 
 /// Number of kernels whose terms an explanation shows.
@@ -60,22 +61,11 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
                 return None;
             }
             let base = call.selection(choice, entry, Source::Estimate);
-            let sure = sure(call, estimate, scratch.ranking().get(rank..)?);
+            let sure = judge_estimated(call.problem.op(), &estimate.kernels, scratch, rank);
             // All before it are unsupported.
             Some(Selection { score: Some(one.score), sure, rank, unsupported: rank, ..base })
         })
     })
-}
-
-/// How sure the first of some places is.
-fn sure(call: Call<'_, '_>, estimate: &PreparedEstimate, places: &[Ranked]) -> Option<Sure> {
-    let (first, next) = places.split_first()?;
-    let behind = next.iter().map(|one| LogTime::OfTime.behind(first.score, one.score));
-    let estimator = estimate.kernels.estimator();
-    let load = estimator.load(&call.problem.with_split(first.split_k));
-    let signs = Signs::new(places.len(), behind);
-    let signs = signs.with_estimate(estimator, &load, estimate.kernels.shape(first.index)?);
-    Some(Sureness::for_estimate(call.problem.op())?.judge(&signs))
 }
 
 const fn choice(ranked: &Ranked) -> Choice {
@@ -92,7 +82,8 @@ pub(in crate::registry) fn scored(call: Call<'_, '_>) -> Option<(Vec<Ranked>, Op
     let mut scratch = EstimateScratch::default();
     let estimate = rank(call, &mut scratch).ok()?;
     let ranking = Some(scratch.ranking()).filter(|ranking| !ranking.is_empty())?;
-    Some((ranking.to_vec(), sure(call, estimate, ranking)))
+    let sure = judge_estimated(call.problem.op(), &estimate.kernels, &scratch, 0);
+    Some((ranking.to_vec(), sure))
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {
@@ -110,6 +101,11 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         && gpu.arch == estimate.arch
     {
         let _ = write!(text, ", described by {}", by.display());
+    }
+    let op = call.problem.op();
+    let sure = judge_estimated(op, &estimate.kernels, &scratch, 0);
+    if let Some((sure, learned)) = sure.zip(Sureness::for_estimate(op)) {
+        let _ = write!(text, ": {}", words::sureness(&sure, learned));
     }
     let estimator = estimate.kernels.estimator();
     for (place, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {

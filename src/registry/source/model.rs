@@ -167,8 +167,9 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
 
 fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String) {
     let Ranked { model, ranker, ranking } = ranked;
-    if let Some(outlook) = ranking.outlook() {
-        let _ = write!(text, "\n  {}", ranking.heading(&outlook));
+    let outlook = ranking.outlook();
+    if let Some(outlook) = &outlook {
+        let _ = write!(text, "\n  {}", ranking.heading(outlook));
     }
     let outside = ranker.out_of_range(&call.problem, call.arch()).unwrap_or_default();
     let outside: Vec<_> = outside.iter().map(ToString::to_string).collect();
@@ -189,6 +190,10 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
         };
         let name = call.problem.named(entry.name(), ranked.split_k);
         let _ = write!(text, "\n  {place:>4}. {name} score {}{note}", ranked.score);
+        let expected = outlook.map(|outlook| outlook.summary(ranked.score)).unwrap_or_default();
+        if !expected.is_empty() {
+            let _ = write!(text, ": {expected}");
+        }
         let unmeasured = ranker.unmeasured(ranked.index);
         if !unmeasured.is_empty() {
             let _ = write!(text, ", {unmeasured} was never measured for the model");

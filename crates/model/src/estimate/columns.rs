@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::formula::{
     EstimatedKernel, Formula, KernelEstimate as _, LoadFor, OperationEstimate, ShapeFor, UniversalColumn,
 };
-use super::{Device, Estimator, Load};
+use super::{Device, Estimator, Load, Shape};
 use crate::column::Column;
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
@@ -145,6 +145,17 @@ impl UniversalPool {
         for (time, class) in log_times.iter_mut().zip(self.classes()).filter(|(time, _)| !time.is_nan()) {
             *time = of_classes[class.get()];
         }
+    }
+
+    /// The estimator.
+    pub const fn estimator(&self) -> &Estimator {
+        &self.estimator
+    }
+
+    /// A kernel as the estimate sees it; `None` for one without an estimate.
+    pub fn shape(&self, kernel: Place) -> Option<Shape> {
+        let class = (*self.classes.get(kernel.get())?)?.get();
+        Some(map_operation!(&self.shapes, Shapes(shapes) => Shape(*shapes.get(class)?)))
     }
 
     /// The number of classes.

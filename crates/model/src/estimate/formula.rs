@@ -7,7 +7,7 @@ use ck_select_types::operation::{OperationProblem, VariantOf};
 
 use super::device::{Device, Library};
 use super::shape::ShapeError;
-use super::terms::Cause;
+use super::terms::MOST_TERMS;
 use crate::column::Column;
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
@@ -55,8 +55,8 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
     type Shape: Debug + Copy + PartialEq;
     /// What the time is computed from.
     type Cycles: Copy + 'static;
-    /// What causes the terms, in the order in which they are added.
-    const CAUSES: &'static [Cause<Self::Cycles>];
+    /// The names of the terms, in the order in which their causes are added.
+    const TERMS: &'static [&'static str];
     /// All columns of universal models, in the order of a model that does not name its columns.
     const COLUMNS: &'static [UniversalColumn];
     /// What computes each of them.
@@ -85,8 +85,24 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
         self.cycles(Isa::Portable, shape, device).1
     }
 
+    /// The times with the number of the first cause, with those of the first two, and so on: a term is the growth of
+    /// the time with its cause.
+    fn times_by_cause(&self, isa: Isa, shape: &Self::Shape, device: &Device, times: &mut [f64; MOST_TERMS]);
+
     /// Hands out the terms of the time, each with its name.
-    fn each_term(&self, shape: &Self::Shape, device: &Device, each: &mut dyn FnMut(&'static str, f64));
+    fn each_term(
+        &self,
+        isa: Isa,
+        shape: &Self::Shape,
+        device: &Device,
+        mut each: impl FnMut(&'static str, f64),
+    ) {
+        let (mut times, mut known) = ([0.0; MOST_TERMS], 0.0);
+        self.times_by_cause(isa, shape, device, &mut times);
+        for (name, time) in Self::TERMS.iter().zip(times) {
+            each(name, time - std::mem::replace(&mut known, time));
+        }
+    }
 
     /// The times of some kernels.
     fn times(&self, _isa: Isa, shapes: &[Self::Shape], device: &Device, times: &mut [f64]) {

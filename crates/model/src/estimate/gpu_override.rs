@@ -132,7 +132,8 @@ impl<T> PerDevice<T> {
         if let Some(described) = self.described.as_ref().filter(|described| described.arch == arch) {
             return Ok(self.on_gpu.get_or_init(|| make(described.device)));
         }
-        let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
+        let name = arch.as_str();
+        let place = Device::PROFILES.iter().position(|known| *known == name);
         let slot = place.and_then(|place| self.of_profiles.get(place));
         let slot = slot.ok_or(DeviceError::NoProfile { arch })?;
         // A selection only looks; the profile is needed once.

@@ -44,12 +44,12 @@ pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FmhaLoad, FmhaShape};
 pub use formula::UniversalColumn;
 pub use gpu_override::{GpuOverride, GpuOverrideError, GpuOverrideFault, PerDevice, constants_of};
-pub use rank::{
-    EstimateError, EstimateScratch, EstimateTable, EstimateTableError, EstimatedKernels, PoolEstimate,
-};
+pub use rank::{EstimateError, EstimateScratch, EstimatedKernels, PoolEstimate};
 pub use shape::ShapeError;
+pub(crate) use terms::MOST_TERMS;
 pub use terms::Terms;
 
+use crate::isa::Isa;
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
 use crate::vocab::GemmLibrary;
@@ -85,7 +85,7 @@ impl Load {
 
 /// The names of the terms of an operation's times.
 pub fn term_names(op: Op) -> Vec<&'static str> {
-    each_operation!(op, Own => <LoadFor<Own> as Formula>::CAUSES.iter().map(|(name, _)| *name).collect())
+    each_operation!(op, Own => <LoadFor<Own> as Formula>::TERMS.to_vec())
 }
 
 /// How sure the estimate's choices for an operation are, as `sureness.json` has it.
@@ -166,7 +166,7 @@ impl Estimator {
     pub fn each_term(&self, load: &Load, shape: &Shape, mut each: impl FnMut(&'static str, f64)) {
         each_operation!(
             (load, shape),
-            (Load(load), Shape(shape)) => load.each_term(shape, &self.device, &mut each),
+            (Load(load), Shape(shape)) => load.each_term(Isa::best(), shape, &self.device, &mut each),
             ()
         );
     }

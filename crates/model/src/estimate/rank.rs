@@ -1,15 +1,11 @@
 //! Many kernels on a device, and those of a pool, ranked by the estimate.
 
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-
-use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::{Device, Estimator, Load, Shape, ShapeError, Terms};
 use crate::kernel::{KernelKind, Limits, closest};
 use crate::pool::Pool;
-use crate::problem::{Checked, InvalidField, Problem};
+use crate::problem::{Checked, Problem};
 use crate::ties::{Ranked, Ties};
 
 /// Kernels prepared for a device: what depends on a kernel alone is computed once.
@@ -86,6 +82,11 @@ impl EstimateScratch {
         &self.ranking
     }
 
+    /// The problem of the last call in so many parts, if these were admitted.
+    pub fn load(&self, split_k: i32) -> Option<&Load> {
+        self.loads.iter().find(|(definite, _)| definite.split_k() == split_k).map(|(_, load)| load)
+    }
+
     /// Ranks kernels for a problem, each in every number of parts that may be chosen for it and that it
     /// `takes`, in the order of [`Ties`]: nothing but the time has a score here. The smaller of two numbers
     /// goes first.
@@ -134,26 +135,6 @@ pub struct EstimateError {
     pub why: Option<String>,
 }
 
-/// A problem's kernels by the estimate.
-#[derive(Debug, Serialize)]
-pub struct EstimateTable {
-    /// A row a kernel, fastest first.
-    pub rows: Vec<Map<String, Value>>,
-    /// The number of kernels without a row, by reason.
-    pub left_out: BTreeMap<String, usize>,
-}
-
-/// Why there is no [`EstimateTable`].
-#[derive(Debug, thiserror::Error)]
-pub enum EstimateTableError {
-    /// The problem is invalid.
-    #[error("problem: {0}")]
-    Problem(#[from] InvalidField),
-    /// No kernel has a time.
-    #[error(transparent)]
-    Estimate(#[from] EstimateError),
-}
-
 impl PoolEstimate {
     /// Prepares a pool.
     pub fn new(estimator: Estimator, pool: Arc<Pool>) -> Self {
@@ -200,44 +181,10 @@ impl PoolEstimate {
     }
 
     /// Why a kernel that is not ranked for a problem is not.
-    fn reason(&self, problem: &Problem, index: usize) -> Option<String> {
+    pub(crate) fn reason(&self, problem: &Problem, index: usize) -> Option<String> {
         let without = self.kernels.shapes.get(index)?.as_ref().err();
         let reason = without.map(ToString::to_string).or_else(|| self.pool.get(index)?.misfit(problem));
         Some(reason.unwrap_or_else(|| "it does not run on the problem's architecture".to_owned()))
-    }
-
-    /// The best `top` kernels for a problem on its architecture, with the terms of their times.
-    pub fn table(&self, problem: &Problem, top: usize) -> Result<EstimateTable, EstimateTableError> {
-        let mut scratch = EstimateScratch::default();
-        self.rank(problem.checked()?, &mut scratch)?;
-        let ranking = scratch.ranking();
-        let ranked: HashSet<usize> = ranking.iter().map(|one| one.index).collect();
-        let mut left_out = BTreeMap::new();
-        for index in (0..self.pool.len()).filter(|index| !ranked.contains(index)) {
-            *left_out.entry(self.reason(problem, index).unwrap_or_default()).or_default() += 1;
-        }
-        let row = |place: usize| self.row(problem, ranking, place);
-        Ok(EstimateTable { rows: (0..ranking.len().min(top)).map(row).collect(), left_out })
-    }
-
-    /// A row of a table, with the columns of `ckselect rank --model estimate`.
-    fn row(&self, problem: &Problem, ranking: &[Ranked], place: usize) -> Map<String, Value> {
-        let Ranked { index, split_k, score } = ranking[place];
-        let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
-        let is_tied = beside.filter_map(|other| ranking.get(other)).any(|other| other.score == score);
-        let name = self.pool.get(index).map_or("", |kernel| &kernel.name);
-        let mut row = Map::new();
-        row.insert("rank".to_owned(), (place + 1).into());
-        row.insert("kernel".to_owned(), name.into());
-        if problem.chooses_split() {
-            row.insert("split_k".to_owned(), split_k.into());
-        }
-        row.insert("time_us".to_owned(), score.into());
-        let terms = self.terms(&problem.with_split(split_k), index);
-        let terms = terms.iter().flat_map(|terms| &terms.named);
-        row.extend(terms.map(|&(term, value)| (term.to_owned(), value.into())));
-        row.insert("tie".to_owned(), is_tied.then_some("=").into());
-        row
     }
 
     /// The terms of a kernel's time, for a problem with its number of parts; `None` if it has no estimate.

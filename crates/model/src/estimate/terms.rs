@@ -28,7 +28,7 @@
 use super::device::Device;
 use super::load::{Experts, Load};
 use super::real::{FOUR, Four, Real};
-use super::shape::{Kernels, Shape, are_alike};
+use super::shape::{InEachLane, Kernels, Shape, are_alike};
 use crate::isa::Isa;
 
 /// The terms of a kernel's time for a problem, in microseconds. A term is the growth of the time when its
@@ -40,26 +40,6 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of a time that is computed from `all`. It grows as the number of each cause is put in its
-    /// place, where there is none at first.
-    pub(super) fn by_cause<C: Copy>(
-        causes: &[Cause<C>],
-        mut all: C,
-        time: impl Fn(&C) -> f64,
-        each: &mut dyn FnMut(&'static str, f64),
-    ) {
-        let mut parts = all;
-        for (_, number) in causes {
-            *number(&mut parts) = 0.0;
-        }
-        let mut known = 0.0;
-        for &(name, number) in causes {
-            *number(&mut parts) = *number(&mut all);
-            let time = time(&parts);
-            each(name, time - std::mem::replace(&mut known, time));
-        }
-    }
-
     /// The sum of all terms, which is the time.
     pub fn total(&self) -> f64 {
         self.named.iter().map(|(_, value)| value).sum()
@@ -67,7 +47,45 @@ impl Terms {
 }
 
 /// A term's name, and the number that causes it.
-pub(super) type Cause<C> = (&'static str, fn(&mut C) -> &mut f64);
+pub(super) type Cause<C, R> = (&'static str, fn(&mut C) -> &mut R);
+
+/// Most terms of a formula.
+pub(crate) const MOST_TERMS: usize = 12;
+
+/// The names of terms.
+pub(super) const fn names<C, R, const N: usize>(causes: &[Cause<C, R>; N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = causes[at].0;
+        at += 1;
+    }
+    names
+}
+
+/// Numbers from which a time is computed. Not a closure, which would lack the instructions of its caller's loop.
+pub(super) trait Causes<R>: Copy {
+    /// The time of those that are not zero.
+    fn time_of_causes(&self) -> R;
+}
+
+/// The time that is computed from `all` with the number of the first cause alone, with those of two causes, and so
+/// on: zeros are in the place of the others. Each lane has a cause more than the one before it.
+#[inline(always)]
+pub(super) fn times_by_cause<R: Real, C: Causes<R>, const N: usize>(
+    causes: &[Cause<C, R>; N],
+    all: &C,
+    times: &mut [f64; MOST_TERMS],
+) {
+    for (block, times) in times.chunks_exact_mut(R::LANES).take(N.div_ceil(R::LANES)).enumerate() {
+        let mut parts = *all;
+        for (cause, (_, number)) in causes.iter().enumerate() {
+            let number = number(&mut parts);
+            *number = number.only(|lane| cause <= block * R::LANES + lane);
+        }
+        parts.time_of_causes().write(times);
+    }
+}
 
 /// Bytes of an element of a part of a result, which has 32 bits.
 const PART_BYTES: f64 = 4.0;
@@ -282,9 +300,9 @@ impl<R: Real> Cycles<R> {
     }
 }
 
-impl Cycles {
+impl<R: Real> Cycles<R> {
     /// What causes the terms, in the order in which they are added.
-    pub(super) const CAUSES: &[Cause<Self>] = &[
+    pub(super) const CAUSES: [Cause<Self, R>; 11] = [
         ("launch", |all| &mut all.launch),
         ("arithmetic", |all| &mut all.arithmetic),
         ("fragments", |all| &mut all.fragments),
@@ -297,15 +315,43 @@ impl Cycles {
         ("memory", |all| &mut all.memory),
         ("second_stage", |all| &mut all.second_stage),
     ];
+}
 
-    /// The terms, which add up to the time, apart from rounding.
-    pub(super) fn each_term(&self, each: &mut dyn FnMut(&'static str, f64)) {
-        let time = |parts: &Self| {
-            let lacking = if parts.waits > 0.0 { self.lacking } else { 1.0 };
-            Self { lacking, ..*parts }.time()
-        };
-        Terms::by_cause(Self::CAUSES, *self, time, each);
+impl<R: Real> Causes<R> for Cycles<R> {
+    /// What is lacking counts among the waits.
+    #[inline(always)]
+    fn time_of_causes(&self) -> R {
+        let lacking = self.waits.above(R::from(0.0), self.lacking, R::from(1.0));
+        Self { lacking, ..*self }.time()
     }
+}
+
+/// The times that [`Formula::times_by_cause`](super::formula::Formula::times_by_cause) has.
+pub(super) fn cause_times(
+    isa: Isa,
+    load: &Load,
+    shape: &Shape,
+    device: &Device,
+    times: &mut [f64; MOST_TERMS],
+) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: either token proves that the CPU has the features.
+        Isa::Avx512(_) | Isa::Avx2(_) => unsafe { cause_times_avx2(load, shape, device, times) },
+        Isa::Portable => cause_times_portable(load, shape, device, times),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn cause_times_avx2(load: &Load, shape: &Shape, device: &Device, times: &mut [f64; MOST_TERMS]) {
+    cause_times_portable(load, shape, device, times);
+}
+
+#[inline(always)]
+fn cause_times_portable(load: &Load, shape: &Shape, device: &Device, times: &mut [f64; MOST_TERMS]) {
+    let all = Cycles::<Four>::new(load, InEachLane(shape), device);
+    times_by_cause(&Cycles::<Four>::CAUSES, &all, times);
 }
 
 /// The times of some kernels.

@@ -106,14 +106,18 @@ impl Tree {
 
     /// The child that a row goes to from a node.
     pub(super) fn step(&self, node: Node, values: &[f64]) -> Child {
-        let value = values[node.feature as usize];
-        let left = match node.split {
+        let left = self.goes_left(node, values[node.feature as usize]);
+        if left { node.left } else { node.right }
+    }
+
+    /// Whether a row with this value of the node's feature goes left; no value but 0 may count as zero.
+    pub(crate) fn goes_left(&self, node: Node, value: f64) -> bool {
+        match node.split {
             Split::Numeric { threshold, missing, default_left } => {
                 goes_left(value, threshold.get(), missing, default_left)
             }
             Split::Categorical { set } => self.category_sets.contains(set, value),
-        };
-        if left { node.left } else { node.right }
+        }
     }
 }
 

@@ -3,8 +3,18 @@
 use std::fmt::Write;
 
 use super::segment::CompiledModel;
-use super::{Outlook, Ranking};
+use super::{Outlook, Ranking, words};
 use crate::directory::TrainedOn;
+
+impl Outlook {
+    /// What to expect of a kernel with this score, such as `43.1 us, 1.03x, loss 3.4 %`; empty if nothing is known.
+    pub fn summary(&self, score: f64) -> String {
+        let time = self.time_us(score).map(words::microseconds);
+        let slower = self.slower(score).map(words::times);
+        let loss = self.loss(score).map(|loss| format!("loss {}", words::percent(loss)));
+        [time, slower, loss].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
 
 impl Ranking<'_, '_> {
     /// The line above the ranking, such as `embedded:universal, trained on gfx950, sm_90: expected loss 0.6 % by
@@ -13,20 +23,12 @@ impl Ranking<'_, '_> {
         let mut text = self.origin();
         match outlook.sure.zip(self.sureness()) {
             Some((sure, learned)) => {
-                let percent = |share: f32| 100.0 * share;
                 // Writing to a string cannot fail.
-                let _ = write!(
-                    text,
-                    ": expected loss {:.1} % by {} judged choices, within 2 % of the best with {:.0} %",
-                    percent(sure.expected_loss),
-                    learned.choices(),
-                    percent(sure.chance)
-                );
-                if let [count @ 2..=u32::MAX, _] = sure.sure_within {
-                    let _ = write!(text, ", of the first {count} with 90 %");
-                }
+                let _ = write!(text, ": {}", words::sureness(&sure, learned));
             }
-            None => text.push_str(": expected loss unknown"),
+            None if outlook.has_unit() => text.push_str(": expected loss unknown"),
+            None => text
+                .push_str(": expected loss unknown, as by how much others are slower: scores have no unit"),
         }
         if let Some(spread) = outlook.log_spread {
             let _ = write!(text, "; times within {:.0} %", 100.0 * spread.exp_m1());
@@ -48,7 +50,8 @@ impl Ranking<'_, '_> {
             if archs.is_empty() {
                 return format!("{name}; nothing was measured on {arch}: a guess");
             }
-            if universal.has_seen(&self.query.problem, self.query.arch) != Some(true) {
+            let prior = universal.prior_on(&self.query.problem, self.query.arch);
+            if !prior.is_some_and(|prior| universal.has_seen(prior)) {
                 return format!(
                     "{name}, trained on {archs}; {arch} was never measured with such kernels: a guess"
                 );

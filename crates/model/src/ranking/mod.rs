@@ -20,6 +20,7 @@
 
 mod compare;
 mod error;
+mod estimate_table;
 pub(crate) mod gpu;
 mod heading;
 mod list;
@@ -31,10 +32,12 @@ mod segment;
 mod sure;
 mod targets;
 mod universal;
+pub mod words;
 
 pub use crate::ties::Ranked;
 pub use compare::{Comparison, Term};
 pub use error::{LeftOut, LeftOutReason, RankError};
+pub use estimate_table::{EstimateTable, EstimateTableError};
 pub use order::{RankScratch, Ranking};
 pub use outlook::Outlook;
 pub use outside::OutOfRange;

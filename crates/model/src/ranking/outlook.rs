@@ -25,9 +25,19 @@ pub struct Outlook {
 
 impl Outlook {
     /// By how much a kernel with this score is slower than the first: 1 for an equal one. `None` if the model's
-    /// scores have no unit.
+    /// scores have no unit, or the kernel has no score.
     pub fn slower(&self, score: f64) -> Option<f64> {
-        Some(self.behind(score)?.exp())
+        if score == self.first {
+            return Some(1.0);
+        }
+        let behind = self.log_time?.behind(self.first, score);
+        if behind.is_nan() { None } else { Some(behind.exp()) }
+    }
+
+    /// Whether scores say by how much kernels are slower than the first. Those of models that winners of tables
+    /// taught do not: nobody knows the times of the losers.
+    pub const fn has_unit(&self) -> bool {
+        self.log_time.is_some()
     }
 
     /// The expected time of a kernel with this score in microseconds.
@@ -39,13 +49,6 @@ impl Outlook {
     pub fn loss(&self, score: f64) -> Option<f64> {
         let first = f64::from(self.sure?.expected_loss);
         Some(1.0 - (1.0 - first) / self.slower(score)?)
-    }
-
-    fn behind(&self, score: f64) -> Option<f64> {
-        if score == self.first {
-            return Some(0.0);
-        }
-        Some(self.log_time?.behind(self.first, score)).filter(|behind| !behind.is_nan())
     }
 }
 
@@ -80,7 +83,7 @@ impl Ranking<'_, '_> {
         let Query { problem, arch } = self.query;
         let (estimator, shape) = self.ranker.estimated(&problem, arch, place.index)?;
         let load = estimator.load(&problem.with_split(place.split_k));
-        Some(estimator.time(&load, shape)).filter(|time| time.is_finite())
+        Some(estimator.time(&load, &shape)).filter(|time| time.is_finite())
     }
 }
 
@@ -89,6 +92,6 @@ impl Ranker {
     /// not know GPU or kernel.
     pub fn terms(&self, problem: &Problem, index: usize) -> Option<Terms> {
         let (estimator, shape) = self.estimated(problem, None, index)?;
-        Some(estimator.terms(&estimator.load(problem), shape))
+        Some(estimator.terms(&estimator.load(problem), &shape))
     }
 }

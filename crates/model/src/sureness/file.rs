@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Sureness, WITHIN, column_names};
+use super::loss_forest::LossForest;
+use super::{Sureness, column_names};
 use crate::forest::Forest;
 use crate::vocab::Op;
 
@@ -63,17 +64,16 @@ impl TimeFit {
 pub struct Chance {
     /// How many kernels.
     pub first: usize,
-    /// The logarithm of the odds where the expected loss is [`WITHIN`].
+    /// The logarithm of the odds where the expected loss is [`WITHIN`](super::WITHIN).
     pub at_within: f64,
     /// What each unit of the loss's logarithm adds.
     pub slope: f64,
 }
 
 impl Chance {
-    /// The chance at an expected loss.
-    pub fn at(&self, expected_loss: f64) -> f64 {
-        let odds = self.at_within + self.slope * (expected_loss / WITHIN).ln();
-        1.0 / (1.0 + (-odds).exp())
+    /// The logarithm of the odds at an expected loss, whose logarithm in units of [`WITHIN`](super::WITHIN) is given.
+    pub fn log_odds(&self, log_loss: f64) -> f64 {
+        self.at_within + self.slope * log_loss
     }
 }
 
@@ -104,7 +104,7 @@ impl SurenessFile {
             return Err("chances: expected ascending numbers of kernels".to_owned());
         }
         Ok(Sureness {
-            forest,
+            losses: LossForest::new(&forest).map_err(|error| format!("loss: {error}"))?,
             chances: self.chances.clone(),
             log_time: self.log_time,
             times: self.times,

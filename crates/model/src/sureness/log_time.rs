@@ -14,14 +14,15 @@ pub enum LogTime {
 }
 
 impl LogTime {
-    /// The logarithm of time by which a score is behind the first one.
+    /// The logarithm of time by which a score is behind the first one; NaN for a kernel without a score.
     pub fn behind(self, first: f64, score: f64) -> f64 {
         let behind = match self {
             Self::PerUnit(unit) => (first - score) * unit,
             Self::OfTflops | Self::OfBandwidth => (first / score).ln(),
             Self::OfTime => (score / first).ln(),
         };
-        behind.max(0.0)
+        // `f64::max` would take a kernel without a score for one that is as fast as the first.
+        if behind < 0.0 { 0.0 } else { behind }
     }
 
     /// The microseconds that a score means for so many operations; `None` if it means none.
@@ -32,5 +33,24 @@ impl LogTime {
             Self::OfTime => score * 1e3,
         };
         Some(time).filter(|time| time.is_finite() && *time > 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kernels without a score were said to be as fast as the first.
+    #[test]
+    fn a_kernel_without_a_score_is_behind_by_an_unknown_time() {
+        let units = [LogTime::PerUnit(0.5), LogTime::OfTflops, LogTime::OfBandwidth, LogTime::OfTime];
+        for unit in units {
+            assert!(unit.behind(2.0, f64::NAN).is_nan(), "{unit:?}");
+            assert_eq!(unit.behind(2.0, 2.0), 0.0);
+            // Rounding may put a score before the first one.
+            let before = if unit == LogTime::OfTime { 1.0 } else { 3.0 };
+            assert_eq!(unit.behind(2.0, before), 0.0);
+        }
+        assert_eq!(LogTime::PerUnit(0.5).behind(2.0, 1.0), 0.5);
     }
 }

@@ -19,16 +19,18 @@
 
 mod file;
 mod log_time;
+mod loss_forest;
 mod signs;
 
 use std::sync::{Arc, LazyLock};
 
 pub use file::{Chance, SurenessFile, TimeFit};
 pub use log_time::LogTime;
+use loss_forest::LossForest;
+pub use loss_forest::{MOST_LEAVES, MOST_TREES};
 pub use signs::{Signs, column_names};
 
-use crate::estimate::sureness_of;
-use crate::forest::Forest;
+use crate::estimate::{EstimateScratch, EstimatedKernels, sureness_of};
 use crate::vocab::Op;
 
 /// A choice is as good as the best within this loss.
@@ -38,7 +40,7 @@ pub const WITHIN: f64 = 0.02;
 #[derive(Debug, Clone)]
 pub struct Sureness {
     /// Of the columns that [`column_names`] names.
-    forest: Forest,
+    losses: LossForest,
     /// By ascending number of kernels.
     chances: Vec<Chance>,
     /// Logarithm of time per unit of the score, for scores that have no unit of their own.
@@ -60,8 +62,27 @@ pub struct Sure {
     pub sure_within: [u32; 2],
 }
 
-/// The chances of [`Sure::sure_within`].
-pub const LEVELS: [f64; 2] = [0.90, 0.99];
+/// Logarithms of [`WITHIN`] and of the least loss that is expected, one millionth.
+const LOG_WITHIN: f64 = -3.912_023_005_428_146;
+const LEAST_LOG_LOSS: f64 = -13.815_510_557_964_274;
+
+/// Logarithms of the odds of a chance of 90 and of 99 %, those of [`Sure::sure_within`]: 9 and 99 to 1.
+const LOG_ODDS: [f64; 2] = [2.197_224_577_336_219_6, 4.595_119_850_134_589];
+
+/// How sure a place of the estimate's ranking is, among those from there on; `None` if there is no such place.
+pub fn judge_estimated(
+    op: Op,
+    kernels: &EstimatedKernels,
+    ranked: &EstimateScratch,
+    place: usize,
+) -> Option<Sure> {
+    let places = ranked.ranking().get(place..)?;
+    let (first, next) = places.split_first()?;
+    let behind = next.iter().map(|one| LogTime::OfTime.behind(first.score, one.score));
+    let (load, shape) = (ranked.load(first.split_k)?, kernels.shape(first.index)?);
+    let signs = Signs::new(places.len(), behind).with_estimate(kernels.estimator(), load, shape);
+    Some(Sureness::for_estimate(op)?.judge(&signs))
+}
 
 impl Sureness {
     /// The name of its file in a model directory.
@@ -102,20 +123,17 @@ impl Sureness {
 
     /// How sure the choice with these signs is.
     pub fn judge(&self, signs: &Signs) -> Sure {
-        let row = signs.row(self.forest.num_features());
-        let expected_loss = self.forest.predict(row).map_or(f64::NAN, |loss| loss.clamp(1e-6, 1.0));
-        // Each curve was fitted alone, but to measure one more kernel does no harm.
-        let at_least = |least: &mut f64, chance: &Chance| {
-            *least = least.max(chance.at(expected_loss));
-            Some((chance.first, *least))
-        };
-        let chances = self.chances.iter().scan(0.0, at_least);
+        let log_loss = self.losses.raw_score(signs.columns()).clamp(LEAST_LOG_LOSS, 0.0);
+        let expected_loss = log_loss.exp();
+        let log_loss = log_loss - LOG_WITHIN;
         let kernels = signs.kernels();
-        let sure_within = LEVELS.map(|level| {
-            let reached = chances.clone().find(|(_, chance)| *chance >= level);
-            reached.map_or(kernels, |(first, _)| first.min(kernels)) as u32
+        let sure_within = LOG_ODDS.map(|log_odds| {
+            // Curves are fitted one by one, and more kernels do no harm: the first curve that is high enough counts.
+            let enough = self.chances.iter().find(|curve| curve.log_odds(log_loss) >= log_odds);
+            enough.map_or(kernels, |curve| curve.first.min(kernels)) as u32
         });
-        let chance = chances.clone().next().map_or(f64::NAN, |(_, chance)| chance);
+        let chance =
+            self.chances.first().map_or(f64::NAN, |curve| 1.0 / (1.0 + (-curve.log_odds(log_loss)).exp()));
         Sure { expected_loss: expected_loss as f32, chance: chance as f32, sure_within }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known about a choice when it is made, in the columns of the forest that expects its loss.
 
-use crate::estimate::{Estimator, Load, Shape, term_names};
+use crate::estimate::{Estimator, Load, MOST_TERMS, Shape, term_names};
 use crate::vocab::Op;
 
 /// How many kernels behind the first are looked at: a selection ranks few places.
@@ -11,10 +11,10 @@ const KERNELS: usize = BEHIND;
 const LOG_TIME: usize = KERNELS + 1;
 /// The first column of the shares that terms have of those microseconds.
 const TERMS: usize = LOG_TIME + 1;
-/// Most columns that an operation has: the estimate knows twelve terms at most.
-const MOST: usize = TERMS + 12;
+/// Most columns that an operation has.
+const MOST: usize = TERMS + MOST_TERMS;
 
-/// The names of the columns for an operation, in the order of [`Signs::row`].
+/// The names of the columns for an operation, in the order of [`Signs::columns`].
 pub fn column_names(op: Op) -> Vec<String> {
     let behind = (0..BEHIND).map(|place| format!("behind_{}", place + 2));
     let own = ["kernels", "log_time"].map(str::to_owned);
@@ -65,9 +65,9 @@ impl Signs {
         self.columns[KERNELS] as usize
     }
 
-    /// The values of so many columns.
-    pub fn row(&self, width: usize) -> &[f64] {
-        self.columns.get(..width).unwrap_or(&self.columns)
+    /// The values of the columns of [`column_names`]; operations that have fewer leave the last ones.
+    pub const fn columns(&self) -> &[f64] {
+        &self.columns
     }
 }
 

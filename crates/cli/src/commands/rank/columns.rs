@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use ck_select::directory::Target;
 use ck_select::estimate::term_names;
-use ck_select::ranking::{Outlook, Ranked};
+use ck_select::ranking::{Outlook, Ranked, words};
 use ck_select::vocab::Op;
 
 use super::Args;
@@ -153,9 +153,11 @@ impl Line<'_> {
             Column::Rank => (self.place + 1).into(),
             Column::Kernel => self.kernel.into(),
             Column::Split => (split_k as usize).into(),
-            Column::Time => figure(self.estimated_us.or_else(|| self.outlook.time_us(score)), microseconds),
-            Column::Slower => figure(self.outlook.slower(score), times),
-            Column::Loss => figure(self.outlook.loss(score), percent),
+            Column::Time => {
+                figure(self.estimated_us.or_else(|| self.outlook.time_us(score)), words::microseconds)
+            }
+            Column::Slower => figure(self.outlook.slower(score), words::times),
+            Column::Loss => figure(self.outlook.loss(score), words::percent),
             Column::Score => score.into(),
             Column::Other(_) => Cell::Empty,
             Column::Term(place, _) => self.terms.get(place).map(|&(_, term)| term).into(),
@@ -175,47 +177,5 @@ impl Line<'_> {
         let unmeasured = unmeasured.then(|| format!("{} never measured", self.unmeasured).into());
         let notes: Vec<Cow<'_, str>> = equal.into_iter().chain(unmeasured).collect();
         (!notes.is_empty()).then(|| notes.join("; "))
-    }
-}
-
-/// `42.1 us`: three digits.
-fn microseconds(time: f64) -> String {
-    format!("{} us", digits(time, 3))
-}
-
-/// `1.03x`.
-fn times(ratio: f64) -> String {
-    format!("{}x", digits(ratio, 3))
-}
-
-/// `0.6 %`.
-fn percent(share: f64) -> String {
-    format!("{} %", digits(share * 100.0, 2))
-}
-
-/// A positive number with so many digits, but all of those before the point.
-fn digits(value: f64, count: usize) -> String {
-    let before = if value < 10.0 {
-        1
-    } else if value < 100.0 {
-        2
-    } else {
-        3
-    };
-    format!("{value:.*}", count.saturating_sub(before))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_have_the_digits_that_mean_something() {
-        assert_eq!(
-            [4.2109, 42.109, 421.09, 42109.0].map(microseconds),
-            ["4.21 us", "42.1 us", "421 us", "42109 us"]
-        );
-        assert_eq!([1.0, 1.0349, 12.54].map(times), ["1.00x", "1.03x", "12.5x"]);
-        assert_eq!([0.0061, 0.124].map(percent), ["0.6 %", "12 %"]);
     }
 }

@@ -22,7 +22,7 @@ use crate::estimate::constants::{FLOWING, LANES};
 use crate::estimate::device::{Device, Library};
 use crate::estimate::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 use crate::estimate::shape::ShapeError;
-use crate::estimate::terms::{Cause, Terms, norm, sharp_norm};
+use crate::estimate::terms::{Cause, Causes, MOST_TERMS, names, norm, sharp_norm, times_by_cause};
 use crate::isa::Isa;
 use crate::kernel::FmhaKernel;
 use crate::problem::FmhaProblem;
@@ -237,7 +237,7 @@ impl KernelEstimate for FmhaKernel {
 impl Formula for FmhaLoad {
     type Shape = FmhaShape;
     type Cycles = FmhaCycles;
-    const CAUSES: &'static [Cause<FmhaCycles>] = FmhaCycles::CAUSES;
+    const TERMS: &'static [&'static str] = &names(&FmhaCycles::CAUSES);
     const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
     const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
 
@@ -259,8 +259,15 @@ impl Formula for FmhaLoad {
         cycles.products_alone()
     }
 
-    fn each_term(&self, shape: &FmhaShape, device: &Device, each: &mut dyn FnMut(&'static str, f64)) {
-        Terms::by_cause(Self::CAUSES, FmhaCycles::new(self, shape, device), FmhaCycles::time, each);
+    fn times_by_cause(&self, _isa: Isa, shape: &FmhaShape, device: &Device, times: &mut [f64; MOST_TERMS]) {
+        let all = FmhaCycles::new(self, shape, device);
+        times_by_cause(&FmhaCycles::CAUSES, &all, times);
+    }
+}
+
+impl Causes<f64> for FmhaCycles {
+    fn time_of_causes(&self) -> f64 {
+        self.time()
     }
 }
 
@@ -375,7 +382,7 @@ impl FmhaCycles {
     }
 
     /// What causes the terms, in the order in which they are added.
-    const CAUSES: &[Cause<Self>] = &[
+    const CAUSES: [Cause<Self, f64>; 11] = [
         ("launch", |all| &mut all.launch),
         ("products", |all| &mut all.products),
         ("softmax", |all| &mut all.softmax),

@@ -6,7 +6,7 @@ use super::device::{Device, Library};
 use super::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 use super::load::{Load, TOGETHER, bytes_of, together};
 use super::shape::{Kernel, Shape, ShapeError};
-use super::terms::{self, Cause, Cycles};
+use super::terms::{self, Cycles, MOST_TERMS, names};
 use crate::isa::Isa;
 use crate::kernel::{GemmKernel, GemmVariant, Quant};
 use crate::problem::GemmProblem;
@@ -55,7 +55,7 @@ impl OperationEstimate for GemmProblem {
 impl Formula for Load {
     type Shape = Shape;
     type Cycles = Cycles;
-    const CAUSES: &'static [Cause<Cycles>] = Cycles::CAUSES;
+    const TERMS: &'static [&'static str] = &names(&Cycles::<f64>::CAUSES);
     const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
     const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
 
@@ -81,8 +81,8 @@ impl Formula for Load {
         self.multiply_adds / (shape.macs * units)
     }
 
-    fn each_term(&self, shape: &Shape, device: &Device, each: &mut dyn FnMut(&'static str, f64)) {
-        Cycles::new(self, shape, device).each_term(each);
+    fn times_by_cause(&self, isa: Isa, shape: &Shape, device: &Device, times: &mut [f64; MOST_TERMS]) {
+        terms::cause_times(isa, self, shape, device, times);
     }
 
     fn times(&self, isa: Isa, shapes: &[Shape], device: &Device, times: &mut [f64]) {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use super::RankError;
 use super::gpu::PerGpu;
 use crate::directory::{Model, TrainedOn};
-use crate::estimate::{Device, Estimator, GpuOverride, Place, library_marks};
+use crate::estimate::{Device, Estimator, GpuOverride, Place, Shape, library_marks};
 use crate::features::{Extractor, KernelTerms, TermsError};
 use crate::forest::{Forest, Transform};
 use crate::kernel::{Kernel, KernelKind};
@@ -220,9 +220,20 @@ impl Universal {
         Some(self.on(problem, arch).ok()?.prior)
     }
 
-    /// Whether its forest has seen measurements of a problem's GPU and of the kernels' library.
-    pub(super) fn has_seen(&self, problem: &Problem, arch: Option<Arch>) -> Option<bool> {
-        Some(self.prior_on(problem, arch)? <= self.prior)
+    /// Whether a weight of the estimate is that of a GPU and a library of which the forest has seen measurements.
+    pub(super) fn has_seen(&self, prior: f64) -> bool {
+        prior <= self.prior
+    }
+
+    /// A kernel as the estimate sees it on a problem's GPU; `None` if it has no estimate.
+    pub(super) fn shape(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+        kernel: Place,
+    ) -> Option<(&Estimator, Shape)> {
+        let pool = &self.on(problem, arch).ok()?.columns.pool;
+        Some((pool.estimator(), pool.shape(kernel)?))
     }
 
     /// Prepares the GPUs that another one was used on.

@@ -32,8 +32,17 @@ impl StageRanker<'_> {
             Err(error) if is_about_the_problem(&error) => return Ok(Err(error)),
             ranked => ranked?,
         };
+        let (Some(outlook), Some(first)) = (ranking.outlook(), ranking.places().first()) else {
+            return Ok(Ok(times));
+        };
         for one in ranking.places() {
-            times[one.index] = ranking.behind(one).exp();
+            let slower = if outlook.has_unit() {
+                outlook.slower(one.score)
+            } else {
+                // The odds that the first kernel is faster are all that winners of tables teach.
+                Some((first.score - one.score).exp()).filter(|odds| !odds.is_nan())
+            };
+            times[one.index] = slower.unwrap_or(f64::INFINITY);
         }
         Ok(Ok(times))
     }

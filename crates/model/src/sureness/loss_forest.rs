@@ -1,0 +1,186 @@
+//! The forest that expects losses, in the form that a selection reads.
+//!
+//! A walk down forty trees takes a hundred instructions a tree, together an eighth of a selection by the estimate. A
+//! tree of eight leaves fits into a byte, a bit a leaf, and what a column's value rules out depends on nothing but
+//! the thresholds between which the value is. So each of those intervals has the leaves of all trees that it leaves:
+//!
+//! ```text
+//! reached = all leaves of all trees
+//! for column in columns with a threshold:
+//!     interval = number of the column's thresholds below the value, or the one of NaN
+//!     reached &= leaves of the column's interval                five words
+//! sum = 0; for tree in text order: sum += value of the only leaf that is left of the tree
+//! ```
+//!
+//! The sum has the bits of [`Row::raw_score`](crate::forest::Row::raw_score): the same leaves in the same order.
+
+use crate::forest::{Child, Forest, Split, Target, Transform, Tree, ZERO_THRESHOLD};
+
+/// Most trees of a forest.
+pub const MOST_TREES: usize = EIGHT * WORDS;
+/// Most leaves of a tree.
+pub const MOST_LEAVES: usize = 8;
+const WORDS: usize = 5;
+
+/// Leaves of all trees, a byte for each tree.
+type Leaves = [u64; WORDS];
+const ALL: Leaves = [u64::MAX; WORDS];
+/// The trees of a word.
+const EIGHT: usize = 8;
+
+/// A Poisson forest of small trees.
+#[derive(Debug, Clone)]
+pub(super) struct LossForest {
+    /// The columns that have a threshold.
+    columns: Vec<Column>,
+    /// The values of each tree's leaves; trees that the forest lacks add nothing.
+    trees: Box<[[f64; MOST_LEAVES]; MOST_TREES]>,
+}
+
+/// What a column's value rules out.
+#[derive(Debug, Clone)]
+struct Column {
+    index: usize,
+    /// Ascending, each once.
+    thresholds: Vec<f64>,
+    /// The leaves that remain up to each threshold, above all of them, and for NaN.
+    leaves: Vec<Leaves>,
+}
+
+impl LossForest {
+    /// Prepares a forest, or says what keeps it from this form.
+    pub(super) fn new(forest: &Forest) -> Result<Self, String> {
+        let trees = forest.trees();
+        if trees.len() > MOST_TREES || trees.iter().any(|tree| tree.leaf_values().len() > MOST_LEAVES) {
+            return Err(format!("expected {MOST_TREES} trees at most, of {MOST_LEAVES} leaves at most"));
+        }
+        if forest.objective().transform() != Transform::Exponential || forest.averaged() {
+            return Err("expected the objective poisson".to_owned());
+        }
+        let mut nodes = trees.iter().flat_map(Tree::nodes);
+        if nodes.any(|node| matches!(node.split, Split::Categorical { .. })) {
+            return Err("expected no categorical split".to_owned());
+        }
+        let columns = (0..forest.num_features()).filter_map(|index| Column::new(index, trees));
+        let mut values = Box::new([[0.0; MOST_LEAVES]; MOST_TREES]);
+        for (values, tree) in values.iter_mut().zip(trees) {
+            values.iter_mut().zip(tree.leaf_values()).for_each(|(value, leaf)| *value = *leaf);
+        }
+        Ok(Self { columns: columns.collect(), trees: values })
+    }
+
+    /// The sum of the leaves that a row reaches.
+    pub(super) fn raw_score(&self, row: &[f64]) -> f64 {
+        let mut reached = ALL;
+        for column in &self.columns {
+            let left = column.leaves_for(row.get(column.index).copied().unwrap_or(f64::NAN));
+            reached.iter_mut().zip(left).for_each(|(reached, left)| *reached &= left);
+        }
+        // Not `Iterator::sum`, which starts from -0.0.
+        let mut sum = 0.0;
+        for (mut word, trees) in reached.into_iter().zip(self.trees.as_chunks::<EIGHT>().0) {
+            for leaves in trees {
+                sum += leaves[word.trailing_zeros() as usize % MOST_LEAVES];
+                word >>= MOST_LEAVES;
+            }
+        }
+        sum
+    }
+}
+
+impl Column {
+    /// `None` if no tree asks for the column.
+    fn new(index: usize, trees: &[Tree]) -> Option<Self> {
+        let thresholds = trees.iter().flat_map(Tree::nodes).filter_map(|node| match node.split {
+            Split::Numeric { threshold, .. } if node.feature as usize == index => Some(threshold.get()),
+            _ => None,
+        });
+        let mut thresholds: Vec<f64> = thresholds.collect();
+        if thresholds.is_empty() {
+            return None;
+        }
+        // Values that count as zero have intervals of their own.
+        thresholds.extend([(-ZERO_THRESHOLD).next_down(), ZERO_THRESHOLD]);
+        thresholds.sort_by(f64::total_cmp);
+        thresholds.dedup();
+        // All values of an interval reach what its end reaches.
+        let values = thresholds.iter().copied().chain([f64::INFINITY, f64::NAN]);
+        let leaves = values.map(|value| {
+            let value = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { value };
+            let mut bytes = [0; MOST_TREES];
+            for (byte, tree) in bytes.iter_mut().zip(trees) {
+                *byte = remaining(tree, tree.root(), index, value);
+            }
+            let words = bytes.as_chunks().0;
+            std::array::from_fn(|word| words.get(word).map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+        });
+        let leaves = leaves.collect();
+        Some(Self { index, thresholds, leaves })
+    }
+
+    fn leaves_for(&self, value: f64) -> &Leaves {
+        let below = || self.thresholds.partition_point(|threshold| *threshold < value);
+        let interval = if value.is_nan() { self.thresholds.len() + 1 } else { below() };
+        self.leaves.get(interval).unwrap_or(&ALL)
+    }
+}
+
+/// The leaves below a child that a row with this value of a column can reach, a bit each.
+fn remaining(tree: &Tree, child: Child, column: usize, value: f64) -> u8 {
+    match child.target() {
+        Target::Leaf(leaf) => 1 << leaf,
+        Target::Node(node) => {
+            let node = tree.node(node);
+            let below = |child| remaining(tree, child, column, value);
+            if node.feature as usize != column {
+                return below(node.left) | below(node.right);
+            }
+            below(if tree.goes_left(node, value) { node.left } else { node.right })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::sureness_of;
+    use crate::sureness::SurenessFile;
+    use crate::vocab::Op;
+
+    /// The forests of this library and of its models.
+    fn shipped() -> Vec<Forest> {
+        let models = format!("{}/../../models", env!("CARGO_MANIFEST_DIR"));
+        let own = std::fs::read_dir(models)
+            .unwrap()
+            .filter_map(|entry| std::fs::read(entry.unwrap().path().join("sureness.json")).ok());
+        let texts = own.chain(Op::ALL.iter().map(|&op| sureness_of(op).to_vec()));
+        texts
+            .map(|text| Forest::parse(SurenessFile::parse(&text).unwrap().loss.as_bytes()).unwrap())
+            .collect()
+    }
+
+    /// Each column at every threshold, beside it, at and around zero, and without a value.
+    #[test]
+    fn the_sums_are_those_of_a_walk() {
+        let forests = shipped();
+        assert!(forests.len() > 8, "{}", forests.len());
+        for forest in forests {
+            let prepared = LossForest::new(&forest).unwrap();
+            let ends = [f64::NAN, 0.0, -0.0, 1e-40, -1e-40, 1e-30, -1e-30, f64::INFINITY, f64::NEG_INFINITY];
+            let values = prepared.columns.iter().map(|column| {
+                let near = column.thresholds.iter().flat_map(|&at| [at.next_down(), at, at.next_up()]);
+                near.chain(ends).collect::<Vec<_>>()
+            });
+            let values: Vec<Vec<f64>> = values.collect();
+            let mut row = vec![f64::NAN; forest.num_features()];
+            for round in 0..2000_usize {
+                for (place, (column, values)) in prepared.columns.iter().zip(&values).enumerate() {
+                    // Columns go through their values at different paces.
+                    row[column.index] = values[round * (2 * place + 1) % values.len()];
+                }
+                let (sum, walked) = (prepared.raw_score(&row), forest.raw_score(&row).unwrap());
+                assert_eq!(sum.to_bits(), walked.to_bits(), "{row:?}");
+            }
+        }
+    }
+}
