@@ -768,7 +768,8 @@ typedef struct {
   uint32_t sure_within_90;      /**< How many of the first kernels have to be measured for the fastest of
                                      them to be within 2 % of the best with a chance of 90 %; 0 if it is
                                      not known. */
-  uint32_t sure_within_99;      /**< How many of the first kernels have to be measured for a chance of 99 %. */
+  uint32_t sure_within_99;      /**< How many of the first kernels have to be measured for a chance of 99
+                                     %. */
 } ck_selection;
 
 /** One place of a ranking. */

@@ -13,7 +13,7 @@ pub fn sureness(sure: &Sure, learned: &Sureness) -> String {
         100.0 * chance
     );
     match sure_within {
-        [count @ 2.., _] => format!("{text}, of the first {count} with 90 %"),
+        [count @ 2..=u32::MAX, _] => format!("{text}, of the first {count} with 90 %"),
         _ => text,
     }
 }
