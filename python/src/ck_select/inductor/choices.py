@@ -87,8 +87,8 @@ def wrapped(inner: Any, settings: Settings) -> Any:
 
 
 def active() -> Settings | None:
-    """What is enabled now, by torch's settings, which since 2.12 are the context's. Each thread has a handler of its own:
-    autograd's, which compiles backward passes, keeps it after the block that ours was enabled in."""
+    """What is enabled now, by torch's settings, which since 2.12 are the context's. Each thread has a handler of its
+    own: autograd's, which compiles backward passes, keeps it after the block that ours was enabled in."""
     from torch._inductor import config
 
     factory = config.inductor_choices_class
