@@ -131,7 +131,7 @@ impl Registry {
         let known: HashSet<usize> = places.iter().map(|place| place.index).collect();
         let eligible = call.state.kernels().entries().iter().filter(|entry| call.is_eligible(entry)).count();
         let left_out = eligible - known.len();
-        Some(Ranking { source: Source::Estimate, places, left_out, outside: FieldSet::NONE, sure })
+        Some(Ranking { source: Source::Estimate, places, left_out, outside: call.problem.unknown(), sure })
     }
 
     /// Every target's prediction for the kernel at an index, which must compute the problem.

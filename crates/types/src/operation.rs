@@ -48,6 +48,12 @@ pub trait OperationProblem: Record + Copy {
         None
     }
 
+    /// The field, by its name, that stands for what counts and the problem does not say.
+    #[inline]
+    fn unknown(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The extents of the operand that a layer keeps, where there is one: the weight.
     fn weight(&self) -> Option<String> {
         None

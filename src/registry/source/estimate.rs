@@ -63,7 +63,8 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
             let base = call.selection(choice, entry, Source::Estimate);
             let sure = judge_estimated(call.problem.op(), &estimate.kernels, scratch, rank);
             // All before it are unsupported.
-            Some(Selection { score: Some(one.score), sure, rank, unsupported: rank, ..base })
+            let outside = call.problem.unknown();
+            Some(Selection { score: Some(one.score), outside, sure, rank, unsupported: rank, ..base })
         })
     })
 }

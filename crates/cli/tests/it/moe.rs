@@ -54,3 +54,20 @@ fn configurations_are_enumerated_and_ranked_by_the_routing() {
     ",
     );
 }
+
+/// Whoever does not say how rows are routed gets an answer for even routing, and is told.
+#[test]
+fn an_unknown_routing_is_said_by_the_estimate_too() {
+    let folder = Folder::new();
+    folder.write("pool.txt", KERNEL);
+    let rank = |routing: &str| {
+        let problem = format!("op=moe,stage=1,tokens=512,experts=64,topk=8,n=2816,k=2048{routing}");
+        folder.both(&format!(
+            "rank --arch sm_90 --model estimate --pool @pool.txt --problem {problem} --format json"
+        ))
+    };
+    let ([unknown, said], [known, nothing]) = (rank("").into(), rank(",skew=1").into());
+    assert!(unknown.contains(r#""out_of_range":"active""#), "{unknown}");
+    assert!(said.contains("active is not known, trained on problems of which it is"), "{said}");
+    assert!(!known.contains(r#""active""#) && !nothing.contains("active"), "{known} {nothing}");
+}

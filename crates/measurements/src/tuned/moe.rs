@@ -5,12 +5,16 @@
 //! several of one problem, tuned with different versions of Triton. What a folder has besides is left out and
 //! counted with its reason; a single file that is none of an engine's is an error.
 
+mod pairs;
+
 use std::path::{Path, PathBuf};
 
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::moe::engine::{ConfigTable, EngineDevice, KnownModel, TableKey};
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
+
+pub(super) use pairs::has_pairs;
 
 use super::shapes::{TunedConfig, TunedShape, Winners};
 use crate::read::DataError;

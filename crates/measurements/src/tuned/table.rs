@@ -7,13 +7,15 @@ use std::path::Path;
 use ck_select_types::each_operation;
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{Kernel, KernelKind};
-use ck_select_types::problem::{InvalidField, Problem};
+use ck_select_types::problem::Problem;
 use ck_select_types::sheet::{
     Column, Columns, KernelColumns, Opened, ProblemColumns, Row, SPEEDS, Sheet, TIMES,
 };
-use ck_select_types::vocab::{Arch, Op};
+use ck_select_types::vocab::Op;
 
-use super::shapes::{TunedConfig, TunedGpu, TunedShape, Winners, row_error};
+use super::adding::{Key, arch_with, text};
+use super::moe;
+use super::shapes::{TunedConfig, TunedGpu, Winners, row_error};
 use crate::operation::OperationData as _;
 use crate::read::{DataError, need_columns, problem_columns, problem_of};
 
@@ -109,14 +111,6 @@ impl TunedRow<'_> {
     }
 }
 
-#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
-fn text(error: InvalidField) -> String {
-    error.to_string()
-}
-
-/// The key of a shape: its problem and compute units.
-type Key = (Problem, Option<i64>);
-
 impl Winners {
     /// Reads tables: CSV or gzipped CSV, tables of vLLM and SGLang, or folders of them. Rows that record no
     /// architecture are of `assumed`; those of its architecture that record no compute units have its number.
@@ -134,11 +128,28 @@ impl Winners {
     /// Adds the rows of a table.
     pub fn add(&mut self, opened: Opened<'_>, op: Op, assumed: TunedGpu) -> Result<(), DataError> {
         let mut sheet = Sheet::with_header(opened)?;
+        let (file, first) = (&sheet.file().to_owned(), self.shapes.len());
+        let mut marks = false;
+        if moe::has_pairs(op, sheet.rows.header()) {
+            self.add_pairs(&mut sheet, assumed)?;
+        } else {
+            marks = self.add_rows(&mut sheet, op, assumed)?;
+        }
+        if self.shapes.len() == first && self.others == 0 {
+            return Err(DataError::format(file, "found no row below the header, expected at least one"));
+        }
+        for shape in &mut self.shapes[first..] {
+            shape.winner =
+                winner(&shape.configs, marks).map_err(|(line, message)| row_error(file, line, message))?;
+        }
+        Ok(())
+    }
+
+    /// Adds the rows of a table with a kernel each; returns whether it marks winners.
+    fn add_rows(&mut self, sheet: &mut Sheet<'_>, op: Op, assumed: TunedGpu) -> Result<bool, DataError> {
         let file = &sheet.file().to_owned();
         let (columns, ignored) = TunedColumns::new(file, sheet.rows.header(), op)?;
-        self.ignored.push(ignored);
-        self.files.push(file.into());
-        let first = self.shapes.len();
+        self.begin_table(file, ignored);
         let mut known: HashMap<Key, usize> = HashMap::new();
         while sheet.next()? {
             let rows = &sheet.rows;
@@ -153,14 +164,7 @@ impl Winners {
             });
             added.map_err(|message| row_error(file, rows.line(), message))?;
         }
-        if self.shapes.len() == first && self.others == 0 {
-            return Err(DataError::format(file, "found no row below the header, expected at least one"));
-        }
-        for shape in &mut self.shapes[first..] {
-            shape.winner = winner(&shape.configs, columns.mark.is_there())
-                .map_err(|(line, message)| row_error(file, line, message))?;
-        }
-        Ok(())
+        Ok(columns.mark.is_there())
     }
 
     /// The shape and the configuration of a row.
@@ -175,48 +179,6 @@ impl Winners {
         let key @ (problem, _) = row.shape(&self.kernels[kernel as usize], assumed)?;
         let (parts, us, marked) = (row.parts()?, row.us(&problem)?, row.is_marked()?);
         Ok((key, TunedConfig { kernel, parts, us, line, marked }))
-    }
-
-    /// Adds a shape of the last file without configurations; returns its index.
-    fn add_shape(&mut self, (problem, units): Key) -> usize {
-        let file = self.files.len() - 1;
-        let (configs, winner, stands_for) = (Vec::new(), None, 1.0);
-        self.shapes.push(TunedShape { problem, units, configs, winner, stands_for, file });
-        self.shapes.len() - 1
-    }
-
-    fn kernel(&mut self, name: &str, op: Op) -> Result<u32, String> {
-        if let Some(&index) = self.kernel_index.get(name) {
-            return Ok(index);
-        }
-        let kernel = Kernel::from_name(name).map_err(|error| error.to_string())?;
-        if kernel.op() != op {
-            return Err(format!("'{name}' is a kernel of {}, expected one of {op}", kernel.op()));
-        }
-        Ok(self.kernel_of(kernel))
-    }
-
-    /// The index of a kernel, which is added if no row before had it.
-    pub(super) fn kernel_of(&mut self, kernel: Kernel) -> u32 {
-        if let Some(&index) = self.kernel_index.get(&kernel.name) {
-            return index;
-        }
-        let index = self.kernels.len() as u32;
-        self.kernel_index.insert(kernel.name.clone(), index);
-        self.kernels.push(kernel);
-        index
-    }
-}
-
-impl TunedShape {
-    /// Adds a row's configuration, which no row before may have.
-    fn add(&mut self, config: TunedConfig) -> Result<(), String> {
-        let is_same = |other: &&TunedConfig| (other.kernel, other.parts) == (config.kernel, config.parts);
-        if let Some(other) = self.configs.iter().find(is_same) {
-            return Err(format!("the configuration of line {} again, expected one row of it", other.line));
-        }
-        self.configs.push(config);
-        Ok(())
     }
 }
 
@@ -266,12 +228,4 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
         Some(other) => Err(two(first, other, " in the same time")),
         None => Ok(Some(best)),
     }
-}
-
-/// The architecture of a row that records none: AITER's older tables tell their GPUs apart by the compute
-/// units alone. GPUs of an architecture whose numbers are not known may have any.
-fn arch_with(units: Option<i64>, assumed: Option<Arch>) -> Option<Arch> {
-    let is_known = |arch: Arch| !Hardware::units_of(&arch).is_empty();
-    let told = units.filter(|_| assumed.is_none_or(is_known));
-    told.and_then(Hardware::arch_with_units).or(assumed)
 }

@@ -293,3 +293,88 @@ fn errors_name_the_line() {
         assert!(error.starts_with(&format!("t.csv: {message}")), "{error}");
     }
 }
+
+const FMOE: &str = "cu_num,token,model_dim,inter_dim,expert,topk,act_type,dtype,q_dtype_a,q_dtype_w,q_type,use_g1u1,\
+    doweight_stage1,block_m,ksplit,us1,kernelName1,err1,us2,kernelName2,err2,us,run_1stage,tflops,bw,_tag\n";
+
+/// A row of 32 tokens with both kernels, by what stands before the types of each.
+fn pair(types: [&str; 3], sizes: &str, [first, second]: [&str; 2]) -> String {
+    let [a, b, quant] = types;
+    let ck = |gemm: &str| {
+        if gemm.starts_with(['1', '2']) { format!("moe_ck2stages_gemm{gemm}") } else { gemm.to_owned() }
+    };
+    format!(
+        "80,32,{sizes},128,8,ActivationType.Silu,torch.bfloat16,torch.{a},torch.{b},QuantType.{quant},1,0,32,0,\
+         140.5,{},0.0%,inf,{},0.1%,275.4,0,70.18,1127.0,\n",
+        ck(first),
+        ck(second)
+    )
+}
+
+const BF16: [&str; 3] = ["bfloat16", "bfloat16", "No"];
+const FIRST: &str = "1_256x32x64x128_1x4_TypeCast_v1_Nswizzle0_Quant0_MulRoutedWeight0_silu_B16_B16_B16";
+const SECOND: &str =
+    "2_256x32x64x64_1x4_TypeCastExpertWeight_v1_Nswizzle0_Quant0_MulRoutedWeight1_B16_B16_B16";
+
+fn read_pairs(rows: &[String]) -> Result<Winners, String> {
+    let (mut winners, text) = (Winners::default(), FMOE.to_owned() + &rows.concat());
+    winners.add(table(&text), Op::Moe, ANY).map_err(|error| error.to_string())?;
+    Ok(winners)
+}
+
+#[test]
+fn a_row_of_fused_mixtures_of_experts_is_a_shape_of_each_stage() {
+    let rows = [pair(BF16, "2048,192", [FIRST, SECOND]), pair(BF16, "4096,192", ["_ZN5aiter48fmoe", SECOND])];
+    let winners = read_pairs(&rows).unwrap();
+    let of = |shape: &TunedShape| {
+        let us = shape.fastest().us;
+        (shape.problem.to_string(), shape.gpu().to_string(), shape.pair(), us.is_nan(), shape.winner)
+    };
+    let problem = |sizes: &str| {
+        let [stage, n, k] = sizes.split(' ').collect::<Vec<_>>()[..] else { panic!("{sizes}") };
+        format!(
+            "stage={stage},tokens=32,experts=128,topk=8,n={n},k={k},dtype_a=bf16,dtype_b=bf16,arch=gfx942"
+        )
+    };
+    let gpu = || "gfx942/80".to_owned();
+    let expected = [
+        (problem("1 384 2048"), gpu(), "128_384_2048".to_owned(), false, Some(0)),
+        (problem("2 2048 192"), gpu(), "128_384_2048".to_owned(), true, Some(0)),
+        (problem("2 4096 192"), gpu(), "128_384_4096".to_owned(), true, Some(0)),
+    ];
+    assert_eq!(winners.shapes.iter().map(of).collect::<Vec<_>>(), expected);
+    assert_eq!((winners.others, winners.kernels.len()), (1, 2));
+    // The table is also the list of its kernels.
+    let text = FMOE.to_owned() + &rows.concat();
+    let pool = Pool::from_bytes("t.csv", text.as_bytes()).unwrap();
+    assert_eq!(pool.iter().collect::<Vec<_>>(), winners.kernels.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn faults_of_pairs_name_the_column() {
+    let good = pair(BF16, "2048,192", [FIRST, SECOND]);
+    let fp8 = ["float8_e4m3fnuz", "float8_e4m3fnuz", "per_Token"];
+    let of_gpu = |row: &str| if row.starts_with("gfx") { "gfx," } else { "" };
+    for (row, message) in [
+        (good.replace(",192,", ",,"), "line 2: inter_dim: found nothing, expected a number"),
+        (good.replace(",192,", ",160,"), "line 2: kernelName1: 'moe_ck2stages_gemm1_256x32x64x128_1x4_"),
+        (
+            good.replace("80,32,", "gfx942,81,32,"),
+            "line 2: cu_num: found 81, expected 80, 228, 304: the compute units of GPUs of gfx942",
+        ),
+        (pair(fp8, "2048,192", [FIRST, SECOND]), "line 2: kernelName1: "),
+        (
+            good.replace("_v1_", "_v0_"),
+            "line 2: kernel name 'moe_ck2stages_gemm1_256x32x64x128_1x4_TypeCast_v0_",
+        ),
+        (
+            good.replace("QuantType.No", "QuantType.per_1x7"),
+            "line 2: q_type: found 'QuantType.per_1x7', expected one of none, ",
+        ),
+        (good.clone() + &good, "line 3: the configuration of line 2 again"),
+    ] {
+        let text = of_gpu(&row).to_owned() + FMOE + &row;
+        let error = Winners::default().add(table(&text), Op::Moe, ANY).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("t.csv: {message}")), "{error}\n{message}");
+    }
+}

@@ -206,11 +206,13 @@ fn name_for(own: Op, other: Op, name: &str) -> Option<&str> {
 pub(crate) struct TrainedFields {
     op: Op,
     fields: [Trained; MOST_FIELDS],
+    /// The fields of which nothing is recorded, a bit each.
+    unrecorded: u64,
     arch: Option<Arch>,
 }
 
 /// The values of a field that a model has seen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Trained {
     low: i64,
     high: i64,
@@ -231,7 +233,8 @@ impl TrainedFields {
     /// The fields as far as a spec records them.
     pub(crate) fn new(spec: &FeatureSpec) -> Self {
         let op = spec.op();
-        let mut trained = Self { op, fields: [Trained::ANY; MOST_FIELDS], arch: spec.arch };
+        let fields = [Trained::ANY; MOST_FIELDS];
+        let mut trained = Self { op, fields, unrecorded: 0, arch: spec.arch };
         let by_spec = |name: &str| match name {
             "direction" => spec.direction.map(|direction| 1 << direction as u8),
             "dtype_in" | "dtype_a" | "dtype" => spec.dtype.map(|dtype| 1 << dtype as u8),
@@ -250,11 +253,13 @@ impl TrainedFields {
                 known.words = bits | 1 << 63;
             }
         }
+        let any = trained.fields.iter().enumerate().filter(|(_, known)| **known == Trained::ANY);
+        trained.unrecorded = any.fold(0, |set, (place, _)| set | 1 << place);
         trained
     }
 
-    /// The fields in which a problem differs from all that the model has seen; `arch` is for problems that
-    /// name none.
+    /// The fields in which a problem differs from all that the model has seen, and what it does not say;
+    /// `arch` is for problems that name none.
     pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
         let values = problem.canonical().values();
         let known = values.into_iter().zip(self.fields).take(FieldSet::arch(self.op));
@@ -263,7 +268,12 @@ impl TrainedFields {
             .fold(0, |set, (place, (value, known))| set | u64::from(!known.has(value)) << place);
         let arch = problem.arch().or(arch);
         let foreign = matches!((arch, self.arch), (Some(asked), Some(own)) if asked != own);
-        FieldSet::from_bits(outside).with(FieldSet::arch(self.op), foreign)
+        FieldSet::from_bits(outside | self.unknown(problem)).with(FieldSet::arch(self.op), foreign)
+    }
+
+    /// What counts, the problem does not say, and the model has not learned to do without, a bit each.
+    fn unknown(&self, problem: &Problem) -> u64 {
+        problem.unknown().bits() & self.unrecorded
     }
 
     /// A problem's value of a field, and what the model has seen.
@@ -271,6 +281,9 @@ impl TrainedFields {
         if place == FieldSet::arch(self.op) {
             let text = |arch: Option<Arch>| arch.map_or_else(String::new, |arch| arch.to_string());
             return (text(problem.arch().or(arch)), text(self.arch));
+        }
+        if self.unknown(problem) >> place & 1 == 1 {
+            return ("not known".to_owned(), "problems of which it is".to_owned());
         }
         let Some((field, known)) = Problem::fields(self.op).get(place).zip(self.fields.get(place)) else {
             return Default::default();

@@ -88,16 +88,21 @@ impl MoeKernel {
         other.map(|own| format!("it ends with another function (activation={own})"))
     }
 
-    /// No refusal: Triton's kernels mask what their tiles do not divide, and of CK's nothing is known.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn refusal(&self, _: Option<&ProductLimits>, _: &MoeProblem) -> Option<Refusal> {
-        None
+    /// What one of CK's kernels needs of extents: they pad neither columns nor depth, and stage 1 has columns of
+    /// gate and up weights side by side. Triton's mask what their tiles do not divide.
+    pub(crate) fn refusal(&self, _: Option<&ProductLimits>, problem: &MoeProblem) -> Option<Refusal> {
+        if self.library == GemmLibrary::Triton {
+            return None;
+        }
+        let columns = if problem.stage == MoeStage::Two { problem.n } else { problem.n / 2 };
+        let is_cut = |extent: i64, tile: u32| extent % i64::from(tile.max(1)) != 0;
+        let cuts = [(columns, self.tile.n, Refusal::TilesOfN), (problem.k, self.tile.k, Refusal::StepsOfK)];
+        cuts.into_iter().find(|&(extent, tile, _)| is_cut(extent, tile)).map(|(.., refusal)| refusal)
     }
 
     /// How the kernel is judged.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn judged(&self) -> Judged {
-        Judged::Never
+    pub(crate) fn judged(&self) -> Judged {
+        if self.library == GemmLibrary::Triton { Judged::Never } else { Judged::ByFields }
     }
 
     /// Rows are not split into parts that a problem asks for.

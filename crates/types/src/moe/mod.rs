@@ -27,7 +27,7 @@ use crate::field::{InvalidField, Record as _};
 use crate::given::Given;
 use crate::operation::{Operation, OperationKernel, OperationProblem};
 use crate::scan::NameError;
-use crate::vocab::{Dtype, GemmLibrary};
+use crate::vocab::{Dtype, GemmLibrary, MoeStage};
 
 /// What a table of measurements always has.
 const COLUMNS: &[&str] = &["stage", "tokens", "experts", "topk", "n", "k"];
@@ -94,8 +94,15 @@ impl OperationProblem for MoeProblem {
         self.dtype_a
     }
 
+    #[inline]
+    fn unknown(&self) -> Option<&'static str> {
+        (!self.has_routing()).then_some("active")
+    }
+
     fn weight(&self) -> Option<String> {
-        Some(format!("{}_{}_{}", self.experts, self.n, self.k))
+        // Both stages of a layer are one.
+        let [n, k] = if self.stage == MoeStage::Two { [2 * self.k, self.n] } else { [self.n, self.k] };
+        Some(format!("{}_{n}_{k}", self.experts))
     }
 
     fn gemm_extents(&self) -> [i128; 2] {

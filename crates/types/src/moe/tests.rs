@@ -190,3 +190,46 @@ fn a_kernel_answers_only_what_it_is_made_for() {
     assert!(kernel.matches_request(&second) && kernel.matches_types(&second));
     assert!(!kernel.matches_request(&MoeProblem { weighted_first: false, ..second }));
 }
+
+/// In 1,712 rows of AITER's tables no kernel won whose tiles cut what it does not pad.
+#[test]
+fn cks_kernels_pad_rows_alone() {
+    let of = |gemm: &str, [n, k]: [i64; 2]| {
+        let end = ["silu_B16_B16_B16", "B16_B16_B16"][usize::from(gemm.starts_with('2'))];
+        let weight = u8::from(gemm.starts_with('2'));
+        let name = format!(
+            "moe_ck2stages_gemm{gemm}_1x4_TypeCast_v1_Nswizzle0_Quant0_MulRoutedWeight{weight}_{end}"
+        );
+        let stage = gemm[..1].parse().unwrap();
+        let problem = MoeProblem::new(stage, 33, [8, 2], [n, k]).into();
+        let kernel = crate::kernel::Kernel::from_name(&name).unwrap();
+        assert_eq!(kernel.matches(&problem), kernel.misfit(&problem).is_none());
+        kernel.misfit(&problem)
+    };
+    let columns = "its tiles do not divide N, which it does not pad";
+    let steps = "its steps do not divide K, or a part of it, which it does not pad";
+    for (gemm, extents, reason) in [
+        ("1_256x32x64x64", [384, 2048], None),
+        // Half of the columns are the gate's.
+        ("1_256x32x128x64", [384, 2048], Some(columns)),
+        ("2_256x32x128x64", [2048, 192], None),
+        ("2_256x32x128x128", [2048, 192], Some(steps)),
+        ("2_256x32x128x64", [2112, 192], Some(columns)),
+    ] {
+        assert_eq!(of(gemm, extents).as_deref(), reason, "{gemm} {extents:?}");
+    }
+}
+
+#[test]
+fn a_routing_that_nobody_gave_is_unknown() {
+    let names = |problem: MoeProblem| -> Vec<&str> {
+        crate::problem::Problem::from(problem).unknown().names(crate::vocab::Op::Moe).collect()
+    };
+    assert_eq!(names(with("quant=none").unwrap()), ["active"]);
+    assert!(names(with("skew=0").unwrap()).is_empty() && names(with("histogram=24*2").unwrap()).is_empty());
+    // Both stages of a layer have one weight.
+    let [first, second] = [(MoeStage::One, [512, 256]), (MoeStage::Two, [256, 256])].map(|(stage, sizes)| {
+        crate::problem::Problem::from(MoeProblem::new(stage, 1, [8, 2], sizes)).weight()
+    });
+    assert_eq!((first.as_deref(), &first), (Some("8_512_256"), &second));
+}

@@ -1,5 +1,6 @@
 //! Names in text and CSV files.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::error::quoted;
@@ -8,6 +9,7 @@ use crate::each_operation;
 use crate::field::InvalidField;
 use crate::kernel::{Kernel, KernelKind};
 use crate::nearest::nearest;
+use crate::sheet::aiter;
 use crate::sheet::csv::UNCLOSED;
 use crate::sheet::{
     Column, Columns, CsvFault, CsvRows, KERNELS, Lines, Opened, SPEEDS, SheetFault, TIMES, Text,
@@ -36,9 +38,12 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
     rows.read_header()?;
     let mut columns = Columns::new("", rows.header());
     let names = columns.kernel();
+    let stages = aiter::FMOE_KERNELS.map(|name| columns.find(name));
     let (gfx, arch_of_row) = (columns.find("gfx"), columns.find("arch"));
     let (time, speed) = (columns.same(&TIMES), columns.same(&SPEEDS));
-    let field = names.first();
+    // A row of AITER's fused mixtures of experts has two kernels, of any libraries.
+    let has_stages = stages.iter().all(|column| column.is_there());
+    let field = if has_stages { stages[0] } else { names.first() };
     if !field.is_there() {
         let header = rows.header().join(", ");
         return Err(PoolError::value(
@@ -59,21 +64,26 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
         if names.is_elsewhere(&rows) || own.zip(arch).is_some_and(|(own, wanted)| own != wanted) {
             continue;
         }
-        let name = names.name(&rows).map_err(in_cell)?.unwrap_or_default();
         let is_there = parsed(arch_of_row).unwrap_or_default().is_none_or(|own| Some(own) == arch);
         let figures = [time.time(&rows).map_err(in_cell)?, speed.figure(&rows).map_err(in_cell)?];
         let has_time = figures.iter().any(|figure| *figure > 0.0 && figure.is_finite());
-        if is_there && has_time && !builder.measured.contains(&*name) {
-            builder.measured.insert(name.clone().into_owned());
+        let own_name = if has_stages { None } else { names.name(&rows).map_err(in_cell)? };
+        let of_stages = stages.iter().filter_map(|column| column.text(&rows));
+        let of_row = of_stages.filter(|name| Kernel::begins_a_name(name));
+        let all = of_row.chain(own_name.or_else(|| (!has_stages).then(Cow::default)));
+        for name in all {
+            if is_there && has_time && !builder.measured.contains(&*name) {
+                builder.measured.insert(name.clone().into_owned());
+            }
+            if let Some(&place) = places.get(&*name) {
+                // A kernel of several architectures is of none.
+                found[place].1 = found[place].1.filter(|first| Some(*first) == own);
+                continue;
+            }
+            let kernel = named(&name).map_err(|error| at(error.within(field.name)))?;
+            places.insert(name.into_owned(), found.len());
+            found.push((kernel, own, rows.line()));
         }
-        if let Some(&place) = places.get(&*name) {
-            // A kernel of several architectures is of none.
-            found[place].1 = found[place].1.filter(|first| Some(*first) == own);
-            continue;
-        }
-        let kernel = named(&name).map_err(|error| at(error.within(field.name)))?;
-        places.insert(name.into_owned(), found.len());
-        found.push((kernel, own, rows.line()));
     }
     found.into_iter().try_for_each(|(mut kernel, arch, line)| {
         each_operation!(&mut kernel.kind, KernelKind(own) => own.arch = own.arch.or(arch));

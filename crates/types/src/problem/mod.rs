@@ -84,6 +84,14 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.weight())
     }
 
+    /// What counts and the problem does not say, as a set of fields: whoever chooses assumes something there.
+    #[inline]
+    pub fn unknown(&self) -> FieldSet {
+        let name = each_operation!(self, Self(problem) => problem.unknown());
+        let place = name.and_then(|name| field::place(Self::fields(self.op()), name));
+        place.map_or(FieldSet::NONE, |place| FieldSet::NONE.with(place, true))
+    }
+
     /// A cell of a table, by any name of a field; empty where the problem has no such thing.
     pub fn cell(&self, name: &str) -> String {
         let of_field = || self.value(name).map_or_else(String::new, |(field, value)| field.text(value));

@@ -7,6 +7,16 @@ pub const COLUMNS: [&str; 15] = [
     "tflops", "bw", "errRatio",
 ];
 
+/// The columns of AITER's tables of fused mixtures of experts, of which a row has a kernel of each stage.
+pub const FMOE_COLUMNS: [&str; 25] = [
+    "cu_num", "token", "model_dim", "inter_dim", "expert", "topk", "act_type", "dtype", "q_dtype_a",
+    "q_dtype_w", "q_type", "use_g1u1", "doweight_stage1", "block_m", "ksplit", "us1", "kernelName1", "err1",
+    "us2", "kernelName2", "err2", "us", "run_1stage", "tflops", "bw",
+];
+
+/// Those with the kernels of the stages.
+pub const FMOE_KERNELS: [&str; 2] = ["kernelName1", "kernelName2"];
+
 /// The column of splits, whose numbers are exponents of two.
 pub const EXPONENTS: &str = "splitK";
 

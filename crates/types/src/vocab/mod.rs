@@ -106,7 +106,7 @@ vocabulary! {
     Dtype, "dtype" {
         Fp16 = "fp16" | "torch.float16", Bf16 = "bf16" | "torch.bfloat16", Fp32 = "fp32", Fp64 = "fp64",
         Fp8 = "fp8" | "torch.float8_e4m3fn" | "torch.float8_e4m3fnuz", Bf8 = "bf8", Int8 = "int8" | "torch.int8",
-        Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4" | "fp4", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
+        Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4" | "fp4" | "torch.float4_e2m1fn_x2", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
         Fp8Bf16 = "fp8bf16", Fp8Fp32 = "fp8fp32", Mxfp8 = "mxfp8", Mxfp4 = "mxfp4",
     }
 }

@@ -7,6 +7,7 @@ use ck_select::kernel::KernelKind;
 use ck_select::moe::MoeProblem;
 use ck_select::problem::{FieldSet, Problem, ProblemDefaults};
 use ck_select::ranking::{RankScratch, Ranker};
+use ck_select::sheet::aiter::FMOE_COLUMNS;
 use ck_select::vocab::{Arch, Dtype, GemmLibrary, MoeActivation, MoeQuant, Op};
 
 use super::super::super::gpu::{expect_units, reason};
@@ -17,13 +18,6 @@ use super::stages::{SHARES, StageRanker, both_stages};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, StreamedTable};
-
-/// AITER's columns, in its order.
-const COLUMNS: [&str; 25] = [
-    "cu_num", "token", "model_dim", "inter_dim", "expert", "topk", "act_type", "dtype", "q_dtype_a",
-    "q_dtype_w", "q_type", "use_g1u1", "doweight_stage1", "block_m", "ksplit", "us1", "kernelName1", "err1",
-    "us2", "kernelName2", "err2", "us", "run_1stage", "tflops", "bw",
-];
 
 /// Writes the table, if the pool has kernels of mixtures of experts; returns whether it has.
 pub(in super::super) fn run(args: &Args) -> Result<bool, CliError> {
@@ -43,7 +37,7 @@ fn write(args: &Args, ranker: &Ranker, defaults: ProblemDefaults) -> Result<(), 
     let units = hardware(ranker).num_cus;
     let query = Query::new(args, ranker.pool(), defaults)?;
     let output = || Output::create(args.output.as_deref());
-    let new = |output| StreamedTable::new(Format::Csv, output, COLUMNS.to_vec());
+    let new = |output| StreamedTable::new(Format::Csv, output, FMOE_COLUMNS.to_vec());
     let stages = StageRanker { ranker, arch: Some(arch) };
     let mut seen = HashSet::new();
     let mut row = |label: Option<&str>, problem: &Problem| -> Result<Option<Vec<Cell>>, CliError> {
@@ -115,7 +109,7 @@ fn cells(problem: &MoeProblem, units: i64, arch: Arch, pair: &Pair) -> Vec<Cell>
     } = *problem;
     let whole = |number: i64| Cell::Count(number.unsigned_abs());
     let [first, second] = &pair.names;
-    COLUMNS
+    FMOE_COLUMNS
         .map(|column| match column {
             "cu_num" => whole(units),
             "token" => whole(tokens),
