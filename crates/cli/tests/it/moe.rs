@@ -67,7 +67,7 @@ fn an_unknown_routing_is_said_by_the_estimate_too() {
         ))
     };
     let ([unknown, said], [known, nothing]) = (rank("").into(), rank(",skew=1").into());
-    assert!(unknown.contains(r#""out_of_range":"active""#), "{unknown}");
+    assert!(unknown.contains(r#""out_of_range": "active""#), "{unknown}");
     assert!(said.contains("active is not known, trained on problems of which it is"), "{said}");
     assert!(!known.contains(r#""active""#) && !nothing.contains("active"), "{known} {nothing}");
 }
