@@ -122,7 +122,7 @@ impl Registry {
                 score,
                 time_us: Some(score),
                 slower: Some(score / first),
-                loss: sure.map(|sure| 1.0 - (1.0 - f64::from(sure.expected_loss)) * first / score),
+                loss: sure.map(|sure| sure.loss(score / first)),
                 tied: tied(at),
                 unmeasured: String::new(),
             })

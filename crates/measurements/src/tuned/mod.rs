@@ -2,8 +2,8 @@
 //!
 //! A table has a row for each configuration that was kept: AITER's (`gfx`, `cu_num`, `M`, `N`, `K`,
 //! `kernelName`, `splitK`, `us`), or the columns of a problem with `kernel` and perhaps `split_k` and a time.
-//! Those of fused mixtures of experts have a kernel of each stage (`moe::pairs`), those of vLLM and SGLang are files
-//! of configurations (`moe`). A kernel without a row was slower in that tuning, or did not exist yet.
+//! Tables of fused mixtures of experts have a kernel of each stage (`moe::pairs`), tables of vLLM and SGLang are
+//! files of configurations (`moe`). A kernel without a row was slower in that tuning, or did not exist yet.
 //!
 //! ```text
 //! table, moe (rows) ── adding ── shapes (problems on GPUs, with their configurations) ── pools

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::estimate::{EstimateError, EstimateScratch, PoolEstimate};
 use crate::problem::{InvalidField, Problem};
-use crate::sureness::judge_estimated;
+use crate::sureness::{Sure, judge_estimated};
 use crate::ties::Ranked;
 
 /// A problem's kernels by the estimate.
@@ -41,8 +41,8 @@ impl PoolEstimate {
         for index in (0..self.pool().len()).filter(|index| !ranked.contains(index)) {
             *left_out.entry(self.reason(problem, index).unwrap_or_default()).or_default() += 1;
         }
-        let loss = judge_estimated(problem.op(), self.kernels(), &scratch, 0).map(|sure| sure.expected_loss);
-        let row = |place: usize| self.row(problem, ranking, place, loss);
+        let sure = judge_estimated(problem.op(), self.kernels(), &scratch, 0);
+        let row = |place: usize| self.row(problem, ranking, place, sure);
         Ok(EstimateTable { rows: (0..ranking.len().min(top)).map(row).collect(), left_out })
     }
 
@@ -52,7 +52,7 @@ impl PoolEstimate {
         problem: &Problem,
         ranking: &[Ranked],
         place: usize,
-        expected_loss: Option<f32>,
+        sure: Option<Sure>,
     ) -> Map<String, Value> {
         let Ranked { index, split_k, score } = ranking[place];
         let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
@@ -65,7 +65,7 @@ impl PoolEstimate {
             row.insert("split_k".to_owned(), split_k.into());
         }
         let slower = score / ranking[0].score;
-        let loss = expected_loss.map(|first| 1.0 - (1.0 - f64::from(first)) / slower);
+        let loss = sure.map(|sure| sure.loss(slower));
         row.insert("time_us".to_owned(), score.into());
         row.insert("slower".to_owned(), slower.into());
         row.insert("loss".to_owned(), loss.into());

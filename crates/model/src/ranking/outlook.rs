@@ -47,8 +47,7 @@ impl Outlook {
 
     /// The expected loss of choosing a kernel with this score, as a share of the best one's speed.
     pub fn loss(&self, score: f64) -> Option<f64> {
-        let first = f64::from(self.sure?.expected_loss);
-        Some(1.0 - (1.0 - first) / self.slower(score)?)
+        Some(self.sure?.loss(self.slower(score)?))
     }
 }
 

@@ -107,9 +107,11 @@ impl Segment {
 
     /// Compiles what was postponed.
     pub(super) fn prepare(&self) {
-        self.estimated.each(|device, _| self.estimated_on(device), |_| ());
         match &self.compiled {
-            CompiledModel::Trained { scorer, .. } => scorer.prepare(),
+            CompiledModel::Trained { scorer, .. } => {
+                self.estimated.each(|device, _| self.estimated_on(device), |_| ());
+                scorer.prepare();
+            }
             CompiledModel::Universal(universal) => universal.prepare(),
         }
     }

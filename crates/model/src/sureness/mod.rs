@@ -62,6 +62,14 @@ pub struct Sure {
     pub sure_within: [u32; 2],
 }
 
+impl Sure {
+    /// The expected loss of a kernel that is so many times slower than the first, as a share of the best one's
+    /// speed.
+    pub fn loss(&self, slower: f64) -> f64 {
+        1.0 - (1.0 - f64::from(self.expected_loss)) / slower
+    }
+}
+
 /// Logarithms of [`WITHIN`] and of the least loss that is expected, one millionth.
 const LOG_WITHIN: f64 = -3.912_023_005_428_146;
 const LEAST_LOG_LOSS: f64 = -13.815_510_557_964_274;

@@ -14,7 +14,7 @@ pub const FMOE_COLUMNS: [&str; 25] = [
     "us2", "kernelName2", "err2", "us", "run_1stage", "tflops", "bw",
 ];
 
-/// Those with the kernels of the stages.
+/// The columns with the kernels of the stages.
 pub const FMOE_KERNELS: [&str; 2] = ["kernelName1", "kernelName2"];
 
 /// The column of splits, whose numbers are exponents of two.

@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(rows(b"a,\xff\n", 8).unwrap_err(), "line 1: not UTF-8");
     }
 
-    /// Such comments were refused, or rows where the first column is no field (742b5b6e).
+    /// Indented comments were refused, or rows where the first column is no field (742b5b6e).
     #[test]
     fn indented_comments_are_skipped_and_quoted_cells_are_none() {
         let text = b"  # of mine\na,b\n  # 1,2\n\t#\n\"#1\",2\n #3,\"4\"\n5,6\n";

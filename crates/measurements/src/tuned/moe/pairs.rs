@@ -19,7 +19,7 @@ use crate::read::DataError;
 
 /// The columns with the times of the stages.
 const TIMES: [&str; 2] = ["us1", "us2"];
-/// Those that are fields of problems under AITER's names. Its `dtype` is that of results.
+/// The columns that are fields of problems, under AITER's names. AITER's `dtype` is the type of results.
 const FIELDS: [&str; 8] =
     ["token", "expert", "topk", "q_dtype_a", "q_dtype_w", "q_type", "act_type", "doweight_stage1"];
 
