@@ -11,17 +11,18 @@ ck_select.
 from __future__ import annotations
 
 import argparse
-import csv
 import statistics
 import sys
-import time
 from typing import Any
 
 import torch
-from compare import enabled
+from compare import append, enabled, rows_of
 from torch import nn
 from torch._inductor import select_algorithm
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.runtime.benchmarking import benchmarker
 from torch._inductor.utils import fresh_cache
+from turns import Turns
 
 
 class Block(nn.Module):
@@ -47,7 +48,7 @@ class Block(nn.Module):
         return x + self.down(nn.functional.silu(gate) * up)
 
 
-def measured(setting: str, options: argparse.Namespace) -> dict[str, Any]:
+def measured(setting: str, options: argparse.Namespace, turns: Turns) -> dict[str, Any]:
     """The row of one setting."""
     torch.manual_seed(0)
     torch._dynamo.reset()
@@ -59,10 +60,10 @@ def measured(setting: str, options: argparse.Namespace) -> dict[str, Any]:
         model.zero_grad(set_to_none=True)
         run(x).float().square().mean().backward()
 
-    begin = time.perf_counter()
+    begin = turns.clock()
 
     def tuned(timings: Any, name: str, *_: Any) -> None:
-        print(f"{setting}: {time.perf_counter() - begin:.1f} s, {name}: {len(timings)} candidates", file=sys.stderr)
+        print(f"{setting}: {turns.clock() - begin:.1f} s, {name}: {len(timings)} candidates", file=sys.stderr)
 
     select_algorithm.clear_feedback_savers()
     select_algorithm.add_feedback_saver(tuned)
@@ -72,41 +73,44 @@ def measured(setting: str, options: argparse.Namespace) -> dict[str, Any]:
         if options.everything:
             how = {"mode": "max-autotune-no-cudagraphs"}
         run = torch.compile(model, dynamic=False, **how)
-        begin = time.perf_counter()
+        begin = turns.clock()
         step(run)
         torch.cuda.synchronize()
-        seconds = time.perf_counter() - begin
+        seconds = turns.clock() - begin
         times = []
-        for _ in range(5 + options.steps):
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            step(run)
-            end.record()
-            torch.cuda.synchronize()
-            times.append(start.elapsed_time(end))
+        with turns.turn():
+            for _ in range(5 + options.steps):
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                start.record()
+                step(run)
+                end.record()
+                torch.cuda.synchronize()
+                times.append(start.elapsed_time(end))
     return {"setting": setting, "seconds": round(seconds, 2), "step_ms": round(statistics.median(times[5:]), 4)}
 
 
 def main(arguments: list[str]) -> int:
-    """Prints and writes a row for each setting."""
+    """Prints a row for each setting, and adds it to a table; what the table has is not measured again."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--settings", nargs="+", default=["4", "stock"], help="stock, how many candidates, sure")
     # Of an inner width that is 1.5 times the width, two of four products are the same.
     for name, usual in {"layers": 2, "width": 1024, "inner": 1536, "batch": 4, "length": 512, "steps": 30}.items():
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--everything", action="store_true", help="tune also what is no product")
+    parser.add_argument("--turns", help="a file: processes that name the same one take turns with the GPU")
     parser.add_argument("--output", default="transformer.csv")
     options = parser.parse_args(arguments)
-    # What the first compilation of a process takes is nobody's.
+    turns = Turns(options.turns)
+    turns.take(benchmarker)
+    known = {row["setting"] for row in rows_of(options.output)}
+    # What the first compilation of a process takes is nobody's, nor is the start of Inductor's workers.
     torch.compile(lambda a: (a @ a).relu())(torch.randn(64, 64, device="cuda", dtype=torch.bfloat16))
-    with open(options.output, "w", newline="") as file:
-        writer = csv.DictWriter(file, ["setting", "seconds", "step_ms"])
-        writer.writeheader()
-        for setting in options.settings:
-            row = measured(setting, options)
+    AsyncCompile.wait_pool_ready()
+    for setting in options.settings:
+        if setting not in known:
+            row = measured(setting, options, turns)
             print(row, flush=True)
-            writer.writerow(row)
-            file.flush()
+            append(options.output, row)
     return 0
 
 
