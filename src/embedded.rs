@@ -34,7 +34,7 @@ pub fn named(place: &Path) -> Option<Result<&'static EmbeddedModel, ModelError>>
 /// ```
 pub fn open(place: impl AsRef<Path>) -> Result<Model, ModelError> {
     let place = place.as_ref();
-    named(place).map_or_else(|| Model::load(place), |found| found?.load())
+    named(place).map_or_else(|| Model::load(place), |model| model?.load())
 }
 
 fn find_in(models: &'static [EmbeddedModel], name: &str) -> Result<&'static EmbeddedModel, ModelError> {

@@ -152,14 +152,14 @@ impl Rows {
 
 /// The file of this library, or of the program that it is a part of.
 fn own_path() -> Option<PathBuf> {
-    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: any address may be asked for, and `found` outlives the call, which fills it in, or leaves
     // zeros.
-    let found = unsafe {
-        libc::dladdr(own_path as *const c_void, found.as_mut_ptr());
-        found.assume_init()
+    let status = unsafe {
+        libc::dladdr(own_path as *const c_void, info.as_mut_ptr());
+        info.assume_init()
     };
     // SAFETY: a name that the loader keeps while the library is loaded.
-    let name = (!found.dli_fname.is_null()).then(|| unsafe { CStr::from_ptr(found.dli_fname) })?;
+    let name = (!status.dli_fname.is_null()).then(|| unsafe { CStr::from_ptr(status.dli_fname) })?;
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }

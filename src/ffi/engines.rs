@@ -84,9 +84,9 @@ unsafe fn extract(
     features: *mut f64,
 ) -> Result<(), Failure> {
     let count = rows.len();
-    let found = engine_features(options, rows).map_err(model_failure)?.map_err(rows_failure)?;
+    let values = engine_features(options, rows).map_err(model_failure)?.map_err(rows_failure)?;
     // SAFETY: the same is asked of this function's caller.
-    unsafe { write_features(features, capacity, count, &found) }
+    unsafe { write_features(features, capacity, count, &values) }
 }
 
 /// # Safety

@@ -341,14 +341,14 @@ pub unsafe extern "C" fn ck_registry_add_folder(
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `folder` is NULL or
         // NUL-terminated.
         let (registry, folder) = unsafe { (read_handle(registry)?, read_text(folder, "folder")?) };
-        let found = Folder::read(Path::new(folder)).map_err(|error| {
+        let pools = Folder::read(Path::new(folder)).map_err(|error| {
             let status = if error.is_unreadable { CkStatus::Io } else { CkStatus::InvalidKernel };
             Failure::new(status, error)
         })?;
-        for left_out in &found.left_out {
+        for left_out in &pools.left_out {
             log::line(Level::Warn, "kernels", format_args!("{folder}: left out: {left_out}"));
         }
-        let kernels: Vec<_> = found.pool.iter().cloned().map(NewKernel::from).collect();
+        let kernels: Vec<_> = pools.pool.iter().cloned().map(NewKernel::from).collect();
         let count = kernels.len();
         add(registry, kernels)?;
         // SAFETY: the caller gives NULL or room for one `size_t`.
@@ -499,8 +499,8 @@ unsafe fn write_info(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `info` is NULL or a struct with its size set.
     let info = unsafe { out_struct(info) }?;
-    let found = index.and_then(|index| Some((index, registry.get(index)?)));
-    let (index, entry) = found.ok_or_else(|| {
+    let kernel = index.and_then(|index| Some((index, registry.get(index)?)));
+    let (index, entry) = kernel.ok_or_else(|| {
         let message = format!("the registry has {} kernels, but not {asked}", registry.len());
         Failure::new(CkStatus::NotFound, message)
     })?;

@@ -268,9 +268,9 @@ pub unsafe extern "C" fn ck_model_extract_rows(
         // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `columns` has `column_count`
         // structs with `rows` cells each.
         let (model, table) = unsafe { (read_handle(model)?, read_table(columns, column_count, rows)?) };
-        let found = model.features(&table).map_err(rows_failure)?;
+        let values = model.features(&table).map_err(rows_failure)?;
         // SAFETY: by contract, `features` has room for `capacity` doubles.
-        unsafe { write_features(features, capacity, rows, &found) }
+        unsafe { write_features(features, capacity, rows, &values) }
     })
 }
 
@@ -430,14 +430,14 @@ pub(super) unsafe fn write_features(
     features: *mut f64,
     capacity: usize,
     rows: usize,
-    found: &[f64],
+    values: &[f64],
 ) -> Result<(), Failure> {
-    if capacity < found.len() {
-        let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
+    if capacity < values.len() {
+        let message = format!("capacity is {capacity}, {rows} rows have {} features", values.len());
         return Err(Failure::new(CkStatus::BufferTooSmall, message));
     }
     // SAFETY: by contract, and the room is enough.
-    unsafe { write_values(features, "features", found) }
+    unsafe { write_values(features, "features", values) }
 }
 
 /// Borrows a table for the call.

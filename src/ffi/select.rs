@@ -236,12 +236,12 @@ pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *
     boundary(|| {
         let op = word("op", op, Op::ALL, Op::WORDS)?;
         let names = field_names(op);
-        let found = names.get(bit).ok_or_else(|| {
+        let field = names.get(bit).ok_or_else(|| {
             let message = format!("no field at bit {bit}: {op} problems have {} fields", names.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
         // SAFETY: by contract, `name` is NULL or valid for writing.
-        unsafe { give(name, "name", found.as_ptr()) }
+        unsafe { give(name, "name", field.as_ptr()) }
     })
 }
 
@@ -332,12 +332,12 @@ pub(super) unsafe fn predict<T: AsProblem>(
     let (registry, problem) = unsafe { read_call(registry, problem) }?;
     // SAFETY: by contract, `predictions` is NULL or a struct with its size set.
     let predictions = unsafe { out_struct(predictions) }?;
-    let found = registry.predict(&problem, index).map_err(select_failure)?;
+    let prediction = registry.predict(&problem, index).map_err(select_failure)?;
     let value = CkPredictions {
         struct_size: size_of::<CkPredictions>(),
-        tflops: found.tflops.unwrap_or(f64::NAN),
-        latency_ms: found.latency_ms.unwrap_or(f64::NAN),
-        bandwidth_gb_s: found.bandwidth_gb_s.unwrap_or(f64::NAN),
+        tflops: prediction.tflops.unwrap_or(f64::NAN),
+        latency_ms: prediction.latency_ms.unwrap_or(f64::NAN),
+        bandwidth_gb_s: prediction.bandwidth_gb_s.unwrap_or(f64::NAN),
     };
     // SAFETY: by contract, `predictions` still has the room that was checked.
     unsafe { predictions.write(value) };

@@ -195,8 +195,8 @@ mod tests {
         for m in 1..200 {
             let put = selection(&names, m as usize, 5);
             cache.put(&key(m), &put);
-            let found = cache.get(&key(m), 5, &names).unwrap();
-            assert_eq!(format!("{found:?}"), format!("{put:?}"));
+            let decision = cache.get(&key(m), 5, &names).unwrap();
+            assert_eq!(format!("{decision:?}"), format!("{put:?}"));
             assert!(cache.get(&key(m), 6, &names).is_none());
             assert!(cache.get(&key(m + 1000), 5, &names).is_none());
         }
@@ -226,9 +226,9 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     for _ in 0..rounds {
-                        if let Some(found) = cache.get(&shared, 1, &names) {
-                            let number = found.entry.number().get();
-                            assert_eq!(found.facts(), selection(&names, number, 1).facts());
+                        if let Some(decision) = cache.get(&shared, 1, &names) {
+                            let number = decision.entry.number().get();
+                            assert_eq!(decision.facts(), selection(&names, number, 1).facts());
                         }
                     }
                 });

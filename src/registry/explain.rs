@@ -108,7 +108,7 @@ impl Registry {
         if log::enabled(Level::Debug) {
             let state = self.state();
             let call = Call::new(self, &state, problem, false);
-            let skipped = passed_over(call, answer.as_ref().ok().map(|found| found.source));
+            let skipped = passed_over(call, answer.as_ref().ok().map(|answer| answer.source));
             if !skipped.is_empty() {
                 let skipped = skipped.join("; ");
                 log::line(Level::Debug, "select", format_args!("{problem}: passed over {skipped}"));

@@ -138,11 +138,13 @@ mod tests {
     }
 
     fn check(kernels: &Kernels, plain: &[Arc<Entry>]) {
-        assert!(kernels.entries().iter().zip(plain).all(|(found, entry)| Arc::ptr_eq(found, entry)));
+        assert!(
+            kernels.entries().iter().zip(plain).all(|(registered, entry)| Arc::ptr_eq(registered, entry))
+        );
         assert_eq!(kernels.len(), plain.len());
         for (index, entry) in plain.iter().enumerate() {
-            let (found, _) = kernels.named(entry.name()).unwrap();
-            assert_eq!(found, KernelIndex::new(index));
+            let (number, _) = kernels.named(entry.name()).unwrap();
+            assert_eq!(number, KernelIndex::new(index));
         }
         let sorted = |order: &[KernelIndex], before: fn(&Entry, &Entry) -> std::cmp::Ordering| {
             let mut expected: Vec<usize> = (0..plain.len()).collect();

@@ -73,19 +73,19 @@ impl Registry {
         let outside = ranked.ranking.outside();
         let outlook = ranked.ranking.outlook();
         let mut places: Vec<RankedKernel<'_>> = Vec::new();
-        while let Some((choice, entry, found)) = ranked.next_fitting(call)? {
-            let tied = places.last().is_some_and(|before| before.score == found.score);
+        while let Some((choice, entry, listed)) = ranked.next_fitting(call)? {
+            let tied = places.last().is_some_and(|before| before.score == listed.score);
             if let (true, Some(before)) = (tied, places.last_mut()) {
                 before.tied = true;
             }
-            let unmeasured = ranked.ranker.unmeasured(found.index).to_owned();
+            let unmeasured = ranked.ranker.unmeasured(listed.index).to_owned();
             let (index, entry) = (choice.kernel.get(), self.registered(entry));
-            let figure = |read: fn(&Outlook, f64) -> Option<f64>| read(outlook.as_ref()?, found.score);
+            let figure = |read: fn(&Outlook, f64) -> Option<f64>| read(outlook.as_ref()?, listed.score);
             places.push(RankedKernel {
                 index,
                 entry,
-                split_k: found.split_k,
-                score: found.score,
+                split_k: listed.split_k,
+                score: listed.score,
                 time_us: figure(Outlook::time_us),
                 slower: figure(Outlook::slower),
                 loss: figure(Outlook::loss),

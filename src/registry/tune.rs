@@ -259,22 +259,22 @@ impl Tuning<'_> {
             best_ms: progress.timings.iter().map(|timing| timing.median_ms).reduce(f64::min),
             ..options.measuring.clone()
         };
-        let found = measurement.try_out(&left, self.budget.stream.unwrap_or(options.stream), &measuring);
-        let found = found.ok_or_else(|| TuneError::new("the device is gone"))?;
-        let text = || measurement.text(&found, &left);
+        let report = measurement.try_out(&left, self.budget.stream.unwrap_or(options.stream), &measuring);
+        let report = report.ok_or_else(|| TuneError::new("the device is gone"))?;
+        let text = || measurement.text(&report, &left);
         if log::enabled(Level::Debug) {
             log::line(Level::Debug, "tune", format_args!("{problem}: {}", text().trim_end()));
         }
-        match found.end {
+        match report.end {
             End::Completed | End::Budget => {}
             End::Hung | End::DeviceLost(_) => {
                 claim.close();
                 measurement.fail();
-                return Err(TuneError::new(format_args!("{problem}: {}", found.end)));
+                return Err(TuneError::new(format_args!("{problem}: {}", report.end)));
             }
-            End::Refused(_) | End::StreamBusy | End::Capturing => return Err(TuneError::new(found.end)),
+            End::Refused(_) | End::StreamBusy | End::Capturing => return Err(TuneError::new(report.end)),
         }
-        take_over(progress, &left, &found, &measuring);
+        take_over(progress, &left, &report, &measuring);
         let runs = measuring.warmup.saturating_add(1);
         if !kernels.iter().all(|&kernel| progress.is_decided(kernel, runs)) {
             return Ok(false);
@@ -334,15 +334,15 @@ fn one_kernel(unmeasured: &Unmeasured, measuring: &SearchOptions) -> Duration {
 /// Adds the results. A kernel whose timing was cut short by the end of the time is measured again, unless
 /// this call started with it: a later call would not have more time for it. If such a kernel has no timing at
 /// all, later calls go on with the others.
-fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, measuring: &SearchOptions) {
-    for (at, entry) in found.entries.iter().enumerate() {
+fn take_over(progress: &mut Progress, tried: &[Choice], report: &SearchReport, measuring: &SearchOptions) {
+    for (at, entry) in report.entries.iter().enumerate() {
         let Some(&choice) = tried.get(entry.index) else { continue };
-        progress.too_long.retain(|(of, _)| *of != choice || at >= found.tried);
+        progress.too_long.retain(|(of, _)| *of != choice || at >= report.tried);
         match Timing::new(choice, &entry.verdict) {
             Some(timing) if timing.repeats < measuring.repeats && at > 0 => continue,
             Some(timing) => progress.timings.push(timing),
             None if matches!(entry.verdict, Verdict::OverBudget | Verdict::NotTried) => {
-                if at == 0 && found.tried > 0 {
+                if at == 0 && report.tried > 0 {
                     progress.too_long.push((choice, measuring.budget));
                 }
                 continue;

@@ -70,9 +70,10 @@ mod tests {
         for (commands, words, instead) in options() {
             for command in commands.split(' ') {
                 let developer = line.find_subcommand("dev").unwrap();
-                let found = line.find_subcommand(command).or_else(|| developer.find_subcommand(command));
-                let found = found.unwrap_or_else(|| panic!("{command} is not a command"));
-                let longs: Vec<&str> = found.get_arguments().filter_map(|known| known.get_long()).collect();
+                let subcommand = line.find_subcommand(command).or_else(|| developer.find_subcommand(command));
+                let subcommand = subcommand.unwrap_or_else(|| panic!("{command} is not a command"));
+                let longs: Vec<&str> =
+                    subcommand.get_arguments().filter_map(|known| known.get_long()).collect();
                 for word in words.split(' ') {
                     assert!(!longs.contains(&word.trim_start_matches('-')), "{command} has {word}");
                 }

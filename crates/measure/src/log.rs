@@ -284,9 +284,9 @@ mod tests {
             let whole = std::fs::read(&path).unwrap();
             let kept = &whole[..cut.min(whole.len())];
             std::fs::write(&path, kept).unwrap();
-            let (_, found) = resume(&path, &COLUMNS).unwrap();
+            let (_, rows) = resume(&path, &COLUMNS).unwrap();
             let ends = kept.split(|&byte| byte == b'\n').count() - 1;
-            prop_assert_eq!(found.len(), ends.saturating_sub(1));
+            prop_assert_eq!(rows.len(), ends.saturating_sub(1));
         }
     }
 }

@@ -89,8 +89,8 @@ mod tests {
     fn quantiles_are_numpys() {
         // numpy.percentile([1, 2, 4, 8], [0, 10, 50, 75, 100])
         let values = [1.0, 2.0, 4.0, 8.0];
-        let found = [0.0, 0.1, 0.5, 0.75, 1.0].map(|share| quantile(&values, share));
-        assert_eq!(found, [1.0, 1.3, 3.0, 5.0, 8.0]);
+        let quantiles = [0.0, 0.1, 0.5, 0.75, 1.0].map(|share| quantile(&values, share));
+        assert_eq!(quantiles, [1.0, 1.3, 3.0, 5.0, 8.0]);
         assert_eq!(quantile(&[0.25], 0.1), 0.25);
         assert!(quantile(&[], 0.5).is_nan());
     }

@@ -82,8 +82,8 @@ mod tests {
 
         // The rows have the sidecar's architecture; it was ignored.
         for (file, arch) in [("a.csv", Some("sm_90")), ("c.csv", Some("gfx942")), ("none.csv", None)] {
-            let found = read(&[file], None).unwrap().common_arch().unwrap();
-            assert_eq!(found.map(|arch| arch.to_string()).as_deref(), arch);
+            let common = read(&[file], None).unwrap().common_arch().unwrap();
+            assert_eq!(common.map(|arch| arch.to_string()).as_deref(), arch);
         }
         for arch in [None, Some("sm_90")] {
             let one = on(&["a.csv", "none.csv"], arch).unwrap();

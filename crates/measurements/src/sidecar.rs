@@ -294,9 +294,9 @@ pub(crate) fn check_archs(
 ) -> Result<(), DataError> {
     let list =
         |archs: &mut dyn Iterator<Item = &Arch>| archs.map(Arch::to_string).collect::<Vec<_>>().join(", ");
-    let found: BTreeSet<Arch> = taken.iter().copied().chain(left_out).collect();
+    let archs: BTreeSet<Arch> = taken.iter().copied().chain(left_out).collect();
     let has_other = taken.iter().any(|arch| !sidecar.contains(arch));
-    let is_unsaid = !taken.is_empty() && sidecar.iter().any(|arch| !found.contains(arch));
+    let is_unsaid = !taken.is_empty() && sidecar.iter().any(|arch| !archs.contains(arch));
     if sidecar.is_empty() || !(has_other || is_unsaid) {
         return Ok(());
     }
@@ -402,8 +402,8 @@ mod tests {
             {"began": 200, "ended": 220, "end": "completed", "rows": 1}, {"began": 300}]}"#;
         std::fs::write(Sidecar::meta_of(&log), meta).unwrap();
         let sessions = Sidecar::beside(&log).unwrap().sessions;
-        let found: Vec<_> = sessions.iter().map(|one| (one.rows, one.seconds())).collect();
-        assert_eq!(found, [(3, Some(70)), (1, Some(20)), (2, Some(20))]);
+        let spans: Vec<_> = sessions.iter().map(|one| (one.rows, one.seconds())).collect();
+        assert_eq!(spans, [(3, Some(70)), (1, Some(20)), (2, Some(20))]);
         assert_eq!(sessions[0].ended, None);
     }
 
@@ -437,8 +437,8 @@ mod tests {
             (r#"{"sessions": [{"gpus": {"0": {"target": []}}}]}"#, "gpus: found {\"target\":[]}, expected"),
             (r#"{"parts": [{"meta": {"sessions": {}}}]}"#, "invalid type: map, expected a sequence"),
         ] {
-            let found = read(text).unwrap_err();
-            assert!(found.starts_with(message), "{found}");
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(message), "{error}");
         }
     }
 

@@ -171,9 +171,14 @@ fn validation(out: &mut String, plan: &Plan, trained: &[TrainedForest]) {
          in percent.\n"
     );
     let rows = trained.iter().filter_map(|one| {
-        let found = one.validation.efficiency.as_ref()?;
-        let shares = found.shares().map(|share| format!("{:.2}", share * 100.0));
-        Some([one.goal.target.to_string(), found.problems.to_string()].into_iter().chain(shares).collect())
+        let efficiency = one.validation.efficiency.as_ref()?;
+        let shares = efficiency.shares().map(|share| format!("{:.2}", share * 100.0));
+        Some(
+            [one.goal.target.to_string(), efficiency.problems.to_string()]
+                .into_iter()
+                .chain(shares)
+                .collect(),
+        )
     });
     table(out, &["target", "problems", "mean", "median", "P10", "min", "best of top 3"], rows);
 }

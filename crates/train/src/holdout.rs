@@ -114,8 +114,8 @@ impl Holdout {
         let value = |item: &Item| self.value(item, measurements);
         let values: BTreeSet<String> = items.iter().map(value).collect();
         if values.len() < 2 {
-            let found = values.into_iter().next().unwrap_or_default();
-            return Err(fault(format!("only {found}"), "data of at least two"));
+            let value = values.into_iter().next().unwrap_or_default();
+            return Err(fault(format!("only {value}"), "data of at least two"));
         }
         let fold = |item| values.iter().position(|one| *one == value(item));
         Ok(HoldoutFolds { fold_of: items.iter().map(fold).collect(), names: values.into_iter().collect() })

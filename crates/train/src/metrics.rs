@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn problems_are_independent() {
-        let found = choices(&[1.0, 2.0, 9.0, 8.0], &[10.0, 5.0, 4.0, 4.0], &[0..2, 2..4]);
-        let shares: Vec<_> = found.iter().map(|found| (found.efficiency, found.best_of_top3)).collect();
+        let choices = choices(&[1.0, 2.0, 9.0, 8.0], &[10.0, 5.0, 4.0, 4.0], &[0..2, 2..4]);
+        let shares: Vec<_> = choices.iter().map(|choice| (choice.efficiency, choice.best_of_top3)).collect();
         assert_eq!(shares, [(0.5, 1.0), (1.0, 1.0)]);
-        let summary = Efficiency::new(&found).unwrap();
+        let summary = Efficiency::new(&choices).unwrap();
         assert_eq!((summary.mean, summary.median, summary.min, summary.problems), (0.75, 0.75, 0.5, 2));
         assert!((summary.p10 - 0.55).abs() < 1e-15);
         assert_eq!(Efficiency::new(&[]), None);

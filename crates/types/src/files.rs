@@ -73,7 +73,7 @@ pub fn not_text(start: &[u8]) -> Option<&'static str> {
         (b"\xff\xfe", "UTF-16 text"),
         (b"\xfe\xff", "UTF-16 text"),
     ];
-    KNOWN.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, found)| found)
+    KNOWN.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, format)| format)
 }
 
 /// The byte-order mark that some editors put before a text.
@@ -121,8 +121,8 @@ pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
 #[cfg(all(target_os = "linux", any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64")))]
 compile_error!("O_NONBLOCK is another number here");
 
-fn expect_regular(found: &fs::Metadata) -> io::Result<()> {
-    if found.is_file() { Ok(()) } else { Err(unexpected(kind(found), found.is_dir())) }
+fn expect_regular(metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.is_file() { Ok(()) } else { Err(unexpected(kind(metadata), metadata.is_dir())) }
 }
 
 /// The kernel's files claim to be regular, and need not end.
@@ -131,26 +131,26 @@ fn expect_stored(path: &Path) -> io::Result<()> {
     if made_up { Err(unexpected("a file of /proc or /sys", false)) } else { Ok(()) }
 }
 
-fn unexpected(found: &str, folder: bool) -> io::Error {
+fn unexpected(shown: &str, folder: bool) -> io::Error {
     let kind = if folder { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
-    io::Error::new(kind, format!("found {found}, expected a regular file"))
+    io::Error::new(kind, format!("found {shown}, expected a regular file"))
 }
 
 const PIPE: &str = "a pipe";
 
-fn kind(found: &fs::Metadata) -> &'static str {
+fn kind(metadata: &fs::Metadata) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt as _;
-        let found = found.file_type();
-        if found.is_fifo() {
+        let file_type = metadata.file_type();
+        if file_type.is_fifo() {
             return PIPE;
         }
-        if found.is_socket() {
+        if file_type.is_socket() {
             return "a socket";
         }
     }
-    if found.is_dir() { "a folder" } else { "a device" }
+    if metadata.is_dir() { "a folder" } else { "a device" }
 }
 
 /// A file being written. [`Pending::commit`] gives it its name once it is completely on disk; if it is

@@ -269,11 +269,11 @@ impl<'s, 'a> NameReader<'s, 'a> {
             PartForm::Widths => own.copy_from_slice(&scan.widths(least)?),
             PartForm::Choice(words) => {
                 let mut is_next = |words: &str| words.split('|').any(|word| scan.eat_whole(word));
-                let Some(found) = words.iter().position(|words| is_next(words)) else {
+                let Some(word) = words.iter().position(|words| is_next(words)) else {
                     let (found, expected) = (scan.ahead(), part.expected());
                     return Err(scan.fail(format!("found '{found}', expected {expected}")));
                 };
-                own[0] = found as i64;
+                own[0] = word as i64;
             }
             PartForm::Truth => own[0] = scan.flag(what)?.into(),
             PartForm::Digits(_, accepted) => {

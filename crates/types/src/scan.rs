@@ -68,20 +68,20 @@ impl<'a> Scan<'a> {
 
     /// Takes `literal` if it comes next.
     pub(crate) fn eat(&mut self, literal: &str) -> bool {
-        let found = self.rest().starts_with(literal);
-        if found {
+        let stands = self.rest().starts_with(literal);
+        if stands {
             self.at += literal.len();
         }
-        found
+        stands
     }
 
     /// Takes `literal` if it comes next and a `_` or the end follows it.
     pub(crate) fn eat_whole(&mut self, literal: &str) -> bool {
-        let found = stands_first(self.rest(), literal);
-        if found {
+        let stands = stands_first(self.rest(), literal);
+        if stands {
             self.at += literal.len();
         }
-        found
+        stands
     }
 
     /// Takes the `_` before a required part.
@@ -158,10 +158,10 @@ impl<'a> Scan<'a> {
 
     /// Takes one of these characters.
     pub(crate) fn one_of(&mut self, accepted: &[char]) -> Result<char, NameError> {
-        match self.rest().chars().next().filter(|found| accepted.contains(found)) {
-            Some(found) => {
-                self.at += found.len_utf8();
-                Ok(found)
+        match self.rest().chars().next().filter(|next| accepted.contains(next)) {
+            Some(next) => {
+                self.at += next.len_utf8();
+                Ok(next)
             }
             None => Err(self.fail(format!("found '{}', expected one of {accepted:?}", self.ahead()))),
         }

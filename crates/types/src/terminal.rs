@@ -41,10 +41,10 @@ mod tests {
         for plain in ["", "a name", "µ → 2 µs", "two\nlines\tand a tab"] {
             assert!(matches!(printable(plain), Cow::Borrowed(same) if same == plain));
         }
-        let found = "\x1b]0;title\x07 \r \x08 \x7f \u{9b}31m \u{202e}abc";
+        let text = "\x1b]0;title\x07 \r \x08 \x7f \u{9b}31m \u{202e}abc";
         let safe = "\\u001b]0;title\\u0007 \\u000d \\u0008 \\u007f \\u009b31m \\u202eabc";
-        assert_eq!(printable(found), safe);
+        assert_eq!(printable(text), safe);
         let json: String = serde_json::from_str(&format!("\"{safe}\"")).unwrap();
-        assert_eq!(json, found);
+        assert_eq!(json, text);
     }
 }

@@ -162,23 +162,23 @@ impl Descriptor {
     pub fn open(&self, bytes: &[u8]) -> Result<Option<Hgbm>, InvalidField> {
         let is_size = (1..=MAX_BYTES).contains(&(bytes.len() as u64));
         require(is_size, "artifact", format_args!("{} bytes", bytes.len()), "1 byte to 256 MiB")?;
-        let found = sha256(bytes);
-        let recorded = self.body("hash").unwrap_or(&found);
+        let digest = sha256(bytes);
+        let recorded = self.body("hash").unwrap_or(&digest);
         let expected = format_args!("{recorded}, the descriptor's");
-        require(recorded == found, "artifact", format_args!("SHA-256 {found}"), expected)?;
+        require(recorded == digest, "artifact", format_args!("SHA-256 {digest}"), expected)?;
         if self.adapter() != "tree_data" {
             return Ok(None);
         }
         let within =
             |error: InvalidField| InvalidField { field: format!("artifact: {}", error.field), ..error };
         let model = Hgbm::read(bytes).map_err(within)?;
-        let (found, expected) = (model.num_features as usize, self.signature().len());
+        let (digest, expected) = (model.num_features as usize, self.signature().len());
         let entries = format_args!("{expected}, the entries of the signature");
-        require(found == expected, "artifact: num_features", found, entries)?;
-        let (found, expected) = (&model.features_hash, self.hash());
-        let is_same = *found == expected;
+        require(digest == expected, "artifact: num_features", digest, entries)?;
+        let (digest, expected) = (&model.features_hash, self.hash());
+        let is_same = *digest == expected;
         let expected = format_args!("{expected}, the descriptor's");
-        require(is_same, "artifact: features_hash", format_args!("'{found}'"), expected)?;
+        require(is_same, "artifact: features_hash", format_args!("'{digest}'"), expected)?;
         Ok(Some(model))
     }
 }

@@ -90,10 +90,10 @@ tables! {
 
 /// Verifies a file as hipDNN does: 64 levels and a million tables at most.
 pub(crate) fn root<'a>(bytes: &'a [u8], identifier: &str) -> Result<Root<'a>, InvalidField> {
-    let found = bytes.get(4..8).unwrap_or_default();
-    if found != identifier.as_bytes() {
-        let found = format!("'{}'", String::from_utf8_lossy(found).escape_debug());
-        return refused("bytes 4 to 7", found, identifier);
+    let magic = bytes.get(4..8).unwrap_or_default();
+    if magic != identifier.as_bytes() {
+        let magic = format!("'{}'", String::from_utf8_lossy(magic).escape_debug());
+        return refused("bytes 4 to 7", magic, identifier);
     }
     flatbuffers::root_with_opts::<Root<'_>>(&VerifierOptions::default(), bytes).or_else(|error| {
         let text = error.to_string();

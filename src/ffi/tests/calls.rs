@@ -102,10 +102,10 @@ fn resnet() -> CkConvProblem {
 }
 
 fn select(registry: &Owned, problem: &CkConvProblem) -> Result<CkSelection, CkStatus> {
-    let mut found = sized::<CkSelection>();
+    let mut selection = sized::<CkSelection>();
     // SAFETY: the structs are this function's.
-    match unsafe { ck_registry_select_conv(registry.0, problem, &raw mut found) } {
-        CkStatus::Ok => Ok(found),
+    match unsafe { ck_registry_select_conv(registry.0, problem, &raw mut selection) } {
+        CkStatus::Ok => Ok(selection),
         status => Err(status),
     }
 }
@@ -131,9 +131,9 @@ fn descriptors_and_misaligned_structs_are_read() {
     let odd = room[1..].as_mut_ptr().cast::<CkConvProblem>();
     // SAFETY: the bytes have room for one at the address.
     unsafe { odd.write_unaligned(problem) };
-    let mut found = sized::<CkSelection>();
+    let mut selection = sized::<CkSelection>();
     // SAFETY: a struct with its size, if misaligned.
-    let status = unsafe { ck_registry_select_conv(registry.0, odd, &raw mut found) };
+    let status = unsafe { ck_registry_select_conv(registry.0, odd, &raw mut selection) };
     assert_eq!(status, CkStatus::Ok, "{}", last_error());
     // SAFETY: refused before it is read.
     let status = unsafe { ck_registry_add_conv_kernels(registry.0, odd.cast(), null(), 1) };
@@ -164,16 +164,16 @@ fn kernels_with_newer_words_come_after_those_that_are_ranked() {
         assert_eq!(status, CkStatus::Ok, "{}", last_error());
     }
     let problem = CkConvProblem { arch: c"gfx950".as_ptr(), ..resnet() };
-    let found = select(&registry, &problem).unwrap();
-    assert_eq!((found.source, found.index, found.unmeasured), (CkSource::Priority as i32, 0, 1));
+    let selection = select(&registry, &problem).unwrap();
+    assert_eq!((selection.source, selection.index, selection.unmeasured), (CkSource::Priority as i32, 0, 1));
     // One that is known is ranked before them, by the estimate and by a model, whatever their priority.
     desc.name = c"known".as_ptr();
     // SAFETY: one descriptor without hooks.
     let status = unsafe { ck_registry_add_conv_kernels(registry.0, &raw const desc, null(), 1) };
     assert_eq!(status, CkStatus::Ok);
     for source in [CkSource::Estimate, CkSource::Model] {
-        let found = select(&registry, &problem).unwrap();
-        assert_eq!((found.source, found.index, found.unmeasured), (source as i32, 5, 0));
+        let selection = select(&registry, &problem).unwrap();
+        assert_eq!((selection.source, selection.index, selection.unmeasured), (source as i32, 5, 0));
         registry.load_model();
     }
     let (mut count, mut left_out, mut ranked) = (0, 0, sized::<CkRanked>());
@@ -201,8 +201,8 @@ fn a_model_ranks_and_says_why() {
     let problem = resnet();
     assert_eq!(select(&registry, &problem).unwrap().source, CkSource::Priority as i32);
     registry.load_model();
-    let found = select(&registry, &problem).unwrap();
-    assert_eq!((found.index, found.score, found.source), (1, 250.0, CkSource::Model as i32));
+    let selection = select(&registry, &problem).unwrap();
+    assert_eq!((selection.index, selection.score, selection.source), (1, 250.0, CkSource::Model as i32));
     // From memory.
     assert_eq!(select(&registry, &problem).unwrap().index, 1);
 
@@ -343,10 +343,10 @@ fn threads_share_a_registry() {
                 let mut problem = resnet();
                 problem.n = thread + 1;
                 for _ in 0..4 {
-                    let mut found = sized::<CkSelection>();
+                    let mut selection = sized::<CkSelection>();
                     // SAFETY: the registry outlives the scope.
                     let status =
-                        unsafe { ck_registry_select_conv(shared.0, &raw const problem, &raw mut found) };
+                        unsafe { ck_registry_select_conv(shared.0, &raw const problem, &raw mut selection) };
                     assert_eq!(status, CkStatus::Ok);
                 }
             });
@@ -417,7 +417,7 @@ fn a_name_stays_where_it_is_and_what_is_replaced_is_released() {
         release: Some(count_down),
         ..sized()
     };
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     for hooks in [&raw const hooks, &raw const hooks, null(), null(), &raw const hooks] {
         kept.fetch_add(usize::from(!hooks.is_null()), Ordering::Relaxed);
         // SAFETY: the registry is alive, the structs are this function's.
@@ -427,9 +427,9 @@ fn a_name_stays_where_it_is_and_what_is_replaced_is_released() {
             let status = ck_registry_find(registry.0, NAMES[1].as_ptr(), &raw mut info);
             assert_eq!((status, info.index, info.user), (CkStatus::Ok, 2, null_mut()));
         }
-        found.push(info.name);
+        names.push(info.name);
     }
-    assert!(found.iter().all(|name| *name == found[0]));
+    assert!(names.iter().all(|name| *name == names[0]));
     let mut size = 0;
     // SAFETY: the registry is alive, the address is this function's.
     assert_eq!(unsafe { ck_registry_size(registry.0, &raw mut size) }, CkStatus::Ok);
@@ -437,7 +437,7 @@ fn a_name_stays_where_it_is_and_what_is_replaced_is_released() {
     // No state was made for those between.
     assert_eq!(kept.load(Ordering::Relaxed), 1);
     // SAFETY: names live as long as the registry.
-    assert_eq!(unsafe { CStr::from_ptr(found[0]) }, NAMES[1]);
+    assert_eq!(unsafe { CStr::from_ptr(names[0]) }, NAMES[1]);
     drop(registry);
     assert_eq!(kept.load(Ordering::Relaxed), 0);
 }
@@ -448,23 +448,26 @@ fn outputs_need_only_their_size() {
     let registry = Owned::filled();
     registry.load_model();
     let problem = resnet();
-    let mut found = MaybeUninit::<CkSelection>::uninit();
+    let mut selection = MaybeUninit::<CkSelection>::uninit();
     let mut info = MaybeUninit::<CkKernelInfo>::uninit();
     let mut predictions = MaybeUninit::<CkPredictions>::uninit();
     // SAFETY: the first field of each is its size; what a call writes is read after it.
     unsafe {
-        found.as_mut_ptr().cast::<usize>().write(size_of::<CkSelection>());
+        selection.as_mut_ptr().cast::<usize>().write(size_of::<CkSelection>());
         info.as_mut_ptr().cast::<usize>().write(size_of::<CkKernelInfo>());
         predictions.as_mut_ptr().cast::<usize>().write(size_of::<CkPredictions>());
-        assert_eq!(ck_registry_select_conv(registry.0, &raw const problem, found.as_mut_ptr()), CkStatus::Ok);
+        assert_eq!(
+            ck_registry_select_conv(registry.0, &raw const problem, selection.as_mut_ptr()),
+            CkStatus::Ok
+        );
         assert_eq!(ck_registry_kernel_at(registry.0, 1, info.as_mut_ptr()), CkStatus::Ok);
         assert_eq!(
             ck_registry_predict_conv(registry.0, &raw const problem, 1, predictions.as_mut_ptr()),
             CkStatus::Ok
         );
-        let (found, info) = (found.assume_init(), info.assume_init());
-        assert_eq!((found.name, found.index), (info.name, info.index));
-        assert_eq!(found.score, predictions.assume_init().tflops);
+        let (selection, info) = (selection.assume_init(), info.assume_init());
+        assert_eq!((selection.name, selection.index), (info.name, info.index));
+        assert_eq!(selection.score, predictions.assume_init().tflops);
     }
 }
 
@@ -514,10 +517,10 @@ fn structs_may_be_shorter_than_ours() {
     );
     // A size that is no field's end, or no version's.
     for size in [0, 8, SIZE + 1, size_of::<CkSelection>() + 8] {
-        let mut found = sized::<CkSelection>();
-        found.struct_size = size;
+        let mut selection = sized::<CkSelection>();
+        selection.struct_size = size;
         // SAFETY: the struct is this function's.
-        let status = unsafe { ck_registry_select_conv(registry.0, &raw const problem, &raw mut found) };
+        let status = unsafe { ck_registry_select_conv(registry.0, &raw const problem, &raw mut selection) };
         assert_eq!(status, CkStatus::InvalidStruct);
     }
 }

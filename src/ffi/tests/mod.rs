@@ -76,7 +76,7 @@ fn every_entry_point_is_guarded() {
     let paths = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, mut files): (Vec<_>, Vec<_>) = paths(folder).partition(|path| path.is_dir());
     files.extend(folders.iter().filter(|folder| !folder.ends_with("tests")).flat_map(|folder| paths(folder)));
-    let (mut found, mut all) = (0, String::new());
+    let (mut exported, mut all) = (0, String::new());
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         for (at, _) in text.match_indices("#[unsafe(no_mangle)]") {
@@ -89,13 +89,13 @@ fn every_entry_point_is_guarded() {
                 code.starts_with("boundary(") || code.starts_with("boundary_value("),
                 "{name} is not guarded: {code}"
             );
-            found += 1;
+            exported += 1;
         }
         all += &text;
     }
     let listed = include_str!("../../../include/exports.txt").lines().filter(|line| !line.starts_with('#'));
     let spelled = listed.filter(|name| all.contains(&format!("fn {name}(")));
-    assert_eq!(found, spelled.count() + 1, "of the frozen list of what the library exports");
+    assert_eq!(exported, spelled.count() + 1, "of the frozen list of what the library exports");
 }
 
 #[test]

@@ -52,8 +52,8 @@ impl Contents {
             let count = match known.get(&key(record)).map(|known| &known.winner) {
                 Some(winner) if *winner == record.winner => &mut merged.same,
                 Some(winner) if !record.winner.supersedes(winner) => &mut merged.kept,
-                found => {
-                    let count = if found.is_some() { &mut merged.replaced } else { &mut merged.added };
+                other => {
+                    let count = if other.is_some() { &mut merged.replaced } else { &mut merged.added };
                     known.insert(key(record), record);
                     better.push(record);
                     count

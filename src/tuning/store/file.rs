@@ -136,10 +136,10 @@ impl StoreFile {
 
     /// All of the file, unless it is as it was the last time.
     pub(super) fn news(&self, seen: &mut Option<FileSnapshot>) -> Result<Option<Contents>, StoreError> {
-        if let (Some(FileSnapshot(file, data)), Ok(found)) = (&*seen, fs::metadata(&self.path))
-            && data.len() == found.len()
-            && data.modified().ok() == found.modified().ok()
-            && is_same(file, &found)
+        if let (Some(FileSnapshot(file, data)), Ok(metadata)) = (&*seen, fs::metadata(&self.path))
+            && data.len() == metadata.len()
+            && data.modified().ok() == metadata.modified().ok()
+            && is_same(file, &metadata)
         {
             return Ok(None);
         }
@@ -160,7 +160,7 @@ impl StoreFile {
                 Ok(()) => {
                     let locked = FileLock(file);
                     // Whoever had the lock may have put another file in the place of this one.
-                    if fs::metadata(&self.path).is_ok_and(|found| is_same(&locked.0, &found)) {
+                    if fs::metadata(&self.path).is_ok_and(|metadata| is_same(&locked.0, &metadata)) {
                         return Ok(locked);
                     }
                 }

@@ -130,5 +130,5 @@ pub(super) fn whole_lines(text: &[u8]) -> usize {
 
 /// Whether a text begins as a line does, however short it is.
 pub(super) fn is_start(text: &[u8]) -> bool {
-    text.iter().zip(START).all(|(found, expected)| found == expected)
+    text.iter().zip(START).all(|(byte, expected)| byte == expected)
 }

@@ -174,8 +174,8 @@ where
     T: std::str::FromStr + PartialOrd + std::fmt::Display + Clone + Send + Sync + 'static,
 {
     move |value: &str| {
-        let found = value.parse().ok().filter(|found| range.contains(found));
-        found.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
+        let number = value.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
     }
 }
 
@@ -362,7 +362,7 @@ pub(crate) fn warm_start_of(place: &Path) -> Result<ck_select_train::WarmStart, 
     use ck_select_train::WarmStart;
     match embedded::named(place) {
         None => Ok(WarmStart::load(place)?),
-        Some(found) => Ok(WarmStart::embedded(found?)?),
+        Some(model) => Ok(WarmStart::embedded(model?)?),
     }
 }
 

@@ -201,8 +201,8 @@ mod tests {
     fn all_commands_together_have_at_most_170_options() {
         let shown = |arg: &&clap::Arg| arg.get_long().is_some() && !arg.is_hide_set();
         let commands = all(&line());
-        let found = commands.iter().flat_map(Command::get_arguments).filter(shown).count();
-        assert!(found <= 170, "{found}");
+        let options = commands.iter().flat_map(Command::get_arguments).filter(shown).count();
+        assert!(options <= 170, "{options}");
     }
 
     /// The help of `bench` had 95 lines, in which what one needs was hard to find (228e5a74).

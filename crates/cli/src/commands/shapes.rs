@@ -102,10 +102,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
         refuse!("the sets mix operations: one file has one");
     }
-    let found = problems.len();
+    let count = problems.len();
     if let Some(most) = args.count {
-        if most > found {
-            say!("ckselect: --count {most}: the sets have only {found} problems, all of which are taken");
+        if most > count {
+            say!("ckselect: --count {most}: the sets have only {count} problems, all of which are taken");
         }
         problems = shapes::evenly(&problems, most);
     }

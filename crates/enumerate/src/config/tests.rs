@@ -102,8 +102,8 @@ fn every_mistake_is_named_with_its_place() {
         (r#"{"ck_select": {"kernels": "ml_sweep", "num_d": 1}}"#, "f.json, ck_select.num_d: unknown key"),
         (r#"{"ck_select": {"kernels": "ranges"}}"#, "f.json, tile_config: found nothing, expected an object"),
     ] {
-        let found = error(text);
-        assert!(found.starts_with(message), "{text}\n{found}");
+        let refusal = error(text);
+        assert!(refusal.starts_with(message), "{text}\n{refusal}");
     }
 }
 

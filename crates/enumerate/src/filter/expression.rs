@@ -129,7 +129,7 @@ fn apply(operator: &str, left: &Value, right: &Value) -> Result<Value, FilterErr
         ("startswith", Text(text), Text(affix)) => Value::flag(text.starts_with(affix.as_str())),
         ("endswith", Text(text), Text(affix)) => Value::flag(text.ends_with(affix.as_str())),
         ("startswith" | "endswith", Text(_), List(affixes)) => {
-            let any = |found, affix| Ok(found || apply(operator, left, affix)?.truthy());
+            let any = |any, affix| Ok(any || apply(operator, left, affix)?.truthy());
             Value::flag(affixes.iter().try_fold(false, any)?)
         }
         (_, a, b) => {

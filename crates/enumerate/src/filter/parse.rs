@@ -45,11 +45,11 @@ impl<'a> Parser<'a> {
     }
 
     fn eat(&mut self, text: &str) -> bool {
-        let found = self.next().text == text;
-        if found {
+        let matches = self.next().text == text;
+        if matches {
             self.skip();
         }
-        found
+        matches
     }
 
     fn expect(&mut self, text: &str, expected: &str) -> Result<(), FilterError> {
@@ -63,13 +63,13 @@ impl<'a> Parser<'a> {
     /// The error for a token that is not `expected`, with advice if it has a meaning in Python.
     fn unexpected(&self, expected: &str) -> FilterError {
         let token = self.next();
-        let found = if token.text.is_empty() { "the end" } else { &format!("'{}'", token.text) };
+        let shown = if token.text.is_empty() { "the end" } else { &format!("'{}'", token.text) };
         let hint = match token.text {
             "=" | "is" => "; '==' compares",
             "&" | "|" | "^" | "~" => "; 'and', 'or' and 'not' combine conditions",
             _ => "",
         };
-        FilterError::new(self.text, token.at, format!("found {found}, expected {expected}{hint}"))
+        FilterError::new(self.text, token.at, format!("found {shown}, expected {expected}{hint}"))
     }
 
     /// Operands with operators of these precedences.
@@ -101,9 +101,9 @@ impl<'a> Parser<'a> {
             let words = operator.split(' ');
             words.zip(self.tokens).all(|(word, token)| word == token.text)
         };
-        let found = operators.iter().copied().find(is_next)?;
-        found.split(' ').for_each(|_| self.skip());
-        Some(found)
+        let operator = operators.iter().copied().find(is_next)?;
+        operator.split(' ').for_each(|_| self.skip());
+        Some(operator)
     }
 
     fn signed(&mut self) -> Result<Expr, FilterError> {

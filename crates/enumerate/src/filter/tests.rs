@@ -59,8 +59,8 @@ fn mistakes_are_pointed_at_and_explained() {
         ("'\\x41'", "column 1: texts of filters have no escapes"),
         ("c.tile_m == ?", "column 13: found '?', expected an expression"),
     ] {
-        let found = message(text);
-        assert!(found.starts_with(expected), "{text}\n  found    {found}\n  expected {expected}");
+        let message = message(text);
+        assert!(message.starts_with(expected), "{text}\n  found    {message}\n  expected {expected}");
     }
 }
 

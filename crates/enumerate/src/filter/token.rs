@@ -71,7 +71,7 @@ fn quoted(text: &str, quote: char) -> Result<usize, &'static str> {
     let end = text[1..].find([quote, '\n', '\\']).map(|end| end + 1);
     match end.and_then(|end| text[end..].chars().next()) {
         Some('\\') => Err("texts of filters have no escapes"),
-        Some(found) if found == quote => Ok(end.unwrap_or_default() + 1),
+        Some(end_quote) if end_quote == quote => Ok(end.unwrap_or_default() + 1),
         _ => Err("this text has no closing quote"),
     }
 }

@@ -75,7 +75,7 @@ fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRul
     let [hdim_q, hdim_v] = hdims;
     let wide = dtype.bits() > 8;
     let warps = sweep.types(dtype).map_or(&[][..], |types| &types.warps);
-    let mut found = Vec::new();
+    let mut products = Vec::new();
     for &m0 in &sweep.m0 {
         for &n0 in &sweep.n0 {
             for &k0 in sweep.k0.iter().filter(|&&k0| hdim_q.checked_rem(k0) == Some(0)) {
@@ -90,7 +90,7 @@ fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRul
                     // Rule files are the user's: no number is assumed to be above 0.
                     let divides = [(m0, m), (n0, n), (k0, k)].map(|(of, by)| of.checked_rem(by) == Some(0));
                     if divides == [true; 3] {
-                        found.push(FmhaTileRule {
+                        products.push(FmhaTileRule {
                             hdims,
                             tile: [m0, n0, k0, hdim_v, k1, k0max],
                             waves: u8::try_from(m0 / m).unwrap_or(u8::MAX),
@@ -102,7 +102,7 @@ fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRul
             }
         }
     }
-    found
+    products
 }
 
 /// Whether a pipeline can be built with a tile: its loads fit, and it issues whole instructions.

@@ -48,7 +48,7 @@ pub(crate) fn all<'a>(
     let lengths = [sources.iter().map(combined).sum(), ranges.epilogues.len()];
     check_number("traits", flags.chain(lengths), MAX_TRAITS)?;
     let flags = flags_of(ranges);
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for PipelineTraits { pipeline, schedulers, profile, kernels } in &sources {
         for &epilogue in &ranges.epilogues {
             for &scheduler in *schedulers {
@@ -58,18 +58,18 @@ pub(crate) fn all<'a>(
                 for &flags in &flags {
                     let whole = |one| kernel(shared, one, *pipeline, epilogue, scheduler, flags);
                     let traits = |one| Traits { kernel: whole(one), profile: *profile, rules: None };
-                    found.extend(kernels.iter().map(traits));
+                    all.extend(kernels.iter().map(traits));
                 }
             }
         }
     }
-    let Some(family) = family else { return Ok(found) };
-    for traits in &mut found {
+    let Some(family) = family else { return Ok(all) };
+    for traits in &mut all {
         let takes = |rule: &&BuiltRule| rule.takes(shared.arch, &traits.kernel);
         traits.rules = Some(family.built.iter().filter(takes).collect());
     }
-    found.retain(|traits| traits.rules.as_ref().is_none_or(|rules| !rules.is_empty()));
-    Ok(found)
+    all.retain(|traits| traits.rules.as_ref().is_none_or(|rules| !rules.is_empty()));
+    Ok(all)
 }
 
 /// What is combined with epilogues and flags: a pipeline with its schedulers.
@@ -155,15 +155,15 @@ fn groups(profile: &ProfileRule, [of_a, of_b]: &[Vec<Mnk>; 2]) -> Vec<Quant> {
 /// Pads along m, n and k, and whether workgroups stay resident.
 fn flags_of(ranges: &GemmRanges) -> Vec<([bool; 3], bool)> {
     let [pad_m, pad_n, pad_k] = &ranges.pad;
-    let mut found = Vec::new();
+    let mut flags = Vec::new();
     for &m in pad_m {
         for &n in pad_n {
             for &k in pad_k {
-                found.extend(ranges.persistent.iter().map(|&persistent| ([m, n, k], persistent)));
+                flags.extend(ranges.persistent.iter().map(|&persistent| ([m, n, k], persistent)));
             }
         }
     }
-    found
+    flags
 }
 
 /// Whether a tile holds whole groups, and groups whole instructions.
@@ -188,9 +188,9 @@ pub(crate) fn check_number(
     lengths: impl Iterator<Item = usize>,
     most: u64,
 ) -> Result<(), EnumerateError> {
-    let found = lengths.fold(1u64, |product, length| product.saturating_mul(length as u64));
-    if found <= most {
+    let combinations = lengths.fold(1u64, |product, length| product.saturating_mul(length as u64));
+    if combinations <= most {
         return Ok(());
     }
-    Err(EnumerateError::Refused(format!("{found} combinations of {what}, expected at most {most}")))
+    Err(EnumerateError::Refused(format!("{combinations} combinations of {what}, expected at most {most}")))
 }

@@ -150,8 +150,8 @@ fn aiter_builds_so_many_kernels() {
     let numbered = |family, arch: &str, wanted| {
         let kernels = rules.kernels(family, arch.parse().unwrap()).unwrap();
         let of_tile = |kernel: &Kernel| kernel.name.contains("cktile");
-        let found = kernels.iter().filter(|(kernel, number)| of_tile(kernel) && *number == Some(wanted));
-        found.map(|(kernel, _)| kernel.name.clone()).collect::<Vec<_>>()
+        let built = kernels.iter().filter(|(kernel, number)| of_tile(kernel) && *number == Some(wanted));
+        built.map(|(kernel, _)| kernel.name.clone()).collect::<Vec<_>>()
     };
     // The first that only another number of workgroups sets apart, and the last.
     for (family, arch, number, name) in [

@@ -91,14 +91,14 @@ mod tests {
     fn work_is_bounded_and_channels_are_any() {
         let usual = Draw { count: 300, any_channels: false, most_gflop: None };
         let bounded = Draw { any_channels: true, most_gflop: Some(50.0), ..usual };
-        let found = |draw: Draw| {
+        let shapes = |draw: Draw| {
             let problems = draw.problems(Op::Conv, &Choice { ndim: 3, ..Choice::new(Dtype::Bf16) });
             let most = problems.iter().map(|problem| problem.flops() / 1e9).fold(0.0, f64::max);
             let convs = problems.iter().filter_map(|p| if let Problem::Conv(p) = p { Some(p) } else { None });
             let odd = convs.clone().filter(|p| p.c / p.g % 2 == 1).count();
             (odd, convs.filter(|p| p.ndim == 3).count(), most > 50.0)
         };
-        let ((few, in_three, unbounded), (many, _, still)) = (found(usual), found(bounded));
+        let ((few, in_three, unbounded), (many, _, still)) = (shapes(usual), shapes(bounded));
         assert!(few <= 5 && (100..200).contains(&many), "{few} and {many} of 300 odd");
         assert_eq!((in_three, unbounded, still), (50, true, false));
     }

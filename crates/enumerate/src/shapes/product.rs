@@ -134,16 +134,16 @@ fn entries<'a>(list: &'a str, batches: &[i64], values: &Values<'_>) -> Result<Ve
 /// The alternatives of a group whose brace was taken, and what follows the group.
 #[allow(clippy::type_complexity)]
 fn alternatives<'w, 'a>(words: &'w [&'a str]) -> Result<(Vec<&'w [&'a str]>, &'w [&'a str]), String> {
-    let (mut depth, mut begin, mut found) = (0, 0, Vec::new());
+    let (mut depth, mut begin, mut alternatives) = (0, 0, Vec::new());
     for (place, &word) in words.iter().enumerate() {
         match word {
             "{" => depth += 1,
             "}" if depth > 0 => depth -= 1,
             "|" | "}" if depth == 0 => {
-                found.push(&words[begin..place]);
+                alternatives.push(&words[begin..place]);
                 begin = place + 1;
                 if word == "}" {
-                    return Ok((found, &words[begin..]));
+                    return Ok((alternatives, &words[begin..]));
                 }
             }
             _ => {}
@@ -157,13 +157,13 @@ mod tests {
     use super::*;
 
     fn expanded(line: &str) -> Result<Vec<String>, String> {
-        let mut found = Vec::new();
+        let mut spelled = Vec::new();
         let words: Vec<&str> = line.split_whitespace().collect();
         expand(&words, &[1, 8], &mut Values::default(), &mut |values| {
             let named = values.named.iter().map(|(name, value)| format!("{name}={value}").replace('\'', ""));
-            found.push(named.collect::<Vec<_>>().join(" "));
+            spelled.push(named.collect::<Vec<_>>().join(" "));
         })?;
-        Ok(found)
+        Ok(spelled)
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn wide_and_edge_are_upstreams() {
 /// Sets are data, in which a changed number is no error: every problem of all directions and dimensions.
 #[test]
 fn sets_do_not_change_unnoticed() {
-    let mut found = Vec::new();
+    let mut counts = Vec::new();
     for set in sets().unwrap() {
         let mut lines = Vec::new();
         // Only convolutions have directions and dimensions.
@@ -46,7 +46,7 @@ fn sets_do_not_change_unnoticed() {
             assert!(problems.iter().all(|problem| problem.validate().is_ok()), "{}", set.name);
             lines.extend(problems.iter().map(ToString::to_string));
         }
-        found.push(format!("{} {} {}", set.name, lines.len(), &digest(&lines)[..16]));
+        counts.push(format!("{} {} {}", set.name, lines.len(), &digest(&lines)[..16]));
     }
     let expected = [
         "wide 706 4b7552ebae64ea8b", "edge 546 e1affb54afc086db", "benchmark 25 03fa7736bd0117da",
@@ -59,7 +59,7 @@ fn sets_do_not_change_unnoticed() {
         "fmha-smoke 658 fc837f5a1f6cb49c", "fmha-full 23905 dc5306c442dd43e9",
         "fmha-bwd 206 2055db58749c13f2",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(counts, expected);
 }
 
 #[test]

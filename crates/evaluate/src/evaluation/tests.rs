@@ -36,14 +36,14 @@ fn figures_over_two_problems() {
     let rows = rows.map(|(problem, depth, speed)| (problem, 64 << problem, depth, Ok(speed)));
     let measurements = measured("a.csv", &rows);
     let orders = vec![order(&[2, 0, 3, 1]), order(&[0, 1])];
-    let found = Evaluation::new(&measurements, trials(&measurements), orders);
-    assert_eq!((found.efficiency.mean, found.efficiency.min), (0.625, 0.25));
-    assert_eq!([1, 3, 5].map(|within| found.hit_rate(within)), [0.5, 0.5, 1.0]);
-    assert_eq!(found.top_k, [0.625, 0.75, 0.875, 1.0]);
-    assert_eq!([3, 5].map(|count| found.best_of_top(count)), [0.875, 1.0]);
-    assert_eq!((found.rows, found.errors), (6, None));
+    let evaluation = Evaluation::new(&measurements, trials(&measurements), orders);
+    assert_eq!((evaluation.efficiency.mean, evaluation.efficiency.min), (0.625, 0.25));
+    assert_eq!([1, 3, 5].map(|within| evaluation.hit_rate(within)), [0.5, 0.5, 1.0]);
+    assert_eq!(evaluation.top_k, [0.625, 0.75, 0.875, 1.0]);
+    assert_eq!([3, 5].map(|count| evaluation.best_of_top(count)), [0.875, 1.0]);
+    assert_eq!((evaluation.rows, evaluation.errors), (6, None));
     // Kernel 1: 200/200 and 5/10; kernel 3 did not run on the second problem.
-    let baselines = &found.baselines;
+    let baselines = &evaluation.baselines;
     assert_eq!((baselines.fixed_kernel, baselines.fixed_mean), (0, 0.75));
     assert_eq!(baselines.random_mean, 0.6875);
 }

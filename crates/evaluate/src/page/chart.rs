@@ -504,13 +504,13 @@ mod tests {
                     for axis in
                         [Axis::new("", unit, [low, low + size]), Axis::rounded("", unit, [low, low + size])]
                     {
-                        let (found, mut distinct) = (texts(&axis), texts(&axis));
+                        let (labels, mut distinct) = (texts(&axis), texts(&axis));
                         distinct.sort_unstable();
                         distinct.dedup();
-                        assert_eq!(distinct.len(), found.len(), "{unit:?} {low} {size}: {found:?}");
-                        assert!(found.len() <= 8, "{unit:?} {low} {size}: {found:?}");
+                        assert_eq!(distinct.len(), labels.len(), "{unit:?} {low} {size}: {labels:?}");
+                        assert!(labels.len() <= 8, "{unit:?} {low} {size}: {labels:?}");
                         let whole = axis.ticks.iter().all(|tick| tick.0.fract() == 0.0);
-                        assert!(whole || unit != Unit::Count, "{low} {size}: {found:?}");
+                        assert!(whole || unit != Unit::Count, "{low} {size}: {labels:?}");
                     }
                 }
             }

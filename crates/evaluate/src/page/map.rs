@@ -134,15 +134,15 @@ impl Excerpt {
             let bytes: Vec<u8> = cells(EXACT_LEVELS).iter().flat_map(|cell| cell.to_le_bytes()).collect();
             return (EXACT_LEVELS, true, packed(&bytes));
         }
-        let mut found = (0, false, Vec::new());
+        let mut best = (0, false, Vec::new());
         for levels in LEVELS {
             let bytes: Vec<u8> = cells(levels).iter().map(|&cell| cell as u8).collect();
-            found = (levels, false, packed(&bytes));
-            if found.2.len() <= BYTES {
+            best = (levels, false, packed(&bytes));
+            if best.2.len() <= BYTES {
                 break;
             }
         }
-        found
+        best
     }
 }
 

@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn numbers_have_four_digits() {
-        let found = [0.0, -12.0, 0.123_456, 1234.56, 24.81, 64.5, 1e-9, 3e12, f64::NAN].map(number);
+        let texts = [0.0, -12.0, 0.123_456, 1234.56, 24.81, 64.5, 1e-9, 3e12, f64::NAN].map(number);
         let separated = "1\u{202f}235";
         assert_eq!(
-            found,
+            texts,
             ["0", "-12", "0.1235", separated, "24.81", "64.50", "1.000e-9", "3.000e12", "unknown"]
         );
         assert_eq!(number(18_874_368.0), "18\u{202f}874\u{202f}368", "a page once said 1.887e7");
@@ -178,9 +178,9 @@ mod tests {
     /// A page once said 24.8100 s (00c34c59).
     #[test]
     fn durations_have_no_digits_that_nobody_reads() {
-        let found = [0.0123, 3.25, 350.4, 24_810.0, 25_000.0, 601_000.0, 8.1e6, 2e8, f64::NAN].map(duration);
+        let texts = [0.0123, 3.25, 350.4, 24_810.0, 25_000.0, 601_000.0, 8.1e6, 2e8, f64::NAN].map(duration);
         assert_eq!(
-            found,
+            texts,
             ["12 µs", "3.2 ms", "350 ms", "25 s", "25 s", "10 min", "2.2 h", "2.3 days", "unknown"]
         );
     }
@@ -194,8 +194,8 @@ mod tests {
     fn a_brief_problem_keeps_what_is_special() {
         let conv =
             ConvProblem { n: 16, c: 64, k: 128, ..ConvProblem::new_2d([28, 28], [3, 1]) }.padded([1, 0]);
-        let found = brief(&Problem::from(conv).to_string());
-        assert_eq!(found, "N=16 C=64 K=128 Hi=28 Wi=28 Y=3 X=1 pad_h_left=1 pad_h_right=1");
+        let text = brief(&Problem::from(conv).to_string());
+        assert_eq!(text, "N=16 C=64 K=128 Hi=28 Wi=28 Y=3 X=1 pad_h_left=1 pad_h_right=1");
         let same = ConvProblem { stride: [1, 2, 2], ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
         assert_eq!(brief(&Problem::from(same).to_string()), "N=1 C=1 K=1 Hi=28 Wi=28 Y=3 X=3 stride=2 pad=1");
         for problem in [

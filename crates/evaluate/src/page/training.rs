@@ -155,7 +155,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
                 |(place, fold): (usize, &FoldMetrics)| Some((place as f64, of(fold.efficiency.as_ref()?)));
             Series::new(name, Mark::Dots, folds.iter().enumerate().filter_map(point))
         };
-        let mut all = vec![dots("mean", |found| found.mean), dots("P10", |found| found.p10)];
+        let mut all = vec![dots("mean", |fold| fold.mean), dots("P10", |fold| fold.p10)];
         all.retain(|one| !one.points.is_empty());
         if !all.is_empty() {
             let x = Axis::of_names("fold", &names);

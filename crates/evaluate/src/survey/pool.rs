@@ -113,8 +113,8 @@ mod tests {
             trial(2, &[30.0, 100.0, 50.0, 100.0]),
         ];
         let pool = GreedyPool::new(&trials, 4);
-        let found: Vec<(u32, f64)> = pool.steps.iter().map(|step| (step.kernel, step.share)).collect();
-        assert_eq!(found, [(1, 2.6 / 3.0), (0, 2.8 / 3.0), (2, 1.0)]);
+        let steps: Vec<(u32, f64)> = pool.steps.iter().map(|step| (step.kernel, step.share)).collect();
+        assert_eq!(steps, [(1, 2.6 / 3.0), (0, 2.8 / 3.0), (2, 1.0)]);
         assert_eq!(pool.steps.iter().map(|step| step.worst).collect::<Vec<_>>(), [0.8, 0.8, 1.0]);
         assert_eq!(pool.kept(Keep::Kernels(2)).len(), 2);
         assert_eq!(pool.kept(Keep::Kernels(9)).len(), 3);
@@ -127,7 +127,7 @@ mod tests {
         let mut only_last = trial(1, &[10.0]);
         only_last.candidates[0].kernel = 2;
         let pool = GreedyPool::new(&[trial(0, &[10.0, 5.0]), only_last], 3);
-        let found: Vec<_> = pool.steps.iter().map(|step| (step.kernel, step.share, step.without)).collect();
-        assert_eq!(found, [(0, 0.5, 1), (2, 1.0, 0)]);
+        let steps: Vec<_> = pool.steps.iter().map(|step| (step.kernel, step.share, step.without)).collect();
+        assert_eq!(steps, [(0, 0.5, 1), (2, 1.0, 0)]);
     }
 }

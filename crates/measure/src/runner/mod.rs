@@ -174,8 +174,8 @@ mod tests {
             (vec![failed(), of(0.0)], failed()),
         ] {
             let mut outcomes = outcomes.into_iter();
-            let found = steadiest::<()>(&settings, || Ok((outcomes.next().unwrap(), true)));
-            assert_eq!(found, Ok(expected));
+            let steady = steadiest::<()>(&settings, || Ok((outcomes.next().unwrap(), true)));
+            assert_eq!(steady, Ok(expected));
         }
         assert_eq!(steadiest::<()>(&settings, || Ok((of(0.3), false))), Ok(of(0.3)), "a lost device");
         assert_eq!(steadiest(&settings, || Err("stopped")), Err("stopped"));

@@ -23,7 +23,7 @@ pub(super) fn parse(output: &[u8], kernel: &str, problem: &Problem) -> Result<Me
     check(&object, kernel, problem)?;
     let result = &object["perf_result"];
     let number = |key: &str| result[key].as_f64();
-    let not_a_time = |found: String| Failure::new(FailureClass::NotATime, found);
+    let not_a_time = |text: String| Failure::new(FailureClass::NotATime, text);
     let latency_ms = match number("latency(ms)") {
         Some(ms) if ms > 0.0 => ms,
         Some(ms) => return Err(not_a_time(format!("latency(ms) is {ms}"))),
@@ -41,7 +41,7 @@ pub(super) fn parse(output: &[u8], kernel: &str, problem: &Problem) -> Result<Me
 /// The last object with a `perf_result`, and whether the text had numbers that JSON cannot represent.
 fn last_result(text: &str) -> Option<(Value, bool)> {
     let has_result = |value: &Value| value.get("perf_result").is_some_and(Value::is_object);
-    let mut found = None;
+    let mut result = None;
     let mut from = 0;
     while let Some(at) = text[from..].find('{').map(|at| from + at) {
         let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
@@ -50,14 +50,14 @@ fn last_result(text: &str) -> Option<(Value, bool)> {
             Some(value) => {
                 let end = at + values.byte_offset();
                 if has_result(&value) {
-                    found = Some((value, false));
+                    result = Some((value, false));
                 }
                 end
             }
             None => at + 1,
         };
     }
-    found.or_else(|| {
+    result.or_else(|| {
         let finite = without_odd_numbers(text)?;
         last_result(&finite).map(|(value, _)| (value, true))
     })

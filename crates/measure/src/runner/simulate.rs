@@ -90,8 +90,8 @@ impl OutcomeSource for RecordedOutcomes {
     }
 
     fn answer(&self, kernel: &Kernel, problem: &Problem) -> Outcome {
-        let found = self.outcomes.get(&kernel.name).and_then(|known| known.get(&problem.on(None)));
-        found.cloned().unwrap_or_else(|| Outcome::failed(FailureClass::NotRecorded, ""))
+        let outcome = self.outcomes.get(&kernel.name).and_then(|known| known.get(&problem.on(None)));
+        outcome.cloned().unwrap_or_else(|| Outcome::failed(FailureClass::NotRecorded, ""))
     }
 }
 

@@ -124,8 +124,8 @@ fn read(
         reports.push(FileReport { path: path.clone(), rows, invalid, other, rejected, unknown });
     }
     if reports.iter().all(|report| report.rows == 0) {
-        let found = reports.iter().map(FileReport::nothing).collect::<Vec<_>>().join("; ");
-        return Err(DataError::NoRows { found });
+        let nothing = reports.iter().map(FileReport::nothing).collect::<Vec<_>>().join("; ");
+        return Err(DataError::NoRows { found: nothing });
     }
     Ok(reports)
 }
@@ -134,17 +134,17 @@ impl FileReport {
     /// What a file without usable rows contained.
     fn nothing(&self) -> String {
         let Self { path, other, rejected, .. } = self;
-        let mut found = Vec::new();
+        let mut parts = Vec::new();
         if *other > 0 {
-            found.push(format!("{other} rows of another operation, direction, type or architecture"));
+            parts.push(format!("{other} rows of another operation, direction, type or architecture"));
         }
         if *rejected > 0 {
-            found.push(format!("{rejected} rejected places"));
+            parts.push(format!("{rejected} rejected places"));
         }
-        if found.is_empty() {
-            found.push("no measurement".to_owned());
+        if parts.is_empty() {
+            parts.push("no measurement".to_owned());
         }
-        format!("{}: found {}", path.display(), found.join(" and "))
+        format!("{}: found {}", path.display(), parts.join(" and "))
     }
 }
 

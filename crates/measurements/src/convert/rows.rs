@@ -116,11 +116,11 @@ impl Sink for ChunkWriter<'_> {
     fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError> {
         let op = row.problem.op();
         if *self.op.get_or_insert(op) != op {
-            let mut found = [self.op.unwrap_or(op), op];
-            found.sort_unstable();
-            let (found, advice) =
-                (found.map(|op| op.to_string()).to_vec(), "choose one with --where op=".to_owned());
-            return Err(DataError::Mixed { what: "operations", found, advice });
+            let mut ops = [self.op.unwrap_or(op), op];
+            ops.sort_unstable();
+            let (ops, advice) =
+                (ops.map(|op| op.to_string()).to_vec(), "choose one with --where op=".to_owned());
+            return Err(DataError::Mixed { what: "operations", found: ops, advice });
         }
         if row.problem.arch().is_none() {
             return Err(DataError::format(

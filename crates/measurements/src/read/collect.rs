@@ -107,17 +107,17 @@ impl<'a> RowCollector<'a> {
         // Without rows, the architecture is the requested one.
         let wanted = Some(into.scope.arch).filter(|_| arches.is_empty());
         for arch in arches.iter().copied().chain(wanted) {
-            for &(name, found) in &self.hardware {
-                if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
-                    return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
+            for &(name, value) in &self.hardware {
+                if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, value)) {
+                    return Err(DataError::format(file, format!("hw_{name}: found {value}, {needed}")));
                 }
                 let is_known = |known: &&RecordedConstant| {
                     (known.arch, known.name) == (arch, name) && (!of_several_gpus || known.file == file_place)
                 };
                 match self.file.into.hardware.iter().find(is_known).map(|known| known.value) {
-                    Some(known) if known == found => {}
-                    Some(expected) => return Err(DataError::hardware(file, name, found, expected)),
-                    None => self.file.constant(arch, name, found),
+                    Some(known) if known == value => {}
+                    Some(expected) => return Err(DataError::hardware(file, name, value, expected)),
+                    None => self.file.constant(arch, name, value),
                 }
             }
         }
@@ -157,10 +157,10 @@ impl Sink for RowCollector<'_> {
         Ok(())
     }
 
-    fn hardware(&mut self, file: &str, name: &'static str, found: i64) -> Result<(), DataError> {
-        Hardware::check_plausible(name, found)
+    fn hardware(&mut self, file: &str, name: &'static str, value: i64) -> Result<(), DataError> {
+        Hardware::check_plausible(name, value)
             .map_err(|fault| DataError::format(file, format!("hw_{fault}")))?;
-        note(&mut self.hardware, file, name, found).map(drop)
+        note(&mut self.hardware, file, name, value).map(drop)
     }
 }
 
@@ -169,12 +169,12 @@ pub(crate) fn note(
     known: &mut Vec<(&'static str, i64)>,
     file: &str,
     name: &'static str,
-    found: i64,
+    number: i64,
 ) -> Result<bool, DataError> {
     match known.iter().find(|(known, _)| *known == name) {
-        None => known.push((name, found)),
-        Some(&(_, value)) if value == found => return Ok(false),
-        Some(&(_, expected)) => return Err(DataError::hardware(file, name, found, expected)),
+        None => known.push((name, number)),
+        Some(&(_, value)) if value == number => return Ok(false),
+        Some(&(_, expected)) => return Err(DataError::hardware(file, name, number, expected)),
     }
     Ok(true)
 }

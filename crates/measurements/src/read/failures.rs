@@ -39,9 +39,9 @@ mod tests {
     #[test]
     fn messages_have_classes_and_the_last_is_kept() {
         let mut known = Vec::new();
-        let found = ["crash: signal 11", "timeout", "crash: signal 6", &"x".repeat(50)]
+        let classes = ["crash: signal 11", "timeout", "crash: signal 6", &"x".repeat(50)]
             .map(|text| class(&mut known, text));
-        assert_eq!(found, [1, 2, 1, 3]);
+        assert_eq!(classes, [1, 2, 1, 3]);
         let known: Vec<_> = known.iter().map(|one| (one.class.as_str(), one.last.as_str())).collect();
         assert_eq!(known[..2], [("crash", "crash: signal 6"), ("timeout", "timeout")]);
         assert_eq!(known[2].0, "other");

@@ -158,8 +158,8 @@ impl Log<'_> {
 /// Reads `Shape <int>: M=<int> N=<int> K=<int> dtype=<word> layout=<word>`, anywhere in the line. Type and
 /// layout are ignored, because the kernels' names contain them.
 fn header(line: &str) -> Option<[i64; 3]> {
-    line.match_indices("Shape").find_map(|(at, found)| {
-        let mut rest = number(blanks(&line[at + found.len()..])?)?.1;
+    line.match_indices("Shape").find_map(|(at, word)| {
+        let mut rest = number(blanks(&line[at + word.len()..])?)?.1;
         rest = rest.strip_prefix(':')?;
         let mut shape = [0; 3];
         for (extent, key) in shape.iter_mut().zip(["M=", "N=", "K="]) {

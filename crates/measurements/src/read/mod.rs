@@ -341,8 +341,12 @@ impl Measurements {
 
     /// The numbers of parts of all rows.
     pub fn splits(&self) -> Result<Splits, InvalidField> {
-        let found: BTreeSet<i32> = self.rows.iter().map(|row| row.split_k).collect();
-        if found.is_empty() { Ok(Splits::USUAL) } else { Splits::new(&found.into_iter().collect::<Vec<_>>()) }
+        let splits: BTreeSet<i32> = self.rows.iter().map(|row| row.split_k).collect();
+        if splits.is_empty() {
+            Ok(Splits::USUAL)
+        } else {
+            Splits::new(&splits.into_iter().collect::<Vec<_>>())
+        }
     }
 
     /// The distinct kernels, by name.
@@ -500,8 +504,8 @@ fn common<T: Copy + Ord + ToString>(
 ) -> Result<Option<T>, DataError> {
     let distinct: BTreeSet<T> = values.collect();
     if distinct.len() > 1 {
-        let found = distinct.iter().map(ToString::to_string).collect();
-        return Err(DataError::Mixed { what, found, advice: advice.to_owned() });
+        let texts = distinct.iter().map(ToString::to_string).collect();
+        return Err(DataError::Mixed { what, found: texts, advice: advice.to_owned() });
     }
     Ok(distinct.into_iter().next())
 }

@@ -107,11 +107,11 @@ pub(crate) fn columns_of(path: &Path) -> Result<Vec<String>, DataError> {
 fn quoted(text: &mut dyn BufRead) -> std::io::Result<Vec<String>> {
     let known: HashSet<&str> = super::problems::columns().collect();
     let longest = known.iter().map(|name| name.len()).max().unwrap_or_default();
-    let (mut found, mut word) = (BTreeSet::new(), Vec::new());
+    let (mut words, mut word) = (BTreeSet::new(), Vec::new());
     loop {
         let read = text.fill_buf()?;
         if read.is_empty() {
-            return Ok(found.into_iter().collect());
+            return Ok(words.into_iter().collect());
         }
         let end = read.iter().position(|&byte| byte == b'"');
         let part = &read[..end.unwrap_or(read.len())];
@@ -119,7 +119,7 @@ fn quoted(text: &mut dyn BufRead) -> std::io::Result<Vec<String>> {
         word.extend_from_slice(&part[..part.len().min(longest + 1)]);
         if end.is_some() {
             let name = std::str::from_utf8(&word).ok().filter(|name| known.contains(name));
-            found.extend(name.map(str::to_owned));
+            words.extend(name.map(str::to_owned));
             word.clear();
         } else {
             word.truncate(longest + 1);

@@ -72,14 +72,14 @@ impl Measurements {
     pub fn configurations(&self, mut rows: Vec<u32>) -> Vec<Configuration> {
         rows.sort_by_key(|&row| (self.configuration(row), row));
         let same = rows.chunk_by(|&one, &next| self.configuration(one) == self.configuration(next));
-        let mut found: Vec<Configuration> = same
+        let mut configurations: Vec<Configuration> = same
             .map(|rows| {
                 let (kernel, split_k) = self.configuration(rows[0]);
                 Configuration { kernel, split_k, rows: rows.to_vec() }
             })
             .collect();
-        found.sort_by_key(|one| one.rows[0]);
-        found
+        configurations.sort_by_key(|one| one.rows[0]);
+        configurations
     }
 
     /// The median of a figure over the rows of a configuration.

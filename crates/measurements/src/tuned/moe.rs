@@ -82,9 +82,9 @@ impl Winners {
         let table = ConfigTable::read(path)
             .map_err(|error| LeftOut::new("files that are no tables", &error.file, error.reason))?;
         let model = KnownModel::from_table(key).ok_or_else(|| {
-            let found =
+            let entry =
                 format!("E, N: found {} x {}, expected ranks of a known model", key.experts, key.width);
-            LeftOut::new("tables of no known model's ranks", &file, found)
+            LeftOut::new("tables of no known model's ranks", &file, entry)
         })?;
         let units = Some(key.device.units).filter(|&units| units > 0);
         for (&tokens, config) in &table.rows {

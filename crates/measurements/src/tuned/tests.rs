@@ -48,7 +48,7 @@ fn a_table_of_aiters_columns_marks_its_winners() {
         gfx942,80,32,512,1024,torch.int8,ck,rows@,0,12.5,1\n";
     let winners = read(&text.replace("rows@", ROWS)).unwrap();
     let of = |shape: &TunedShape| (shape.gpu().to_string(), shape.configs.len(), shape.winner);
-    let found: Vec<_> = winners.shapes.iter().map(of).collect();
+    let read: Vec<_> = winners.shapes.iter().map(of).collect();
     // Rows of int8 are problems of their own, and a shape without a mark was won by another library.
     let expected = [
         ("gfx942/80", 3, Some(2)),
@@ -61,7 +61,7 @@ fn a_table_of_aiters_columns_marks_its_winners() {
         _ => Dtype::Fp32,
     });
     assert_eq!(types.collect::<Vec<_>>(), [Dtype::Fp8, Dtype::Fp8, Dtype::Fp8, Dtype::Int8]);
-    assert_eq!(found, expected.map(|(gpu, rows, winner)| (gpu.to_owned(), rows, winner)));
+    assert_eq!(read, expected.map(|(gpu, rows, winner)| (gpu.to_owned(), rows, winner)));
     assert_eq!(winners.others, 1);
     let first = &winners.shapes[0];
     assert_eq!(

@@ -264,8 +264,8 @@ fn check(file: &str, forest: &Forest, spec: &FeatureSpec) -> Result<(), ModelErr
     let mismatch = |reason: String| Err(ModelError::invalid(file, reason));
     let names = spec.extractor.schema.names();
     if forest.num_features() != names.len() {
-        let found = forest.num_features();
-        return mismatch(format!("{found} features, but feature_spec.json names {}", names.len()));
+        let columns = forest.num_features();
+        return mismatch(format!("{columns} features, but feature_spec.json names {}", names.len()));
     }
     for (column, (found, expected)) in forest.feature_names().iter().zip(&names).enumerate() {
         // Trained from a bare matrix, a forest calls its columns Column_0, Column_1, …

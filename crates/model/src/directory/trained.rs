@@ -178,13 +178,13 @@ impl TrainedOn {
         if let Some(arch) = self.archs.iter().find(|arch| arch.parse::<Arch>().is_err()) {
             return Err(InvalidField::new(field("archs"), format_args!("'{arch}'"), "architectures"));
         }
-        for (name, found) in &self.words {
+        for (name, own_words) in &self.words {
             if !words.contains(&name.as_str()) {
                 return Err(InvalidField::new(field("words"), name, format!("one of {}", words.join(", "))));
             }
             let known = Problem::fields(op).iter().find(|field| field.name == name);
             let is_known = |word: &String| known.is_some_and(|field| field.code(word).is_some());
-            if let Some(word) = found.iter().find(|word| !is_known(word)) {
+            if let Some(word) = own_words.iter().find(|word| !is_known(word)) {
                 return Err(InvalidField::new(field(name), format_args!("'{word}'"), "a word of the field"));
             }
         }
@@ -288,12 +288,12 @@ impl TrainedFields {
         let Some((field, known)) = Problem::fields(self.op).get(place).zip(self.fields.get(place)) else {
             return Default::default();
         };
-        let found = field.text(problem.canonical().values()[place]);
+        let value = field.text(problem.canonical().values()[place]);
         let Some(words) = field.words() else {
-            return (found, range_text(&known.low.to_string(), &known.high.to_string()));
+            return (value, range_text(&known.low.to_string(), &known.high.to_string()));
         };
         let words = words.iter().enumerate().filter(|(code, _)| known.words >> code & 1 == 1);
-        (found, words.map(|(_, word)| *word).collect::<Vec<_>>().join(", "))
+        (value, words.map(|(_, word)| *word).collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -75,8 +75,8 @@ fn a_time_by_hand() {
     let cycles = step + 0.82 * wait + 3500.0 + 16.0 * 64.0 / 8.0 * 2.1;
     let cache: f64 = (80.0 * 64.0 * 2.0 + 2048.0) / (17e6 * 0.59);
     let expected = 0.61 + ((cycles / 2400.0).powi(4) + cache.powi(4)).powf(0.25);
-    let found = time("gfx950", problem, NAMES[0]);
-    assert!((found / expected - 1.0).abs() < 1e-12, "{found}, not {expected}");
+    let time = time("gfx950", problem, NAMES[0]);
+    assert!((time / expected - 1.0).abs() < 1e-12, "{time}, not {expected}");
 }
 
 #[test]

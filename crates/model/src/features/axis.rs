@@ -52,9 +52,9 @@ mod tests {
             (5, -3, 5.0, 1.0),
         ] {
             let axis = Axis::new(extent, tile);
-            let found = (axis.tiles, axis.efficiency, axis.uneven, axis.smaller);
+            let figures = (axis.tiles, axis.efficiency, axis.uneven, axis.smaller);
             let expected = (tiles, efficiency, flag(efficiency < 1.0), flag(extent < tile));
-            assert_eq!(found, expected, "{extent} in tiles of {tile}");
+            assert_eq!(figures, expected, "{extent} in tiles of {tile}");
         }
     }
 }

@@ -163,7 +163,7 @@ impl Engine {
         let of_op = |op| Engines::get(op).all.iter().map(move |record| (op, record));
         let mut all = Op::ALL.iter().copied().flat_map(of_op);
         match all.find(|(_, record)| record.0 == self) {
-            Some(found) => found,
+            Some(kernel) => kernel,
             // Every engine is one of an operation, which the tests check.
             None => unreachable!("an engine of no operation"),
         }

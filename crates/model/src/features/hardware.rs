@@ -45,7 +45,7 @@ mod tests {
     /// The features that differ on a GPU with other constants.
     fn differing(op: Op, names: &[&str], problems: &[&str], kernel: &str) -> BTreeSet<String> {
         let kernel = Kernel::from_name(kernel).unwrap();
-        let mut found = BTreeSet::new();
+        let mut differing = BTreeSet::new();
         for text in problems {
             let problem = Problem::parse(op, text, &ProblemDefaults::new(op)).unwrap();
             let row = |factor: i64| {
@@ -64,9 +64,10 @@ mod tests {
                 row
             };
             let (one, other) = (row(1), row(7));
-            found.extend((0..names.len()).filter(|&at| one[at] != other[at]).map(|at| names[at].to_owned()));
+            differing
+                .extend((0..names.len()).filter(|&at| one[at] != other[at]).map(|at| names[at].to_owned()));
         }
-        found
+        differing
     }
 
     #[test]

@@ -338,10 +338,10 @@ mod tests {
             for (name, value) in &features {
                 let mut column = vec![f64::NAN; kernels.len()];
                 value.column(&block, &mut column);
-                for (kernel, found) in kernels.iter().zip(column) {
+                for (kernel, cell) in kernels.iter().zip(column) {
                     let pair = problem.pair_with(kernel, &hardware, true);
                     let expected = value.one(problem, kernel, &hardware, &pair);
-                    prop_assert_eq!(found.to_bits(), expected.to_bits(), "{} {}", isa.name(), name);
+                    prop_assert_eq!(cell.to_bits(), expected.to_bits(), "{} {}", isa.name(), name);
                 }
             }
         }

@@ -170,9 +170,9 @@ mod tests {
         let alone = T::read(text.as_bytes());
         if !text.is_empty() && !text.contains(' ') {
             let between = format!("-0.12345678901234567 1e-05 {text} 9.e+12345678");
-            for found in [nth::<T>(text, 0), nth(&between, 2)] {
+            for number in [nth::<T>(text, 0), nth(&between, 2)] {
                 // The debug form distinguishes the two zeros.
-                assert_eq!(format!("{found:?}"), format!("{alone:?}"), "{text}");
+                assert_eq!(format!("{number:?}"), format!("{alone:?}"), "{text}");
             }
         }
         alone

@@ -53,8 +53,8 @@ impl<R: Read> PackedReader<R> {
             return Ok(parts);
         }
         let expected = String::from_utf8_lossy(Forest::PACKED_MAGIC.trim_ascii_end());
-        let found = String::from_utf8_lossy(magic.trim_ascii_end());
-        Err(TextPosition::line(1).value(&found, format!("`{expected}`")).into())
+        let format = String::from_utf8_lossy(magic.trim_ascii_end());
+        Err(TextPosition::line(1).value(&format, format!("`{expected}`")).into())
     }
 
     /// The next bytes. Memory is allocated for what exists, never for what a length claims.

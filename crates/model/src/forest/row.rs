@@ -159,8 +159,8 @@ mod tests {
             for (value, side) in values.into_iter().zip(sides.chars().filter(|side| *side != ' ')) {
                 for default_left in [false, true] {
                     let expected = side == 'L' || (side == 'd' && default_left);
-                    let found = goes_left(value, 1.5, missing, default_left);
-                    assert_eq!(found, expected, "{value} with {missing:?}, default left: {default_left}");
+                    let left = goes_left(value, 1.5, missing, default_left);
+                    assert_eq!(left, expected, "{value} with {missing:?}, default left: {default_left}");
                 }
             }
         }

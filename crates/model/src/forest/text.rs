@@ -85,13 +85,13 @@ impl<'a> Field<'a> {
         accept: impl Fn(T) -> bool,
     ) -> Result<T, ForestError> {
         if let Some(packed) = self.packed {
-            let mut found = None;
+            let mut value = None;
             packed.each(1, |_, number| {
-                found = T::unpack(number);
+                value = T::unpack(number);
                 true
             });
-            let found = found.filter(|&number| packed.len() == 1 && accept(number));
-            return found.ok_or_else(|| self.place.value("a packed value", expected));
+            let value = value.filter(|&number| packed.len() == 1 && accept(number));
+            return value.ok_or_else(|| self.place.value("a packed value", expected));
         }
         let text = self.value.trim_matches(' ');
         match T::read(text.as_bytes()) {
@@ -134,22 +134,22 @@ impl<'a> Field<'a> {
             };
         }
         let mut rest = self.value.trim_start_matches(' ');
-        let mut found = 0;
-        while found < count.expected && !rest.is_empty() {
+        let mut numbers = 0;
+        while numbers < count.expected && !rest.is_empty() {
             let length = match T::read_first(rest.as_bytes()) {
                 Some((number, length)) if ends(rest, length) && accept(number) => {
-                    put(found, number);
+                    put(numbers, number);
                     length
                 }
                 _ => {
                     let token = rest.split(' ').next().unwrap_or_default();
-                    return Err(self.place.index(found).value(token, expected));
+                    return Err(self.place.index(numbers).value(token, expected));
                 }
             };
             rest = rest[length..].trim_start_matches(' ');
-            found += 1;
+            numbers += 1;
         }
-        count.check(self.place, found + tokens(rest).count())
+        count.check(self.place, numbers + tokens(rest).count())
     }
 
     /// An upper bound of the numbers in the value.

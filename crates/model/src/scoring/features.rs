@@ -321,11 +321,11 @@ mod tests {
             for (row, kernel) in rows.iter_mut().zip(kernels) {
                 extractor.fill(&problem, kernel, row);
             }
-            let mut found = vec![f64::NAN; kernels.len()];
+            let mut features = vec![f64::NAN; kernels.len()];
             for (column, name) in extractor.schema.names().iter().enumerate() {
-                filled.column(column, 1, &mut found);
-                for (at, (row, found)) in rows.iter().zip(&found).enumerate() {
-                    assert_eq!(found.to_bits(), row[column].to_bits(), "{name} {at}");
+                filled.column(column, 1, &mut features);
+                for (at, (row, feature)) in rows.iter().zip(&features).enumerate() {
+                    assert_eq!(feature.to_bits(), row[column].to_bits(), "{name} {at}");
                 }
             }
         }

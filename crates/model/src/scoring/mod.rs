@@ -242,8 +242,8 @@ impl PoolScorer {
                     }
                 }
             }
-            let found = self.forest.raw_scores(columns, sums.len(), waiting);
-            sums.copy_from_slice(&found[..sums.len()]);
+            let scores = self.forest.raw_scores(columns, sums.len(), waiting);
+            sums.copy_from_slice(&scores[..sums.len()]);
         }
     }
 }

@@ -222,7 +222,7 @@ fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, call
     let forest = forest(random, 12, trees, leaves);
     let pool = Pool::new(random, 12, kernels);
     let mut scratch = Scratch::new();
-    let mut found = 0;
+    let mut shortened = 0;
     for isa in Isa::available() {
         let scorer = PoolScorer::compile_for(&forest, &pool.table(), isa).unwrap();
         for _ in 0..calls {
@@ -237,7 +237,7 @@ fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, call
                 if !scorer.shortlist(&uniform, &pair, wanted, may, &mut scratch).unwrap() {
                     continue;
                 }
-                found += 1;
+                shortened += 1;
                 let listed = scratch.shortlist();
                 let on_it: Vec<usize> = listed.iter().map(|listed| listed.kernel).collect();
                 assert!(on_it.is_sorted() && on_it.iter().all(|&kernel| may(kernel)));
@@ -255,7 +255,7 @@ fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, call
             }
         }
     }
-    found
+    shortened
 }
 
 #[test]
@@ -303,9 +303,9 @@ fn lanes_of_hopeless_runs_are_left_out() {
             let wanted = BestKernels { count: 4, highest };
             let may = |kernel| highest || kernel < 8;
             assert!(scorer.shortlist(&[], &pair, wanted, may, &mut scratch).unwrap());
-            let found = scratch.shortlist().iter().map(|listed| (listed.kernel, listed.score));
-            assert!(found.eq(best.0.map(|kernel| (kernel, best.1))), "{highest}");
-            assert_eq!(scratch.is_found.iter().filter(|&&found| found).count(), groups, "{highest}");
+            let kept = scratch.shortlist().iter().map(|listed| (listed.kernel, listed.score));
+            assert!(kept.eq(best.0.map(|kernel| (kernel, best.1))), "{highest}");
+            assert_eq!(scratch.is_found.iter().filter(|&&kept| kept).count(), groups, "{highest}");
         }
     }
 }

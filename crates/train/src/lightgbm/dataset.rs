@@ -56,10 +56,10 @@ impl Dataset {
         like: Option<&Dataset>,
     ) -> Result<Dataset, LightGbmError> {
         silence();
-        let found: usize = data.blocks.iter().map(|block| block.len()).sum();
+        let cells: usize = data.blocks.iter().map(|block| block.len()).sum();
         let expected = data.width * data.height();
-        if found != expected || data.blocks.iter().any(|block| block.len() % data.width != 0) {
-            return Err(LightGbmError(format!("{found} values, expected {expected} in whole rows")));
+        if cells != expected || data.blocks.iter().any(|block| block.len() % data.width != 0) {
+            return Err(LightGbmError(format!("{cells} values, expected {expected} in whole rows")));
         }
         let mut starts: Vec<*const c_void> = data.blocks.iter().map(|block| block.as_ptr().cast()).collect();
         let mut heights: Vec<i32> =

@@ -30,7 +30,7 @@ pub(super) fn types(scan: &mut Scan<'_>) -> Result<(Dtype, FmhaMode), NameError>
     let mode = match scan.token() {
         "batch" => FmhaMode::Batch,
         "group" => FmhaMode::Group,
-        found => return Err(scan.fail(format!("found '{found}', expected batch or group"))),
+        word => return Err(scan.fail(format!("found '{word}', expected batch or group"))),
     };
     scan.eat(mode.as_str());
     Ok((dtype, mode))

@@ -97,8 +97,8 @@ fn padded(pad: [bool; 4]) -> String {
 /// Reads what is padded.
 fn pads(scan: &mut Scan<'_>) -> Result<[bool; 4], NameError> {
     let all = (0..16).map(|bits: u8| [0, 1, 2, 3].map(|axis| bits >> axis & 1 == 1));
-    let found = all.into_iter().find(|pad| scan.eat_whole(&padded(*pad)));
-    found.ok_or_else(|| {
+    let pads = all.into_iter().find(|pad| scan.eat_whole(&padded(*pad)));
+    pads.ok_or_else(|| {
         let expected = "_npad, or _p and what is padded: s, sk, d, dv, in this order";
         scan.fail(format!("found '{}', expected {expected}", scan.ahead()))
     })

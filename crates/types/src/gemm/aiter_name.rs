@@ -384,8 +384,8 @@ impl Numbers {
 }
 
 fn scheduler(scan: &mut Scan<'_>) -> Result<i64, NameError> {
-    let found = SCHEDULERS.iter().position(|word| scan.eat_whole(word));
-    found.map(|number| number as i64).ok_or_else(|| {
+    let scheduler = SCHEDULERS.iter().position(|word| scan.eat_whole(word));
+    scheduler.map(|number| number as i64).ok_or_else(|| {
         let (token, words) = (scan.token(), SCHEDULERS.join(", "));
         scan.fail(format!("unknown scheduler '{token}', expected one of: {words}"))
     })
@@ -526,16 +526,16 @@ mod tests {
         for (name, expected) in NAMES {
             let kernel = named(name);
             let GemmKernel { dtype_a, tile, wave, warp_tile, pipeline, vector, variant, .. } = &kernel;
-            let mut found = vec![format!("{dtype_a} {tile} {wave} {warp_tile} {pipeline} {vector:?}")];
-            found.extend(variant.batched.then(|| "batched".to_owned()));
-            found.extend(kernel.preshuffle.then(|| "preshuffle".to_owned()));
+            let mut lines = vec![format!("{dtype_a} {tile} {wave} {warp_tile} {pipeline} {vector:?}")];
+            lines.extend(variant.batched.then(|| "batched".to_owned()));
+            lines.extend(kernel.preshuffle.then(|| "preshuffle".to_owned()));
             if let Some(quant) = variant.quant {
-                found.push(quant.mode.to_string());
-                found.extend(
+                lines.push(quant.mode.to_string());
+                lines.extend(
                     [quant.group_a, quant.group_b].into_iter().flatten().map(|group| group.to_string()),
                 );
             }
-            assert_eq!(found.join(" "), expected, "{name}");
+            assert_eq!(lines.join(" "), expected, "{name}");
             assert_eq!(kernel.name(), name);
             assert_eq!(GemmKernel::parse_identifier(name).as_ref(), Ok(&kernel));
             assert_eq!((variant.library, kernel.block_size % 64), (GemmLibrary::Aiter, 0), "{name}");

@@ -62,13 +62,13 @@ pub(super) fn parse(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
     }
     for (what, group) in [("the group of A", &mut quant.group_a), ("the group of B", &mut quant.group_b)] {
         reader.scan.separator(what)?;
-        let found = reader.scan.shape(what)?;
+        let shape = reader.scan.shape(what)?;
         match group {
-            Some(group) => *group = found,
-            None if found == NO_GROUP => {}
+            Some(group) => *group = shape,
+            None if shape == NO_GROUP => {}
             None => {
                 let expected = format!("expected {NO_GROUP}, as profile {word} has none");
-                return Err(reader.scan.fail(format!("found {found} for {what}, {expected}")));
+                return Err(reader.scan.fail(format!("found {shape} for {what}, {expected}")));
             }
         }
     }

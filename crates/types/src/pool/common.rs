@@ -16,15 +16,15 @@ impl Pool {
     /// and type.
     pub fn set_defaults(&self, defaults: &mut ProblemDefaults, direction: bool, dtype: bool) {
         let own = || self.iter().map(|kernel| kernel.kind.defaults());
-        if let Some(found) = common(own().map(|own| own.direction)).filter(|_| direction) {
-            defaults.direction = found;
+        if let Some(own_direction) = common(own().map(|own| own.direction)).filter(|_| direction) {
+            defaults.direction = own_direction;
         }
         let own_dtype = common(own().map(|own| own.dtype));
-        if let Some(found) = own_dtype.filter(|_| dtype) {
-            defaults.dtype = found;
+        if let Some(own) = own_dtype.filter(|_| dtype) {
+            defaults.dtype = own;
         }
-        if let Some(found) = common(own().map(|own| (own.conv_layout, own.gemm_layout))) {
-            (defaults.conv_layout, defaults.gemm_layout) = found;
+        if let Some(layouts) = common(own().map(|own| (own.conv_layout, own.gemm_layout))) {
+            (defaults.conv_layout, defaults.gemm_layout) = layouts;
         }
         // AITER's tables and its log give extents and types only. Some of its kernels read B in either order.
         let request = |kind: &KernelKind| match kind {
@@ -33,8 +33,8 @@ impl Pool {
             }
             _ => None,
         };
-        if let Some((found, dtype_c)) = common(self.iter().map(|kernel| request(&kernel.kind))).flatten() {
-            let request = GemmRequest { preshuffle: self.is_shuffled(), ..found };
+        if let Some((dtypes, dtype_c)) = common(self.iter().map(|kernel| request(&kernel.kind))).flatten() {
+            let request = GemmRequest { preshuffle: self.is_shuffled(), ..dtypes };
             (defaults.gemm_request, defaults.dtype_c) = (request, Some(dtype_c));
             // One name is for fp8 and int8: a line without a type is fp8, whatever the model was trained on.
             defaults.dtype = own_dtype.unwrap_or(defaults.dtype);

@@ -69,12 +69,12 @@ impl Folder {
             let none = Map::new();
             let file = entry.get("file").and_then(Value::as_str).unwrap_or_default();
             listed.push(file);
-            let found = entry_of(path, entry.as_object().unwrap_or(&none)).and_then(|kernel| {
+            let read = entry_of(path, entry.as_object().unwrap_or(&none)).and_then(|kernel| {
                 let described = named(&kernel.name).map_err(|error| error.to_string())?;
                 builder.push(described).map_err(|error| error.to_string())?;
                 Ok(kernel)
             });
-            match found {
+            match read {
                 Ok(kernel) => kernels.push(kernel),
                 Err(reason) => left_out.push(format!("kernels[{number}] ('{file}'): {reason}")),
             }

@@ -53,7 +53,7 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
         .line(rows.line()));
     }
     columns.finish(None).map_err(|error| PoolError::from(error.fault).line(rows.line()))?;
-    let mut found: Vec<(Kernel, Option<Arch>, u64)> = Vec::new();
+    let mut kernels: Vec<(Kernel, Option<Arch>, u64)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     while rows.next()? {
         let at = |error: PoolError| error.line(rows.line());
@@ -77,15 +77,15 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
             }
             if let Some(&place) = places.get(&*name) {
                 // A kernel of several architectures is of none.
-                found[place].1 = found[place].1.filter(|first| Some(*first) == own);
+                kernels[place].1 = kernels[place].1.filter(|first| Some(*first) == own);
                 continue;
             }
             let kernel = named(&name).map_err(|error| at(error.within(field.name)))?;
-            places.insert(name.into_owned(), found.len());
-            found.push((kernel, own, rows.line()));
+            places.insert(name.into_owned(), kernels.len());
+            kernels.push((kernel, own, rows.line()));
         }
     }
-    found.into_iter().try_for_each(|(mut kernel, arch, line)| {
+    kernels.into_iter().try_for_each(|(mut kernel, arch, line)| {
         each_operation!(&mut kernel.kind, KernelKind(own) => own.arch = own.arch.or(arch));
         builder.push(kernel).map_err(|error| error.line(line).within(field.name))
     })

@@ -140,14 +140,14 @@ impl<R: Read> CsvRows<R> {
     }
 
     fn check_width(&mut self) -> Result<(), CsvFault> {
-        let found = self.record.len();
-        let expected = *self.width.get_or_insert(found);
-        if found == expected || found == 0 {
+        let width = self.record.len();
+        let expected = *self.width.get_or_insert(width);
+        if width == expected || width == 0 {
             return Ok(());
         }
         let first = if self.header.is_empty() { "first row" } else { "header" };
-        let cells = if found == 1 { "cell" } else { "cells" };
-        Err(self.fault(format!("found {found} {cells}, expected {expected} as in the {first}")))
+        let cells = if width == 1 { "cell" } else { "cells" };
+        Err(self.fault(format!("found {width} {cells}, expected {expected} as in the {first}")))
     }
 
     const fn fault(&self, reason: String) -> CsvFault {
@@ -219,8 +219,8 @@ mod tests {
     fn lines_are_numbered_as_they_stand() {
         let text = b"\xef\xbb\xbfa, b\r\n\n# no\n \t\n\"x\n#y\",1\r\n1,\xff\na,b\r\n1\n2,last";
         for buffer in [3, 8, 1024] {
-            let found = rows(text, buffer).unwrap();
-            let found: Vec<(u64, Vec<&str>)> = found
+            let rows = rows(text, buffer).unwrap();
+            let rows: Vec<(u64, Vec<&str>)> = rows
                 .iter()
                 .map(|(line, cells)| (*line, cells.iter().map(String::as_str).collect()))
                 .collect();
@@ -231,7 +231,7 @@ mod tests {
                 (9, vec!["found 1 cell, expected 2 as in the header"]),
                 (10, vec!["2", "last"]),
             ];
-            assert_eq!(found, expected, "{buffer}");
+            assert_eq!(rows, expected, "{buffer}");
         }
         assert_eq!(rows(b"a,\xff\n", 8).unwrap_err(), "line 1: not UTF-8");
     }
@@ -253,14 +253,14 @@ mod tests {
         {
             let text = format!("a,b\n\n\n{end}");
             for buffer in [3, 1024] {
-                let found = rows(text.as_bytes(), buffer).unwrap();
-                assert_eq!(found.last(), Some(&(line, vec![UNCLOSED.to_owned()])), "{text:?}");
+                let rows = rows(text.as_bytes(), buffer).unwrap();
+                assert_eq!(rows.last(), Some(&(line, vec![UNCLOSED.to_owned()])), "{text:?}");
             }
         }
         // What is no quoted cell, and one that ends with the file.
         for text in ["a,b\n1,5\"\n", "a,b\n1,\"x\"", "a,b\n1,\"x\n\"\n", "a,b\n1, \"x\n"] {
-            let found = rows(text.as_bytes(), 1024).unwrap();
-            assert!(found.len() == 2 && found[1].1.len() == 2, "{found:?}");
+            let rows = rows(text.as_bytes(), 1024).unwrap();
+            assert!(rows.len() == 2 && rows[1].1.len() == 2, "{rows:?}");
         }
         assert!(rows(b"\"a,b\n1,2\n", 1024).unwrap_err().starts_with("line 1: found a quoted cell"));
     }

@@ -131,9 +131,9 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     let unknown = if is_any && !is_of_another { check_names(op, columns, also)? } else { Vec::new() };
     match missing {
         Some(column) => {
-            let (expected, found) = (needed(op).join(", "), columns.join(", "));
+            let (expected, present) = (needed(op).join(", "), columns.join(", "));
             other(format!(
-                "no column '{column}', expected {expected} for a {op} problem; the columns are {found}"
+                "no column '{column}', expected {expected} for a {op} problem; the columns are {present}"
             ))
         }
         None => Ok(unknown),

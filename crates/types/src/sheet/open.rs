@@ -48,8 +48,8 @@ impl<'a> Opened<'a> {
 
     fn recognised(name: &str, source: Text<'a>) -> Result<Self, SheetFault> {
         let mut source = unpacked(source)?;
-        if let Some(found) = files::not_text(source.fill_buf()?) {
-            return Err(SheetFault::Format(format!("found {found}, expected UTF-8 text")));
+        if let Some(format) = files::not_text(source.fill_buf()?) {
+            return Err(SheetFault::Format(format!("found {format}, expected UTF-8 text")));
         }
         let (head, row) = head(&mut source)?;
         // Of JSON, one line says little.

@@ -31,8 +31,8 @@ pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
             let draws = (0..draws)
                 .map(|draw| simulation.draw(measured, args.settings.seed + draw))
                 .collect::<Result<Vec<Draw>, _>>()?;
-            let found = medians(&draws).map(|found| point(method.as_str(), measured, &found));
-            points.extend(found.map(|point| CurvePoint { draws: draws.len(), ..point }));
+            let row = medians(&draws).map(|median| point(method.as_str(), measured, &median));
+            points.extend(row.map(|point| CurvePoint { draws: draws.len(), ..point }));
         }
     }
     if points.is_empty() {

@@ -153,8 +153,8 @@ fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, Cl
     }
     let kinds: BTreeSet<String> = all.iter().filter_map(kind).collect();
     if kinds.len() > 1 {
-        let found = kinds.into_iter().collect::<Vec<_>>().join(", ");
-        refuse!("--pool, --problems: found {found}; a model is adapted to one direction and type");
+        let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+        refuse!("--pool, --problems: found {kinds}; a model is adapted to one direction and type");
     }
     Ok(all)
 }

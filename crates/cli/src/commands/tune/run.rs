@@ -140,19 +140,20 @@ fn earlier_points(
 fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
     let header = ["seed", "measured", "expected", "problems", "mean", "median", "p10", "min", "best_of_top3"];
     let mut table = ResultTable::new(header);
-    let mut push = |seed: String, draw: &Draw, expected: Option<f64>, found: &Efficiency| {
-        let mut row = vec![seed.into(), draw.measured.len().into(), expected.into(), found.problems.into()];
-        row.extend(found.shares().map(Cell::from));
+    let mut push = |seed: String, draw: &Draw, expected: Option<f64>, observed: &Efficiency| {
+        let mut row =
+            vec![seed.into(), draw.measured.len().into(), expected.into(), observed.problems.into()];
+        row.extend(observed.shares().map(Cell::from));
         table.push(row);
     };
     let expected = |draw: &Draw| draw.expected.as_ref().map(|expected| expected.mean);
     for draw in draws {
         push(draw.seed.to_string(), draw, expected(draw), &draw.actual);
     }
-    if let (Some(found), [first, _, ..]) = (medians(draws), draws) {
+    if let (Some(median), [first, _, ..]) = (medians(draws), draws) {
         let expected: Vec<f64> = draws.iter().filter_map(expected).collect();
         let expected = (!expected.is_empty()).then(|| Spread::new(expected).p50);
-        push("median".to_owned(), first, expected, &found);
+        push("median".to_owned(), first, expected, &median);
     }
     table.print(args.format)
 }

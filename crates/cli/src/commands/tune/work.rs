@@ -47,11 +47,11 @@ pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliErro
     let record: Value =
         serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{name}: {error}")))?;
     for (field, expected) in [("arch", Value::from(arch.as_str())), ("first", Value::from(first))] {
-        let found = record.get(field);
-        if found != Some(&expected) {
-            let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
+        let value = record.get(field);
+        if value != Some(&expected) {
+            let value = value.map_or_else(|| "nothing".to_owned(), Value::to_string);
             fail!(
-                "{name}: {field}: found {found}, expected {expected} as in --{field} or its default: other \
+                "{name}: {field}: found {value}, expected {expected} as in --{field} or its default: other \
                  measurements need another folder"
             );
         }

@@ -190,7 +190,7 @@ mod tests {
     fn a_panic_is_an_error_with_its_message() {
         assert_eq!(guarded(|| Ok(7)).unwrap(), 7);
         let missing: Option<u8> = None;
-        let found = guarded(|| Ok([1, 2][missing.map_or(5, usize::from)])).unwrap_err().to_string();
-        assert!(found.contains("damaged: index out of bounds"), "{found}");
+        let message = guarded(|| Ok([1, 2][missing.map_or(5, usize::from)])).unwrap_err().to_string();
+        assert!(message.contains("damaged: index out of bounds"), "{message}");
     }
 }

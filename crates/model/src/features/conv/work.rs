@@ -269,8 +269,8 @@ mod tests {
 
     fn check(problem: &ConvProblem, kernel: &str, expected: &[(&str, f64)]) {
         let names: Vec<_> = expected.iter().map(|(name, _)| *name).collect();
-        for (found, (name, value)) in row(&names, problem, kernel).into_iter().zip(expected) {
-            assert_eq!(found.to_bits(), value.to_bits(), "{name}: {found}, not {value}");
+        for (feature, (name, value)) in row(&names, problem, kernel).into_iter().zip(expected) {
+            assert_eq!(feature.to_bits(), value.to_bits(), "{name}: {feature}, not {value}");
         }
     }
 

@@ -52,8 +52,8 @@ fn a_shortlist_begins_as_the_whole_ranking() {
             for count in [1, 4, 32] {
                 let ranking = ranker.ranking(checked(), arch, count, &mut part).unwrap();
                 assert_eq!(ranking.places().len(), count);
-                let found: Vec<_> = ranking.map(|one| bits(&one.unwrap())).collect();
-                assert_eq!(found, all, "{problem} {count}");
+                let shortlist: Vec<_> = ranking.map(|one| bits(&one.unwrap())).collect();
+                assert_eq!(shortlist, all, "{problem} {count}");
             }
         }
     }
@@ -120,9 +120,9 @@ fn random_forests_choose_among_random_pools_as_if_all_were_scored() {
             for count in [1, 3, 20] {
                 ranker.ranking(problem.checked().unwrap(), arch, count, &mut part).unwrap();
                 assert!(part.list.is_first());
-                let [found, all] = [&part, &whole]
+                let [listed, all] = [&part, &whole]
                     .map(|one| one.list.places()[..count].iter().map(bits).collect::<Vec<_>>());
-                assert_eq!(found, all, "forest {seed}, {problem}, {count}");
+                assert_eq!(listed, all, "forest {seed}, {problem}, {count}");
             }
         }
     }

@@ -159,17 +159,17 @@ impl Alike {
         sums: &mut [f64],
         avx2: Option<Avx2>,
     ) {
-        let (found, values) = self.find((codes, masks), sums.len(), memory);
+        let (leaves, values) = self.find((codes, masks), sums.len(), memory);
         let mut totals = [0; MOST];
         match sums.len() {
-            ..=16 => self.add::<1>(found, &mut totals, avx2),
-            17..=32 => self.add::<2>(found, &mut totals, avx2),
-            _ => self.add::<4>(found, &mut totals, avx2),
+            ..=16 => self.add::<1>(leaves, &mut totals, avx2),
+            17..=32 => self.add::<2>(leaves, &mut totals, avx2),
+            _ => self.add::<4>(leaves, &mut totals, avx2),
         }
         let about = totals.map(|total| f64::from(total) / self.factor);
         let wanted = pick(&about[..sums.len()], self.error) & low_bits(sums.len());
         sums.fill(f64::NAN);
-        self.add_exactly(found, wanted, values, sums, avx2);
+        self.add_exactly(leaves, wanted, values, sums, avx2);
     }
 
     /// Sets the sums of all rows.
@@ -181,8 +181,8 @@ impl Alike {
         sums: &mut [f64],
         avx2: Option<Avx2>,
     ) {
-        let (found, values) = self.find(asked, sums.len(), memory);
-        self.add_exactly(found, low_bits(sums.len()), values, sums, avx2);
+        let (leaves, values) = self.find(asked, sums.len(), memory);
+        self.add_exactly(leaves, low_bits(sums.len()), values, sums, avx2);
     }
 
     /// The leaves that so many rows reach, and memory for values.

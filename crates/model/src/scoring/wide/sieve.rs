@@ -256,7 +256,7 @@ impl Sieve {
     pub(in crate::scoring) fn sum(
         &self,
         lanes: impl Iterator<Item = usize>,
-        found: &[Bytes],
+        leaves: &[Bytes],
         sums: &mut [f64],
     ) {
         let width = self.width();
@@ -264,9 +264,9 @@ impl Sieve {
         for sums in sums.chunks_mut(TOGETHER) {
             let places: [_; TOGETHER] = std::array::from_fn(|_| places.next().unwrap_or_default());
             let mut all = [0.0; TOGETHER];
-            for (values, found) in self.values.iter().zip(found.chunks_exact(width)) {
+            for (values, leaves) in self.values.iter().zip(leaves.chunks_exact(width)) {
                 for (sum, (group, byte)) in all.iter_mut().zip(places) {
-                    let leaf = found.get(group).map_or(0, |found| found.0[byte % LANES]);
+                    let leaf = leaves.get(group).map_or(0, |bytes| bytes.0[byte % LANES]);
                     *sum += values[usize::from(leaf) % SMALL];
                 }
             }
@@ -394,7 +394,7 @@ fn find_runs<const ROUNDED: bool>(
             together += 1;
         }
         // Where each lane is a run, these are the leaves that are found.
-        let (found, kept_left) = if alone {
+        let (leaves, kept_left) = if alone {
             (&mut found[tree.number * count..][..count], &mut [][..])
         } else {
             (&mut [][..], &mut left[at * count..][..count])
@@ -409,8 +409,8 @@ fn find_runs<const ROUNDED: bool>(
                 halves.choose(&mut left, answer, kept.after_no, kept.after_yes);
             }
             let places = _mm256_packus_epi16(lowest(left[0]), lowest(left[1]));
-            match found.get_mut(group) {
-                Some(found) => store_bytes(found, places),
+            match leaves.get_mut(group) {
+                Some(leaves) => store_bytes(leaves, places),
                 None => store(&mut kept_left[group], left),
             }
             if ROUNDED {
@@ -476,9 +476,9 @@ impl Tree {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store_bytes(found: &mut Bytes, places: __m256i) {
+fn store_bytes(leaves: &mut Bytes, places: __m256i) {
     // SAFETY: 32 bytes, aligned to a vector.
-    unsafe { _mm256_store_si256(found.0.as_mut_ptr().cast(), places) }
+    unsafe { _mm256_store_si256(leaves.0.as_mut_ptr().cast(), places) }
 }
 
 /// Adds the rounded values at these places.

@@ -246,8 +246,8 @@ mod tests {
             ),
             ("triton_3_6_0", "E=16,N=4096,device_name=NVIDIA_H200_down.json", Engine::Sglang, 4096),
         ] {
-            let (found, key) = read(&format!("{folder}/{name}")).unwrap();
-            assert_eq!((found, key.width, key.file_name(engine)), (engine, width, name.to_owned()));
+            let (device, key) = read(&format!("{folder}/{name}")).unwrap();
+            assert_eq!((device, key.width, key.file_name(engine)), (engine, width, name.to_owned()));
             assert_eq!(key.check_name(engine), Ok(()), "{name}");
         }
     }
